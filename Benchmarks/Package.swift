@@ -1,0 +1,21 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "benchmarks",
+    platforms: [.macOS(.v15)],
+    products: [.executable(name: "bench", targets: ["bench"])],
+    dependencies: [.package(name: "turnpike", path: "..")],
+    targets: [
+        .target(name: "MallocCounter"),
+        .executableTarget(
+            name: "bench",
+            dependencies: [
+                "MallocCounter",
+                .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeTesting", package: "turnpike"),
+            ],
+            swiftSettings: [.swiftLanguageMode(.v6)]
+        ),
+    ]
+)

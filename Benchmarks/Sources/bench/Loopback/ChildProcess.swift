@@ -1,0 +1,34 @@
+import Foundation
+
+/// This program once more, with other arguments.
+final class ChildProcess {
+    private let process = Process()
+    private let input = Pipe()
+    private let output = Pipe()
+
+    init(_ arguments: [String]) throws {
+        process.executableURL = Bundle.main.executableURL
+        process.arguments = arguments
+        // Its end, when this process ends in whatever way, ends a child that waits for it.
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+    }
+
+    /// The next line that it prints, or nil at the end.
+    func readLine() throws -> String? {
+        var line = Data()
+        while let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty {
+            if byte[0] == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
+            line += byte
+        }
+        return nil
+    }
+
+    func wait() { process.waitUntilExit() }
+
+    func end() {
+        process.terminate()
+        process.waitUntilExit()
+    }
+}

@@ -1,0 +1,109 @@
+import Foundation
+
+/// What a GET over loopback costs, beside URLSession used by hand.
+///
+/// Each figure comes from a process of its own, so that memory and CPU time belong to one client.
+/// The clients take turns within a round and are compared within it: what else the machine does
+/// changes from round to round.
+struct LoopbackBench {
+    private var url: String?
+    private var rounds = 5
+    private var seconds = 2.5
+
+    private struct Cell: Hashable {
+        let client: LoopbackClient.Kind
+        let concurrency: Int
+    }
+
+    init(_ arguments: [String]) throws {
+        var rest = arguments[...]
+        while let option = rest.popFirst() {
+            guard let value = rest.popFirst() else { throw BenchError("\(option) needs a value") }
+            switch option {
+            case "--url": url = value
+            case "--rounds": rounds = Int(value) ?? rounds
+            case "--seconds": seconds = Double(value) ?? seconds
+            default: throw BenchError("unknown option \(option)")
+            }
+        }
+    }
+
+    func run(_ report: Report) throws {
+        let server = try url == nil ? ChildProcess([LoopbackServer.subcommand]) : nil
+        defer { server?.end() }
+        guard let url = try url ?? server?.readLine() else {
+            throw BenchError("the server did not start")
+        }
+        var samples: [Cell: [LoopbackSample]] = [:]
+        for round in 0..<rounds {
+            for concurrency in [1, 64] {
+                // Who comes first changes, so that no client always runs behind the same one.
+                let clients = LoopbackClient.Kind.allCases
+                for index in clients.indices {
+                    let cell = Cell(
+                        client: clients[(index + round) % clients.count], concurrency: concurrency)
+                    samples[cell, default: []].append(try measure(cell, url))
+                }
+            }
+        }
+        for concurrency in [1, 64] {
+            let base = samples[Cell(client: .raw, concurrency: concurrency)] ?? []
+            for client in LoopbackClient.Kind.allCases {
+                let cell = Cell(client: client, concurrency: concurrency)
+                report.line(fields(cell, samples[cell] ?? [], base, report))
+            }
+        }
+    }
+
+    private func measure(_ cell: Cell, _ url: String) throws -> LoopbackSample {
+        let child = try ChildProcess([
+            LoopbackClient.subcommand, cell.client.rawValue, String(cell.concurrency), url,
+            String(seconds),
+        ])
+        guard let line = try child.readLine(),
+            let sample = try? JSONDecoder().decode(LoopbackSample.self, from: Data(line.utf8))
+        else { throw BenchError("\(cell.client.rawValue) at \(cell.concurrency) gave no result") }
+        child.wait()
+        return sample
+    }
+
+    private func fields(
+        _ cell: Cell, _ samples: [LoopbackSample], _ base: [LoopbackSample], _ report: Report
+    ) -> [(String, Report.Value)] {
+        func middle(_ value: (LoopbackSample) -> Double) -> Double { median(samples.map(value)) }
+        func ratio(_ value: (LoopbackSample) -> Double) -> Double {
+            median(zip(samples, base).map { value($0) / value($1) })
+        }
+        var fields: [(String, Report.Value)] = [
+            ("bench", "loopback"), ("client", .text(cell.client.rawValue)),
+            ("concurrency", .number(Double(cell.concurrency))),
+            ("rps", .number(middle(\.rps).rounded())),
+            ("cpuPer1000", .number(middle(\.cpuPer1000))),
+            ("p50us", .number(middle(\.p50us).rounded())),
+            ("p99us", .number(middle(\.p99us).rounded())),
+            ("peakRSS", .number((middle(\.peakRSS) * 10).rounded() / 10)),
+        ]
+        if !report.json {
+            fields.append(("rpsRatio", .number(ratio(\.rps))))
+            fields.append(("cpuRatio", .number(ratio(\.cpuPer1000))))
+        }
+        return fields
+    }
+}
+
+/// What one client did in one process.
+struct LoopbackSample: Codable {
+    let rps: Double
+    /// CPU-seconds of the client's process, user and system, for 1000 requests.
+    let cpuPer1000: Double
+    let p50us: Double
+    let p99us: Double
+    /// In MiB.
+    let peakRSS: Double
+}
+
+struct BenchError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import Turnpike
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// One client under load, in a process of its own: `loopback-client KIND CONCURRENCY URL SECONDS`.
+struct LoopbackClient {
+    static let subcommand = "loopback-client"
+
+    enum Kind: String, CaseIterable {
+        case raw = "urlsession-raw"
+        case urlSession = "urlsession"
+        case client
+    }
+
+    private let concurrency: Int
+    private let seconds: Double
+    private let get: @Sendable () async throws -> Data
+
+    init(_ arguments: [String]) throws {
+        guard arguments.count == 4, let kind = Kind(rawValue: arguments[0]),
+            let concurrency = Int(arguments[1]), let url = URL(string: arguments[2]),
+            let seconds = Double(arguments[3])
+        else { throw BenchError("usage: bench \(Self.subcommand) KIND CONCURRENCY URL SECONDS") }
+        self.concurrency = concurrency
+        self.seconds = seconds
+        get = Self.get(kind, url)
+    }
+
+    private static func get(_ kind: Kind, _ url: URL) -> @Sendable () async throws -> Data {
+        switch kind {
+        case .raw:
+            let session = URLSession(configuration: .default)
+            let request = URLRequest(url: url)
+            return { try await session.data(for: request).0 }
+        case .urlSession:
+            let client = Client(transport: URLSessionTransport(), stack: [])
+            return { try await client.get(Target(url)).data() }
+        case .client:
+            let client = Client()
+            return { try await client.get(Target(url)).data() }
+        }
+    }
+
+    func run() async throws {
+        let expected = try await get()
+        _ = try await load(seconds: 0.5, expecting: expected)
+        let before = Usage.cpuSeconds
+        let clock = ContinuousClock()
+        let begin = clock.now
+        let latencies = try await load(seconds: seconds, expecting: expected).sorted()
+        let wall = (clock.now - begin) / .seconds(1)
+        let count = Double(latencies.count)
+        let sample = LoopbackSample(
+            rps: count / wall, cpuPer1000: (Usage.cpuSeconds - before) / count * 1000,
+            p50us: latencies[latencies.count / 2], p99us: latencies[latencies.count * 99 / 100],
+            peakRSS: Usage.peakRSS)
+        print(String(decoding: try JSONEncoder().encode(sample), as: UTF8.self))
+    }
+
+    /// Sends requests until time is up.
+    /// - Returns: Their latencies in microseconds.
+    private func load(seconds: Double, expecting expected: Data) async throws -> [Double] {
+        let clock = ContinuousClock()
+        let end = clock.now + .seconds(seconds)
+        return try await withThrowingTaskGroup(of: [Double].self) { group in
+            for _ in 0..<concurrency {
+                group.addTask { [get] in
+                    var latencies: [Double] = []
+                    var now = clock.now
+                    while now < end {
+                        let data = try await get()
+                        let after = clock.now
+                        guard data.count == expected.count else {
+                            throw BenchError(
+                                "\(data.count) bytes came instead of \(expected.count)")
+                        }
+                        latencies.append((after - now) / .microseconds(1))
+                        now = after
+                    }
+                    return latencies
+                }
+            }
+            return try await group.reduce(into: []) { $0 += $1 }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+import Foundation
+import Turnpike
+import TurnpikeTesting
+
+/// The server of `bench loopback`, in a process of its own: prints its URL and serves until its
+/// input ends.
+enum LoopbackServer {
+    static let subcommand = "serve"
+
+    static func run() throws {
+        let server = try TestServer(keepsRecord: false)
+        // As many lines as an ordinary server sends: URLSession's cost grows with each.
+        let headers: HTTPHeaders = [
+            "Server": "bench", "Date": "Sat, 21 Nov 2026 08:00:00 GMT",
+            "Last-Modified": "Sat, 21 Nov 2026 07:00:00 GMT", "ETag": "\"1024-5f0c2a1b\"",
+            "Cache-Control": "no-store", "Accept-Ranges": "bytes", "Connection": "keep-alive",
+        ]
+        server.route("/", .data(Data(repeating: 0x61, count: 1024), headers: headers))
+        print(server.url.absoluteString)
+        // Standard output is a pipe here, and the address must not wait in a buffer.
+        fflush(nil)
+        while readLine() != nil {}
+        server.stop()
+    }
+}

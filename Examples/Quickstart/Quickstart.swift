@@ -1,0 +1,66 @@
+import Foundation
+import Turnpike
+import TurnpikeTesting
+
+/// Turnpike in one sitting: a stack with a gate for each role, over real sockets and over a mock.
+///
+/// `swift run quickstart` starts a small server on loopback and calls it;
+/// `swift run quickstart URL` calls that URL instead.
+@main
+struct Quickstart {
+    static func main() async throws {
+        let arguments = CommandLine.arguments.dropFirst()
+        do {
+            if let url = arguments.first {
+                try await Visit(url: url).run()
+            } else {
+                try await Tour().run()
+            }
+        } catch {
+            print("failed: \(error)")
+            exit(1)
+        }
+    }
+}
+
+/// A gate of one's own: it adds a field to every request that passes.
+struct TenantHeader: SynchronousRequestAdapter {
+    let tenant: String
+
+    func adapt(_ request: inout Request, context: Context) {
+        request.headers["X-Tenant"] = tenant
+    }
+}
+
+/// The stack of the example: metrics and log around the call, then deadline, validation, redirects,
+/// retries, and inside those the header of our own.
+func stack(metrics: MetricsStore) -> Stack {
+    Stack {
+        Metrics(metrics)
+        Log(to: ConsoleSink())
+        Deadline(.seconds(10))
+        Validate()
+        Redirect()
+        Retry(attempts: 3, backoff: Backoff(base: .milliseconds(20)))
+        AttemptTimeout(.seconds(3))
+        TenantHeader(tenant: "blue")
+    }
+}
+
+/// Log lines on standard output, so that they stand among what the example prints.
+struct ConsoleSink: LogSink {
+    func write(_ line: String) { print("    log: " + line.drop { $0 != " " }.dropFirst()) }
+    func flush() async {}
+}
+
+func show(_ timeline: Timeline) {
+    func text(_ duration: Duration?) -> String {
+        duration.map {
+            $0.formatted(.units(allowed: [.milliseconds], fractionalPart: .show(length: 2)))
+        } ?? "-"
+    }
+    print(
+        "    head after \(text(timeline.latency)), body after \(text(timeline.requestDuration)),",
+        terminator: " ")
+    print("\(timeline.bodyBytesReceived) bytes")
+}

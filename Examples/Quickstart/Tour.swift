@@ -1,0 +1,107 @@
+import Foundation
+import Turnpike
+import TurnpikeTesting
+
+struct User: Codable, Sendable {
+    var id: Int
+    var name: String
+}
+
+/// The main job against a server of our own, then the same stack over a mock.
+struct Tour {
+    func run() async throws {
+        let server = try TestServer()
+        server.route("/users/1", .json(["id": 1, "name": "Ada"]))
+        // Fails twice before it answers.
+        server.route("/flaky", .status(503), .status(503), .json(["id": 2, "name": "Grace"]))
+        server.route("/settings", .data(try settings(), type: .propertyList))
+        server.route("/big", .bytes(8_000_000))
+        let metrics = MetricsStore()
+        let client = Client(baseURL: server.target, stack: stack(metrics: metrics))
+
+        print("1. JSON, decoded into a type")
+        let user = try await client.get("users/1").decode(User.self)
+        print("    \(user.name)")
+
+        print("2. A server that fails twice")
+        let running = client.get("flaky").start(.decodable(User.self))
+        print("    \(try await running.value.name)")
+        show(running.timeline)
+
+        print("3. A property list")
+        let value = try await client.get("settings").propertyList()
+        print("    theme: \(value["theme"]?.string ?? "?")")
+
+        print("4. A download with progress")
+        try await download(client)
+
+        print("5. A refusal, as an error that says why")
+        do {
+            _ = try await client.get("nowhere").string()
+        } catch ClientError.Code.validation {
+            print("    as expected")
+        }
+        await client.shutdown(grace: .seconds(1))
+
+        print("6. What was measured")
+        report(metrics)
+        print(
+            "    the server saw \(server.counts.requests) requests on \(server.counts.accepted) connections"
+        )
+
+        print("7. The same stack over a mock, no server needed")
+        try await mock()
+    }
+
+    private func settings() throws -> Data {
+        try PropertyListValue.dictionary(["theme": .string("dark")]).data()
+    }
+
+    private func download(_ client: Client) async throws {
+        let file = FileManager.default.temporaryDirectory.appending(
+            path: "quickstart-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data().write(to: file)
+        let handle = try FileHandle(forWritingTo: file)
+        let response = try await client.get("big").response()
+        let total = response.body.length ?? 0
+        var count = 0
+        var shown = 0
+        for try await chunk in response.body {
+            try handle.write(contentsOf: chunk)
+            count += chunk.count
+            let percent = total > 0 ? count * 100 / Int(total) : 0
+            if percent >= shown + 25 {
+                shown = percent / 25 * 25
+                print("    \(shown) %")
+            }
+        }
+        try handle.close()
+        show(response.timeline)
+    }
+
+    private func mock() async throws {
+        let transport = MockTransport([
+            .on(.get, "/users/1", .status(503), .ok(json: ["id": 1, "name": "Mock Ada"]))
+        ])
+        let client = Client(
+            baseURL: "https://api.example.com/", transport: transport,
+            stack: stack(metrics: MetricsStore()))
+        print("    \(try await client.get("users/1").decode(User.self).name)")
+        let tenants = transport.sent.compactMap { $0.request.headers["X-Tenant"] }
+        print(
+            "    the mock was asked \(transport.sentCount) times, by tenant \(tenants.first ?? "?")"
+        )
+    }
+
+    private func report(_ metrics: MetricsStore) {
+        for (labels, series) in metrics.series.sorted(by: {
+            ($0.key.status ?? 0) < ($1.key.status ?? 0)
+        }) {
+            let status = labels.status.map(String.init) ?? labels.errorType ?? "?"
+            print(
+                "    \(labels.method) \(status): \(series.duration.count) calls,", terminator: " ")
+            print("\(Int(series.responseBodySize.sum)) bytes, \(series.resends) with a retry")
+        }
+    }
+}

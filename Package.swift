@@ -1,0 +1,73 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .strictMemorySafety(),
+]
+
+let package = Package(
+    name: "turnpike",
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+    products: [
+        .library(
+            name: "Turnpike",
+            targets: ["Turnpike", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers"]),
+        .library(name: "TurnpikeTesting", targets: ["TurnpikeTesting"]),
+        .executable(name: "turnpike", targets: ["TurnpikeCommandLine"]),
+    ],
+    targets: [
+        .target(name: "TurnpikeCore", path: "Sources/Core", swiftSettings: settings),
+        .target(
+            name: "TurnpikeMiddleware", dependencies: ["TurnpikeCore"],
+            path: "Sources/Middleware", swiftSettings: settings),
+        .target(
+            name: "TurnpikeSerializers", dependencies: ["TurnpikeCore"],
+            path: "Sources/Serializers", swiftSettings: settings),
+        .target(
+            name: "Turnpike",
+            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers"],
+            path: "Sources/Turnpike", swiftSettings: settings),
+        .target(
+            name: "TurnpikeTesting", dependencies: ["TurnpikeCore"],
+            path: "Plugins/Testing", swiftSettings: settings),
+        .executableTarget(
+            name: "TurnpikeCommandLine", dependencies: ["Turnpike", "TurnpikeCore"],
+            path: "Plugins/CommandLine", swiftSettings: settings),
+        .executableTarget(
+            name: "quickstart", dependencies: ["Turnpike", "TurnpikeTesting"],
+            path: "Examples/Quickstart", swiftSettings: settings),
+        .testTarget(
+            name: "CoreTests", dependencies: ["TurnpikeCore", "TurnpikeTesting"],
+            path: "Tests/CoreTests", swiftSettings: settings),
+        .testTarget(
+            name: "MiddlewareTests",
+            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeTesting"],
+            path: "Tests/MiddlewareTests", swiftSettings: settings),
+        .testTarget(
+            name: "SerializersTests",
+            dependencies: ["TurnpikeCore", "TurnpikeSerializers", "TurnpikeTesting"],
+            path: "Tests/SerializersTests", swiftSettings: settings),
+        .testTarget(
+            name: "TestingTests", dependencies: ["TurnpikeCore", "TurnpikeTesting"],
+            path: "Tests/TestingTests", swiftSettings: settings),
+        // What a user writes: no access beyond `public`, and none of the upcoming features.
+        .testTarget(
+            name: "TurnpikeTests", dependencies: ["Turnpike", "TurnpikeTesting"],
+            path: "Tests/TurnpikeTests", packageAccess: false),
+        .testTarget(
+            name: "IntegrationTests", dependencies: ["Turnpike", "TurnpikeTesting"],
+            path: "Tests/IntegrationTests", swiftSettings: settings),
+        .executableTarget(
+            name: "turnpike-storm", dependencies: ["Turnpike", "TurnpikeTesting"],
+            path: "Tests/Programs/Storm", swiftSettings: settings),
+        .executableTarget(
+            name: "turnpike-flood", dependencies: ["Turnpike", "TurnpikeTesting"],
+            path: "Tests/Programs/Flood", swiftSettings: settings),
+    ]
+)

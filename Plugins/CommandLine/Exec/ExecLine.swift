@@ -1,0 +1,96 @@
+import Foundation
+import Turnpike
+import TurnpikeCore
+
+/// One line of `exec`: an exchange, perhaps repeated.
+struct ExecLine {
+    let request: ExecRequest
+    let reading: ExecReading
+    let cancelAfter: Duration?
+    let repetitions: Int
+    let concurrency: Int
+    let stagger: Duration
+
+    /// The answer to a line, whatever it holds.
+    static func answer(_ line: Data, _ clients: ExecClients) async -> JSONValue {
+        var id = JSONValue.null
+        do {
+            let value: JSONValue
+            do {
+                value = try JSONValue(parsing: line)
+            } catch {
+                throw ClientError(.configuration, "the line is no JSON: \(error)")
+            }
+            guard let object = value.object else {
+                throw ClientError(.configuration, "a line is a JSON object")
+            }
+            id = object["id"]?.string.map(JSONValue.string) ?? .null
+            let (line, name, parts) = try Settings.read(object) { settings in
+                _ = settings.value("id")
+                return (ExecLine(settings), settings.string("client"), Self.clientParts(settings))
+            }
+            let (client, isOwn) = try clients.client(named: name, parts)
+            let results = await line.run(with: client)
+            if isOwn { await client.shutdown() }
+            return Self.answer(id, results)
+        } catch {
+            return Self.answer(id, [ExecResult(failure: error).json])
+        }
+    }
+
+    private static func answer(_ id: JSONValue, _ results: [JSONValue]) -> JSONValue {
+        let failed = results.contains { $0["outcome"] == "error" }
+        return ["id": id, "outcome": failed ? "error" : "response", "results": .array(results)]
+    }
+
+    private static func clientParts(_ settings: Settings) -> JSONObject {
+        var parts = JSONObject()
+        for key in ["baseURL", "transport", "stack"] {
+            if let value = settings.value(key), value != .null { parts[key] = value }
+        }
+        return parts
+    }
+
+    private init(_ settings: Settings) {
+        if let request = settings.object("request") {
+            self.request = ExecRequest(request, options: settings.object("options"))
+            request.finish()
+        } else {
+            settings.issue(at: "request", "is missing; an object is wanted")
+            self.request = ExecRequest()
+        }
+        reading = ExecReading(settings)
+        cancelAfter = settings.optionalSeconds("cancelAfter", orZero: true)
+        repetitions = settings.int("repeat", default: 1, in: 1...1_000_000)
+        concurrency = settings.int("concurrency", default: 1, in: 1...10_000)
+        stagger = settings.seconds("stagger", default: .zero, orZero: true)
+    }
+
+    private func run(with client: Client) async -> [JSONValue] {
+        let begin = ContinuousClock.now
+        var results = [JSONValue](repeating: .null, count: repetitions)
+        await withTaskGroup(of: (Int, JSONValue).self) { group in
+            for index in 0..<repetitions {
+                if index >= concurrency, let (done, result) = await group.next() {
+                    results[done] = result
+                }
+                if stagger > .zero {
+                    try? await ContinuousClock().sleep(until: begin + stagger * index)
+                }
+                group.addTask { (index, await once(index, client)) }
+            }
+            for await (done, result) in group { results[done] = result }
+        }
+        return results
+    }
+
+    private func once(_ index: Int, _ client: Client) async -> JSONValue {
+        // Awaited below, and cancelled by the timer alone.
+        let exchange = Task {
+            await ExecExchange(request: request, reading: reading).run(index, client)
+        }
+        let timer = cancelAfter.map { SystemTimeSource().schedule(after: $0) { exchange.cancel() } }
+        defer { timer?.cancel() }
+        return await exchange.value.json
+    }
+}

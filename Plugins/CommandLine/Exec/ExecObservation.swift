@@ -1,0 +1,114 @@
+import Foundation
+import Synchronization
+import Turnpike
+import TurnpikeCore
+
+/// What an exchange showed so far: kept as it happens, so that an error loses nothing of it.
+final class ExecObservation: Sendable {
+    private struct State {
+        var head: ResponseHead?
+        var record: CallRecord?
+        var headElapsed: Duration?
+        var bytes = 0
+        var beginning = Data()
+        var hash = SHA256()
+        var items: [JSONValue]?
+    }
+
+    /// Contents up to this size are shown whole.
+    static let shownBytes = 65_536
+
+    private let start = ContinuousClock.now
+    private let state = Mutex(State())
+
+    /// The time since the exchange began.
+    var elapsed: Duration { ContinuousClock.now - start }
+
+    /// Takes note of a response, and of its content as it is read.
+    func see(_ response: Response) {
+        state.withLock { state in
+            state.head = response.head
+            state.record = response.record
+            state.headElapsed = elapsed
+            state.bytes = 0
+            state.beginning = Data()
+            state.hash = SHA256()
+        }
+        response.body.onChunk { [self] chunk in
+            state.withLock { state in
+                state.bytes += chunk.count
+                state.hash.update(chunk)
+                if state.beginning.count < Self.shownBytes + 1 {
+                    state.beginning.append(
+                        chunk.prefix(Self.shownBytes + 1 - state.beginning.count))
+                }
+            }
+        }
+    }
+
+    /// Begins a list of items.
+    func begin() { state.withLock { $0.items = [] } }
+
+    /// Adds an item of a stream; gives their number.
+    func add(_ item: JSONValue) -> Int {
+        state.withLock { state in
+            state.items?.append(item)
+            return state.items?.count ?? 0
+        }
+    }
+
+    var items: [JSONValue] { state.withLock { $0.items ?? [] } }
+
+    /// What was seen, as the members of a result.
+    func members(of error: (any Error)?) -> [(String, JSONValue)] {
+        let state = state.withLock { $0 }
+        let failure = error as? ClientError
+        var members: [(String, JSONValue)] = []
+        if let head = failure?.response ?? state.head {
+            members += [
+                ("status", .number(JSONNumber(head.status.code))),
+                ("reason", .string(head.status.reasonPhrase)),
+                ("url", .string(head.url.absoluteString)),
+                (
+                    "headers",
+                    .array(head.headers.map { [.string($0.name.rawValue), .string($0.value)] })
+                ),
+                ("version", head.version.map { .string($0) } ?? .null),
+            ]
+        }
+        if let hops = state.record?.hops {
+            members.append(
+                (
+                    "hops",
+                    .array(
+                        hops.map {
+                            [
+                                "status": .number(JSONNumber($0.status.code)),
+                                "url": .string($0.url.absoluteString),
+                            ]
+                        })
+                ))
+        }
+        if state.head != nil {
+            var body = JSONObject()
+            body["bytes"] = .number(JSONNumber(state.bytes))
+            body["sha256"] = .string(state.hash.finish().hexadecimal)
+            if state.bytes <= Self.shownBytes {
+                body["base64"] = .string(state.beginning.base64EncodedString())
+            }
+            members.append(("body", .object(body)))
+        }
+        if error != nil, let items = state.items { members.append(("value", .array(items))) }
+        members.append(
+            ("attempts", .number(JSONNumber(failure?.attempts ?? state.record?.sends ?? 0))))
+        members.append(("elapsed", Self.seconds(elapsed)))
+        if let headElapsed = state.headElapsed {
+            members.append(("headElapsed", Self.seconds(headElapsed)))
+        }
+        return members
+    }
+
+    private static func seconds(_ duration: Duration) -> JSONValue {
+        JSONNumber((duration / .microseconds(1)).rounded() / 1e6).map(JSONValue.number) ?? .null
+    }
+}

@@ -1,0 +1,62 @@
+import Foundation
+import Turnpike
+import TurnpikeCore
+
+/// What came of one exchange, as `exec` tells it.
+struct ExecResult: Sendable {
+    let json: JSONValue
+
+    /// A result of an exchange.
+    init(_ observed: ExecObservation, value: JSONValue?, error: (any Error)?) {
+        var members: [(String, JSONValue)] = [("outcome", error == nil ? "response" : "error")]
+        members += observed.members(of: error)
+        if let value { members.append(("value", value)) }
+        if let error { members.append(("error", Self.describe(error))) }
+        json = .object(JSONObject(members))
+    }
+
+    /// A result without an exchange.
+    init(failure: any Error) {
+        json = ["outcome": "error", "attempts": 0, "error": Self.describe(failure)]
+    }
+
+    private static func describe(_ error: any Error) -> JSONValue {
+        let code: String
+        var message = ""
+        var underlying: (any Error)?
+        switch error {
+        case let error as ClientError:
+            code = error.code.rawValue
+            message = error.message
+            underlying = error.underlying
+        case is CancellationError:
+            code = ClientError.Code.cancelled.rawValue
+            message = "the task was cancelled"
+        default:
+            code = "plugin"
+            message = Redaction.standard.text(String(describing: error))
+        }
+        return [
+            "code": .string(code), "message": .string(message),
+            "underlying": underlying.map { .string(ClientError.describe($0)) } ?? .null,
+        ]
+    }
+}
+
+extension PropertyListValue {
+    /// The value as JSON: dates by ISO 8601, bytes in base64.
+    var json: JSONValue {
+        switch self {
+        case .string(let value): .string(value)
+        case .integer(let value): .number(JSONNumber(value))
+        case .unsigned(let value): .number(JSONNumber(value))
+        case .real(let value): JSONNumber(value).map(JSONValue.number) ?? .null
+        case .bool(let value): .bool(value)
+        case .date(let value): .string(value.formatted(.iso8601))
+        case .data(let value): .string(value.base64EncodedString())
+        case .array(let elements): .array(elements.map(\.json))
+        case .dictionary(let members):
+            .object(JSONObject(members.sorted { $0.key < $1.key }.map { ($0.key, $0.value.json) }))
+        }
+    }
+}

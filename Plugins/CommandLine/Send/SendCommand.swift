@@ -1,0 +1,1 @@
+enum SendCommand { static func run(_ arguments: [String]) async -> Int32 { 1 } }

@@ -1,0 +1,152 @@
+public import Foundation
+import Synchronization
+public import TurnpikeCore
+
+/// A time source that stands still until a test moves it.
+///
+/// ```swift
+/// let clock = ManualClock()
+/// let client = Client(transport: transport, stack: stack, timeSource: clock)
+/// async let answer = client.get("slow").data()
+/// await clock.waitForTimers(1)  // the call has begun to wait
+/// clock.advance(by: .seconds(30))
+/// ```
+///
+/// ``advance(by:)`` runs the handlers that become due inside it, in the order of their times, and
+/// each of them sees the time it was scheduled for.
+public final class ManualClock: TimeSource {
+    private struct Entry {
+        let id: UInt64
+        let due: MonotonicInstant
+        let handler: @Sendable () -> Void
+    }
+
+    private struct State {
+        var now = MonotonicInstant(nanoseconds: 0)
+        var date: Date
+        var nextID: UInt64 = 0
+        var entries: [Entry] = []
+        var waiters: [Waiter] = []
+    }
+
+    private struct Waiter {
+        let condition: @Sendable ([Duration]) -> Bool
+        let continuation: CheckedContinuation<Void, Never>
+    }
+
+    private final class Token: TimerToken {
+        private weak let clock: ManualClock?
+        private let id: UInt64
+
+        init(clock: ManualClock, id: UInt64) {
+            self.clock = clock
+            self.id = id
+        }
+
+        func cancel() { clock?.remove(id) }
+    }
+
+    private let state: Mutex<State>
+
+    /// Creates a clock.
+    /// - Parameter date: The date on the wall at the beginning; it moves with the clock.
+    public init(date: Date = Date(timeIntervalSince1970: 1_700_000_000)) {
+        state = Mutex(State(date: date))
+    }
+
+    /// The present, from zero.
+    public var now: MonotonicInstant { state.withLock { $0.now } }
+
+    /// The date on the wall.
+    public var date: Date { state.withLock { $0.date } }
+
+    /// How many timers are waiting.
+    public var timerCount: Int { state.withLock { $0.entries.count } }
+
+    /// Schedules a handler for ``advance(by:)`` to run.
+    public func schedule(
+        after delay: Duration, _ handler: @escaping @Sendable () -> Void
+    ) -> any TimerToken {
+        let (id, ready) = state.withLock { state in
+            state.nextID += 1
+            let due = state.now.advanced(by: max(delay, .zero))
+            state.entries.append(Entry(id: state.nextID, due: due, handler: handler))
+            return (state.nextID, Self.takeReady(&state))
+        }
+        for waiter in ready { waiter.resume() }
+        return Token(clock: self, id: id)
+    }
+
+    /// Moves the clock and runs what becomes due, also what handlers schedule meanwhile.
+    public func advance(by duration: Duration) {
+        let end = state.withLock { $0.now.advanced(by: max(duration, .zero)) }
+        while let handler = takeNext(until: end) { handler() }
+        state.withLock { Self.move(&$0, to: end) }
+    }
+
+    /// Moves the clock to the next timer and runs it.
+    /// - Returns: Whether there was one.
+    @discardableResult
+    public func advanceToNextTimer() -> Bool {
+        guard let due = state.withLock({ $0.entries.map(\.due).min() }) else { return false }
+        advance(by: now.duration(to: due))
+        return true
+    }
+
+    /// Returns when at least a number of timers are waiting.
+    public func waitForTimers(_ count: Int) async { await wait { $0.count >= count } }
+
+    /// Returns when a timer is waiting that is due in just this time.
+    ///
+    /// It tells timers apart where ``waitForTimers(_:)`` would count one that is about to be
+    /// cancelled.
+    public func waitForTimer(in duration: Duration) async { await wait { $0.contains(duration) } }
+
+    private func wait(for condition: @escaping @Sendable ([Duration]) -> Bool) async {
+        await withCheckedContinuation { continuation in
+            let isReady = state.withLock { state in
+                if condition(Self.remaining(state)) { return true }
+                state.waiters.append(Waiter(condition: condition, continuation: continuation))
+                return false
+            }
+            if isReady { continuation.resume() }
+        }
+    }
+
+    private static func remaining(_ state: State) -> [Duration] {
+        state.entries.map { state.now.duration(to: $0.due) }
+    }
+
+    private func takeNext(until end: MonotonicInstant) -> (@Sendable () -> Void)? {
+        state.withLock { state in
+            let next = state.entries.min { ($0.due, $0.id) < ($1.due, $1.id) }
+            guard let next, next.due <= end else { return nil }
+            state.entries.removeAll { $0.id == next.id }
+            Self.move(&state, to: max(state.now, next.due))
+            return next.handler
+        }
+    }
+
+    private func remove(_ id: UInt64) {
+        // Released outside the lock: what a handler captured may run code of its own.
+        let removed = state.withLock { state -> [Entry] in
+            let removed = state.entries.filter { $0.id == id }
+            state.entries.removeAll { $0.id == id }
+            return removed
+        }
+        _ = removed
+    }
+
+    private static func move(_ state: inout State, to instant: MonotonicInstant) {
+        let seconds = Double(state.now.duration(to: instant) / .nanoseconds(1)) / 1e9
+        state.date.addTimeInterval(seconds)
+        state.now = instant
+    }
+
+    private static func takeReady(_ state: inout State) -> [CheckedContinuation<Void, Never>] {
+        let remaining = remaining(state)
+        let ready = state.waiters.filter { $0.condition(remaining) }
+        state.waiters.removeAll { $0.condition(remaining) }
+        return ready.map(\.continuation)
+    }
+}

@@ -1,0 +1,216 @@
+public import Foundation
+public import TurnpikeCore
+
+/// What a ``TestServer`` does on a request: a script of writes, waits and ends.
+public struct TestAnswer: Sendable {
+    enum Step: Sendable {
+        case write(Data)
+        case fill(byte: UInt8, count: Int64)
+        case wait(Duration)
+        case endless(Data, every: Duration)
+        case hold(TestHold)
+        case close
+        case reset
+    }
+
+    private let make: @Sendable (ReceivedRequest) -> [Step]
+    var readsBody = true
+    var sendsContinue = true
+
+    private init(_ make: @escaping @Sendable (ReceivedRequest) -> [Step]) { self.make = make }
+
+    func steps(for request: ReceivedRequest) -> [Step] { make(request) }
+
+    // MARK: Whole answers
+
+    /// An answer with a length.
+    public static func status(
+        _ status: HTTPStatus, headers: HTTPHeaders = [:], body: Data = Data()
+    ) -> TestAnswer {
+        TestAnswer { request in
+            let isBodiless = request.method == .head || status == 204 || status == 304
+            var fields = headers
+            if status != 204 { fields.setIfAbsent(.contentLength, String(body.count)) }
+            let head = head(status, fields)
+            return [.write(isBodiless ? head : head + body)]
+        }
+    }
+
+    /// 200 with text.
+    public static func text(_ text: String, headers: HTTPHeaders = [:]) -> TestAnswer {
+        typed("text/plain; charset=utf-8", headers, Data(text.utf8))
+    }
+
+    /// 200 with JSON.
+    public static func json(_ value: JSONValue, headers: HTTPHeaders = [:]) -> TestAnswer {
+        typed("application/json", headers, value.data())
+    }
+
+    /// 200 with bytes.
+    public static func data(
+        _ data: Data, type: MediaType = .octetStream, headers: HTTPHeaders = [:]
+    ) -> TestAnswer { typed(type.description, headers, data) }
+
+    /// 200 with a number of equal bytes, which are not held in memory.
+    public static func bytes(_ count: Int64, of byte: UInt8 = 0x78) -> TestAnswer {
+        TestAnswer { request in
+            let head = head(
+                .ok, ["Content-Type": "application/octet-stream", "Content-Length": String(count)])
+            return request.method == .head
+                ? [.write(head)] : [.write(head), .fill(byte: byte, count: count)]
+        }
+    }
+
+    /// 200 whose content never ends, until the client closes the connection.
+    public static func endless(
+        _ chunk: Data = Data(count: 65_536), every interval: Duration = .milliseconds(2)
+    ) -> TestAnswer {
+        TestAnswer { _ in [.write(head(.ok, [:])), .endless(chunk, every: interval)] }
+    }
+
+    /// 200 with the request as JSON.
+    public static var echo: TestAnswer {
+        TestAnswer { request in
+            let content = request.json.data()
+            return [
+                .write(
+                    head(
+                        .ok,
+                        [
+                            "Content-Type": "application/json",
+                            "Content-Length": String(content.count),
+                        ]) + content)
+            ]
+        }
+    }
+
+    /// An answer that redirects.
+    public static func redirect(_ status: HTTPStatus, to location: String) -> TestAnswer {
+        .status(status, headers: ["Location": location], body: Data("moved".utf8))
+    }
+
+    /// An answer that depends on the request.
+    public static func handler(
+        _ answer: @escaping @Sendable (ReceivedRequest) -> TestAnswer
+    ) -> TestAnswer { TestAnswer { answer($0).steps(for: $0) } }
+
+    // MARK: Answers in parts
+
+    /// 200 in chunks (RFC 9112 §7.1).
+    /// - Parameters:
+    ///   - chunks: The chunks.
+    ///   - interval: The time before each of them.
+    ///   - headers: Header fields.
+    ///   - endsWell: Whether the last chunk is sent; without it the connection is closed.
+    /// - Returns: The answer.
+    public static func chunked(
+        _ chunks: [Data], every interval: Duration = .zero, headers: HTTPHeaders = [:],
+        endsWell: Bool = true
+    ) -> TestAnswer {
+        TestAnswer { _ in
+            var fields = headers
+            fields[.transferEncoding] = "chunked"
+            var steps: [Step] = [.write(head(.ok, fields))]
+            for chunk in chunks {
+                if interval > .zero { steps.append(.wait(interval)) }
+                let size = Data((String(chunk.count, radix: 16) + "\r\n").utf8)
+                steps.append(.write(size + chunk + Data("\r\n".utf8)))
+            }
+            steps.append(endsWell ? .write(Data("0\r\n\r\n".utf8)) : .close)
+            return steps
+        }
+    }
+
+    /// 200 whose content drips.
+    public static func drip(
+        _ content: Data, bytes: Int = 1, every interval: Duration
+    ) -> TestAnswer {
+        TestAnswer { _ in
+            var steps: [Step] = [.write(head(.ok, ["Content-Length": String(content.count)]))]
+            var rest = content[...]
+            while !rest.isEmpty {
+                steps += [.wait(interval), .write(rest.prefix(bytes))]
+                rest = rest.dropFirst(bytes)
+            }
+            return steps
+        }
+    }
+
+    /// 200 whose content is shorter than its length says; then the connection is closed.
+    public static func short(declared: Int, sent: Data) -> TestAnswer {
+        TestAnswer { _ in [.write(head(.ok, ["Content-Length": String(declared)]) + sent), .close] }
+    }
+
+    /// The head and part of the content, then a TCP reset.
+    public static func reset(after sent: Data, declared: Int) -> TestAnswer {
+        TestAnswer { _ in [.write(head(.ok, ["Content-Length": String(declared)]) + sent), .reset] }
+    }
+
+    /// Bytes as they are, then the connection goes on or is closed.
+    public static func raw(_ bytes: Data, closes: Bool = true) -> TestAnswer {
+        TestAnswer { _ in closes ? [.write(bytes), .close] : [.write(bytes)] }
+    }
+
+    /// The connection is closed without a byte.
+    public static var close: TestAnswer { TestAnswer { _ in [.close] } }
+
+    /// The connection is reset without a byte.
+    public static var reset: TestAnswer { TestAnswer { _ in [.reset] } }
+
+    /// Nothing, until the client or the server closes the connection.
+    public static var silence: TestAnswer { TestAnswer { _ in [.hold(TestHold())] } }
+
+    // MARK: Changes
+
+    /// The same answer after a time.
+    public func after(_ delay: Duration) -> TestAnswer { prefixed(.wait(delay)) }
+
+    /// The same answer once a test opens the hold.
+    public func held(by hold: TestHold) -> TestAnswer { prefixed(.hold(hold)) }
+
+    /// The same answer after interim responses (RFC 9110 §15.2), such as 103.
+    public func preceded(by interim: [HTTPStatus], headers: HTTPHeaders = [:]) -> TestAnswer {
+        interim.reversed().reduce(self) { $0.prefixed(.write(Self.head($1, headers))) }
+    }
+
+    /// The same answer, after which the connection is closed though nothing announced it: what
+    /// makes a client meet a dead connection.
+    public func thenClose() -> TestAnswer {
+        var copy = TestAnswer { [make] in make($0) + [.close] }
+        copy.readsBody = readsBody
+        return copy
+    }
+
+    /// The same answer without the request's content having been read.
+    public func withoutReading() -> TestAnswer {
+        var copy = self
+        copy.readsBody = false
+        return copy
+    }
+
+    /// The same answer, where `Expect: 100-continue` is not answered.
+    public func withoutContinue() -> TestAnswer {
+        var copy = self
+        copy.sendsContinue = false
+        return copy
+    }
+
+    private func prefixed(_ step: Step) -> TestAnswer {
+        var copy = TestAnswer { [make] in [step] + make($0) }
+        copy.readsBody = readsBody
+        copy.sendsContinue = sendsContinue
+        return copy
+    }
+
+    private static func typed(_ type: String, _ headers: HTTPHeaders, _ body: Data) -> TestAnswer {
+        var headers = headers
+        headers.setIfAbsent(.contentType, type)
+        return .status(.ok, headers: headers, body: body)
+    }
+
+    private static func head(_ status: HTTPStatus, _ headers: HTTPHeaders) -> Data {
+        var text = "HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n"
+        for field in headers { text += "\(field.name.rawValue): \(field.value)\r\n" }
+        return Data((text + "\r\n").utf8)
+    }
+}

@@ -1,0 +1,175 @@
+import Foundation
+import Synchronization
+import TurnpikeCore
+
+/// One connection of a ``TestServer``: reads requests and plays their answers, on its own thread.
+final class TestConnection: Sendable {
+    private let socket: TestSocket
+    private let isAborted = Atomic(false)
+
+    private static let keptBytes = 1_048_576
+
+    init(socket: TestSocket) { self.socket = socket }
+
+    /// Ends the connection from another thread.
+    func abort() {
+        isAborted.store(true, ordering: .releasing)
+        socket.shutDown()
+    }
+
+    /// Serves requests until one side closes.
+    func serve(number: Int, server: () -> TestServer?) {
+        var buffer = Data()
+        while !isAborted.load(ordering: .acquiring) {
+            guard let head = readHead(&buffer),
+                var request = ReceivedRequest(head: head, connection: number),
+                let server = server()
+            else { return }
+            // The route decides whether the content is read, so it is asked with what the head
+            // tells.
+            let isBodiless =
+                request.headers[.contentLength] == nil && request.headers[.transferEncoding] == nil
+            if !isBodiless, request.headers[.expect] == nil { readBody(&request, &buffer) }
+            let answer = server.answer(to: request)
+            if !isBodiless, request.headers[.expect] != nil, answer.readsBody {
+                if answer.sendsContinue {
+                    _ = socket.write(Data("HTTP/1.1 100 Continue\r\n\r\n".utf8))
+                }
+                readBody(&request, &buffer)
+            }
+            switch play(answer.steps(for: request)) {
+            case .done: continue
+            case .closed: return
+            case .abandoned: return server.wasAbandoned()
+            }
+        }
+    }
+
+    private enum End {
+        case done
+        /// The script closed the connection.
+        case closed
+        /// The client closed it before the answer was out.
+        case abandoned
+    }
+
+    private func readHead(_ buffer: inout Data) -> Data? {
+        let mark = Data("\r\n\r\n".utf8)
+        while true {
+            if let end = buffer.range(of: mark) {
+                let head = Data(buffer[buffer.startIndex..<end.upperBound])
+                buffer = Data(buffer[end.upperBound...])
+                return head
+            }
+            guard let chunk = socket.read() else { return nil }
+            buffer.append(chunk)
+        }
+    }
+
+    private func readBody(_ request: inout ReceivedRequest, _ buffer: inout Data) {
+        if request.headers[.transferEncoding]?.lowercased() == "chunked" {
+            readChunks(&request, &buffer)
+        } else if let length = request.headers[.contentLength].flatMap({ Int64($0) }) {
+            request.isComplete = read(length, &request, &buffer)
+        }
+    }
+
+    private func readChunks(_ request: inout ReceivedRequest, _ buffer: inout Data) {
+        while true {
+            guard let line = readLine(&buffer),
+                let size = Int64(line.prefix { $0 != ";" }, radix: 16), size >= 0
+            else {
+                request.isComplete = false
+                return
+            }
+            if size == 0 {
+                while let line = readLine(&buffer), !line.isEmpty {}
+                return
+            }
+            guard read(size, &request, &buffer), readLine(&buffer) != nil else {
+                request.isComplete = false
+                return
+            }
+        }
+    }
+
+    private func readLine(_ buffer: inout Data) -> String? {
+        while true {
+            if let end = buffer.range(of: Data("\r\n".utf8)) {
+                let line = String(
+                    decoding: buffer[buffer.startIndex..<end.lowerBound], as: UTF8.self)
+                buffer = Data(buffer[end.upperBound...])
+                return line
+            }
+            guard let chunk = socket.read() else { return nil }
+            buffer.append(chunk)
+        }
+    }
+
+    private func read(
+        _ count: Int64, _ request: inout ReceivedRequest, _ buffer: inout Data
+    ) -> Bool {
+        var left = count
+        while left > 0 {
+            if buffer.isEmpty {
+                guard let chunk = socket.read() else { return false }
+                buffer = chunk
+            }
+            let part = buffer.prefix(Int(min(left, Int64(buffer.count))))
+            request.bodyBytes += Int64(part.count)
+            if request.body.count < Self.keptBytes {
+                request.body.append(part.prefix(Self.keptBytes - request.body.count))
+            }
+            left -= Int64(part.count)
+            buffer = Data(buffer.dropFirst(part.count))
+        }
+        return true
+    }
+
+    private func play(_ steps: [TestAnswer.Step]) -> End {
+        for step in steps {
+            switch step {
+            case .write(let data): if !socket.write(data) { return .abandoned }
+            case .fill(let byte, let count): if !fill(byte, count) { return .abandoned }
+            case .wait(let duration):
+                if !wait(upTo: duration, until: { false }) { return .abandoned }
+            case .endless(let chunk, let interval):
+                while socket.write(chunk), wait(upTo: interval, until: { false }) {}
+                return .abandoned
+            case .hold(let hold):
+                if !wait(upTo: .seconds(3600), until: { hold.isOpen }) { return .abandoned }
+            case .close: return .closed
+            case .reset:
+                socket.resetOnClose()
+                return .closed
+            }
+        }
+        return .done
+    }
+
+    private func fill(_ byte: UInt8, _ count: Int64) -> Bool {
+        let chunk = Data(repeating: byte, count: 262_144)
+        var left = count
+        while left > 0 {
+            let part = left < Int64(chunk.count) ? chunk.prefix(Int(left)) : chunk
+            guard socket.write(part) else { return false }
+            left -= Int64(part.count)
+        }
+        return true
+    }
+
+    // Waits in steps, so that a client that goes away, and an opened hold, are noticed.
+    private func wait(upTo duration: Duration, until isOver: () -> Bool) -> Bool {
+        let end = ContinuousClock.now + duration
+        while !isOver() {
+            let left = end - ContinuousClock.now
+            if left <= .zero { return true }
+            if isAborted.load(ordering: .acquiring)
+                || socket.peerIsGone(within: min(left, .milliseconds(2)))
+            {
+                return false
+            }
+        }
+        return true
+    }
+}

@@ -1,0 +1,191 @@
+public import Foundation
+import Synchronization
+public import TurnpikeCore
+
+/// An HTTP/1.1 server on loopback for tests: scripted by route, and with a record of what came,
+/// byte for byte.
+///
+/// ```swift
+/// let server = try TestServer()
+/// server.route("/flaky", .status(503), .status(503), .json(["id": 1]))
+/// server.route("/slow", .text("late").after(.milliseconds(50)))
+/// let client = Client(baseURL: server.target, stack: [.retry()])
+/// let value = try await client.get("flaky").json()
+/// #expect(server.requests(to: "/flaky").count == 3)
+/// ```
+///
+/// It listens on 127.0.0.1 and a port that the system chooses, keeps connections alive, and has a
+/// thread for each. It is no server for anything but tests: it trusts its clients.
+public final class TestServer: Sendable {
+    private struct Route {
+        var answers: [TestAnswer]
+        var turn = 0
+    }
+
+    private struct State {
+        var routes: [String: Route] = [:]
+        var fallback = TestAnswer.status(404)
+        var received: [ReceivedRequest] = []
+        var receivedCount = 0
+        var connections: [Int: TestConnection] = [:]
+        var connectionCount = 0
+        var closedCount = 0
+        var abandonedCount = 0
+        var waiters:
+            [(
+                condition: @Sendable (Counts) -> Bool,
+                continuation: CheckedContinuation<Void, Never>
+            )] =
+                []
+        var isStopped = false
+    }
+
+    /// What has happened on the server so far.
+    public struct Counts: Sendable, Hashable {
+        /// The requests whose head has come.
+        public let requests: Int
+        /// The connections that were accepted.
+        public let accepted: Int
+        /// The connections that are open.
+        public let open: Int
+        /// The answers that the client closed the connection on before they were out.
+        public let abandoned: Int
+    }
+
+    /// The port that the server listens on.
+    public let port: Int
+    private let listener: TestSocket
+    private let keepsRecord: Bool
+    private let state = Mutex(State())
+
+    /// Starts a server.
+    /// - Parameter keepsRecord: Whether requests are kept in ``requests``.
+    /// - Throws: A POSIX error where no socket can be had.
+    public init(keepsRecord: Bool = true) throws {
+        self.keepsRecord = keepsRecord
+        listener = try TestSocket.listening()
+        port = try listener.localPort()
+        startThread { [weak self, listener] in
+            while let socket = listener.accept() {
+                guard let self else { return socket.close() }
+                self.begin(socket)
+            }
+        }
+    }
+
+    deinit { stop() }
+
+    /// The server's address.
+    public var url: URL { URL(string: "http://127.0.0.1:\(port)/") ?? URL(filePath: "/") }
+
+    /// The server's address as a client's base URL.
+    public var target: Target { Target(url) }
+
+    /// Sets the answers to a path: the first request gets the first one, the last one is given
+    /// again and again.
+    public func route(_ path: String, _ answers: TestAnswer...) {
+        state.withLock { $0.routes[path] = Route(answers: answers) }
+    }
+
+    /// Sets the answer to paths without a route; 404 before.
+    public func fallback(_ answer: TestAnswer) { state.withLock { $0.fallback = answer } }
+
+    /// Closes all connections and stops listening.
+    public func stop() {
+        let connections = state.withLock { state in
+            state.isStopped = true
+            return state.connections.values.map(\.self)
+        }
+        listener.shutDown()
+        for connection in connections { connection.abort() }
+    }
+
+    // MARK: The record
+
+    /// The requests that came, in order.
+    public var requests: [ReceivedRequest] { state.withLock { $0.received } }
+
+    /// The requests that came to a path, in order.
+    public func requests(to path: String) -> [ReceivedRequest] {
+        requests.filter { $0.path == path }
+    }
+
+    /// What has happened so far.
+    public var counts: Counts { state.withLock { Self.counts($0) } }
+
+    /// Returns when a condition holds for what has happened.
+    public func wait(until condition: @escaping @Sendable (Counts) -> Bool) async {
+        await withCheckedContinuation { continuation in
+            let holds = state.withLock { state in
+                if condition(Self.counts(state)) { return true }
+                state.waiters.append((condition, continuation))
+                return false
+            }
+            if holds { continuation.resume() }
+        }
+    }
+
+    /// Returns when at least a number of requests have come.
+    public func waitForRequests(_ count: Int) async { await wait { $0.requests >= count } }
+
+    private static func counts(_ state: State) -> Counts {
+        Counts(
+            requests: state.receivedCount, accepted: state.connectionCount,
+            open: state.connections.count, abandoned: state.abandonedCount)
+    }
+
+    private func update(_ change: (inout State) -> Void) {
+        let ready = state.withLock { state in
+            change(&state)
+            let counts = Self.counts(state)
+            let ready = state.waiters.filter { $0.condition(counts) }
+            state.waiters.removeAll { $0.condition(counts) }
+            return ready
+        }
+        for waiter in ready { waiter.continuation.resume() }
+    }
+
+    // MARK: Connections
+
+    private func begin(_ socket: TestSocket) {
+        let connection = TestConnection(socket: socket)
+        var number = 0
+        update { state in
+            state.connectionCount += 1
+            number = state.connectionCount
+            state.connections[number] = connection
+        }
+        if state.withLock({ $0.isStopped }) { connection.abort() }
+        // The thread ends with the connection, which the client closes, or `stop`.
+        startThread { [weak self, number] in
+            connection.serve(number: number) { self }
+            socket.close()
+            self?.update { $0.connections[number] = nil }
+        }
+    }
+
+    func answer(to request: ReceivedRequest) -> TestAnswer {
+        var answer = TestAnswer.status(404)
+        update { state in
+            state.receivedCount += 1
+            if keepsRecord { state.received.append(request) }
+            guard var route = state.routes[request.path], !route.answers.isEmpty else {
+                answer = state.fallback
+                return
+            }
+            answer = route.answers[min(route.turn, route.answers.count - 1)]
+            route.turn += 1
+            state.routes[request.path] = route
+        }
+        return answer
+    }
+
+    func wasAbandoned() { update { $0.abandonedCount += 1 } }
+}
+
+private func startThread(_ body: @escaping @Sendable () -> Void) {
+    let thread = Thread(block: body)
+    thread.stackSize = 262_144
+    thread.name = "turnpike.testserver"
+    thread.start()
+}

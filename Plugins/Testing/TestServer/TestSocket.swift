@@ -1,0 +1,152 @@
+import Foundation
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+private let streamSocket = CInt(SOCK_STREAM.rawValue)
+private let noSignal = CInt(MSG_NOSIGNAL)
+private let peeking = CInt(MSG_PEEK) | CInt(MSG_DONTWAIT)
+#elseif canImport(Musl)
+import Musl
+private let streamSocket = SOCK_STREAM
+private let noSignal = MSG_NOSIGNAL
+private let peeking = MSG_PEEK | MSG_DONTWAIT
+#elseif canImport(Darwin)
+import Darwin
+private let streamSocket = SOCK_STREAM
+private let noSignal: CInt = 0
+private let peeking = MSG_PEEK | MSG_DONTWAIT
+#endif
+
+/// A blocking TCP socket on loopback.
+final class TestSocket: Sendable {
+    private let descriptor: CInt
+    // Held while the descriptor is shut down or closed, so that no other file gets the call.
+    private let isClosed = Mutex(false)
+
+    private init(descriptor: CInt) { self.descriptor = descriptor }
+
+    deinit { close() }
+
+    static func listening() throws -> TestSocket {
+        let socket = TestSocket(descriptor: makeSocket())
+        var yes: CInt = 1
+        _ = unsafe setsockopt(
+            socket.descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<CInt>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = unsafe inet_addr("127.0.0.1")
+        let bound = unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe bind(socket.descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard bound == 0, listen(socket.descriptor, 1024) == 0 else {
+            throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
+        }
+        return socket
+    }
+
+    private static func makeSocket() -> CInt { socket(AF_INET, streamSocket, 0) }
+
+    func localPort() throws -> Int {
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let result = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe getsockname(descriptor, $0, &length)
+            }
+        }
+        guard result == 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+        return Int(UInt16(bigEndian: address.sin_port))
+    }
+
+    func accept() -> TestSocket? {
+        while true {
+            let accepted = Self.acceptNext(descriptor)
+            if accepted >= 0 {
+                var yes: CInt = 1
+                _ = unsafe setsockopt(
+                    accepted, CInt(IPPROTO_TCP), TCP_NODELAY, &yes,
+                    socklen_t(MemoryLayout<CInt>.size))
+                return TestSocket(descriptor: accepted)
+            }
+            if errno != EINTR && errno != ECONNABORTED { return nil }
+        }
+    }
+
+    private static func acceptNext(_ listener: CInt) -> CInt {
+        #if canImport(Darwin)
+        unsafe Darwin.accept(listener, nil, nil)
+        #elseif canImport(Musl)
+        unsafe Musl.accept(listener, nil, nil)
+        #else
+        Glibc.accept(listener, nil, nil)
+        #endif
+    }
+
+    /// The next bytes, or nil when the peer has closed.
+    func read() -> Data? {
+        var chunk = Data(count: 65_536)
+        while true {
+            let got = unsafe chunk.withUnsafeMutableBytes {
+                unsafe recv(descriptor, $0.baseAddress, $0.count, 0)
+            }
+            if got > 0 { return chunk.prefix(got) }
+            if got == 0 || errno != EINTR { return nil }
+        }
+    }
+
+    /// Writes all bytes; false when the peer has closed.
+    func write(_ data: Data) -> Bool {
+        unsafe data.withUnsafeBytes { bytes in
+            var done = 0
+            while done < bytes.count {
+                let sent = unsafe send(
+                    descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done, noSignal)
+                if sent >= 0 {
+                    done += sent
+                } else if errno != EINTR {
+                    return false
+                }
+            }
+            return true
+        }
+    }
+
+    /// Waits for a time, or until the peer has closed.
+    func peerIsGone(within duration: Duration) -> Bool {
+        let milliseconds = max(1, Int(duration / .milliseconds(1)))
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        guard unsafe poll(&entry, 1, CInt(milliseconds)) > 0 else { return false }
+        var byte: UInt8 = 0
+        let got = unsafe recv(descriptor, &byte, 1, peeking)
+        if got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) { return true }
+        // Bytes that came early make poll return at once; they are the next request's.
+        usleep(1000)
+        return false
+    }
+
+    /// Makes the close that follows a TCP reset.
+    func resetOnClose() {
+        var now = linger(l_onoff: 1, l_linger: 0)
+        _ = unsafe setsockopt(
+            descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
+    }
+
+    /// Wakes who reads or writes on the socket.
+    func shutDown() {
+        isClosed.withLock { isClosed in
+            if !isClosed { _ = shutdown(descriptor, CInt(2)) }
+        }
+    }
+
+    func close() {
+        isClosed.withLock { isClosed in
+            if !isClosed { _ = closeDescriptor(descriptor) }
+            isClosed = true
+        }
+    }
+}
+
+private func closeDescriptor(_ descriptor: CInt) -> CInt { close(descriptor) }

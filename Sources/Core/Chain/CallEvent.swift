@@ -1,0 +1,176 @@
+public import Foundation
+import Synchronization
+
+/// Something that happened in a call.
+///
+/// What it says of request, response and error holds no secret.
+public struct CallEvent: Sendable {
+    /// What happened.
+    public enum Kind: Sendable {
+        /// A request entered the logger's pass.
+        case began
+        /// A request was handed to the transport.
+        case sent
+        /// The head of a response came from the transport.
+        case received
+        /// An attempt will be made again after a wait.
+        case retrying(after: Duration, attempt: Int)
+        /// A redirect is followed.
+        case redirecting
+        /// A gate has something to say.
+        case note(gate: String, message: String)
+        /// The pass gave a response; its body is still to be read.
+        case responded
+        /// The pass failed.
+        case failed
+        /// The response's body ended.
+        case bodyEnded(BodyEnd)
+    }
+
+    /// What happened.
+    public let kind: Kind
+    /// The call's identifier.
+    public let id: CallID
+    /// The attempt's number within its call, from 1.
+    public let attempt: Int
+    /// The time since the call began.
+    public let elapsed: Duration
+
+    /// The present on the wall clock of the call.
+    public var date: Date { timeSource.date }
+
+    private let timeSource: any TimeSource
+    private let requestValue: Request?
+    private let sentRequest: Request?
+    private let headValue: ResponseHead?
+    private let errorValue: (any Error)?
+    private let peeked: BodyPeek?
+
+    init(
+        _ kind: Kind, context: Context, request: Request?, head: ResponseHead? = nil,
+        error: (any Error)? = nil, peeked: BodyPeek? = nil
+    ) {
+        self.peeked = peeked
+        self.kind = kind
+        id = context.id
+        attempt = context.attempt
+        timeSource = context.timeSource
+        let now = timeSource.now
+        elapsed = (context.call.record.timeline.start ?? now).duration(to: now)
+        requestValue = request
+        sentRequest = peeked == nil ? nil : context.call.record.lastSent
+        headValue = head
+        errorValue = error
+    }
+
+    /// The request, redacted.
+    public var request: RequestSummary? { request(redaction: .standard) }
+
+    /// The request, redacted by stricter rules.
+    public func request(redaction: Redaction) -> RequestSummary? {
+        requestValue.map { RequestSummary($0, redaction: redaction) }
+    }
+
+    /// The status of the response.
+    public var status: HTTPStatus? { headValue?.status }
+
+    /// The header fields of the response, with secrets redacted.
+    public func responseHeaders(redaction: Redaction = .standard) -> HTTPHeaders? {
+        headValue.map { head in
+            HTTPHeaders(head.headers.map { ($0.name.rawValue, redaction.value(of: $0)) })
+        }
+    }
+
+    /// The beginning of the request's content, redacted, where it is in memory.
+    public func requestContent(upTo maxBytes: Int, redaction: Redaction = .standard) -> String? {
+        guard let request = requestValue, let data = request.body.inMemory, maxBytes > 0 else {
+            return nil
+        }
+        let type = request.headers[.contentType].flatMap { MediaType(parsing: $0) }
+        return redaction.content(data.prefix(maxBytes), type: type)
+    }
+
+    /// The beginning of the response's content, redacted, once the body has ended and as far as it
+    /// was read (``RequestLogger/peekBytes``).
+    public func responseContent(redaction: Redaction = .standard) -> String? {
+        guard let data = peeked?.data, !data.isEmpty else { return nil }
+        let type = headValue?.headers[.contentType].flatMap { MediaType(parsing: $0) }
+        let text = redaction.content(data, type: type)
+        // A server may repeat what it was sent.
+        let secrets = [requestValue, sentRequest].compactMap(\.self).flatMap(redaction.secrets(of:))
+        return secrets.reduce(text) { $0.replacingOccurrences(of: $1, with: Redaction.mark) }
+    }
+
+    /// The error in words, redacted.
+    public var errorDescription: String? {
+        errorValue.map { Redaction.standard.text(String(describing: $0)) }
+    }
+
+    /// The error as a word for a label: a code, a type's name, `cancelled`.
+    public var errorType: String? { errorValue.map(ClientError.label(of:)) }
+
+    /// Whether the error is a cancellation, which is no failure.
+    public var isCancellation: Bool { errorValue is CancellationError }
+}
+
+/// The first bytes of a body, kept as its reader pulls them.
+final class BodyPeek: Sendable {
+    private let kept = Mutex(Data())
+    private let limit: Int
+
+    init(limit: Int) { self.limit = limit }
+
+    var data: Data { kept.withLock { $0 } }
+
+    func add(_ chunk: Data) {
+        kept.withLock { kept in
+            if kept.count < limit { kept.append(chunk.prefix(limit - kept.count)) }
+        }
+    }
+}
+
+/// The loggers that hear of a context's events, innermost first.
+package final class ObserverList: Sendable {
+    let logger: any RequestLogger
+    let rest: ObserverList?
+
+    init(logger: any RequestLogger, rest: ObserverList?) {
+        self.logger = logger
+        self.rest = rest
+    }
+}
+
+extension Context {
+    /// Tells the loggers around a gate what it does, for instance why it sends nothing.
+    /// - Parameters:
+    ///   - gate: The gate's name.
+    ///   - message: What it does; it must not hold a secret. It is not evaluated without a logger.
+    public func note(gate: String, _ message: @autoclosure () -> String) {
+        guard observers != nil else { return }
+        emit(.note(gate: gate, message: Redaction.standard.text(message())), request: nil)
+    }
+
+    package func emit(
+        _ kind: CallEvent.Kind, request: Request?, head: ResponseHead? = nil,
+        error: (any Error)? = nil
+    ) {
+        guard var observer = observers else { return }
+        let event = CallEvent(kind, context: self, request: request, head: head, error: error)
+        while true {
+            observer.logger.log(event)
+            guard let outer = observer.rest else { return }
+            observer = outer
+        }
+    }
+}
+
+extension ClientError {
+    /// The word for an error in a log or a label: its code, or its type's name.
+    package static func label(of error: any Error) -> String {
+        switch error {
+        case let error as ClientError: error.code.rawValue
+        case is CancellationError: "cancelled"
+        default: String(describing: type(of: error))
+        }
+    }
+}

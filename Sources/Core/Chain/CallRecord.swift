@@ -1,0 +1,102 @@
+import Synchronization
+
+/// What happened in one call so far: shared by its contexts, its response and its error.
+package final class CallRecord: Sendable {
+    private struct State {
+        var timeline = Timeline()
+        var sends = 0
+        var attempts = 0
+        var hops: [Hop] = []
+        var lastSent: Request?
+        var progress = TransferProgress()
+        var progressHandlers: [@Sendable (TransferProgress) -> Void] = []
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    package var timeline: Timeline { state.withLock { $0.timeline } }
+
+    /// How often the transport was asked to send.
+    package var sends: Int { state.withLock { $0.sends } }
+
+    package var hops: [Hop] { state.withLock { $0.hops } }
+
+    /// The request as it was last handed to the transport.
+    package var lastSent: Request? { state.withLock { $0.lastSent } }
+
+    package func updateTimeline(_ change: (inout Timeline) -> Void) {
+        state.withLock { change(&$0.timeline) }
+    }
+
+    package func add(_ hop: Hop) { state.withLock { $0.hops.append(hop) } }
+
+    /// The number of a fresh attempt, from 1.
+    func nextAttempt() -> Int {
+        state.withLock { state in
+            state.attempts += 1
+            return state.attempts
+        }
+    }
+
+    /// Counts a send; gives false where the call has been sent too often.
+    ///
+    /// Hops have a limit of their own.
+    func willSend(
+        _ request: Request, attempt: Int, at now: MonotonicInstant, limit: Int
+    ) -> Bool {
+        state.withLock { state in
+            guard state.sends - state.hops.count < limit else { return false }
+            state.sends += 1
+            state.attempts = max(state.attempts, attempt)
+            state.lastSent = request
+            state.timeline.sent = now
+            state.timeline.connected = nil
+            state.timeline.firstByte = nil
+            state.timeline.head = nil
+            state.timeline.bodyEnd = nil
+            state.timeline.bodyBytesSent = 0
+            state.timeline.bodyBytesReceived = 0
+            state.progress = TransferProgress(totalToSend: request.body.length)
+            return true
+        }
+    }
+
+    /// Calls a handler whenever bytes of content were sent or received.
+    func onProgress(_ handler: @escaping @Sendable (TransferProgress) -> Void) {
+        state.withLock { $0.progressHandlers.append(handler) }
+    }
+
+    /// How many bytes of the request's content have left in this send.
+    package func didSend(totalBytes: Int64) {
+        advance { state in
+            state.timeline.bodyBytesSent = totalBytes
+            state.progress.bytesSent = totalBytes
+        }
+    }
+
+    func didReceive(bytes: Int) {
+        advance { state in
+            state.timeline.bodyBytesReceived += Int64(bytes)
+            state.progress.bytesReceived = state.timeline.bodyBytesReceived
+        }
+    }
+
+    private func advance(_ change: (inout State) -> Void) {
+        let (handlers, progress) = state.withLock { state in
+            change(&state)
+            return (state.progressHandlers, state.progress)
+        }
+        for handler in handlers { handler(progress) }
+    }
+
+    func didEndBody(at now: MonotonicInstant?) { state.withLock { $0.timeline.bodyEnd = now } }
+
+    func didReceiveHead(at now: MonotonicInstant, length: Int64?) {
+        state.withLock { state in
+            state.timeline.head = now
+            state.progress.totalToReceive = length
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import Synchronization
+
+/// A call's identifier: unique in its client, and with a high chance among clients.
+public struct CallID: Hashable, Sendable, CustomStringConvertible {
+    private let client: UInt32
+    private let number: UInt64
+
+    package init(client: UInt32, number: UInt64) {
+        self.client = client
+        self.number = number
+    }
+
+    /// The client's part and the call's number: `5f0c2a1b-42`.
+    public var description: String {
+        let digits = String(client, radix: 16)
+        return String(repeating: "0", count: 8 - digits.count) + digits + "-\(number)"
+    }
+}
+
+/// What all calls of a client share.
+package final class CallEnvironment: Sendable {
+    package let timeSource: any TimeSource
+    package let randomSource: any RandomSource
+    let running = RunningCount()
+
+    package init(timeSource: any TimeSource, randomSource: any RandomSource) {
+        self.timeSource = timeSource
+        self.randomSource = randomSource
+    }
+}
+
+/// How many calls have something that is still open.
+final class RunningCount: Sendable {
+    private struct State {
+        var count = 0
+        var waiters: [OneShot<Void>] = []
+    }
+
+    private let state = Mutex(State())
+
+    func add() { state.withLock { $0.count += 1 } }
+
+    func remove() {
+        let waiters = state.withLock { state -> [OneShot<Void>] in
+            state.count -= 1
+            guard state.count == 0 else { return [] }
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.settle(.success(())) }
+    }
+
+    /// Something that is settled as soon as nothing is open.
+    func whenIdle() -> OneShot<Void> {
+        let waiter = OneShot<Void>()
+        let isIdle = state.withLock { state in
+            if state.count > 0 { state.waiters.append(waiter) }
+            return state.count == 0
+        }
+        if isIdle { waiter.settle(.success(())) }
+        return waiter
+    }
+}
+
+/// What all contexts of one call share.
+package final class CallState: Sendable {
+    package let id: CallID
+    package let environment: CallEnvironment
+    package let record = CallRecord()
+    let values = ContextValues()
+    let random: CallRandom
+
+    package init(id: CallID, environment: CallEnvironment, number: UInt64 = 0) {
+        self.id = id
+        self.environment = environment
+        random = CallRandom(source: environment.randomSource, call: number)
+        environment.running.add()
+    }
+
+    // Contexts and open bodies hold the call, so this is its end, however it came.
+    deinit { environment.running.remove() }
+}
+
+/// The random generator of one call, safe to share between its attempts.
+public final class CallRandom: Sendable {
+    private let source: any RandomSource
+    private let call: UInt64
+    private let generator = Mutex<(any RandomNumberGenerator & Sendable)?>(nil)
+
+    init(source: any RandomSource, call: UInt64) {
+        self.source = source
+        self.call = call
+    }
+
+    /// The next 64 random bits.
+    public func next() -> UInt64 {
+        generator.withLock { generator in
+            var current = generator ?? source.generator(forCall: call)
+            let bits = current.next()
+            generator = current
+            return bits
+        }
+    }
+
+    /// A number in 0..<1, uniformly.
+    public func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
+}

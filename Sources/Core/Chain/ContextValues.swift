@@ -1,0 +1,38 @@
+import Synchronization
+
+/// How long a value in a ``Context`` lives.
+public enum ContextScope: Sendable {
+    /// As long as the call: all attempts see it.
+    case call
+    /// As long as the attempt: a fresh attempt begins with the default.
+    case attempt
+}
+
+/// A key of a ``Context``.
+public protocol ContextKey {
+    /// The type of the value.
+    associatedtype Value: Sendable
+
+    /// The value before one is set.
+    static var defaultValue: Value { get }
+
+    /// How long a value lives; ``ContextScope/call`` where a key does not say.
+    static var scope: ContextScope { get }
+}
+
+extension ContextKey {
+    /// The call.
+    public static var scope: ContextScope { .call }
+}
+
+/// The values of one scope.
+package final class ContextValues: Sendable {
+    private let values = Mutex<[ObjectIdentifier: any Sendable]>([:])
+
+    subscript<Key: ContextKey>(key: Key.Type) -> Key.Value {
+        get {
+            values.withLock { $0[ObjectIdentifier(key)] as? Key.Value } ?? Key.defaultValue
+        }
+        set { values.withLock { $0[ObjectIdentifier(key)] = newValue } }
+    }
+}

@@ -1,0 +1,66 @@
+/// What came of an attempt: the one type by which gates judge it.
+///
+/// A refused response and a returned one look alike: ``head`` is that of the response, or of the
+/// response inside a validation error. So a retry acts on a status whether a validator stands
+/// inside it or outside.
+public struct Outcome: Sendable {
+    /// The request as the judging gate sent it inward.
+    public let request: Request
+    /// The response, or the error.
+    public let result: Result<Response, any Error>
+    /// How many attempts the judging gate has made so far, from 1.
+    public let attempts: Int
+    /// How long the attempt took, up to the head of its response.
+    public let elapsed: Duration
+
+    /// Creates an outcome.
+    public init(
+        request: Request, result: Result<Response, any Error>, attempts: Int = 1,
+        elapsed: Duration = .zero
+    ) {
+        self.request = request
+        self.result = result
+        self.attempts = attempts
+        self.elapsed = elapsed
+    }
+
+    /// The response, where the attempt gave one.
+    public var response: Response? { try? result.get() }
+
+    /// The error, where the attempt threw one.
+    public var error: (any Error)? {
+        guard case .failure(let error) = result else { return nil }
+        return error
+    }
+
+    /// The head of the response, or of the response inside an error.
+    public var head: ResponseHead? { response?.head ?? refusedHead }
+
+    private var refusedHead: ResponseHead? {
+        code == .validation ? (error as? ClientError)?.response : nil
+    }
+
+    /// The status of ``head``.
+    public var status: HTTPStatus? { head?.status }
+
+    /// The code of a ``ClientError``, where one was thrown.
+    public var code: ClientError.Code? { (error as? ClientError)?.code }
+
+    /// How far the exchange had come, where a transport said so.
+    public var transfer: TransferState? { (error as? ClientError)?.transfer }
+
+    /// Whether it is certain that no byte of the request reached a server.
+    public var isUnsent: Bool { transfer?.isUnsent ?? false }
+
+    /// Whether the request's body can be sent again.
+    public var isReplayable: Bool { request.body.isReplayable }
+
+    /// Whether the attempt ended because someone gave the call up.
+    public var isCancellation: Bool {
+        switch error {
+        case is CancellationError: true
+        case let error as ClientError: error.code == .cancelled || error.code == .deadlineExceeded
+        default: false
+        }
+    }
+}

@@ -1,0 +1,170 @@
+import Foundation
+import Synchronization
+
+// The framework's half of each role.
+extension Plan {
+    // MARK: Retry
+
+    /// The call whose retry is under way around the present task, if any: a client that is used
+    /// inside a retrying call of another makes one attempt, so that retries do not multiply.
+    @TaskLocal static var retryingCall: CallID?
+
+    func retry(
+        _ retrier: any RequestRetrier, _ request: Request, from position: Int, in context: Context
+    ) async throws -> Response {
+        if let outer = Plan.retryingCall, outer != context.id {
+            return try await run(request, from: position, in: context.freshAttempt())
+        }
+        var attempts = 0
+        while true {
+            attempts += 1
+            let begin = context.timeSource.now
+            let attempt = context.freshAttempt()
+            let result: Result<Response, any Error>
+            do {
+                result = .success(
+                    try await Plan.$retryingCall.withValue(context.id) {
+                        try await run(request, from: position, in: attempt)
+                    })
+            } catch {
+                result = .failure(error)
+            }
+            let outcome = Outcome(
+                request: request, result: result, attempts: attempts,
+                elapsed: begin.duration(to: context.timeSource.now))
+            if outcome.isCancellation || context.cancelReason != nil { return try result.get() }
+            switch await retrier.retry(outcome, context: context) {
+            case .stop: return try result.get()
+            case .fail(let error):
+                await outcome.response?.discard(in: context)
+                throw error
+            case .retry(let delay):
+                guard outcome.isReplayable else {
+                    retrier.retryWasAbandoned(outcome, context: context)
+                    return try result.get()
+                }
+                await outcome.response?.discard(in: context)
+                do {
+                    try await wait(delay, for: outcome, in: context)
+                } catch {
+                    retrier.retryWasAbandoned(outcome, context: context)
+                    throw error
+                }
+            }
+        }
+    }
+
+    private func wait(_ delay: Duration, for outcome: Outcome, in context: Context) async throws {
+        if let left = context.timeLeft, delay >= left {
+            throw ClientError(
+                .deadlineExceeded,
+                "the next attempt was to wait \(delay.text), and the deadline leaves less",
+                underlying: outcome.error, response: outcome.head)
+        }
+        context.emit(
+            .retrying(after: delay, attempt: outcome.attempts + 1), request: outcome.request,
+            head: outcome.head, error: outcome.error)
+        try await context.sleep(for: delay)
+    }
+
+    // MARK: Validate
+
+    func validate(
+        _ validator: any ResponseValidator, _ request: Request, from position: Int,
+        in context: Context
+    ) async throws -> Response {
+        let response = try await run(request, from: position, in: context)
+        do {
+            try await validator.validate(response, for: request, context: context)
+            return response
+        } catch let error as ClientError where error.code == .validation {
+            let body = await response.discard(in: context, keeping: 4096)
+            throw error.refusing(response.head, body: body)
+        } catch {
+            await response.discard(in: context)
+            throw error
+        }
+    }
+
+    // MARK: Log
+
+    func log(
+        _ logger: any RequestLogger, _ request: Request, from position: Int, in context: Context
+    ) async throws -> Response {
+        let context = context.observed(by: logger)
+        tell(logger, .began, request, context)
+        do {
+            let response = try await run(request, from: position, in: context)
+            tell(logger, .responded, request, context, head: response.head)
+            let peek = logger.peekBytes > 0 ? BodyPeek(limit: logger.peekBytes) : nil
+            if let peek { response.body.onChunk { peek.add($0) } }
+            response.body.onEnd { [head = response.head] end in
+                var error: (any Error)?
+                if case .failed(let failure) = end.reason { error = failure }
+                logger.log(
+                    CallEvent(
+                        .bodyEnded(end), context: context, request: request, head: head,
+                        error: error,
+                        peeked: peek))
+            }
+            return response
+        } catch {
+            tell(
+                logger, .failed, request, context, head: (error as? ClientError)?.response,
+                error: error)
+            throw error
+        }
+    }
+
+    private func tell(
+        _ logger: any RequestLogger, _ kind: CallEvent.Kind, _ request: Request, _ context: Context,
+        head: ResponseHead? = nil, error: (any Error)? = nil
+    ) {
+        logger.log(CallEvent(kind, context: context, request: request, head: head, error: error))
+    }
+
+    // MARK: Measure
+
+    func measure(
+        _ recorder: any MetricsRecorder, _ request: Request, from position: Int, in context: Context
+    ) async throws -> Response {
+        let begin = context.timeSource.now
+        recorder.passBegins(request)
+        do {
+            let response = try await run(request, from: position, in: context)
+            let headAt = context.timeSource.now
+            response.body.onEnd { [head = response.head] end in
+                recorder.record(
+                    CallMeasurement(
+                        request: request, head: head, error: end.reason.measuredError, begin: begin,
+                        headAt: headAt, bytes: end.bytes, context: context))
+            }
+            return response
+        } catch {
+            recorder.record(
+                CallMeasurement(
+                    request: request, head: (error as? ClientError)?.response, error: error,
+                    begin: begin, headAt: nil, bytes: 0, context: context))
+            throw error
+        }
+    }
+}
+
+extension BodyEnd.Reason {
+    fileprivate var measuredError: (any Error)? {
+        switch self {
+        case .finished, .dropped: nil
+        case .cancelled: CancellationError()
+        case .failed(let error): error
+        }
+    }
+}
+
+extension ClientError {
+    fileprivate func refusing(_ head: ResponseHead, body: Data) -> ClientError {
+        ClientError(
+            code, message, underlying: underlying, response: response ?? head,
+            responseBody: responseBody.isEmpty ? body : responseBody,
+            transfer: transfer ?? TransferState(.receiving), retryAfter: retryAfter)
+    }
+}

@@ -1,0 +1,126 @@
+/// A stack, compiled once: an immutable run of nodes that every call passes without an allocation
+/// of its own.
+///
+/// Here, and nowhere else, is decided how a gate is lowered. A gate with an `intercept` of its own
+/// is that and nothing else; a gate of several roles becomes a node for each, outermost first:
+/// metrics, log, retry, validate, adapt.
+final class Plan: Sendable {
+    enum Node: Sendable {
+        case interceptor(any Interceptor)
+        case metrics(any MetricsRecorder)
+        case log(any RequestLogger)
+        case retry(any RequestRetrier)
+        case validate(any ResponseValidator)
+        case adapt(any RequestAdapter)
+        case adaptNow(any SynchronousRequestAdapter)
+    }
+
+    let gates: [any Gate]
+    let transport: any Transport
+    let handledOptions: Set<ObjectIdentifier>
+    private let nodes: [Node]
+    private let unmet: ClientError?
+
+    /// How often one call may be handed to the transport, redirect hops apart.
+    static let sendLimit = 12
+
+    init(gates: [any Gate], transport: any Transport) {
+        self.gates = gates
+        self.transport = transport
+        handledOptions = Set(gates.lazy.flatMap(\.handledOptions).map { ObjectIdentifier($0) })
+        nodes = gates.flatMap(Self.lower)
+        unmet =
+            gates.lazy.compactMap { gate in
+                transport.capabilities.fault(
+                    missing: gate.requirements, for: "the gate \(gate.name)")
+            }.first
+    }
+
+    /// The plan with more gates around it and nearest the transport, for one call.
+    func extended(outside: [any Gate], inside: [any Gate]) -> Plan {
+        if outside.isEmpty && inside.isEmpty { return self }
+        return Plan(gates: outside + gates + inside, transport: transport)
+    }
+
+    private static func lower(_ gate: any Gate) -> [Node] {
+        if let gate = gate as? any Interceptor { return [.interceptor(gate)] }
+        var nodes: [Node] = []
+        if let gate = gate as? any MetricsRecorder { nodes.append(.metrics(gate)) }
+        if let gate = gate as? any RequestLogger { nodes.append(.log(gate)) }
+        if let gate = gate as? any RequestRetrier { nodes.append(.retry(gate)) }
+        if let gate = gate as? any ResponseValidator { nodes.append(.validate(gate)) }
+        if let gate = gate as? any SynchronousRequestAdapter {
+            nodes.append(.adaptNow(gate))
+        } else if let gate = gate as? any RequestAdapter {
+            nodes.append(.adapt(gate))
+        }
+        return nodes
+    }
+
+    func run(
+        _ request: Request, from start: Int, in context: Context
+    ) async throws -> Response {
+        var position = start
+        var request = request
+        while position < nodes.count {
+            switch nodes[position] {
+            case .adaptNow(let adapter):
+                try adapt(adapter, &request, context)
+                position += 1
+            case .adapt(let adapter):
+                try await adapter.adapt(&request, context: context)
+                position += 1
+            case .interceptor(let interceptor):
+                return try await interceptor.intercept(
+                    request, context: context,
+                    next: Next(plan: self, position: position + 1, context: context))
+            case .metrics(let recorder):
+                return try await measure(recorder, request, from: position + 1, in: context)
+            case .log(let logger):
+                return try await log(logger, request, from: position + 1, in: context)
+            case .retry(let retrier):
+                return try await retry(retrier, request, from: position + 1, in: context)
+            case .validate(let validator):
+                return try await validate(validator, request, from: position + 1, in: context)
+            }
+        }
+        return try await send(request, in: context)
+    }
+
+    // Outside an async function, where the synchronous form is the one that is called.
+    private func adapt(
+        _ adapter: any SynchronousRequestAdapter, _ request: inout Request, _ context: Context
+    ) throws {
+        try adapter.adapt(&request, context: context)
+    }
+
+    /// Hands a request to the transport, after the last look at it.
+    private func send(_ request: Request, in context: Context) async throws -> Response {
+        try context.checkCancellation()
+        if let unmet { throw unmet }
+        if let fault = request.body.fault { throw fault }
+        if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
+        if request.body.isLive,
+            let unmet = transport.capabilities.fault(
+                missing: .liveUpload, for: "the live request body")
+        {
+            throw unmet
+        }
+        let record = context.call.record
+        let now = context.timeSource.now
+        guard record.willSend(request, attempt: context.attempt, at: now, limit: Self.sendLimit)
+        else {
+            throw ClientError(
+                .sendLimit,
+                "one call was about to be sent more than \(Self.sendLimit) times; look for a retry around"
+                    + " another retry, or a replay that never succeeds")
+        }
+        context.emit(.sent, request: request)
+        var response = try await transport.send(request, context: context)
+        record.didReceiveHead(at: context.timeSource.now, length: response.body.length)
+        response.record = record
+        response.body.storage.attach(to: context.call)
+        context.emit(.received, request: request, head: response.head)
+        return response
+    }
+}

@@ -1,0 +1,41 @@
+public import Foundation
+
+extension Response {
+    /// Gives up a response, so that its connection can serve the next request.
+    ///
+    /// The body is read for up to 64 KiB and 100 ms, and the transfer ended where that is not all.
+    /// Every gate that does not return a response which it got from `next` calls this.
+    /// - Parameters:
+    ///   - context: The gate's context.
+    ///   - maxBytes: How many bytes of the body to keep.
+    /// - Returns: The first bytes of the body.
+    @discardableResult
+    public func discard(in context: Context, keeping maxBytes: Int = 0) async -> Data {
+        if body.isEmpty { return Data() }
+        if let length = body.length, length > Self.drainLimit, maxBytes == 0 {
+            body.cancel(.drop)
+            return Data()
+        }
+        let canceller = body.canceller
+        let timer = context.timeSource.schedule(after: Self.drainTime) { canceller.cancel(.drop) }
+        defer {
+            timer.cancel()
+            body.cancel(.drop)
+        }
+        var kept = Data()
+        var count = 0
+        do {
+            for try await chunk in body {
+                count += chunk.count
+                if kept.count < maxBytes { kept.append(chunk.prefix(maxBytes - kept.count)) }
+                if count >= Self.drainLimit { break }
+            }
+        } catch {
+            // What breaks while it is thrown away concerns nobody.
+        }
+        return kept
+    }
+
+    private static var drainLimit: Int { 65_536 }
+    private static var drainTime: Duration { .milliseconds(100) }
+}

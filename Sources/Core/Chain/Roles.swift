@@ -1,0 +1,101 @@
+/// A gate that changes requests.
+///
+/// ```swift
+/// struct TenantHeader: SynchronousRequestAdapter {
+///     let tenant: String
+///     func adapt(_ request: inout Request, context: Context) { request.headers["X-Tenant"] = tenant }
+/// }
+/// ```
+///
+/// Below a retry it runs for each attempt, below a redirect for each hop. One that never waits
+/// conforms to ``SynchronousRequestAdapter``: runs of those cost no call each.
+public protocol RequestAdapter: Gate {
+    /// Changes a request, or throws to fail the call.
+    func adapt(_ request: inout Request, context: Context) async throws
+}
+
+/// A ``RequestAdapter`` that never waits.
+public protocol SynchronousRequestAdapter: RequestAdapter {
+    /// Changes a request, or throws to fail the call.
+    func adapt(_ request: inout Request, context: Context) throws
+}
+
+/// What is to happen after an attempt.
+public enum RetryDecision: Sendable {
+    /// The outcome stands: its response is returned, its error thrown.
+    case stop
+    /// Another attempt after a wait.
+    case retry(after: Duration)
+    /// The call fails with another error.
+    case fail(any Error)
+}
+
+/// A gate that decides whether an attempt is made again.
+///
+/// The framework does the rest: it replays the body or stops honestly, gives up the response, waits
+/// within the deadline and opens a fresh attempt. A cancellation is never offered.
+public protocol RequestRetrier: Gate {
+    /// Judges what came of an attempt.
+    func retry(_ outcome: Outcome, context: Context) async -> RetryDecision
+
+    /// Hears that an attempt which was decided is not made: the call ended in the wait before it.
+    func retryWasAbandoned(_ outcome: Outcome, context: Context)
+}
+
+extension RequestRetrier {
+    /// Does nothing.
+    public func retryWasAbandoned(_ outcome: Outcome, context: Context) {}
+}
+
+/// A gate that refuses responses.
+///
+/// ```swift
+/// struct JSONOnly: ResponseValidator {
+///     func validate(_ response: Response, for request: Request, context: Context) throws {
+///         guard response.headers[.contentType] == "application/json" else { throw NotJSON() }
+///     }
+/// }
+/// ```
+///
+/// The framework gives up the body of a response that is refused; a ``ClientError`` of
+/// ``ClientError/Code/validation`` keeps the head and up to 4 KiB of the body. Inside a retry, a
+/// refused status can be tried again.
+public protocol ResponseValidator: Gate {
+    /// Returns, or throws to refuse the response.
+    func validate(_ response: Response, for request: Request, context: Context) async throws
+}
+
+/// A gate that hears what happens in its pass and in the gates inside it, in order.
+///
+/// Events are redacted before they reach it. It must not block; a sink that writes has a queue.
+public protocol RequestLogger: Gate {
+    /// Hears of an event.
+    func log(_ event: CallEvent)
+
+    /// How many bytes of contents the events are to show: of a request's where they are in memory,
+    /// of a response's as the reader pulls them.
+    ///
+    /// 0 by default.
+    var peekBytes: Int { get }
+}
+
+extension RequestLogger {
+    /// None.
+    public var peekBytes: Int { 0 }
+}
+
+/// A gate that gets one measurement for each pass through its position, once the body has ended.
+public protocol MetricsRecorder: Gate {
+    /// Records a pass.
+    func record(_ measurement: CallMeasurement)
+
+    /// Hears that a pass begins, for a count of those under way.
+    ///
+    /// Each is followed by one ``record(_:)``.
+    func passBegins(_ request: Request)
+}
+
+extension MetricsRecorder {
+    /// Does nothing.
+    public func passBegins(_ request: Request) {}
+}

@@ -1,0 +1,58 @@
+/// Gates in order, outermost first.
+///
+/// A list takes factories, a builder takes types:
+///
+/// ```swift
+/// let short: Stack = [.deadline(.seconds(5)), .retry(attempts: 2)]
+/// let long = Stack {
+///     Deadline(.seconds(5))
+///     if verbose { Log(to: .standardError) }
+///     Retry(attempts: 2)
+/// }
+/// ```
+public struct Stack: Sendable {
+    /// The gates, outermost first.
+    public var gates: [any Gate]
+
+    /// Creates a stack of gates, outermost first.
+    public init(_ gates: [any Gate] = []) { self.gates = gates }
+
+    /// Creates a stack of gates, outermost first.
+    public init(@StackBuilder _ content: () -> [any Gate]) { gates = content() }
+
+    /// The gates of one stack inside those of another.
+    public static func + (outer: Stack, inner: Stack) -> Stack { Stack(outer.gates + inner.gates) }
+}
+
+extension Stack: ExpressibleByArrayLiteral {
+    /// Creates a stack of gates, outermost first.
+    public init(arrayLiteral elements: any Gate...) { gates = elements }
+}
+
+extension Stack: CustomStringConvertible {
+    /// The gates' names, a line each, outermost first.
+    public var description: String {
+        gates.enumerated().map { "\($0.offset + 1). \($0.element.name)" }.joined(separator: "\n")
+    }
+}
+
+/// Collects gates, outermost first.
+@resultBuilder
+public enum StackBuilder {
+    /// One gate.
+    public static func buildExpression(_ gate: any Gate) -> [any Gate] { [gate] }
+    /// The gates of a stack, as a group.
+    public static func buildExpression(_ stack: Stack) -> [any Gate] { stack.gates }
+    /// Gates in order.
+    public static func buildBlock(_ parts: [any Gate]...) -> [any Gate] { parts.flatMap(\.self) }
+    /// Gates behind an `if` without `else`.
+    public static func buildOptional(_ part: [any Gate]?) -> [any Gate] { part ?? [] }
+    /// Gates of the first branch.
+    public static func buildEither(first part: [any Gate]) -> [any Gate] { part }
+    /// Gates of the second branch.
+    public static func buildEither(second part: [any Gate]) -> [any Gate] { part }
+    /// Gates of a loop.
+    public static func buildArray(_ parts: [[any Gate]]) -> [any Gate] { parts.flatMap(\.self) }
+    /// Gates behind an availability check.
+    public static func buildLimitedAvailability(_ part: [any Gate]) -> [any Gate] { part }
+}

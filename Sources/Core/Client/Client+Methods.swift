@@ -1,0 +1,49 @@
+extension Client {
+    /// Describes a GET.
+    public func get(_ target: Target, query: Query = [:], headers: HTTPHeaders = [:]) -> Call {
+        request(.get, target, query: query, headers: headers)
+    }
+
+    /// Describes a HEAD.
+    public func head(_ target: Target, query: Query = [:], headers: HTTPHeaders = [:]) -> Call {
+        request(.head, target, query: query, headers: headers)
+    }
+
+    /// Describes a DELETE.
+    public func delete(_ target: Target, query: Query = [:], headers: HTTPHeaders = [:]) -> Call {
+        request(.delete, target, query: query, headers: headers)
+    }
+
+    /// Describes an OPTIONS.
+    public func options(_ target: Target, query: Query = [:], headers: HTTPHeaders = [:]) -> Call {
+        request(.options, target, query: query, headers: headers)
+    }
+
+    /// Describes a POST.
+    public func post(
+        _ target: Target, body: Body = .empty, query: Query = [:], headers: HTTPHeaders = [:]
+    ) -> Call {
+        request(.post, target, query: query, headers: headers, body: body)
+    }
+
+    /// Describes a PUT.
+    public func put(
+        _ target: Target, body: Body = .empty, query: Query = [:], headers: HTTPHeaders = [:]
+    ) -> Call {
+        request(.put, target, query: query, headers: headers, body: body)
+    }
+
+    /// Describes a PATCH.
+    public func patch(
+        _ target: Target, body: Body = .empty, query: Query = [:], headers: HTTPHeaders = [:]
+    ) -> Call {
+        request(.patch, target, query: query, headers: headers, body: body)
+    }
+
+    /// Describes an upload: a POST, unless another method is named.
+    public func upload(
+        _ body: Body, to target: Target, method: HTTPMethod = .post, headers: HTTPHeaders = [:]
+    ) -> Call {
+        request(method, target, headers: headers, body: body)
+    }
+}

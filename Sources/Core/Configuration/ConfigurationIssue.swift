@@ -1,0 +1,69 @@
+/// One mistake in a stack file: where, what was found, and what is right.
+public struct ConfigurationIssue: Hashable, Sendable, CustomStringConvertible {
+    /// The kind of mistake.
+    public enum Kind: Hashable, Sendable {
+        /// The file is wrong.
+        case mistake
+        /// The file is right, and the transport cannot do what it asks.
+        case unsupported
+    }
+
+    /// The place in the file: `stack[2].attempts`.
+    public let path: String
+    /// What was found and what is right.
+    public let message: String
+    /// The kind of mistake.
+    public let kind: Kind
+
+    /// Creates an issue.
+    public init(path: String, message: String, kind: Kind = .mistake) {
+        self.path = path
+        self.message = message
+        self.kind = kind
+    }
+
+    /// The place and the mistake: `stack[2].attempts: …`.
+    public var description: String { path.isEmpty ? message : "\(path): \(message)" }
+}
+
+extension ClientError {
+    /// The error for a file with mistakes: all of them, a line each.
+    package static func configuration(_ issues: [ConfigurationIssue]) -> ClientError {
+        let isUnsupported = issues.allSatisfy { $0.kind == .unsupported }
+        return ClientError(
+            isUnsupported ? .unsupported : .configuration,
+            issues.map(\.description).joined(separator: "\n"))
+    }
+}
+
+/// Collects the mistakes of one file.
+final class IssueReport {
+    private(set) var issues: [ConfigurationIssue] = []
+
+    func add(_ issue: ConfigurationIssue) { issues.append(issue) }
+
+    func check() throws {
+        if !issues.isEmpty { throw ClientError.configuration(issues) }
+    }
+}
+
+// How a message speaks of a value that was found.
+extension JSONValue {
+    var kindName: String {
+        switch self {
+        case .null: "null"
+        case .bool: "a truth value"
+        case .number: "a number"
+        case .string: "a text"
+        case .array: "a list"
+        case .object: "an object"
+        }
+    }
+
+    /// A number as it stands; of all else the kind alone, for a text may be a secret in the wrong
+    /// place.
+    var shown: String {
+        if case .number(let number) = self { return String(number.description.prefix(40)) }
+        return kindName
+    }
+}

@@ -1,0 +1,54 @@
+import Foundation
+
+extension Registry {
+    /// Adds the transports of this module under the names of stack files.
+    public mutating func registerTransports() {
+        register(transport: "urlsession") { URLSessionTransport(settings: $0) }
+        register(transport: "mock") { MockTransport(settings: $0) }
+    }
+}
+
+extension URLSessionTransport {
+    convenience init(settings: Settings) {
+        var configuration = Configuration()
+        configuration.maxConnectionsPerHost = settings.int(
+            "maxConnectionsPerHost", default: configuration.maxConnectionsPerHost, in: 1...10_000)
+        settings.refuse(
+            "trust", "connectTimeout", "idleConnectionTimeout", "http2", "proxy", "unixSocket",
+            because: "URLSession on Linux cannot do this; use the curl transport")
+        self.init(configuration: configuration)
+    }
+}
+
+extension MockTransport {
+    convenience init(settings: Settings) {
+        let responses = (settings.list("responses") ?? []).enumerated().compactMap { index, value in
+            let place = "responses[\(index)]"
+            guard let object = value.object else {
+                settings.issue(at: place, "an object is wanted")
+                return MockResponse?.none
+            }
+            let inner = settings.nested(object, at: place)
+            defer { inner.finish() }
+            return MockResponse(settings: inner)
+        }
+        self.init([MockStub(responses.isEmpty ? [.status(200)] : responses) { _ in true }])
+    }
+}
+
+extension MockResponse {
+    init(settings: Settings) {
+        let status = HTTPStatus(settings.int("status", default: 200, in: 100...999))
+        let headers = settings.headers("headers")
+        var body = Data((settings.string("text") ?? "").utf8)
+        if let base64 = settings.string("base64") {
+            if let data = Data(base64Encoded: base64) {
+                body = data
+            } else {
+                settings.issue(at: "base64", "the text is not base64")
+            }
+        }
+        self = .status(status, headers: headers, body: body)
+            .delayed(by: settings.seconds("delay", default: .zero, orZero: true))
+    }
+}

@@ -1,0 +1,129 @@
+/// The names that a stack file may use: gates, transports, and whole stacks.
+///
+/// A registry is a value that its owner fills; nothing is registered globally. A plugin adds its
+/// names in one line:
+///
+/// ```swift
+/// var registry = Registry.standard
+/// registry.register(gate: "tenant") { TenantHeader(tenant: $0.required("name")) }
+/// let client = try Client(stackFile: StackFile(contentsOf: url), registry: registry)
+/// ```
+public struct Registry: Sendable {
+    /// Makes a gate from its settings.
+    public typealias GateFactory = @Sendable (Settings) throws -> any Gate
+    /// Makes a transport from its settings.
+    public typealias TransportFactory = @Sendable (Settings) throws -> any Transport
+
+    private var gates: [String: GateFactory] = [:]
+    private var transports: [String: TransportFactory] = [:]
+    private var stacks: [String: @Sendable () -> Stack] = [:]
+    private var defaultTransport: String?
+
+    /// Creates an empty registry.
+    public init() {}
+
+    /// Adds a gate under a name, or puts it in the place of the one of that name.
+    public mutating func register(gate name: String, _ make: @escaping GateFactory) {
+        gates[name] = make
+    }
+
+    /// Adds a transport under a name.
+    ///
+    /// The first one is that of files which name none.
+    public mutating func register(transport name: String, _ make: @escaping TransportFactory) {
+        transports[name] = make
+        defaultTransport = defaultTransport ?? name
+    }
+
+    /// Adds a whole stack under a name.
+    public mutating func register(stack name: String, _ make: @escaping @Sendable () -> Stack) {
+        stacks[name] = make
+    }
+
+    /// The names of the gates.
+    public var gateNames: [String] { gates.keys.sorted() }
+    /// The names of the transports.
+    public var transportNames: [String] { transports.keys.sorted() }
+
+    // MARK: Building
+
+    func stack(_ value: JSONValue?, in settings: Settings) -> Stack {
+        switch value {
+        case nil: return named("standard", settings)
+        case .string(let name): return named(name, settings)
+        case .array(let elements):
+            return Stack(
+                elements.enumerated().compactMap {
+                    gate($0.element, number: $0.offset, in: settings)
+                })
+        default:
+            settings.issue(at: "stack", "a list of gates, or the name of a stack, is wanted")
+            return []
+        }
+    }
+
+    private func named(_ name: String, _ settings: Settings) -> Stack {
+        if let make = stacks[name] { return make() }
+        settings.issue(
+            at: "stack", "\"\(name)\" is no stack" + NearMiss.hint(for: name, among: stacks.keys))
+        return []
+    }
+
+    private func gate(_ value: JSONValue, number: Int, in settings: Settings) -> (any Gate)? {
+        let path = "stack[\(number)]"
+        guard
+            let (name, inner) = part(
+                value, at: path, in: settings, names: gates.keys, kind: "gate"),
+            let make = gates[name]
+        else { return nil }
+        // What a gate remembers is found again by its id, or by its name and position.
+        inner.stateKey = inner.string("id") ?? "\(name)#\(number)"
+        return attempt(inner, path, settings) { try make(inner) }
+    }
+
+    func transport(_ value: JSONValue?, in settings: Settings) -> (any Transport)? {
+        let value = value ?? .object(["use": .string(defaultTransport ?? "")])
+        guard
+            let (name, inner) = part(
+                value, at: "transport", in: settings, names: transports.keys, kind: "transport"),
+            let make = transports[name]
+        else { return nil }
+        return attempt(inner, "transport", settings) { try make(inner) }
+    }
+
+    private func attempt<Value>(
+        _ inner: Settings, _ path: String, _ settings: Settings, _ make: () throws -> Value
+    ) -> Value? {
+        defer { inner.finish() }
+        do {
+            return try make()
+        } catch {
+            settings.issue(at: path, (error as? ClientError)?.message ?? String(describing: error))
+            return nil
+        }
+    }
+
+    private func part(
+        _ value: JSONValue, at path: String, in settings: Settings, names: some Collection<String>,
+        kind: String
+    ) -> (String, Settings)? {
+        guard let object = value.object else {
+            settings.issue(at: path, "an object with \"use\" is wanted")
+            return nil
+        }
+        guard let name = object["use"]?.string else {
+            settings.issue(at: path, "\"use\" is missing; it names the \(kind)")
+            return nil
+        }
+        guard names.contains(name) else {
+            settings.issue(
+                at: path + ".use",
+                "there is no \(kind) \"\(Grammar.escaped(name))\""
+                    + NearMiss.hint(for: name, among: names))
+            return nil
+        }
+        let inner = settings.nested(object, at: path)
+        _ = inner.value("use")
+        return (name, inner)
+    }
+}

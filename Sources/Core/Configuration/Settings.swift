@@ -1,0 +1,292 @@
+public import Foundation
+
+/// The settings of one part of a stack file, read by the part's factory.
+///
+/// Each read names a key, its type and its bounds. A mistake is recorded with its path, and the
+/// read gives the default, so that one pass finds all mistakes; a key that nobody asked for is one
+/// too. Any string may be `{"env": "NAME"}` or `{"file": "PATH"}`, so that secrets stay out of the
+/// file.
+///
+/// ```swift
+/// registry.register(gate: "tenant") { settings in
+///     TenantHeader(tenant: settings.required("name"))
+/// }
+/// ```
+public final class Settings {
+    /// The place of the object in its file.
+    public let path: String
+    /// The client's base URL, where it has one.
+    public let baseURL: URL?
+    /// Whether the file is only checked: nothing is to be opened or made.
+    public let isDryRun: Bool
+
+    /// Where state of the part is kept.
+    var stateKey = ""
+
+    private let object: JSONObject
+    private let report: IssueReport
+    private let state: KeptState
+    private var asked: Set<String> = []
+
+    init(
+        _ object: JSONObject, path: String, baseURL: URL?, isDryRun: Bool, report: IssueReport,
+        state: KeptState
+    ) {
+        self.object = object
+        self.path = path
+        self.baseURL = baseURL
+        self.isDryRun = isDryRun
+        self.report = report
+        self.state = state
+    }
+
+    /// Reads an object that is no stack file in the same way.
+    /// - Throws: ``ClientError/Code/configuration`` with every mistake.
+    package static func read<Value>(
+        _ object: JSONObject, _ body: (Settings) throws -> Value
+    ) throws -> Value {
+        let report = IssueReport()
+        let settings = Settings(
+            object, path: "", baseURL: nil, isDryRun: false, report: report, state: KeptState())
+        let value = try body(settings)
+        settings.finish()
+        try report.check()
+        return value
+    }
+
+    // MARK: Values
+
+    /// The value of a key as it stands, or nil where it is missing.
+    public func value(_ key: String) -> JSONValue? {
+        asked.insert(key)
+        return object[key]
+    }
+
+    /// A text, or nil where the key is missing or null.
+    public func string(_ key: String) -> String? {
+        guard let value = present(key) else { return nil }
+        return text(value, at: key)
+    }
+
+    /// A text that must be there.
+    public func required(_ key: String) -> String {
+        if let value = present(key) { return text(value, at: key) ?? "" }
+        issue(at: key, "is missing; a text is wanted")
+        return ""
+    }
+
+    /// One of several texts.
+    public func choice<Choice: RawRepresentable & CaseIterable>(
+        _ key: String, default fallback: Choice
+    ) -> Choice where Choice.RawValue == String {
+        guard let name = string(key) else { return fallback }
+        if let choice = Choice(rawValue: name) { return choice }
+        issue(
+            at: key,
+            "\"\(name)\" is not known"
+                + NearMiss.hint(for: name, among: Choice.allCases.map(\.rawValue)))
+        return fallback
+    }
+
+    /// A truth value.
+    public func bool(_ key: String, default fallback: Bool) -> Bool {
+        guard let value = present(key) else { return fallback }
+        if let bool = value.bool { return bool }
+        issue(at: key, "\(value.kindName) was found; true or false is wanted")
+        return fallback
+    }
+
+    /// A whole number within bounds.
+    public func int(_ key: String, default fallback: Int, in range: ClosedRange<Int>) -> Int {
+        optionalInt(key, in: range) ?? fallback
+    }
+
+    /// A whole number within bounds, or nil where the key is missing or null.
+    public func optionalInt(_ key: String, in range: ClosedRange<Int>) -> Int? {
+        guard let value = present(key) else { return nil }
+        if let number = value.int, range.contains(number) { return number }
+        issue(
+            at: key, "\(value.shown) was found; a whole number \(Self.bounds(range)) is wanted"
+        )
+        return nil
+    }
+
+    /// A number within bounds.
+    public func double(_ key: String, default fallback: Double, in range: ClosedRange<Double>)
+        -> Double
+    {
+        optionalDouble(key, in: range) ?? fallback
+    }
+
+    /// A number within bounds, or nil where the key is missing or null.
+    public func optionalDouble(_ key: String, in range: ClosedRange<Double>) -> Double? {
+        guard let value = present(key) else { return nil }
+        if let number = value.double, range.contains(number) { return number }
+        let bounds = "from \(range.lowerBound) to \(range.upperBound)"
+        issue(at: key, "\(value.shown) was found; a number \(bounds) is wanted")
+        return nil
+    }
+
+    /// A time in seconds, fractions allowed, above zero.
+    public func seconds(_ key: String, default fallback: Duration, orZero: Bool = false) -> Duration
+    {
+        optionalSeconds(key, orZero: orZero) ?? fallback
+    }
+
+    /// A time in seconds, or nil where the key is missing or null.
+    public func optionalSeconds(_ key: String, orZero: Bool = false) -> Duration? {
+        guard let value = present(key) else { return nil }
+        if let number = value.double, number <= 1e9, number > 0 || (orZero && number == 0) {
+            return .seconds(number)
+        }
+        issue(
+            at: key,
+            "\(value.shown) was found; a number of seconds \(orZero ? "from" : "above") 0 is wanted"
+        )
+        return nil
+    }
+
+    /// A list of texts; empty where the key is missing or null.
+    public func strings(_ key: String) -> [String] { optionalStrings(key) ?? [] }
+
+    /// A list of texts, or nil where the key is missing or null.
+    public func optionalStrings(_ key: String) -> [String]? {
+        guard let value = present(key) else { return nil }
+        guard let elements = value.array else {
+            issue(at: key, "\(value.kindName) was found; a list of texts is wanted")
+            return nil
+        }
+        return elements.enumerated().compactMap { text($0.element, at: "\(key)[\($0.offset)]") }
+    }
+
+    /// A list of `[name, value]`; empty where the key is missing or null.
+    public func headers(_ key: String) -> HTTPHeaders {
+        var headers = HTTPHeaders()
+        for (index, pair) in (list(key) ?? []).enumerated() {
+            let place = "\(key)[\(index)]"
+            guard let pair = pair.array, pair.count == 2 else {
+                issue(at: place, "a pair [name, value] is wanted")
+                continue
+            }
+            guard let name = text(pair[0], at: place + "[0]"),
+                let value = text(pair[1], at: place + "[1]")
+            else { continue }
+            do {
+                try headers.add(HTTPHeaders.Name(name), value)
+            } catch {
+                issue(at: place, (error as? ClientError)?.message ?? "\(error)")
+            }
+        }
+        return headers
+    }
+
+    /// A list of anything, or nil where the key is missing or null.
+    public func list(_ key: String) -> [JSONValue]? {
+        guard let value = present(key) else { return nil }
+        if let elements = value.array { return elements }
+        issue(at: key, "\(value.kindName) was found; a list is wanted")
+        return nil
+    }
+
+    /// The settings of an object inside this one, or nil where the key is missing or null.
+    public func object(_ key: String) -> Settings? {
+        guard let value = present(key) else { return nil }
+        guard let inner = value.object else {
+            issue(at: key, "\(value.kindName) was found; an object is wanted")
+            return nil
+        }
+        return nested(inner, at: key)
+    }
+
+    /// Whether a key is there with the value null, which for some settings means none.
+    public func isNull(_ key: String) -> Bool { value(key) == .null }
+
+    /// The settings of an object that stands somewhere inside this one.
+    package func nested(_ object: JSONObject, at key: String) -> Settings {
+        Settings(
+            object, path: place(key), baseURL: baseURL, isDryRun: isDryRun, report: report,
+            state: state)
+    }
+
+    // MARK: State, mistakes
+
+    /// State that outlives a reload of the stack: what an earlier stack made under the same gate
+    /// and key, if it was made by equal settings, or else new.
+    /// - Parameters:
+    ///   - key: What the state is, within its gate.
+    ///   - settings: What it was made from.
+    ///   - make: Makes it.
+    /// - Returns: The state.
+    public func kept<State: AnyObject & Sendable>(
+        _ key: String, for settings: some Hashable & Sendable, _ make: () throws -> State
+    ) rethrows -> State {
+        try state.value("\(stateKey)/\(key)", for: AnyHashableSendable(settings), make)
+    }
+
+    /// Records a mistake at a key.
+    public func issue(at key: String, _ message: String) {
+        report.add(ConfigurationIssue(path: place(key), message: message))
+    }
+
+    /// Records that a key, where it is there, asks for what the transport cannot do.
+    public func refuse(_ keys: String..., because reason: String) {
+        for key in keys where present(key) != nil {
+            report.add(ConfigurationIssue(path: place(key), message: reason, kind: .unsupported))
+        }
+    }
+
+    /// Records the keys that nobody asked for.
+    package func finish() {
+        for member in object where !asked.contains(member.name) {
+            issue(
+                at: member.name,
+                "there is no such setting"
+                    + NearMiss.hint(for: member.name, among: asked.filter { $0 != "use" }))
+        }
+    }
+
+    private func present(_ key: String) -> JSONValue? {
+        guard let value = value(key), value != .null else { return nil }
+        return value
+    }
+
+    private func place(_ key: String) -> String {
+        path.isEmpty || key.isEmpty ? path + key : path + "." + key
+    }
+
+    // A text, or a reference to one.
+    private func text(_ value: JSONValue, at key: String) -> String? {
+        switch value {
+        case .string(let text): return text
+        case .object(let object) where object.count == 1:
+            if let name = object["env"]?.string {
+                if let text = ProcessInfo.processInfo.environment[name] { return text }
+                issue(at: key, "the environment variable \(Grammar.escaped(name)) is not set")
+                return nil
+            }
+            if let path = object["file"]?.string { return contents(of: path, at: key) }
+        default: break
+        }
+        issue(
+            at: key,
+            "\(value.kindName) was found; a text, {\"env\": …} or {\"file\": …} is wanted")
+        return nil
+    }
+
+    private func contents(of path: String, at key: String) -> String? {
+        do {
+            let text = try String(contentsOfFile: path, encoding: .utf8)
+            // Editors end a file with a line break, which is no part of a secret.
+            return text.hasSuffix("\n")
+                ? String(text.dropLast(text.hasSuffix("\r\n") ? 2 : 1)) : text
+        } catch {
+            issue(at: key, "the file \(Grammar.escaped(path)) cannot be read as text")
+            return nil
+        }
+    }
+
+    private static func bounds(_ range: ClosedRange<Int>) -> String {
+        range.upperBound == .max
+            ? "of at least \(range.lowerBound)" : "from \(range.lowerBound) to \(range.upperBound)"
+    }
+}

@@ -1,0 +1,102 @@
+public import Foundation
+
+/// The chunks of a request body that was opened for one send.
+///
+/// It belongs to one task. Dropping it releases the file or the sequence behind it.
+public final class BodyReader {
+    private enum Source {
+        case data(Data)
+        case file(FileHandle)
+        case sequence(any AsyncIteratorProtocol)
+        case ended
+    }
+
+    private var source: Source
+    // The bytes that are still due, where the length is known.
+    private var remaining: Int64?
+    private var stopsAtLimit = false
+
+    /// The size of the chunks that a file is read in.
+    package static let chunkBytes = 65_536
+
+    init(data: Data) { source = data.isEmpty ? .ended : .data(data) }
+
+    init(file: FileHandle) { source = .file(file) }
+
+    init<Iterator: AsyncIteratorProtocol>(_ iterator: Iterator) where Iterator.Element == Data {
+        source = .sequence(iterator)
+    }
+
+    func limited(to count: Int64) -> BodyReader {
+        remaining = count
+        stopsAtLimit = true
+        return self
+    }
+
+    func checked(against count: Int64) -> BodyReader {
+        remaining = count
+        return self
+    }
+
+    /// The next chunk, never empty, or nil at the end.
+    /// - Throws: What the body's sequence throws, or ``ClientError/Code/upload`` where a file or
+    ///   the sequence has not the length that was promised.
+    public func next(isolation: isolated (any Actor)? = #isolation) async throws -> Data? {
+        while true {
+            let chunk: Data?
+            switch source {
+            case .ended: return nil
+            case .data(let data):
+                source = .ended
+                return data
+            case .file(let handle): chunk = try read(handle)
+            case .sequence(var iterator):
+                chunk = try await Self.next(&iterator)
+                source = .sequence(iterator)
+            }
+            guard let chunk else {
+                source = .ended
+                try checkEnd()
+                return nil
+            }
+            if chunk.isEmpty { continue }
+            try count(chunk)
+            return chunk
+        }
+    }
+
+    private func read(_ handle: FileHandle) throws -> Data? {
+        let wanted = min(Int64(Self.chunkBytes), remaining ?? .max)
+        if wanted == 0 { return nil }
+        do {
+            return try handle.read(upToCount: Int(wanted))
+        } catch {
+            throw ClientError(.upload, "the file to send cannot be read", underlying: error)
+        }
+    }
+
+    private func count(_ chunk: Data) throws {
+        guard let due = remaining else { return }
+        let left = due - Int64(chunk.count)
+        if left < 0 {
+            source = .ended
+            throw ClientError(.upload, "the request body is longer than its length says")
+        }
+        remaining = left
+    }
+
+    private func checkEnd() throws {
+        guard let remaining, remaining > 0 else { return }
+        throw ClientError(
+            .upload,
+            stopsAtLimit
+                ? "the file became shorter while it was sent"
+                : "the request body is \(remaining) bytes shorter than its length says")
+    }
+
+    private static func next<Iterator: AsyncIteratorProtocol>(
+        _ iterator: inout Iterator, isolation: isolated (any Actor)? = #isolation
+    ) async throws -> Data? {
+        try await iterator.next(isolation: isolation) as? Data
+    }
+}

@@ -1,0 +1,208 @@
+import Foundation
+import Synchronization
+
+/// The state behind a ``ResponseBody``: who reads it, who watches it, and how it ended.
+final class BodyStorage: Sendable {
+    private enum Phase {
+        case unread
+        case reading
+        case ended
+    }
+
+    private struct State {
+        var phase: Phase
+        // What ended the body before its end, for the pull that was waiting.
+        var error: (any Error)?
+        var end: BodyEnd?
+        var bytes: Int64 = 0
+        var data: Data?
+        // The call whose record hears of the bytes and of the end.
+        var call: CallState?
+        var pullHandlers: [@Sendable () -> Void] = []
+        var chunkHandlers: [@Sendable (Data) throws -> Void] = []
+        var endHandlers: [@Sendable (BodyEnd) -> Void] = []
+    }
+
+    let length: Int64?
+    let encodedLength: Int64?
+    private let source: (any ResponseBodySource)?
+    private let state: Mutex<State>
+
+    init(data: Data) {
+        source = nil
+        length = Int64(data.count)
+        encodedLength = nil
+        state = Mutex(State(phase: .unread, data: data))
+        if data.isEmpty { end(.finished) }
+    }
+
+    init(source: any ResponseBodySource, length: Int64?, encodedLength: Int64?) {
+        self.source = source
+        self.length = length
+        self.encodedLength = encodedLength
+        state = Mutex(State(phase: .unread))
+    }
+
+    deinit { cancel(.drop) }
+
+    // MARK: Reading
+
+    /// Claims the body for one reader.
+    func begin() throws {
+        let isTaken = state.withLock { state in
+            switch state.phase {
+            case .unread:
+                state.phase = .reading
+                return false
+            case .reading: return true
+            // Ended before anyone read it: empty, or given up, which the first pull will tell.
+            case .ended:
+                return state.bytes > 0 || (state.end?.isFinished == true && length != 0)
+            }
+        }
+        if isTaken {
+            throw ClientError(
+                .unsupported,
+                "a response body can be read once; collect it and use the bytes several times")
+        }
+    }
+
+    func pull() async throws -> Data? {
+        let (ended, handlers) = state.withLock { state in
+            (state.phase == .ended, state.pullHandlers)
+        }
+        if ended { return try endOfPull() }
+        for handler in handlers { handler() }
+        let chunk: Data?
+        do {
+            chunk = try await nextChunk()
+        } catch {
+            // Who ended the body first decides what the reader is told.
+            end(error is CancellationError ? .cancelled : .failed(error), error: error)
+            return try endOfPull()
+        }
+        guard let chunk else {
+            end(.finished)
+            return try endOfPull()
+        }
+        return try deliver(chunk)
+    }
+
+    func collect(upTo maxBytes: Int) async throws -> Data {
+        try begin()
+        if let length, length > maxBytes {
+            let error = Self.tooLarge(maxBytes)
+            cancel(.failed(error))
+            throw error
+        }
+        guard var collected = try await pull() else { return Data() }
+        while true {
+            if collected.count > maxBytes {
+                let error = Self.tooLarge(maxBytes)
+                cancel(.failed(error))
+                throw error
+            }
+            guard let chunk = try await pull() else { return collected }
+            collected.append(chunk)
+        }
+    }
+
+    /// A new storage for what is left to read, after a peek.
+    ///
+    /// The watchers stay with this one.
+    func continued() -> BodyStorage {
+        BodyStorage(
+            source: ContinuedSource(storage: self), length: nil, encodedLength: encodedLength)
+    }
+
+    private func nextChunk() async throws -> Data? {
+        if let source { return try await source.next() }
+        return state.withLock { state in
+            defer { state.data = nil }
+            return state.data
+        }
+    }
+
+    private func deliver(_ chunk: Data) throws -> Data? {
+        let (handlers, call) = state.withLock { state in
+            if state.phase != .ended { state.bytes += Int64(chunk.count) }
+            return (state.chunkHandlers, state.call)
+        }
+        call?.record.didReceive(bytes: chunk.count)
+        do {
+            for handler in handlers { try handler(chunk) }
+        } catch {
+            cancel(.failed(error))
+            throw error
+        }
+        return chunk
+    }
+
+    private func endOfPull() throws -> Data? {
+        if let error = state.withLock({ $0.error }) { throw error }
+        return nil
+    }
+
+    private static func tooLarge(_ maxBytes: Int) -> ClientError {
+        ClientError(
+            .tooLarge,
+            "the response body is larger than \(maxBytes) bytes; stream it, or raise the limit")
+    }
+
+    // MARK: Ending
+
+    func cancel(_ reason: CancelReason) {
+        if end(reason.bodyEndReason, error: reason.error) { source?.cancel(reason) }
+    }
+
+    @discardableResult
+    private func end(_ reason: BodyEnd.Reason, error: (any Error)? = nil) -> Bool {
+        let (handlers, end, call) = state.withLock { state in
+            guard state.phase != .ended else {
+                return ([@Sendable (BodyEnd) -> Void](), BodyEnd?.none, CallState?.none)
+            }
+            let end = BodyEnd(reason: reason, bytes: state.bytes)
+            state.phase = .ended
+            state.end = end
+            state.error = error
+            state.data = nil
+            state.pullHandlers = []
+            defer {
+                state.endHandlers = []
+                state.call = nil
+            }
+            return (state.endHandlers, end, state.call)
+        }
+        guard let end else { return false }
+        call?.record.didEndBody(at: call?.environment.timeSource.now)
+        for handler in handlers { handler(end) }
+        return true
+    }
+
+    // MARK: Watching
+
+    /// Lets a call's record hear of the bytes and of the end.
+    func attach(to call: CallState) {
+        let hasEnded = state.withLock { state in
+            if state.phase != .ended { state.call = call }
+            return state.phase == .ended
+        }
+        if hasEnded { call.record.didEndBody(at: call.environment.timeSource.now) }
+    }
+
+    func add(onPull handler: @escaping @Sendable () -> Void) {
+        state.withLock { if $0.phase != .ended { $0.pullHandlers.append(handler) } }
+    }
+
+    func add(onChunk handler: @escaping @Sendable (Data) throws -> Void) {
+        state.withLock { if $0.phase != .ended { $0.chunkHandlers.append(handler) } }
+    }
+
+    func add(onEnd handler: @escaping @Sendable (BodyEnd) -> Void) {
+        let end = state.withLock { state in
+            if state.end == nil { state.endHandlers.append(handler) }
+            return state.end
+        }
+        if let end { handler(end) }
+    }
+}

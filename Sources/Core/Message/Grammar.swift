@@ -1,0 +1,117 @@
+/// The character rules of RFC 9110 §5.6 that more than one message type needs.
+package enum Grammar {
+    /// Whether every byte is a `tchar` (RFC 9110 §5.6.2) and there is at least one.
+    package static func isToken(_ text: String) -> Bool {
+        var seen = false
+        for byte in text.utf8 {
+            guard isTokenByte(byte) else { return false }
+            seen = true
+        }
+        return seen
+    }
+
+    package static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"),
+            UInt8(ascii: "&"), UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"),
+            UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "^"), UInt8(ascii: "_"),
+            UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+
+    /// The position of the first byte that a field value may not hold (RFC 9110 §5.5), or nil.
+    ///
+    /// HTAB and bytes above 0x7F (UTF-8 here) are allowed; every other control character is not.
+    package static func firstIllegalValueByte(_ value: String) -> Int? {
+        var position = 0
+        for byte in value.utf8 {
+            if (byte < 0x20 && byte != 0x09) || byte == 0x7F { return position }
+            position += 1
+        }
+        return nil
+    }
+
+    /// The text without leading and trailing blanks (SP and HTAB).
+    package static func trimmed(_ text: String) -> String {
+        let utf8 = text.utf8
+        guard let first = utf8.first, let last = utf8.last, isBlank(first) || isBlank(last) else {
+            return text
+        }
+        return String(trimmed(text[...]))
+    }
+
+    /// The text without leading and trailing blanks (SP and HTAB).
+    package static func trimmed(_ text: Substring) -> Substring {
+        var rest = text.utf8
+        while let first = rest.first, isBlank(first) { rest.removeFirst() }
+        while let last = rest.last, isBlank(last) { rest.removeLast() }
+        return Substring(rest)
+    }
+
+    package static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+    /// Whether two texts are equal when the case of ASCII letters is ignored.
+    package static func equalsIgnoringCase(_ left: String, _ right: String) -> Bool {
+        if left.utf8.count != right.utf8.count { return false }
+        if left == right { return true }
+        return left.utf8.elementsEqual(right.utf8) { lowercased($0) == lowercased($1) }
+    }
+
+    package static func lowercased(_ byte: UInt8) -> UInt8 {
+        byte &- UInt8(ascii: "A") < 26 ? byte | 0x20 : byte
+    }
+
+    /// Splits at a separator outside quoted strings (RFC 9110 §5.6.4).
+    package static func split(_ text: Substring, at separator: UInt8) -> [Substring] {
+        var parts: [Substring] = []
+        var start = text.startIndex
+        var quoted = false
+        var escaped = false
+        let utf8 = text.utf8
+        var index = start
+        while index < utf8.endIndex {
+            let byte = utf8[index]
+            if escaped {
+                escaped = false
+            } else if quoted, byte == UInt8(ascii: "\\") {
+                escaped = true
+            } else if byte == UInt8(ascii: "\"") {
+                quoted.toggle()
+            } else if byte == separator, !quoted {
+                parts.append(text[start..<index])
+                start = utf8.index(after: index)
+            }
+            index = utf8.index(after: index)
+        }
+        parts.append(text[start...])
+        return parts
+    }
+
+    /// The text with control characters written as escapes, so that it cannot forge a line of a
+    /// log.
+    package static func escaped(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isControl) else { return text }
+        var result = ""
+        for scalar in text.unicodeScalars {
+            if isControl(scalar) {
+                result += "\\u{" + String(scalar.value, radix: 16) + "}"
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    // C0, DEL, C1, and the separators and direction marks that a terminal obeys.
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F...0x9F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+}

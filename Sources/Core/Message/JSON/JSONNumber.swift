@@ -1,0 +1,83 @@
+public import struct Foundation.Decimal
+
+/// A JSON number: an integer of any size is exact, any other number is a finite `Double`.
+public struct JSONNumber: Hashable, Sendable {
+    private enum Storage: Hashable {
+        case integer(Int64)
+        case double(Double)
+        case digits(String)
+    }
+
+    private let storage: Storage
+
+    /// Creates an integer.
+    public init(_ value: some BinaryInteger) {
+        if let small = Int64(exactly: value) {
+            storage = .integer(small)
+        } else {
+            storage = .digits(String(value))
+        }
+    }
+
+    /// Creates a number, or nil for a value that is not finite (JSON has none).
+    public init?(_ value: Double) {
+        guard value.isFinite else { return nil }
+        storage = .double(value)
+    }
+
+    /// Creates an integer beyond 64 bits from its digits, which the parser has checked.
+    init(digits: String) { storage = .digits(digits) }
+
+    /// The value as an `Int`, or nil where it is no integer or out of range.
+    public var int: Int? {
+        switch storage {
+        case .integer(let value): Int(exactly: value)
+        case .double(let value): Int(exactly: value)
+        case .digits: nil
+        }
+    }
+
+    /// The value as a `UInt64`, or nil where it is no integer or out of range.
+    public var uint64: UInt64? {
+        switch storage {
+        case .integer(let value): UInt64(exactly: value)
+        case .double(let value): UInt64(exactly: value)
+        case .digits(let digits): UInt64(digits)
+        }
+    }
+
+    /// The nearest `Double`.
+    public var double: Double {
+        switch storage {
+        case .integer(let value): Double(value)
+        case .double(let value): value
+        case .digits(let digits): Double(digits) ?? .nan
+        }
+    }
+
+    /// The value as a `Decimal` of up to 38 digits, or nil where it does not fit.
+    public var decimal: Decimal? {
+        switch storage {
+        case .integer(let value): Decimal(value)
+        case .double(let value): Decimal(string: "\(value)")
+        case .digits(let digits): digits.utf8.count <= 39 ? Decimal(string: digits) : nil
+        }
+    }
+
+    /// Whether the number was written as an integer.
+    public var isInteger: Bool {
+        if case .double = storage { return false }
+        return true
+    }
+}
+
+extension JSONNumber: CustomStringConvertible {
+    /// The number as JSON text.
+    public var description: String {
+        switch storage {
+        case .integer(let value): value.description
+        case .double(let value): value.description
+        case .digits(let digits): digits
+        }
+    }
+}

@@ -1,0 +1,95 @@
+/// The members of a JSON object, in order, each name once.
+public struct JSONObject: Sendable {
+    /// One name and its value.
+    public struct Member: Hashable, Sendable {
+        /// The name.
+        public let name: String
+        /// The value.
+        public var value: JSONValue
+    }
+
+    private var members: [Member] = []
+    // Built when an object grows past what a linear search does well.
+    private var positions: [String: Int]?
+
+    private static let linearSearchLimit = 12
+
+    /// Creates an empty object.
+    public init() {}
+
+    /// Creates an object of members in order; of members with one name the first stays.
+    public init(_ pairs: some Sequence<(String, JSONValue)>) {
+        for (name, value) in pairs { _ = append(name, value) }
+    }
+
+    /// The value of that name; setting nil removes the member.
+    public subscript(name: String) -> JSONValue? {
+        get { position(of: name).map { members[$0].value } }
+        set {
+            switch (position(of: name), newValue) {
+            case (let position?, let newValue?): members[position].value = newValue
+            case (let position?, nil):
+                members.remove(at: position)
+                positions = nil
+                indexIfLarge()
+            case (nil, let newValue?): _ = append(name, newValue)
+            case (nil, nil): break
+            }
+        }
+    }
+
+    /// The names in order.
+    public var names: [String] { members.map(\.name) }
+
+    /// Adds a member; gives false, and changes nothing, where the name is taken.
+    mutating func append(_ name: String, _ value: JSONValue) -> Bool {
+        if position(of: name) != nil { return false }
+        members.append(Member(name: name, value: value))
+        if positions != nil {
+            positions?[name] = members.count - 1
+        } else {
+            indexIfLarge()
+        }
+        return true
+    }
+
+    mutating func reserveCapacity(_ count: Int) { members.reserveCapacity(count) }
+
+    private mutating func indexIfLarge() {
+        guard members.count > Self.linearSearchLimit else { return }
+        var index: [String: Int] = [:]
+        for (position, member) in members.enumerated() { index[member.name] = position }
+        positions = index
+    }
+
+    private func position(of name: String) -> Int? {
+        if let positions { return positions[name] }
+        return members.firstIndex { $0.name == name }
+    }
+}
+
+extension JSONObject: RandomAccessCollection {
+    /// The position of the first member.
+    public var startIndex: Int { members.startIndex }
+    /// The position behind the last member.
+    public var endIndex: Int { members.endIndex }
+    /// The member at a position.
+    public subscript(position: Int) -> Member { members[position] }
+}
+
+extension JSONObject: Hashable {
+    /// Whether both have the same members; order does not count (RFC 8259 §4).
+    public static func == (left: Self, right: Self) -> Bool {
+        left.count == right.count && left.members.allSatisfy { right[$0.name] == $0.value }
+    }
+
+    /// Feeds the members, whatever their order, to a hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(members.reduce(0) { $0 ^ $1.hashValue })
+    }
+}
+
+extension JSONObject: ExpressibleByDictionaryLiteral {
+    /// Creates an object; of members with one name the first stays.
+    public init(dictionaryLiteral elements: (String, JSONValue)...) { self.init(elements) }
+}

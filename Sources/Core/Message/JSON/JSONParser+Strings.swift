@@ -1,0 +1,108 @@
+// Strings, and what errors say.
+extension JSONParser {
+    mutating func parseString() throws(JSONSyntaxError) -> String {
+        unsafe position += 1
+        let start = unsafe position
+        while let byte = unsafe peek() {
+            if byte == UInt8(ascii: "\"") {
+                let text = try unsafe text(start..<position)
+                unsafe position += 1
+                return text
+            }
+            if byte == UInt8(ascii: "\\") { return try unsafe parseEscapedString(from: start) }
+            if byte < 0x20 { throw unsafe fault("a control character in a string must be escaped") }
+            unsafe position += 1
+        }
+        throw unsafe fault("the text ends inside a string")
+    }
+
+    private mutating func parseEscapedString(from start: Int) throws(JSONSyntaxError) -> String {
+        var result = try unsafe text(start..<position)
+        var plain = unsafe position
+        while let byte = unsafe peek() {
+            switch byte {
+            case UInt8(ascii: "\""):
+                result += try unsafe text(plain..<position)
+                unsafe position += 1
+                return result
+            case UInt8(ascii: "\\"):
+                result += try unsafe text(plain..<position)
+                unsafe position += 1
+                result.unicodeScalars.append(try unsafe parseEscape())
+                plain = unsafe position
+            case 0..<0x20: throw unsafe fault("a control character in a string must be escaped")
+            default: unsafe position += 1
+            }
+        }
+        throw unsafe fault("the text ends inside a string")
+    }
+
+    private mutating func parseEscape() throws(JSONSyntaxError) -> Unicode.Scalar {
+        guard let byte = unsafe peek() else { throw unsafe fault("the text ends inside a string") }
+        unsafe position += 1
+        switch byte {
+        case UInt8(ascii: "\""): return "\""
+        case UInt8(ascii: "\\"): return "\\"
+        case UInt8(ascii: "/"): return "/"
+        case UInt8(ascii: "b"): return "\u{8}"
+        case UInt8(ascii: "f"): return "\u{C}"
+        case UInt8(ascii: "n"): return "\n"
+        case UInt8(ascii: "r"): return "\r"
+        case UInt8(ascii: "t"): return "\t"
+        case UInt8(ascii: "u"): return try unsafe parseUnicodeEscape()
+        default:
+            unsafe position -= 1
+            throw unsafe fault("there is no escape with \(describe(byte))")
+        }
+    }
+
+    private mutating func parseUnicodeEscape() throws(JSONSyntaxError) -> Unicode.Scalar {
+        let high = try unsafe parseFourHexDigits()
+        if let scalar = Unicode.Scalar(high) { return scalar }
+        if (0xD800..<0xDC00).contains(high), unsafe peek() == UInt8(ascii: "\\") {
+            unsafe position += 1
+            if unsafe peek() == UInt8(ascii: "u") {
+                unsafe position += 1
+                let low = try unsafe parseFourHexDigits()
+                if (0xDC00..<0xE000).contains(low) {
+                    let value = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
+                    if let scalar = Unicode.Scalar(value) { return scalar }
+                }
+            }
+        }
+        throw unsafe fault("a surrogate stands alone")
+    }
+
+    private mutating func parseFourHexDigits() throws(JSONSyntaxError) -> UInt32 {
+        var value: UInt32 = 0
+        for _ in 0..<4 {
+            guard let byte = unsafe peek(),
+                let digit = Character(Unicode.Scalar(byte)).hexDigitValue
+            else { throw unsafe fault("\\u needs four hexadecimal digits") }
+            value = value << 4 | UInt32(digit)
+            unsafe position += 1
+        }
+        return value
+    }
+
+    private func text(_ range: Range<Int>) throws(JSONSyntaxError) -> String {
+        let bytes = unsafe UnsafeBufferPointer(rebasing: buffer[range])
+        guard let text = unsafe String(validating: bytes, as: UTF8.self) else {
+            throw unsafe fault("a string is not valid UTF-8")
+        }
+        return text
+    }
+
+    func describe(_ byte: UInt8) -> String {
+        (0x21...0x7E).contains(byte)
+            ? "'\(Unicode.Scalar(byte))'" : "the byte 0x" + String(byte, radix: 16)
+    }
+
+    func fault(_ reason: String) -> JSONSyntaxError {
+        let before = unsafe buffer[..<min(position, end)]
+        let line = unsafe before.reduce(1) { $1 == 0x0A ? $0 + 1 : $0 }
+        let lineStart = unsafe (before.lastIndex(of: 0x0A) ?? -1) + 1
+        return unsafe JSONSyntaxError(
+            reason: reason, offset: position, line: line, column: position - lineStart + 1)
+    }
+}

@@ -1,0 +1,196 @@
+/// Reads JSON text in one pass, without recursion deeper than its options allow.
+// SAFETY: the parser lives inside one `withUnsafeBytes`; every read is behind a check of `position`
+// against `end`.
+@unsafe
+struct JSONParser {
+    let base: UnsafePointer<UInt8>?
+    let end: Int
+    let options: JSONReadingOptions
+    var position = 0
+    var depth = 0
+
+    init(bytes: UnsafeBufferPointer<UInt8>, options: JSONReadingOptions) {
+        unsafe base = bytes.baseAddress
+        unsafe end = bytes.count
+        unsafe self.options = options
+        if unsafe bytes.starts(with: [0xEF, 0xBB, 0xBF]) { unsafe position = 3 }
+    }
+
+    mutating func parseDocument() throws(JSONSyntaxError) -> JSONValue {
+        let value = try unsafe parseValue()
+        unsafe skipBlanks()
+        if unsafe position < end { throw unsafe fault("there is more text behind the value") }
+        return value
+    }
+
+    func peek() -> UInt8? {
+        guard let base = unsafe base, unsafe position < end else { return nil }
+        return unsafe base[position]
+    }
+
+    private mutating func skipBlanks() {
+        while let byte = unsafe peek(), byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
+        {
+            unsafe position += 1
+        }
+    }
+
+    private mutating func parseValue() throws(JSONSyntaxError) -> JSONValue {
+        unsafe skipBlanks()
+        guard let byte = unsafe peek() else {
+            throw unsafe fault("the text ends where a value is expected")
+        }
+        switch byte {
+        case UInt8(ascii: "{"): return try unsafe parseObject()
+        case UInt8(ascii: "["): return try unsafe parseArray()
+        case UInt8(ascii: "\""): return .string(try unsafe parseString())
+        case UInt8(ascii: "t"): return try unsafe parseWord("true", .bool(true))
+        case UInt8(ascii: "f"): return try unsafe parseWord("false", .bool(false))
+        case UInt8(ascii: "n"): return try unsafe parseWord("null", .null)
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+            return .number(try unsafe parseNumber())
+        default: throw unsafe fault("a value cannot begin with \(describe(byte))")
+        }
+    }
+
+    private mutating func parseWord(
+        _ word: StaticString, _ value: JSONValue
+    ) throws(JSONSyntaxError) -> JSONValue {
+        let start = unsafe position
+        for offset in 0..<word.utf8CodeUnitCount {
+            guard unsafe peek() == (unsafe word.utf8Start[offset]) else {
+                unsafe position = start
+                throw unsafe fault("only true, false and null are written without quotes")
+            }
+            unsafe position += 1
+        }
+        return value
+    }
+
+    private mutating func enter() throws(JSONSyntaxError) {
+        unsafe depth += 1
+        if unsafe depth > options.maxDepth {
+            throw unsafe fault("arrays and objects nest deeper than \(options.maxDepth)")
+        }
+        unsafe position += 1
+        unsafe skipBlanks()
+    }
+
+    private mutating func parseArray() throws(JSONSyntaxError) -> JSONValue {
+        try unsafe enter()
+        var elements: [JSONValue] = []
+        if unsafe peek() == UInt8(ascii: "]") {
+            unsafe position += 1
+        } else {
+            repeat {
+                elements.append(try unsafe parseValue())
+            } while try unsafe goesOn(until: UInt8(ascii: "]"))
+        }
+        unsafe depth -= 1
+        return .array(elements)
+    }
+
+    private mutating func parseObject() throws(JSONSyntaxError) -> JSONValue {
+        try unsafe enter()
+        var object = JSONObject()
+        if unsafe peek() == UInt8(ascii: "}") {
+            unsafe position += 1
+        } else {
+            repeat {
+                unsafe skipBlanks()
+                guard unsafe peek() == UInt8(ascii: "\"") else {
+                    throw unsafe fault("a member's name must be a string")
+                }
+                let start = unsafe position
+                let name = try unsafe parseString()
+                unsafe skipBlanks()
+                guard unsafe peek() == UInt8(ascii: ":") else {
+                    throw unsafe fault("a colon must follow a member's name")
+                }
+                unsafe position += 1
+                let isNew = object.append(name, try unsafe parseValue())
+                if !isNew, unsafe options.duplicateNames == .refuse {
+                    unsafe position = start
+                    throw unsafe fault("two members have this name")
+                }
+            } while try unsafe goesOn(until: UInt8(ascii: "}"))
+        }
+        unsafe depth -= 1
+        return .object(object)
+    }
+
+    private mutating func goesOn(until close: UInt8) throws(JSONSyntaxError) -> Bool {
+        unsafe skipBlanks()
+        guard let byte = unsafe peek() else {
+            throw unsafe fault("the text ends inside an array or object")
+        }
+        guard byte == UInt8(ascii: ",") || byte == close else {
+            throw unsafe fault("a comma or \(describe(close)) is expected, not \(describe(byte))")
+        }
+        unsafe position += 1
+        return byte != close
+    }
+
+    private mutating func parseNumber() throws(JSONSyntaxError) -> JSONNumber {
+        let start = unsafe position
+        var isInteger = true
+        var magnitude: UInt64 = 0
+        var overflows = false
+        let isNegative = unsafe peek() == UInt8(ascii: "-")
+        if isNegative { unsafe position += 1 }
+        let firstDigit = unsafe position
+        while let byte = unsafe peek(), byte &- UInt8(ascii: "0") < 10 {
+            let (product, high) = magnitude.multipliedReportingOverflow(by: 10)
+            let (sum, carry) = product.addingReportingOverflow(UInt64(byte &- UInt8(ascii: "0")))
+            magnitude = sum
+            overflows = overflows || high || carry
+            unsafe position += 1
+        }
+        let digits = unsafe position - firstDigit
+        guard digits > 0 else { throw unsafe fault("a digit is expected") }
+        if digits > 1, let base = unsafe base, unsafe base[firstDigit] == UInt8(ascii: "0") {
+            throw unsafe fault("a number cannot begin with 0 and another digit")
+        }
+        if unsafe peek() == UInt8(ascii: ".") {
+            isInteger = false
+            unsafe position += 1
+            try unsafe skipDigits()
+        }
+        if let byte = unsafe peek(), byte | 0x20 == UInt8(ascii: "e") {
+            isInteger = false
+            unsafe position += 1
+            if let sign = unsafe peek(), sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") {
+                unsafe position += 1
+            }
+            try unsafe skipDigits()
+        }
+        if unsafe position - start > options.maxNumberBytes {
+            unsafe position = start
+            throw unsafe fault("a number is longer than \(options.maxNumberBytes) bytes")
+        }
+        if isInteger, !overflows, !(isNegative && magnitude == 0) {
+            if !isNegative, let value = Int64(exactly: magnitude) { return JSONNumber(value) }
+            if isNegative, magnitude <= UInt64(Int64.max) { return JSONNumber(-Int64(magnitude)) }
+        }
+        let text = unsafe String(
+            decoding: UnsafeBufferPointer(rebasing: buffer[start..<position]), as: UTF8.self)
+        if isInteger, !(isNegative && magnitude == 0 && !overflows) {
+            return JSONNumber(digits: text)
+        }
+        guard let value = Double(text), let number = JSONNumber(value) else {
+            unsafe position = start
+            throw unsafe fault("a number is beyond the range of a Double")
+        }
+        return number
+    }
+
+    private mutating func skipDigits() throws(JSONSyntaxError) {
+        let start = unsafe position
+        while let byte = unsafe peek(), byte &- UInt8(ascii: "0") < 10 { unsafe position += 1 }
+        if unsafe position == start { throw unsafe fault("a digit is expected") }
+    }
+
+    var buffer: UnsafeBufferPointer<UInt8> {
+        unsafe UnsafeBufferPointer(start: base, count: end)
+    }
+}

@@ -1,0 +1,68 @@
+extension JSONValue: Codable {
+    /// Decodes any value of a format that knows the JSON kinds.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil() {
+            self = .null
+        } else if let value = try? container.decode(Bool.self) {
+            self = .bool(value)
+        } else if let value = try? container.decode(Int64.self) {
+            self = .number(JSONNumber(value))
+        } else if let value = try? container.decode(UInt64.self) {
+            self = .number(JSONNumber(value))
+        } else if let value = try? container.decode(Double.self), let number = JSONNumber(value) {
+            self = .number(number)
+        } else if let value = try? container.decode(String.self) {
+            self = .string(value)
+        } else if let value = try? container.decode([JSONValue].self) {
+            self = .array(value)
+        } else {
+            let members = try decoder.container(keyedBy: Name.self)
+            self = .object(
+                JSONObject(
+                    try members.allKeys.map {
+                        ($0.stringValue, try members.decode(Self.self, forKey: $0))
+                    }
+                ))
+        }
+    }
+
+    /// Encodes the value; an integer beyond 64 bits is encoded as the nearest `Double`.
+    public func encode(to encoder: any Encoder) throws {
+        switch self {
+        case .object(let object):
+            var container = encoder.container(keyedBy: Name.self)
+            for member in object {
+                try container.encode(member.value, forKey: Name(stringValue: member.name))
+            }
+        case .array(let elements):
+            var container = encoder.unkeyedContainer()
+            for element in elements { try container.encode(element) }
+        case .null:
+            var container = encoder.singleValueContainer()
+            try container.encodeNil()
+        case .bool(let value):
+            var container = encoder.singleValueContainer()
+            try container.encode(value)
+        case .string(let value):
+            var container = encoder.singleValueContainer()
+            try container.encode(value)
+        case .number(let number):
+            var container = encoder.singleValueContainer()
+            if number.isInteger, let value = number.int {
+                try container.encode(value)
+            } else if number.isInteger, let value = number.uint64 {
+                try container.encode(value)
+            } else {
+                try container.encode(number.double)
+            }
+        }
+    }
+
+    private struct Name: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+}

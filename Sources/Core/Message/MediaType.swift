@@ -1,0 +1,164 @@
+/// A media type or media range (RFC 9110 §8.3.1, §12.5.1): type, subtype and parameters.
+///
+/// Type, subtype and parameter names are kept in lower case; they are case-insensitive.
+public struct MediaType: Hashable, Sendable {
+    /// The type before the slash; `*` in a range.
+    public let type: String
+    /// The subtype behind the slash; `*` in a range.
+    public let subtype: String
+    /// The parameters in order, without `q`.
+    ///
+    /// Names are in lower case, values unquoted.
+    public let parameters: [Parameter]
+    /// The weight of a range in `Accept` (RFC 9110 §12.4.2), 0 to 1.
+    public let quality: Double
+
+    /// One parameter of a media type.
+    public struct Parameter: Hashable, Sendable {
+        /// The name in lower case.
+        public let name: String
+        /// The value without quotes.
+        public let value: String
+
+        /// Creates a parameter.
+        public init(name: String, value: String) {
+            self.name = name.lowercased()
+            self.value = value
+        }
+    }
+
+    /// Creates a media type from its parts.
+    public init(
+        _ type: String, _ subtype: String, parameters: [Parameter] = [], quality: Double = 1
+    ) {
+        self.type = type.lowercased()
+        self.subtype = subtype.lowercased()
+        self.parameters = parameters
+        self.quality = quality
+    }
+
+    /// Parses one media type or range, or gives nil where the text is none.
+    ///
+    /// A parameter without a value is skipped, and an unterminated quoted value runs to the end:
+    /// what a peer sends is read as far as it has a meaning.
+    public init?(parsing text: String) {
+        let parts = Grammar.split(text[...], at: UInt8(ascii: ";"))
+        let names = Grammar.trimmed(parts[0]).split(
+            separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
+        guard names.count == 2 else { return nil }
+        let type = Grammar.trimmed(names[0])
+        let subtype = Grammar.trimmed(names[1])
+        guard Grammar.isToken(String(type)), Grammar.isToken(String(subtype)) else { return nil }
+        var parameters: [Parameter] = []
+        var quality = 1.0
+        for part in parts.dropFirst() {
+            guard let equals = part.firstIndex(of: "=") else { continue }
+            let name = Grammar.trimmed(part[..<equals]).lowercased()
+            let value = Self.unquoted(Grammar.trimmed(part[part.index(after: equals)...]))
+            if name == "q" {
+                quality = min(max(Double(value) ?? 0, 0), 1)
+            } else if Grammar.isToken(name) {
+                parameters.append(Parameter(name: name, value: value))
+            }
+        }
+        self.init(String(type), String(subtype), parameters: parameters, quality: quality)
+    }
+
+    /// Parses the list of ranges of an `Accept` field; parts that are no range are skipped.
+    public static func list(_ text: String) -> [MediaType] {
+        Grammar.split(text[...], at: UInt8(ascii: ",")).compactMap {
+            MediaType(parsing: String($0))
+        }
+    }
+
+    /// The value of the first parameter of that name, or nil.
+    public subscript(parameter name: String) -> String? {
+        parameters.first { $0.name == name.lowercased() }?.value
+    }
+
+    /// Whether another type falls under this range.
+    ///
+    /// Parameters and weights do not count.
+    public func contains(_ other: MediaType) -> Bool {
+        if type == "*" { return subtype == "*" || subtype == other.subtype }
+        guard type == other.type else { return false }
+        return subtype == "*" || subtype == other.subtype
+    }
+
+    /// The structured syntax suffix (RFC 6838 §4.2.8) without its plus sign: `json` of
+    /// `application/problem+json`.
+    public var suffix: String? {
+        guard let plus = subtype.lastIndex(of: "+") else { return nil }
+        let suffix = subtype[subtype.index(after: plus)...]
+        return suffix.isEmpty ? nil : String(suffix)
+    }
+
+    /// `type/subtype` without parameters.
+    public var essence: String { type + "/" + subtype }
+
+    /// Any type.
+    public static let any = MediaType("*", "*")
+    /// The type `application/json`.
+    public static let json = MediaType("application", "json")
+    /// The type `application/octet-stream`.
+    public static let octetStream = MediaType("application", "octet-stream")
+    /// The type `application/x-www-form-urlencoded`.
+    public static let form = MediaType("application", "x-www-form-urlencoded")
+    /// The type `application/x-plist`.
+    public static let propertyList = MediaType("application", "x-plist")
+    /// The type `text/plain`.
+    public static let plainText = MediaType("text", "plain")
+    /// The type `text/event-stream`.
+    public static let eventStream = MediaType("text", "event-stream")
+
+    private static func unquoted(_ text: Substring) -> String {
+        guard text.first == "\"" else { return String(text) }
+        var value = ""
+        var isEscaped = false
+        for character in text.dropFirst() {
+            if isEscaped {
+                value.append(character)
+                isEscaped = false
+            } else if character == "\\" {
+                isEscaped = true
+            } else if character == "\"" {
+                break
+            } else {
+                value.append(character)
+            }
+        }
+        return value
+    }
+}
+
+extension MediaType: CustomStringConvertible {
+    /// The type as it stands in a field, with parameters and, below 1, its weight.
+    public var description: String {
+        var text = essence
+        for parameter in parameters {
+            text += "; \(parameter.name)="
+            if Grammar.isToken(parameter.value) {
+                text += parameter.value
+            } else {
+                let escaped = parameter.value.flatMap { character -> [Character] in
+                    character == "\"" || character == "\\" ? ["\\", character] : [character]
+                }
+                text += "\"" + String(escaped) + "\""
+            }
+        }
+        if quality < 1 {
+            let thousandths = Int((quality * 1000).rounded())
+            var digits = String(thousandths + 1000).dropFirst()
+            while digits.last == "0", digits.count > 1 { digits.removeLast() }
+            text += ";q=0." + digits
+        }
+        return text
+    }
+}
+
+extension MediaType: ExpressibleByStringLiteral {
+    /// Creates a media type from a literal; one that cannot be parsed matches nothing.
+    public init(stringLiteral value: String) {
+        self = MediaType(parsing: value) ?? MediaType("", "")
+    }
+}

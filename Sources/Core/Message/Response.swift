@@ -1,0 +1,137 @@
+public import Foundation
+
+/// The head of a response: what arrives before its content.
+public struct ResponseHead: Sendable, Hashable {
+    /// The status.
+    public let status: HTTPStatus
+    /// The header fields.
+    public let headers: HTTPHeaders
+    /// The URL that answered, after redirects.
+    public let url: URL
+    /// The protocol's version (`1.1`, `2`), where the transport knows it.
+    public let version: String?
+
+    /// Creates a head.
+    public init(status: HTTPStatus, headers: HTTPHeaders = [:], url: URL, version: String? = nil) {
+        self.status = status
+        self.headers = headers
+        self.url = url
+        self.version = version
+    }
+}
+
+extension ResponseHead: CustomStringConvertible, CustomReflectable {
+    /// Status and header fields without secrets.
+    public var description: String {
+        (["\(status) from \(Redaction.standard.url(url))"] + headers.redactedLines())
+            .joined(separator: "\n")
+    }
+
+    /// What a dump shows: no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}
+
+/// One redirect that was followed.
+public struct Hop: Sendable, Hashable {
+    /// The status of the redirecting response.
+    public let status: HTTPStatus
+    /// The URL that redirected.
+    public let url: URL
+
+    /// Creates a hop.
+    public init(status: HTTPStatus, url: URL) {
+        self.status = status
+        self.url = url
+    }
+}
+
+/// A response: its head has arrived, its body is still to be read.
+///
+/// A value one pointer wide over shared storage. Copies share the body, which is read once; letting
+/// go of all of them ends the transfer.
+public struct Response: Sendable {
+    // SAFETY: the storage is changed through a `Response` that holds the only reference to it.
+    private final class Storage: @unchecked Sendable {
+        var head: ResponseHead
+        var body: ResponseBody
+        var record: CallRecord?
+
+        init(head: ResponseHead, body: ResponseBody, record: CallRecord?) {
+            self.head = head
+            self.body = body
+            self.record = record
+        }
+    }
+
+    private var storage: Storage
+
+    /// Creates a response.
+    public init(head: ResponseHead, body: ResponseBody = .empty) {
+        storage = Storage(head: head, body: body, record: nil)
+    }
+
+    /// Creates a response to a request.
+    public init(
+        to request: Request, status: HTTPStatus, headers: HTTPHeaders = [:],
+        body: ResponseBody = .empty
+    ) {
+        self.init(
+            head: ResponseHead(status: status, headers: headers, url: request.url), body: body)
+    }
+
+    /// Status, header fields, URL and version.
+    public var head: ResponseHead {
+        get { storage.head }
+        set {
+            makeUnique()
+            storage.head = newValue
+        }
+    }
+
+    /// The status.
+    public var status: HTTPStatus { storage.head.status }
+    /// The header fields.
+    public var headers: HTTPHeaders { storage.head.headers }
+    /// The URL that answered, after redirects.
+    public var url: URL { storage.head.url }
+
+    /// The content.
+    public var body: ResponseBody {
+        get { storage.body }
+        set {
+            makeUnique()
+            storage.body = newValue
+        }
+    }
+
+    /// When things happened in this call: a snapshot that grows until the body has ended.
+    public var timeline: Timeline { storage.record?.timeline ?? Timeline() }
+
+    /// How often the transport was asked to send in this call, redirects included.
+    public var attempts: Int { storage.record?.sends ?? 0 }
+
+    /// The redirects that were followed.
+    public var hops: [Hop] { storage.record?.hops ?? [] }
+
+    package var record: CallRecord? {
+        get { storage.record }
+        set {
+            makeUnique()
+            storage.record = newValue
+        }
+    }
+
+    private mutating func makeUnique() {
+        if !isKnownUniquelyReferenced(&storage) {
+            storage = Storage(head: storage.head, body: storage.body, record: storage.record)
+        }
+    }
+}
+
+extension Response: CustomStringConvertible, CustomReflectable {
+    /// The head without secrets.
+    public var description: String { head.description }
+
+    /// What a dump shows: no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}

@@ -1,0 +1,36 @@
+/// `Set-Cookie` lines that something joined with commas, taken apart again.
+///
+/// A comma also stands in the date of `Expires`, so a split is made only where a cookie's name and
+/// an equals sign follow.
+package enum SetCookieLines {
+    package static func split(_ joined: String) -> [String] {
+        guard joined.utf8.contains(UInt8(ascii: ",")) else { return [joined] }
+        var lines: [String] = []
+        var start = joined.startIndex
+        var index = start
+        let utf8 = joined.utf8
+        while let comma = utf8[index...].firstIndex(of: UInt8(ascii: ",")) {
+            index = utf8.index(after: comma)
+            if beginsCookie(utf8[index...]) {
+                lines.append(String(Grammar.trimmed(joined[start..<comma])))
+                start = index
+            }
+        }
+        lines.append(String(Grammar.trimmed(joined[start...])))
+        return lines
+    }
+
+    // FoundationNetworking joins with a comma and one blank. A name without blanks, then an equals
+    // sign, is the next cookie; `Expires=Wed, 21 Oct` has a blank behind the day.
+    private static func beginsCookie(_ rest: Substring.UTF8View) -> Bool {
+        var rest = rest
+        while let byte = rest.first, Grammar.isBlank(byte) { rest.removeFirst() }
+        var length = 0
+        for byte in rest {
+            if byte == UInt8(ascii: "=") { return length > 0 }
+            guard Grammar.isTokenByte(byte) else { return false }
+            length += 1
+        }
+        return false
+    }
+}

@@ -1,0 +1,184 @@
+public import Foundation
+
+/// Where a request goes: a URL, or text that is resolved against a client's base URL.
+///
+/// Text is an absolute http or https URL, or a relative reference (RFC 3986 §4.2): `users/1` is
+/// appended to the base's path, `/users/1` replaces it. A reference that names another host
+/// (`//host/path`), text with control characters, and a broken percent-encoding are refused. Blanks
+/// and characters beyond ASCII are percent-encoded.
+///
+/// Text that holds a value of someone else's is safer as a template, whose values are encoded as
+/// one path segment each: `"users/{id}"` with ``path(_:_:)``.
+public struct Target: Sendable {
+    private enum Kind {
+        case url(URL)
+        case text(String)
+        case fault(String)
+    }
+
+    private let kind: Kind
+    private var query: Query = [:]
+
+    /// Creates a target from a URL.
+    public init(_ url: URL) { kind = .url(url) }
+
+    /// Creates a target from text.
+    public init(_ text: String) { kind = .text(text) }
+
+    private init(fault: String) { kind = .fault(fault) }
+
+    /// The same target with query items behind those that it has.
+    public func appending(_ query: Query) -> Target {
+        var copy = self
+        copy.query = Query(copy.query.items + query.items)
+        return copy
+    }
+
+    /// A path whose `{names}` are replaced by values, each encoded as one segment.
+    ///
+    /// `..`, `.` and the empty text cannot be a segment and are refused.
+    /// - Parameters:
+    ///   - template: Text with names in braces.
+    ///   - values: A value for each name.
+    /// - Returns: The target.
+    public static func path(_ template: String, _ values: [String: String]) -> Target {
+        var result = ""
+        var rest = template[...]
+        while let open = rest.firstIndex(of: "{") {
+            guard let close = rest[open...].firstIndex(of: "}") else {
+                return Target(fault: "the path template has a brace that is not closed")
+            }
+            let name = String(rest[rest.index(after: open)..<close])
+            guard let value = values[name] else {
+                return Target(
+                    fault: "the path template has no value for {\(Grammar.escaped(name))}")
+            }
+            if value.isEmpty || value == "." || value == ".." {
+                return Target(fault: "the path value {\(Grammar.escaped(name))} is empty, . or ..")
+            }
+            result += rest[..<open] + PercentEncoding.unreserved.encode(value)
+            rest = rest[rest.index(after: close)...]
+        }
+        return Target(result + rest)
+    }
+
+    /// The absolute URL, or a stand-in and what is wrong.
+    func resolved(against base: URL?) -> (URL, fault: String?) {
+        switch kind {
+        case .url(let url): return finish(url.absoluteURL)
+        case .fault(let fault): return (Self.standIn, fault)
+        case .text(let text):
+            if let fault = Self.fault(ofText: text) { return (Self.standIn, fault) }
+            guard let url = Self.resolve(text, against: base) else {
+                return (Self.standIn, "the URL cannot be parsed (RFC 3986)")
+            }
+            return finish(url)
+        }
+    }
+
+    private func finish(_ url: URL) -> (URL, fault: String?) {
+        var url = url
+        if !query.items.isEmpty {
+            guard let extended = query.appended(to: url) else {
+                return (Self.standIn, "the query cannot be added to the URL")
+            }
+            url = extended
+        }
+        return (url, Self.fault(of: url))
+    }
+
+    private static func fault(ofText text: String) -> String? {
+        if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+            return "the URL has a control character; percent-encode it"
+        }
+        if text.hasPrefix("//") || text.hasPrefix("\\") || text.hasPrefix("/\\") {
+            return "a relative URL must not name another host; write the scheme"
+        }
+        return hasBrokenEscape(text) ? "the URL has a % without two hexadecimal digits" : nil
+    }
+
+    private static func resolve(_ text: String, against base: URL?) -> URL? {
+        guard let base, !isAbsolute(text) else { return URL(string: text) }
+        if text.isEmpty { return base }
+        // A colon in the first segment would be read as a scheme (RFC 3986 §4.2).
+        let isAmbiguous = text.prefix { $0 != "/" && $0 != "?" && $0 != "#" }.contains(":")
+        return URL(string: isAmbiguous ? "./" + text : text, relativeTo: base.asDirectory)?
+            .absoluteURL
+    }
+
+    private static func isAbsolute(_ text: String) -> Bool {
+        guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else {
+            return false
+        }
+        return text[..<colon].utf8.allSatisfy { byte in
+            isAlphanumeric(byte) || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-")
+                || byte == UInt8(ascii: ".")
+        }
+    }
+
+    private static func hasBrokenEscape(_ text: String) -> Bool {
+        var wanted = 0
+        for byte in text.utf8 {
+            if wanted > 0 {
+                guard Character(Unicode.Scalar(byte)).isHexDigit else { return true }
+                wanted -= 1
+            } else if byte == UInt8(ascii: "%") {
+                wanted = 2
+            }
+        }
+        return wanted > 0
+    }
+
+    /// What keeps a URL from being sent, or nil.
+    static func fault(of url: URL) -> String? {
+        guard let scheme = url.scheme else {
+            return "the URL is relative and the client has no base URL"
+        }
+        guard Origin.defaultPort(scheme.lowercased()) != nil else {
+            return "the URL's scheme is neither http nor https"
+        }
+        guard let host = url.host(percentEncoded: true), !host.isEmpty else {
+            return "the URL has no host"
+        }
+        if let port = url.port, !(1...65535).contains(port) {
+            return "the URL's port is not between 1 and 65535"
+        }
+        return isHost(host) ? nil : "the URL's host is not a name or an address"
+    }
+
+    // Names as DNS and the hosts files know them (letters, digits, hyphen, dot, underscore), IPv4,
+    // and IPv6, which Foundation has checked and gives without its brackets.
+    private static func isHost(_ host: String) -> Bool {
+        if host.contains(":") { return true }
+        let isMadeOfHostBytes = host.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
+            default: Character(Unicode.Scalar(byte)).isASCII && isAlphanumeric(byte)
+            }
+        }
+        return isMadeOfHostBytes && host.utf8.contains(where: isAlphanumeric)
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        byte &- UInt8(ascii: "0") < 10 || Grammar.lowercased(byte) &- UInt8(ascii: "a") < 26
+    }
+
+    private static let standIn = URL(filePath: "/")
+}
+
+extension Target: ExpressibleByStringInterpolation {
+    /// Creates a target from text.
+    public init(stringLiteral value: String) { self.init(value) }
+}
+
+extension URL {
+    /// The URL with a slash behind its path, so that a relative path is appended to it.
+    fileprivate var asDirectory: URL {
+        if path(percentEncoded: true).hasSuffix("/") { return self }
+        var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
+        components?.percentEncodedPath += "/"
+        components?.percentEncodedQuery = nil
+        components?.fragment = nil
+        return components?.url ?? self
+    }
+}

@@ -1,0 +1,122 @@
+import Foundation
+
+/// The serializers and decoders of a client: entries under a name, with media ranges, in order.
+///
+/// The table belongs to its client; nothing is registered globally. Its order is that of
+/// preference, in `Accept` and where several entries fit a type.
+///
+/// ```swift
+/// var table = SerializerTable.standard
+/// table.register(CSV(), as: "csv", for: ["text/csv"])
+/// let client = Client(transport: transport, stack: [], serializers: table)
+/// let rows = try await client.get("report").serialize(with: CSV())
+/// ```
+public struct SerializerTable: Sendable {
+    private enum Maker: Sendable {
+        case serializer(any ResponseSerializer)
+        case decoder(any ValueDecoder)
+    }
+
+    private struct Entry: Sendable {
+        let name: String
+        let ranges: [MediaType]
+        let maker: Maker
+    }
+
+    private var entries: [Entry] = []
+
+    /// Creates an empty table.
+    public init() {}
+
+    /// Adds a serializer, or puts it in the place of the entry of that name.
+    public mutating func register(
+        _ serializer: any ResponseSerializer, as name: String, for ranges: [MediaType]
+    ) {
+        put(Entry(name: name, ranges: ranges, maker: .serializer(serializer)))
+    }
+
+    /// Adds a decoder, or puts it in the place of the entry of that name.
+    public mutating func register(
+        _ decoder: any ValueDecoder, as name: String, for ranges: [MediaType]
+    ) {
+        put(Entry(name: name, ranges: ranges, maker: .decoder(decoder)))
+    }
+
+    private mutating func put(_ entry: Entry) {
+        if let index = entries.firstIndex(where: { $0.name == entry.name }) {
+            entries[index] = entry
+        } else {
+            entries.append(entry)
+        }
+    }
+
+    /// The names in order.
+    public var names: [String] { entries.map(\.name) }
+
+    /// The serializer under a name, if it is one of that type.
+    public func serializer<Serializer: ResponseSerializer>(
+        _ type: Serializer.Type, named name: String
+    ) -> Serializer? {
+        for entry in entries where entry.name == name {
+            if case .serializer(let serializer) = entry.maker { return serializer as? Serializer }
+        }
+        return nil
+    }
+
+    /// The first serializer whose ranges contain a type, or whose suffix is its own (`+json`).
+    public func serializer(for type: MediaType) -> (any ResponseSerializer)? {
+        for entry in matching(type) {
+            if case .serializer(let serializer) = entry.maker { return serializer }
+        }
+        return nil
+    }
+
+    /// The first decoder whose ranges contain a type, or whose suffix is its own (`+json`).
+    public func decoder(for type: MediaType) -> (any ValueDecoder)? {
+        for entry in matching(type) {
+            if case .decoder(let decoder) = entry.maker { return decoder }
+        }
+        return nil
+    }
+
+    /// The first decoder of the table.
+    public var firstDecoder: (any ValueDecoder)? {
+        for entry in entries {
+            if case .decoder(let decoder) = entry.maker { return decoder }
+        }
+        return nil
+    }
+
+    /// The ranges of all serializers, for `Accept`.
+    public var acceptForSerializers: [MediaType] {
+        unique(
+            entries.filter { entry in
+                if case .serializer = entry.maker { return true }
+                return false
+            }.flatMap(\.ranges))
+    }
+
+    /// The ranges of all decoders, for `Accept`.
+    public var acceptForDecoders: [MediaType] {
+        unique(
+            entries.filter { entry in
+                if case .decoder = entry.maker { return true }
+                return false
+            }.flatMap(\.ranges))
+    }
+
+    private func unique(_ ranges: [MediaType]) -> [MediaType] {
+        ranges.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+    }
+
+    // Exact ranges win over wildcards, and a suffix over neither (RFC 6838 §4.2.8).
+    private func matching(_ type: MediaType) -> [Entry] {
+        let exact = entries.filter { $0.ranges.contains { $0.essence == type.essence } }
+        let bySuffix = entries.filter { entry in
+            guard let suffix = type.suffix else { return false }
+            return entry.ranges.contains { $0.subtype == suffix || $0.suffix == suffix }
+        }
+        let byRange = entries.filter { $0.ranges.contains { $0.contains(type) } }
+        return exact + bySuffix + byRange
+    }
+}

@@ -1,0 +1,95 @@
+import Synchronization
+
+/// A value that is settled once, by whoever comes first, and awaited by one task.
+///
+/// It is the meeting point of a callback, a timer and a cancellation.
+package final class OneShot<Value: Sendable>: Sendable {
+    // SAFETY: the continuation is resumed by the one who takes it out of the state.
+    @safe private enum State {
+        case open
+        case awaited(UnsafeContinuation<Value, any Error>)
+        case settled(Result<Value, any Error>)
+        case taken
+    }
+
+    private let state = Mutex(State.open)
+
+    package init() {}
+
+    /// Whether a result is there.
+    package var isSettled: Bool {
+        state.withLock { state in
+            switch state {
+            case .open, .awaited: false
+            case .settled, .taken: true
+            }
+        }
+    }
+
+    /// Settles the value; gives false, and changes nothing, where it was settled before.
+    @discardableResult
+    package func settle(_ result: Result<Value, any Error>) -> Bool {
+        let before = state.withLock { state in
+            let before = state
+            switch before {
+            case .settled, .taken: break
+            case .open: state = .settled(result)
+            case .awaited: state = .taken
+            }
+            return before
+        }
+        switch before {
+        case .settled, .taken: return false
+        case .open: return true
+        case .awaited(let continuation):
+            unsafe continuation.resume(with: result)
+            return true
+        }
+    }
+
+    /// Waits for the value, once.
+    /// - Parameter onCancel: Runs when the waiting task is cancelled; it should settle the value.
+    /// - Returns: The value.
+    /// - Throws: The error that it was settled with.
+    package func value(onCancel: @escaping @Sendable () -> Void) async throws -> Value {
+        if let result = take() { return try result.get() }
+        return try await withTaskCancellationHandler {
+            try unsafe await withUnsafeThrowingContinuation { continuation in
+                let result = state.withLock { state -> Result<Value, any Error>? in
+                    if case .settled(let result) = state {
+                        state = .taken
+                        return result
+                    }
+                    unsafe state = .awaited(continuation)
+                    return nil
+                }
+                if let result { unsafe continuation.resume(with: result) }
+            }
+        } onCancel: {
+            onCancel()
+        }
+    }
+
+    private func take() -> Result<Value, any Error>? {
+        state.withLock { state in
+            guard case .settled(let result) = state else { return nil }
+            state = .taken
+            return result
+        }
+    }
+}
+
+extension Task where Failure == Never {
+    /// Starts a task on the caller's thread where the system can, so that what never suspends costs
+    /// no thread hop.
+    ///
+    /// The caller says who ends it.
+    package static func immediateWhereAvailable(
+        _ operation: sending @escaping @isolated(any) () async -> Success
+    ) -> Task<Success, Never> {
+        if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+            return Task.immediate(operation: operation)
+        }
+        return Task(operation: operation)
+    }
+}

@@ -1,0 +1,62 @@
+import Synchronization
+
+/// A value that is settled once and awaited by any number of tasks, each of which may stop waiting.
+package final class SharedValue<Value: Sendable>: Sendable {
+    private struct State {
+        var result: Result<Value, any Error>?
+        var nextWaiter: UInt64 = 0
+        var waiters: [UInt64: OneShot<Value>] = [:]
+        var handlers: [@Sendable () -> Void] = []
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    /// The result, once it is there.
+    package var result: Result<Value, any Error>? { state.withLock { $0.result } }
+
+    /// Settles the value; gives false, and changes nothing, where it was settled before.
+    @discardableResult
+    package func settle(_ result: Result<Value, any Error>) -> Bool {
+        let before = state.withLock { state -> State? in
+            guard state.result == nil else { return nil }
+            defer {
+                state.result = result
+                state.waiters = [:]
+                state.handlers = []
+            }
+            return state
+        }
+        guard let before else { return false }
+        for (_, waiter) in before.waiters.sorted(by: { $0.key < $1.key }) { waiter.settle(result) }
+        for handler in before.handlers { handler() }
+        return true
+    }
+
+    /// Calls a handler when the value is settled; at once, if it is.
+    package func whenSettled(_ handler: @escaping @Sendable () -> Void) {
+        let isSettled = state.withLock { state in
+            if state.result == nil { state.handlers.append(handler) }
+            return state.result != nil
+        }
+        if isSettled { handler() }
+    }
+
+    /// Waits for the value.
+    ///
+    /// Cancelling the waiting task ends its wait alone.
+    package func value() async throws -> Value {
+        let waiter = OneShot<Value>()
+        let (result, id) = state.withLock { state in
+            state.nextWaiter += 1
+            if state.result == nil { state.waiters[state.nextWaiter] = waiter }
+            return (state.result, state.nextWaiter)
+        }
+        if let result { return try result.get() }
+        return try await waiter.value { [self] in
+            _ = state.withLock { $0.waiters.removeValue(forKey: id) }
+            waiter.settle(.failure(CancellationError()))
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import Foundation
+
+/// Chunks that wait for their reader, in order: in memory, and beyond a bound in a file.
+struct ChunkBuffer {
+    private let flow: Flow
+    private var chunks: [Data] = []
+    private var first = 0
+    private var file: SpillFile?
+
+    /// The bytes in memory.
+    private(set) var count = 0
+
+    init(_ flow: Flow) { self.flow = flow }
+
+    mutating func append(_ chunk: Data) throws {
+        // What is in the file comes before what is new.
+        if let file, !file.isEmpty { return try file.append(chunk) }
+        if let limit = flow.memoryLimit, count + chunk.count > limit, count > 0 {
+            let file = try self.file ?? SpillFile(limit: flow.fileLimit)
+            self.file = file
+            return try file.append(chunk)
+        }
+        chunks.append(chunk)
+        count += chunk.count
+    }
+
+    mutating func popFirst() throws -> Data? {
+        guard first < chunks.count else { return try file?.read() }
+        let chunk = chunks[first]
+        chunks[first] = Data()
+        first += 1
+        if first == chunks.count {
+            chunks.removeAll(keepingCapacity: true)
+            first = 0
+        } else if first > 64, first * 2 > chunks.count {
+            chunks.removeFirst(first)
+            first = 0
+        }
+        count -= chunk.count
+        return chunk
+    }
+
+    mutating func removeAll() {
+        chunks = []
+        first = 0
+        count = 0
+        file = nil
+    }
+}

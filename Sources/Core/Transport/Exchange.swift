@@ -1,0 +1,249 @@
+public import Foundation
+import Synchronization
+
+/// One send of one request, seen from a transport: it feeds in head, chunks and end, and hears when
+/// to stop.
+///
+/// Four can end an exchange: the task that waits, a deadline or another cancellation of the
+/// context, the drop of the body, and a running handle. All of them only post a reason here; the
+/// first one decides, and what the peer sends after that is nothing. So the end comes exactly once,
+/// the waiter hears of it at once, and the transport closes behind it.
+///
+/// ```swift
+/// func send(_ request: Request, context: Context) async throws -> Response {
+///     let exchange = Exchange(context: context) { _ in connection.close() }
+///     connection.start(request, feeding: exchange)
+///     return try await exchange.response()
+/// }
+/// ```
+public final class Exchange: Sendable {
+    /// What a transport knows of a response when its head is complete.
+    public struct Opening: Sendable {
+        /// The head.
+        public var head: ResponseHead
+        /// The number of bytes that the body will have, where it is known.
+        public var length: Int64?
+        /// The size before decoding, where it is known.
+        public var encodedLength: Int64?
+
+        /// Creates an opening.
+        public init(head: ResponseHead, length: Int64? = nil, encodedLength: Int64? = nil) {
+            self.head = head
+            self.length = length
+            self.encodedLength = encodedLength
+        }
+    }
+
+    // SAFETY: the continuation is resumed by the one who takes it out of the state.
+    @safe private struct State {
+        var buffer: ChunkBuffer
+        var reader: UnsafeContinuation<Data?, any Error>?
+        var end: Result<Void, any Error>?
+        var isPaused = false
+        var registration: CancelRegistration?
+    }
+
+    private let opening = OneShot<Opening>()
+    private let state: Mutex<State>
+    private let flow: Flow
+    private let onCancel: @Sendable (CancelReason) -> Void
+    private let onResume: @Sendable () -> Void
+
+    /// Creates an exchange and ties it to a context.
+    /// - Parameters:
+    ///   - context: Its cancellation ends the exchange.
+    ///   - flow: How much is buffered for a reader that is slower than the peer.
+    ///   - onResume: Called when a producer that was told to pause may go on.
+    ///   - onCancel: Called at most once, when the exchange is given up before the producer ended
+    ///     it. It must return at once; perhaps it runs before the initialiser returns.
+    public init(
+        context: Context, flow: Flow = .pausing(),
+        onResume: @escaping @Sendable () -> Void = {},
+        onCancel: @escaping @Sendable (CancelReason) -> Void
+    ) {
+        self.flow = flow
+        self.onCancel = onCancel
+        self.onResume = onResume
+        state = unsafe Mutex(State(buffer: ChunkBuffer(flow)))
+        let registration = context.onCancel { [weak self] in self?.cancel($0) }
+        let isOver = state.withLock { state in
+            state.registration = registration
+            return state.end != nil
+        }
+        if isOver { registration.end() }
+    }
+
+    // MARK: The transport's side
+
+    /// The head has come.
+    ///
+    /// A second head changes nothing.
+    public func receive(_ opening: Opening) { self.opening.settle(.success(opening)) }
+
+    /// A chunk of the body has come.
+    /// - Returns: Whether to go on; if not, `onResume` says when.
+    @discardableResult
+    public func receive(_ chunk: Data) -> Bool {
+        enum Step {
+            case buffered(goesOn: Bool)
+            case overflow(any Error)
+        }
+        let (step, reader) = state.withLock { state -> (Step, Reading?) in
+            guard state.end == nil, !chunk.isEmpty else { return (.buffered(goesOn: true), nil) }
+            if let reader = unsafe state.reader {
+                unsafe state.reader = nil
+                return (.buffered(goesOn: true), unsafe Reading(reader, .success(chunk)))
+            }
+            do {
+                try state.buffer.append(chunk)
+            } catch {
+                return (.overflow(error), nil)
+            }
+            state.isPaused = state.buffer.count >= flow.highWater
+            return (.buffered(goesOn: !state.isPaused), nil)
+        }
+        reader?.resume()
+        switch step {
+        case .buffered(let goesOn): return goesOn
+        case .overflow(let error):
+            cancel(.failed(error))
+            return false
+        }
+    }
+
+    /// The response is complete.
+    public func finish() { end(.success(())) }
+
+    /// The exchange broke off.
+    ///
+    /// The reader gets what had come before, then the error.
+    public func fail(_ error: any Error) { end(.failure(error)) }
+
+    /// Whether the exchange has ended.
+    public var hasEnded: Bool { state.withLock { $0.end != nil } }
+
+    private func end(_ result: Result<Void, any Error>) {
+        let (isFirst, reader, registration) = state.withLock {
+            state -> (Bool, Reading?, CancelRegistration?) in
+            guard state.end == nil else { return (false, nil, nil) }
+            state.end = result
+            defer {
+                unsafe state.reader = nil
+                state.registration = nil
+            }
+            let reading = unsafe state.reader.map { unsafe Reading($0, result.map { nil }) }
+            return (true, reading, state.registration)
+        }
+        guard isFirst else { return }
+        registration?.end()
+        reader?.resume()
+        switch result {
+        case .success:
+            let error = ClientError(
+                .protocol, "the transport ended an exchange without a response",
+                transfer: TransferState(.sending))
+            opening.settle(.failure(error))
+        case .failure(let error): opening.settle(.failure(error))
+        }
+    }
+
+    // MARK: The caller's side
+
+    /// Waits for the head.
+    /// - Throws: The error that ended the exchange; `CancellationError` at once when the task is
+    ///   cancelled.
+    public func response() async throws -> Response {
+        let opening = try await opening.value { [self] in cancel(.task) }
+        let body = ResponseBody(
+            source: self, length: opening.length, encodedLength: opening.encodedLength)
+        return Response(head: opening.head, body: body)
+    }
+}
+
+extension Exchange: ResponseBodySource {
+    /// The next chunk.
+    public func next() async throws -> Data? {
+        if let chunk = try takeBuffered() { return chunk.data }
+        return try await withTaskCancellationHandler {
+            try unsafe await withUnsafeThrowingContinuation { continuation in
+                let taken = Result { try unsafe take(orWait: continuation) }
+                switch taken {
+                case .success(nil): break
+                case .success(let chunk?): unsafe continuation.resume(returning: chunk.data)
+                case .failure(let error): unsafe continuation.resume(throwing: error)
+                }
+            }
+        } onCancel: {
+            cancel(.task)
+        }
+    }
+
+    /// Gives the exchange up, unless it has ended.
+    ///
+    /// What was buffered is dropped.
+    public func cancel(_ reason: CancelReason) {
+        let (wasOpen, reader, registration) = state.withLock {
+            state -> (Bool, Reading?, CancelRegistration?) in
+            let wasOpen = state.end == nil
+            // The first failure stays; an end that was good is one no more, for what it ended is
+            // dropped.
+            if case .failure = state.end {} else { state.end = .failure(reason.error) }
+            state.buffer.removeAll()
+            defer {
+                unsafe state.reader = nil
+                state.registration = nil
+            }
+            let reading = unsafe state.reader.map { unsafe Reading($0, .failure(reason.error)) }
+            return (wasOpen, reading, state.registration)
+        }
+        registration?.end()
+        opening.settle(.failure(reason.error))
+        reader?.resume()
+        if wasOpen { onCancel(reason) }
+    }
+
+    private struct Taken { let data: Data? }
+
+    private func takeBuffered() throws -> Taken? {
+        let (taken, resumes) = try state.withLock { try take(&$0) }
+        if resumes { onResume() }
+        return taken
+    }
+
+    private func take(orWait continuation: UnsafeContinuation<Data?, any Error>) throws -> Taken? {
+        let (taken, resumes) = try state.withLock { state in
+            let result = try take(&state)
+            if result.0 == nil { unsafe state.reader = continuation }
+            return result
+        }
+        if resumes { onResume() }
+        return taken
+    }
+
+    private func take(_ state: inout State) throws -> (Taken?, resumes: Bool) {
+        guard let chunk = try state.buffer.popFirst() else {
+            switch state.end {
+            case nil: return (nil, false)
+            case .success: return (Taken(data: nil), false)
+            case .failure(let error): throw error
+            }
+        }
+        let resumes = state.isPaused && state.buffer.count <= flow.lowWater
+        if resumes { state.isPaused = false }
+        return (Taken(data: chunk), resumes)
+    }
+}
+
+/// A reader that waits, and what it gets once the lock is released.
+// SAFETY: it is resumed once, by the one who took the continuation.
+@safe private struct Reading {
+    private let continuation: UnsafeContinuation<Data?, any Error>
+    private let result: Result<Data?, any Error>
+
+    init(_ continuation: UnsafeContinuation<Data?, any Error>, _ result: Result<Data?, any Error>) {
+        unsafe self.continuation = continuation
+        self.result = result
+    }
+
+    func resume() { unsafe continuation.resume(with: result) }
+}

@@ -1,0 +1,133 @@
+public import Foundation
+import Synchronization
+
+/// An answer of a ``MockTransport``.
+public struct MockResponse: Sendable {
+    private enum Content: Sendable {
+        case data(Data)
+        case chunks([Data], interval: Duration, failure: (any Error)?)
+        case failure(any Error)
+    }
+
+    /// The status.
+    public var status: HTTPStatus
+    /// The header fields.
+    public var headers: HTTPHeaders
+    private var content: Content
+    private var delay: Duration = .zero
+
+    private init(status: HTTPStatus, headers: HTTPHeaders, content: Content) {
+        self.status = status
+        self.headers = headers
+        self.content = content
+    }
+
+    /// An answer with bytes.
+    public static func status(
+        _ status: HTTPStatus, headers: HTTPHeaders = [:], body: Data = Data()
+    ) -> Self {
+        Self(status: status, headers: headers, content: .data(body))
+    }
+
+    /// 200 with text.
+    public static func ok(text: String = "", headers: HTTPHeaders = [:]) -> Self {
+        var headers = headers
+        headers.setIfAbsent(.contentType, "text/plain; charset=utf-8")
+        return status(.ok, headers: headers, body: Data(text.utf8))
+    }
+
+    /// 200 with JSON.
+    public static func ok(json: JSONValue, headers: HTTPHeaders = [:]) -> Self {
+        .status(.ok, json: json, headers: headers)
+    }
+
+    /// An answer with JSON.
+    public static func status(
+        _ status: HTTPStatus, json: JSONValue, headers: HTTPHeaders = [:]
+    ) -> Self {
+        var headers = headers
+        headers.setIfAbsent(.contentType, "application/json")
+        return .status(status, headers: headers, body: json.data())
+    }
+
+    /// An answer whose content comes in chunks.
+    /// - Parameters:
+    ///   - chunks: The chunks.
+    ///   - status: The status.
+    ///   - headers: The header fields.
+    ///   - interval: The time before each chunk, on the client's time source.
+    ///   - failure: What breaks the content off behind the last chunk; nil ends it well.
+    /// - Returns: The answer.
+    public static func stream(
+        _ chunks: [Data], status: HTTPStatus = .ok, headers: HTTPHeaders = [:],
+        every interval: Duration = .zero, thenThrow failure: (any Error)? = nil
+    ) -> Self {
+        Self(
+            status: status, headers: headers,
+            content: .chunks(chunks, interval: interval, failure: failure))
+    }
+
+    /// No answer: the transport throws.
+    public static func failure(_ error: any Error) -> Self {
+        Self(status: 0, headers: [:], content: .failure(error))
+    }
+
+    /// No answer: the connection is refused, so that nothing was sent.
+    public static var connectionRefused: Self {
+        .failure(
+            ClientError(
+                .connection, "the mock refuses the connection", transfer: .init(.connecting)))
+    }
+
+    /// No answer: the connection is lost after the request was sent.
+    public static var connectionLost: Self {
+        .failure(
+            ClientError(.connection, "the mock loses the connection", transfer: .init(.sending)))
+    }
+
+    /// The same answer after a time on the client's time source.
+    public func delayed(by delay: Duration) -> Self {
+        var copy = self
+        copy.delay = delay
+        return copy
+    }
+
+    func response(to request: Request, in context: Context) async throws -> Response {
+        if delay > .zero { try await context.sleep(for: delay) }
+        let body: ResponseBody
+        switch content {
+        case .failure(let error): throw error
+        case .data(let data):
+            body = request.method == .head || status.hasNoContent ? .empty : ResponseBody(data)
+        case .chunks(let chunks, let interval, let failure):
+            body = ResponseBody(
+                source: MockBodySource(
+                    chunks: chunks, interval: interval, failure: failure, context: context.child()))
+        }
+        return Response(to: request, status: status, headers: headers, body: body)
+    }
+}
+
+private final class MockBodySource: ResponseBodySource {
+    private let chunks: Mutex<ArraySlice<Data>>
+    private let interval: Duration
+    private let failure: (any Error)?
+    private let context: Context
+
+    init(chunks: [Data], interval: Duration, failure: (any Error)?, context: Context) {
+        self.chunks = Mutex(chunks[...])
+        self.interval = interval
+        self.failure = failure
+        self.context = context
+    }
+
+    func next() async throws -> Data? {
+        try context.checkCancellation()
+        try await context.sleep(for: interval)
+        if let chunk = chunks.withLock({ $0.popFirst() }) { return chunk }
+        if let failure { throw failure }
+        return nil
+    }
+
+    func cancel(_ reason: CancelReason) { context.cancel(reason) }
+}

@@ -1,0 +1,145 @@
+import Dispatch
+import Foundation
+import Synchronization
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// One session, its delegate, and the queue on which it is driven.
+///
+/// On Linux `dataTask`, `resume` and `cancel` wait for the one network queue of the process, so
+/// they are called on `control` alone: never on the cooperative pool, in a cancellation handler or
+/// in a delegate callback.
+// SAFETY: all state is behind `state`; the session may be used from any thread.
+final class URLSessionDriver: NSObject, @unchecked Sendable {
+    private struct State {
+        var exchanges: [Int: URLSessionExchange] = [:]
+        var isInvalid = false
+    }
+
+    private let state = Mutex(State())
+    private let control = DispatchQueue(label: "turnpike.urlsession.control", qos: .userInitiated)
+    private let callbacks = OperationQueue()
+    private let maxConnectionsPerHost: Int
+    private lazy var session = makeSession()
+
+    init(maxConnectionsPerHost: Int) {
+        self.maxConnectionsPerHost = maxConnectionsPerHost
+        super.init()
+        // A session calls its delegate in order only on a queue of width 1.
+        callbacks.maxConcurrentOperationCount = 1
+        callbacks.name = "turnpike.urlsession.callbacks"
+        callbacks.qualityOfService = .userInitiated
+    }
+
+    private func makeSession() -> URLSession {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        configuration.urlCredentialStorage = nil
+        configuration.httpCookieStorage = nil
+        configuration.httpShouldSetCookies = false
+        // Without this every header line of every response is searched for cookies: a tenth to a
+        // third of all time in FoundationNetworking.
+        configuration.httpCookieAcceptPolicy = .never
+        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        configuration.httpMaximumConnectionsPerHost = maxConnectionsPerHost
+        // Limits in time are the caller's. This one is cut to whole seconds, counts the wait for a
+        // connection, and traps where it is infinite.
+        configuration.timeoutIntervalForRequest = URLSessionRequest.timeout
+        return URLSession(configuration: configuration, delegate: self, delegateQueue: callbacks)
+    }
+
+    /// Starts an exchange, unless it was cancelled in the meantime.
+    func start(_ exchange: URLSessionExchange) {
+        control.async { [self] in
+            guard !state.withLock({ $0.isInvalid }) else { return exchange.refuse() }
+            exchange.begin { request in
+                let task = session.dataTask(with: request)
+                state.withLock { $0.exchanges[task.taskIdentifier] = exchange }
+                return task
+            }
+        }
+    }
+
+    /// Runs a call into URLSession where it can wait.
+    func perform(_ work: @escaping @Sendable () -> Void) { control.async(execute: work) }
+
+    /// Ends the session: now, or when its last task has ended.
+    func invalidate(cancelling: Bool) {
+        control.async { [self] in
+            let wasInvalid = state.withLock { state in
+                defer { state.isInvalid = true }
+                return state.isInvalid
+            }
+            if wasInvalid { return }
+            if cancelling {
+                session.invalidateAndCancel()
+            } else {
+                session.finishTasksAndInvalidate()
+            }
+        }
+    }
+
+    private func exchange(_ task: URLSessionTask) -> URLSessionExchange? {
+        state.withLock { $0.exchanges[task.taskIdentifier] }
+    }
+}
+
+extension URLSessionDriver: URLSessionDataDelegate {
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        // Any other answer is ignored on Linux.
+        completionHandler(.allow)
+        exchange(dataTask)?.didReceive(response)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        exchange(dataTask)?.didReceive(data)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
+    ) {
+        let exchange = state.withLock { $0.exchanges.removeValue(forKey: task.taskIdentifier) }
+        exchange?.didComplete(response: task.response, error: error)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        exchange(task)?.refuseRedirect(completionHandler)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler:
+            @escaping @Sendable (
+                URLSession.AuthChallengeDisposition, URLCredential?
+            ) -> Void
+    ) {
+        #if canImport(FoundationNetworking)
+        // Only Basic gets here, after head and body. No answer leads to a plain 401: the default
+        // hangs, and a refusal becomes a cancellation. So the exchange ends here and the task is
+        // cancelled behind it.
+        exchange(task)?.didReceiveChallenge()
+        #else
+        let isHTTP =
+            challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodHTTPBasic
+        completionHandler(isHTTP ? .rejectProtectionSpace : .performDefaultHandling, nil)
+        #endif
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        // Called on the network queue on Linux: it must not wait.
+        completionHandler(exchange(task)?.secondStream())
+    }
+}

@@ -1,0 +1,148 @@
+import Foundation
+import Synchronization
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// One task of the session and the exchange that it feeds.
+///
+/// The order of `cancel` against the redirect answer and the completion is what keeps
+/// FoundationNetworking from trapping: the lock is held while `cancel()` is called, and a redirect
+/// of a task that was cancelled is not answered.
+///
+/// Data is passed on without that lock: a cancellation may hold it until the network queue has read
+/// all that the server has sent, and what comes meanwhile must not pile up.
+final class URLSessionExchange: Sendable {
+    private struct State {
+        var task: URLSessionTask?
+        var isCancelled = false
+        var isFinished = false
+    }
+
+    let upload: Upload
+    private let request: URLRequest
+    private let isRepeatable: Bool
+    private let driver: URLSessionDriver
+    private let feed = Mutex<Exchange?>(nil)
+    private let hasHead = Atomic(false)
+    private let state = Mutex(State())
+
+    init(request: URLRequest, isRepeatable: Bool, upload: Upload, driver: URLSessionDriver) {
+        self.request = request
+        self.isRepeatable = isRepeatable
+        self.upload = upload
+        self.driver = driver
+    }
+
+    func start(feeding exchange: Exchange) {
+        feed.withLock { $0 = exchange }
+        upload.onFault { [weak self] in self?.fail($0) }
+        driver.start(self)
+    }
+
+    func cancel() {
+        driver.perform { [self] in
+            state.withLock { state in
+                guard !state.isCancelled, !state.isFinished else { return }
+                state.isCancelled = true
+                state.task?.cancel()
+            }
+        }
+    }
+
+    // On the control queue.
+    func begin(_ make: (URLRequest) -> URLSessionTask) {
+        if state.withLock({ $0.isCancelled }) { return }
+        var request = request
+        request.httpBodyStream = upload.makeStream()
+        let task = make(request)
+        state.withLock { $0.task = task }
+        task.resume()
+    }
+
+    func refuse() {
+        exchange?.fail(ClientError(.cancelled, "the transport was shut down; make a new client"))
+    }
+
+    private func fail(_ error: ClientError) {
+        exchange?.fail(error)
+        cancel()
+    }
+
+    private var exchange: Exchange? { feed.withLock { $0 } }
+
+    /// The body for libcurl to send again: it does so, whatever the method, when a kept-alive
+    /// connection ended without a byte of an answer.
+    ///
+    /// The server may have acted on the first one, so a request that is not repeatable ends here
+    /// instead. nil where the task has no body stream.
+    func secondStream() -> InputStream? {
+        if isRepeatable || upload.length == nil { return upload.makeStream() }
+        fail(
+            ClientError(
+                .connection,
+                "the kept-alive connection ended while the request was sent, which is not sent twice; if that"
+                    + " is safe, mark it retryable() or give it an Idempotency-Key",
+                transfer: TransferState(.sending, bodyBytesSent: upload.bytesSent)))
+        return InputStream(data: Data())
+    }
+
+    // MARK: On the callback queue
+
+    func didReceive(_ response: URLResponse) {
+        guard let response = response as? HTTPURLResponse else {
+            return fail(ClientError(.protocol, "the answer is not an HTTP response"))
+        }
+        // FoundationNetworking tells of each interim response; 101 is final, its bytes are the
+        // body.
+        if (100..<200).contains(response.statusCode), response.statusCode != 101 { return }
+        publish(response)
+    }
+
+    private func publish(_ response: HTTPURLResponse) {
+        guard !hasHead.exchange(true, ordering: .relaxed), let exchange else { return }
+        switch URLSessionHead.opening(of: response, method: request.httpMethod ?? "GET") {
+        case .success(let opening): exchange.receive(opening)
+        case .failure(let error): fail(error)
+        }
+    }
+
+    func didReceive(_ data: Data) { exchange?.receive(data) }
+
+    func didReceiveChallenge() {
+        exchange?.finish()
+        cancel()
+    }
+
+    func refuseRedirect(_ answer: (URLRequest?) -> Void) {
+        state.withLock { state in
+            if !state.isCancelled { answer(nil) }
+        }
+    }
+
+    func didComplete(response: URLResponse?, error: (any Error)?) {
+        state.withLock { state in
+            state.isFinished = true
+            state.task = nil
+        }
+        let hasHead = hasHead.load(ordering: .relaxed)
+        guard let exchange else { return }
+        defer { feed.withLock { $0 = nil } }
+        if let error {
+            exchange.fail(
+                URLSessionFault.classify(error, hasHead: hasHead, bodyBytesSent: upload.bytesSent))
+            return
+        }
+        // Where a redirecting response has no usable Location its head is not announced.
+        if !hasHead, let response = response as? HTTPURLResponse {
+            switch URLSessionHead.opening(of: response, method: request.httpMethod ?? "GET") {
+            case .success(var opening):
+                opening.length = nil
+                exchange.receive(opening)
+            case .failure(let error): return exchange.fail(error)
+            }
+        }
+        exchange.finish()
+    }
+}

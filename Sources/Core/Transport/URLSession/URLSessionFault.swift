@@ -1,0 +1,112 @@
+import Foundation
+
+/// How an error of URLSession becomes one that says what happened.
+///
+/// FoundationNetworking maps eight codes of libcurl and gives all others as `unknown`; what is left
+/// of them is libcurl's text in the description. So the phase, the code and the text decide
+/// together.
+enum URLSessionFault {
+    static func classify(
+        _ error: any Error, hasHead: Bool, bodyBytesSent: Int64
+    ) -> ClientError {
+        let code = (error as? URLError)?.code ?? .unknown
+        let text = error.localizedDescription
+        let kind = kind(of: code, text: text, hasHead: hasHead)
+        let phase: TransferState.Phase =
+            hasHead ? .receiving : kind.isBeforeRequest ? .connecting : .sending
+        return ClientError(
+            kind.code, kind.message, underlying: error,
+            transfer: TransferState(phase, bodyBytesSent: phase == .connecting ? 0 : bodyBytesSent))
+    }
+
+    private struct Kind {
+        let code: ClientError.Code
+        let message: String
+        var isBeforeRequest = false
+    }
+
+    private static func kind(of code: URLError.Code, text: String, hasHead: Bool) -> Kind {
+        switch code {
+        case .cannotFindHost, .dnsLookupFailed:
+            return Kind(
+                code: .dns, message: "the host's name could not be resolved", isBeforeRequest: true)
+        case .cannotConnectToHost:
+            return Kind(
+                code: .connection,
+                message: "the server refused the connection, or cannot be reached",
+                isBeforeRequest: true)
+        case .networkConnectionLost:
+            return hasHead
+                ? Kind(code: .incomplete, message: "the connection was lost before the body's end")
+                : Kind(code: .connection, message: "the connection was lost before a response came")
+        case .badServerResponse:
+            return Kind(
+                code: .connection, message: "the server closed the connection without an answer")
+        case .badURL, .unsupportedURL:
+            // Also what FoundationNetworking calls an answer in a version of HTTP that it does not
+            // know.
+            if has(text, "http", "response", "version") { return garbled }
+            return Kind(
+                code: .invalidRequest, message: "URLSession does not take this URL",
+                isBeforeRequest: true)
+        case .dataLengthExceedsMaximum:
+            return Kind(
+                code: .unsupported, message: "URLSession cannot send a body with this method",
+                isBeforeRequest: true)
+        case .timedOut:
+            return Kind(code: .connection, message: "URLSession gave up waiting for the server")
+        case .cancelled:
+            return Kind(code: .cancelled, message: "the transport was shut down")
+        default: return kind(of: text, hasHead: hasHead)
+        }
+    }
+
+    // Texts of libcurl, by what they have in common.
+    private static func kind(of text: String, hasHead: Bool) -> Kind {
+        if has(text, "ssl", "tls", "certificate", "handshake") {
+            return Kind(
+                code: .tls, message: "the TLS handshake failed, or the certificate was refused",
+                isBeforeRequest: !hasHead)
+        }
+        if has(text, "unencoding", "content encoding", "content-encoding", "zlib", "brotli", "zstd")
+        {
+            return Kind(
+                code: .decompression, message: "the response's content coding is broken or unknown")
+        }
+        if has(text, "bytes remaining", "outstanding read data", "end of response", "partial file")
+        {
+            return Kind(
+                code: .incomplete, message: "the connection was closed before the body's end")
+        }
+        if has(text, "too large response headers", "out of memory") {
+            return Kind(code: .tooLarge, message: "the response's header section is too large")
+        }
+        if has(
+            text, "chunk", "header", "http/0.9", "weird server", "version", "status",
+            "content-length")
+        {
+            return garbled
+        }
+        if has(text, "connect", "proxy", "resolve"), !hasHead {
+            return Kind(
+                code: .connection, message: "no connection could be made", isBeforeRequest: true)
+        }
+        if hasHead {
+            return Kind(code: .incomplete, message: "the response broke off before the body's end")
+        }
+        if has(text, "recv", "send", "broken pipe", "reset", "empty reply", "write") {
+            return Kind(
+                code: .connection, message: "the connection was lost before a response came")
+        }
+        return Kind(code: .protocol, message: "the server's answer could not be read")
+    }
+
+    private static var garbled: Kind {
+        Kind(code: .protocol, message: "the server's answer is not valid HTTP")
+    }
+
+    private static func has(_ text: String, _ words: String...) -> Bool {
+        let text = text.lowercased()
+        return words.contains { text.contains($0) }
+    }
+}

@@ -1,0 +1,101 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// How an `HTTPURLResponse` becomes the head that the server sent, as far as it can be told.
+enum URLSessionHead {
+    static func opening(
+        of response: HTTPURLResponse, method: String
+    ) -> Result<Exchange.Opening, ClientError> {
+        guard let url = response.url else {
+            return .failure(ClientError(.protocol, "the response has no URL"))
+        }
+        var fields: [(name: String, value: String)] = []
+        for (name, value) in response.allHeaderFields {
+            guard let name = name as? String, let value = value as? String else { continue }
+            fields.append((name, value))
+        }
+        // The dictionary has no order; a stable one is better than chance.
+        fields.sort { $0.name < $1.name }
+        var headers = HTTPHeaders()
+        for (name, value) in fields {
+            if Grammar.equalsIgnoringCase(name, "Set-Cookie") {
+                for line in SetCookieLines.split(value) { headers.appendReceived(.setCookie, line) }
+            } else {
+                headers.appendReceived(HTTPHeaders.Name(name), value)
+            }
+        }
+        if let defect = headers.defect {
+            return .failure(
+                ClientError(
+                    .protocol, "the response is not valid HTTP: \(defect)",
+                    transfer: TransferState(.receiving)))
+        }
+        switch declaredLength(headers) {
+        case .failure(let error): return .failure(error)
+        case .success(let declared):
+            let status = HTTPStatus(response.statusCode)
+            return .success(
+                opening(
+                    status: status, headers: headers, url: url, declared: declared,
+                    hasContent: method != "HEAD" && !status.hasNoContent))
+        }
+    }
+
+    private static func opening(
+        status: HTTPStatus, headers: HTTPHeaders, url: URL, declared: Int64?, hasContent: Bool
+    ) -> Exchange.Opening {
+        var headers = headers
+        var opening = Exchange.Opening(
+            head: ResponseHead(status: status, headers: headers, url: url))
+        if !hasContent {
+            opening.length = 0
+            return opening
+        }
+        if headers.contains(.transferEncoding) {
+            // A length beside it has no meaning (RFC 9112 §6.3).
+            headers.remove(.contentLength)
+        } else if isEncoded(headers) {
+            // libcurl has decoded the content and left both lines.
+            opening.encodedLength = declared
+            headers.remove(.contentEncoding)
+            headers.remove(.contentLength)
+        } else {
+            opening.length = declared
+            opening.encodedLength = declared
+        }
+        if isEncoded(headers) { headers.remove(.contentEncoding) }
+        opening.head = ResponseHead(status: status, headers: headers, url: url)
+        return opening
+    }
+
+    private static func isEncoded(_ headers: HTTPHeaders) -> Bool {
+        guard let codings = headers[.contentEncoding] else { return false }
+        return !codings.split(separator: ",").allSatisfy {
+            Grammar.equalsIgnoringCase(String(Grammar.trimmed($0)), "identity")
+        }
+    }
+
+    // Equal lengths in several lines are one; different ones are a sign of smuggling (RFC 9112
+    // §6.3).
+    private static func declaredLength(_ headers: HTTPHeaders) -> Result<Int64?, ClientError> {
+        guard let text = headers[.contentLength] else { return .success(nil) }
+        let values = Set(text.split(separator: ",").map { String(Grammar.trimmed($0)) })
+        guard values.count == 1, let value = values.first else {
+            return .failure(
+                ClientError(
+                    .protocol, "the response has two different lengths",
+                    transfer: TransferState(.receiving)))
+        }
+        guard value.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }), let length = Int64(value)
+        else {
+            return .failure(
+                ClientError(
+                    .protocol, "the response's length is not a number",
+                    transfer: TransferState(.receiving)))
+        }
+        return .success(length)
+    }
+}

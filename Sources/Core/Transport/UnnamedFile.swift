@@ -1,0 +1,94 @@
+package import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// An open file, read and written at positions; a temporary one has no name and goes with its
+/// descriptor.
+package final class UnnamedFile: Sendable {
+    private let descriptor: CInt
+
+    /// Makes a temporary file of mode 0600 that no other process can open by a name.
+    package static func temporary() throws -> UnnamedFile {
+        let directory = FileManager.default.temporaryDirectory.path
+        #if os(Linux)
+        // O_TMPFILE needs the file system's help; where it has none, a file is made and unlinked.
+        let unnamed = unsafe open(directory, unnamedFlag | O_RDWR | O_CLOEXEC | O_EXCL, 0o600)
+        if unnamed >= 0 { return UnnamedFile(descriptor: unnamed) }
+        #endif
+        var template = Array((directory + "/turnpike-XXXXXX").utf8CString)
+        let named = unsafe mkstemp(&template)
+        guard named >= 0 else { throw FileFault("create a temporary file") }
+        unsafe unlink(template)
+        _ = fcntl(named, F_SETFD, FD_CLOEXEC)
+        return UnnamedFile(descriptor: named)
+    }
+
+    /// Opens a file for reading.
+    package static func reading(_ path: String) throws -> UnnamedFile {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw FileFault("open the file") }
+        return UnnamedFile(descriptor: descriptor)
+    }
+
+    private init(descriptor: CInt) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    /// Writes all bytes at a position.
+    package func write(_ data: Data, at offset: Int64) throws {
+        try unsafe data.withUnsafeBytes { bytes in
+            var done = 0
+            while done < bytes.count {
+                let written = unsafe pwrite(
+                    descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done,
+                    off_t(offset + Int64(done)))
+                if written >= 0 {
+                    done += written
+                } else if errno != EINTR {
+                    throw FileFault("write a temporary file")
+                }
+            }
+        }
+    }
+
+    /// Reads up to a number of bytes at a position into memory; 0 at the end of the file.
+    package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
+        while true {
+            let got = unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
+            if got >= 0 { return got }
+            if errno != EINTR { throw FileFault("read a file") }
+        }
+    }
+
+    /// Reads up to a number of bytes at a position; empty at the end of the file.
+    package func read(upToCount count: Int, at offset: Int64) throws -> Data {
+        var data = Data(count: count)
+        let got = try unsafe data.withUnsafeMutableBytes { try unsafe read(into: $0, at: offset) }
+        return got == count ? data : data.prefix(got)
+    }
+
+    /// Makes the file empty.
+    package func truncate() { ftruncate(descriptor, 0) }
+}
+
+/// What the system said to an operation on a file.
+package struct FileFault: Error, CustomStringConvertible {
+    package let description: String
+    package let code: CInt
+
+    package init(_ action: String, code: CInt = errno) {
+        self.code = code
+        unsafe description = "cannot \(action): \(String(cString: strerror(code)))"
+    }
+}
+
+#if os(Linux)
+// The macro O_TMPFILE is not imported; this is its value in the kernel's interface.
+private let unnamedFlag: CInt = 0o20000000 | O_DIRECTORY
+#endif

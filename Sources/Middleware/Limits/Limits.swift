@@ -1,0 +1,123 @@
+import Synchronization
+public import TurnpikeCore
+
+/// Bounds what a server can make the client hold or read.
+///
+/// The limits hold after decoding, while a response is given up and while redirects are followed,
+/// if the gate stands inside those. They fail as ``/TurnpikeCore/ClientError/Code/tooLarge``.
+/// ``TurnpikeCore/Call/limits(_:)`` sets others for one call.
+public struct Limits: Interceptor {
+    private let settings: Settings
+
+    /// The bounds.
+    public struct Settings: Sendable, Hashable {
+        /// The bytes of content, streams and downloads included.
+        ///
+        /// Without it only what is collected in memory is bounded, at 100 MiB.
+        public var body: Int?
+        /// The bytes of the header section.
+        public var headers: Int
+        /// The lines of the header section.
+        public var headerCount: Int
+        /// How many times larger content may become by decoding, beyond its first MiB.
+        ///
+        /// It holds where the transport knows the size before decoding.
+        public var ratio: Int
+        /// The bytes of one line, item or event of a stream.
+        public var line: Int
+
+        /// Creates bounds.
+        public init(
+            body: Int? = nil, headers: Int = 262_144, headerCount: Int = 1000, ratio: Int = 100,
+            line: Int = 1_048_576
+        ) {
+            self.body = body
+            self.headers = headers
+            self.headerCount = headerCount
+            self.ratio = ratio
+            self.line = line
+        }
+    }
+
+    /// Creates a gate that bounds responses.
+    public init(_ settings: Settings = Settings()) { self.settings = settings }
+
+    /// The bounds of one call.
+    public var handledOptions: [any RequestOptionKey.Type] { [LimitsOption.self] }
+
+    /// Checks the head, and the body as it is read.
+    public func intercept(
+        _ request: Request, context: Context, next: Next
+    ) async throws -> Response {
+        let settings = request.options[LimitsOption.self] ?? settings
+        if let body = settings.body { context[CollectLimit.self] = body }
+        if settings.line != LineLimit.defaultValue { context[LineLimit.self] = settings.line }
+        let response = try await next(request)
+        if let fault = Self.fault(response, settings) {
+            response.body.cancel(.drop)
+            throw fault
+        }
+        watch(response.body, settings)
+        return response
+    }
+
+    private static func fault(_ response: Response, _ settings: Settings) -> ClientError? {
+        if response.headers.count > settings.headerCount {
+            return tooLarge("the response has more than \(settings.headerCount) header lines")
+        }
+        if response.headers.byteCount > settings.headers {
+            return tooLarge(
+                "the response's header section is larger than \(settings.headers) bytes")
+        }
+        if let limit = settings.body, let length = response.body.length, length > limit {
+            return tooLarge("the response announces more than \(limit) bytes of content")
+        }
+        return nil
+    }
+
+    private func watch(_ body: ResponseBody, _ settings: Settings) {
+        if body.isEmpty { return }
+        let decoded = body.encodedLength.map { encoded in
+            max(
+                encoded.multipliedReportingOverflow(by: Int64(settings.ratio)).partialValue,
+                1_048_576)
+        }
+        let isDecoded = body.encodedLength != nil && body.length != body.encodedLength
+        let bounds = [settings.body.map(Int64.init), isDecoded ? decoded : nil].compactMap(\.self)
+        guard let bound = bounds.min() else { return }
+        let counter = ByteCounter()
+        body.onChunk { chunk in
+            guard counter.add(chunk.count) > bound else { return }
+            throw Self.tooLarge("the content is larger than \(bound) bytes")
+        }
+    }
+
+    private static func tooLarge(_ message: String) -> ClientError {
+        ClientError(
+            .tooLarge, message + "; raise the limit if that is right",
+            transfer: TransferState(.receiving))
+    }
+}
+
+private final class ByteCounter: Sendable {
+    private let count = Atomic<Int64>(0)
+
+    /// The sum with some more bytes.
+    func add(_ bytes: Int) -> Int64 { count.add(Int64(bytes), ordering: .relaxed).newValue }
+}
+
+/// The bounds of one call.
+public enum LimitsOption: RequestOptionKey {
+    /// A ``Limits``.
+    public static func gate(for value: Limits.Settings) -> (any Gate)? { Limits(value) }
+}
+
+extension Gate where Self == Limits {
+    /// Bounds responses; see ``Limits/Settings``.
+    public static func limits(_ settings: Limits.Settings = .init()) -> Self { Limits(settings) }
+}
+
+extension Call {
+    /// Bounds this call's response, whatever the client's limits are.
+    public func limits(_ settings: Limits.Settings) -> Call { option(LimitsOption.self, settings) }
+}

@@ -1,0 +1,46 @@
+/// Counts of values by bucket.
+public struct Histogram: Sendable, Hashable {
+    /// The upper bounds of the buckets, in ascending order; what is above the last one is counted
+    /// behind it.
+    public let bounds: [Double]
+    /// The values in each bucket, one more than there are bounds.
+    public private(set) var counts: [Int]
+    /// The sum of all values.
+    public private(set) var sum: Double = 0
+
+    /// Creates an empty histogram.
+    public init(bounds: [Double]) {
+        self.bounds = bounds
+        counts = Array(repeating: 0, count: bounds.count + 1)
+    }
+
+    /// The bounds that OpenTelemetry prescribes for `http.client.request.duration`, in seconds.
+    public static let durationBounds = [
+        0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+    ]
+
+    /// Bounds for sizes in bytes: powers of eight from 64.
+    public static let sizeBounds = [
+        64, 512, 4096, 32_768, 262_144, 2_097_152, 16_777_216, 134_217_728.0,
+    ]
+
+    /// The number of values.
+    public var count: Int { counts.reduce(0, +) }
+
+    /// Counts a value.
+    public mutating func add(_ value: Double) {
+        counts[bounds.firstIndex { value <= $0 } ?? bounds.count] += 1
+        sum += value
+    }
+
+    /// The least bound that holds at least a part of the values; infinite beyond the last bound.
+    public func quantile(_ part: Double) -> Double {
+        let wanted = (Double(count) * part).rounded(.up)
+        var seen = 0
+        for (index, bound) in bounds.enumerated() {
+            seen += counts[index]
+            if Double(seen) >= wanted { return bound }
+        }
+        return .infinity
+    }
+}

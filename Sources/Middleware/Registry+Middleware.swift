@@ -1,0 +1,18 @@
+import Foundation
+public import TurnpikeCore
+
+extension Registry {
+    /// Adds the gates of this module under the names of stack files.
+    public mutating func registerMiddleware() {
+        register(gate: "attemptTimeout") { AttemptTimeout(settings: $0) }
+        register(gate: "deadline") { Deadline(settings: $0) }
+        register(gate: "headers") { SetHeaders(settings: $0) }
+        register(gate: "idleTimeout") { IdleTimeout(settings: $0) }
+        register(gate: "limits") { Limits(settings: $0) }
+        register(gate: "log") { try Log(settings: $0) }
+        register(gate: "metrics") { Metrics(settings: $0) }
+        register(gate: "redirect") { Redirect(settings: $0) }
+        register(gate: "retry") { Retry(settings: $0) }
+        register(gate: "validate") { Validate(settings: $0) }
+    }
+}

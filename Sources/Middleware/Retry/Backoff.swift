@@ -1,0 +1,56 @@
+/// How long to wait before another attempt.
+///
+/// Full jitter: a random part of a bound that doubles with each attempt (Brooker, "Exponential
+/// Backoff And Jitter", AWS Architecture Blog, 2015), so that clients that failed together do not
+/// come back together.
+public struct Backoff: Sendable, Hashable {
+    /// How chance enters.
+    public enum Jitter: Sendable, Hashable {
+        /// Uniformly between nothing and the bound.
+        case full
+        /// The bound itself.
+        case none
+    }
+
+    /// The bound before the second attempt.
+    public var base: Duration
+    /// The bound before the second attempt after a 429 or 503.
+    public var throttledBase: Duration
+    /// The highest bound.
+    public var max: Duration
+    /// How chance enters.
+    public var jitter: Jitter
+
+    /// Creates a back-off.
+    /// - Parameters:
+    ///   - base: The bound before the second attempt; it doubles with each attempt.
+    ///   - throttledBase: The same after a 429 or 503; `base` where nil.
+    ///   - max: The highest bound.
+    ///   - jitter: How chance enters.
+    public init(
+        base: Duration, throttledBase: Duration? = nil, max: Duration = .seconds(20),
+        jitter: Jitter = .full
+    ) {
+        self.base = base
+        self.throttledBase = throttledBase ?? base
+        self.max = max
+        self.jitter = jitter
+    }
+
+    /// 50 ms, or 1 s after a 429 or 503, doubled up to 20 s, with full jitter.
+    public static let standard = Backoff(base: .milliseconds(50), throttledBase: .seconds(1))
+
+    /// The wait before the next attempt.
+    /// - Parameters:
+    ///   - attempts: How many attempts were made.
+    ///   - isThrottled: Whether the server asked to be left alone.
+    ///   - unit: A random number in 0..<1.
+    /// - Returns: The wait.
+    public func delay(afterAttempt attempts: Int, isThrottled: Bool, unit: Double) -> Duration {
+        let base = isThrottled ? throttledBase : base
+        let doublings = Swift.min(Swift.max(attempts - 1, 0), 40)
+        var bound = Swift.min(base, max)
+        for _ in 0..<doublings where bound < max { bound = Swift.min(bound * 2, max) }
+        return jitter == .full ? bound * unit : bound
+    }
+}

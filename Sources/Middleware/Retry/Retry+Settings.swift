@@ -1,0 +1,42 @@
+import TurnpikeCore
+
+extension Retry {
+    init(settings: Settings) {
+        var policy = RetryPolicy.standard
+        if let statuses = settings.list("statuses") {
+            policy.statuses = Set(
+                statuses.enumerated().compactMap { index, value in
+                    if let code = value.int, (100...599).contains(code) { return HTTPStatus(code) }
+                    settings.issue(at: "statuses[\(index)]", "a status from 100 to 599 is wanted")
+                    return nil
+                })
+        }
+        if let methods = settings.optionalStrings("methods") {
+            policy.methods = Set(methods.map { HTTPMethod($0) })
+        }
+        var backoff = Backoff.standard
+        backoff.jitter = settings.choice("jitter", default: JitterName.full).jitter
+        if let base = settings.optionalSeconds("base", orZero: true) {
+            backoff.base = base
+            backoff.throttledBase = base
+        }
+        backoff.max = settings.seconds("max", default: backoff.max)
+        self.init(
+            attempts: settings.int("attempts", default: 3, in: 1...12), policy: policy,
+            backoff: backoff,
+            maxRetryAfter: settings.seconds("maxRetryAfter", default: .seconds(60), orZero: true),
+            budget: Self.budget(settings))
+    }
+
+    private enum JitterName: String, CaseIterable {
+        case full, none
+
+        var jitter: Backoff.Jitter { self == .full ? .full : .none }
+    }
+
+    private static func budget(_ settings: Settings) -> RetryBudget? {
+        if settings.isNull("budget") { return nil }
+        let ratio = settings.double("budget", default: 0.2, in: 0...10)
+        return settings.kept("budget", for: ratio) { RetryBudget(ratio: ratio) }
+    }
+}

@@ -1,0 +1,102 @@
+public import TurnpikeCore
+
+/// Tries again what failed and may be sent twice.
+///
+/// The rules, in order:
+///
+/// - A status is tried again if the ``RetryPolicy`` lists it, whether a validator stands inside or
+///   outside; an error if its code is listed. A cancellation never is.
+/// - Nothing of the request was written, or it was answered with 408: it may be sent again. Bytes
+///   were written: only an idempotent method (RFC 9110 §9.2.2), a request with an
+///   `Idempotency-Key`, or one that the caller vouches for (``/TurnpikeCore/Call/retryable()``),
+///   and only with a body that can be replayed.
+/// - `Retry-After`, in seconds or as a date, is never undercut. One above the cap ends the retries;
+///   one above the time left is ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once.
+/// - The ``RetryBudget`` must have room when the decision is made.
+///
+/// A response that is given up is drained or cancelled, the wait ends with the call, and the head
+/// that reaches the caller ends all retries: what breaks in the body later is not tried again.
+public struct Retry: RequestRetrier {
+    private let attempts: Int
+    private let policy: RetryPolicy
+    private let backoff: Backoff
+    private let maxRetryAfter: Duration
+    private let budget: RetryBudget?
+
+    /// Creates a gate that tries again.
+    /// - Parameters:
+    ///   - attempts: How many attempts a call makes in all.
+    ///   - policy: What is tried again.
+    ///   - backoff: How long it waits.
+    ///   - maxRetryAfter: The longest `Retry-After` that is honoured.
+    ///   - budget: What part of all calls may be tried again; one object may serve several clients.
+    ///     nil sets no bound.
+    public init(
+        attempts: Int = 3, policy: RetryPolicy = .standard, backoff: Backoff = .standard,
+        maxRetryAfter: Duration = .seconds(60), budget: RetryBudget? = RetryBudget()
+    ) {
+        self.attempts = attempts
+        self.policy = policy
+        self.backoff = backoff
+        self.maxRetryAfter = maxRetryAfter
+        self.budget = budget
+    }
+
+    /// Judges an outcome.
+    public func retry(_ outcome: Outcome, context: Context) async -> RetryDecision {
+        let origin = outcome.request.origin
+        if outcome.attempts == 1 { budget?.deposit(for: origin, at: context.timeSource.now) }
+        guard outcome.attempts < attempts, policy.allows(outcome), outcome.isReplayable else {
+            return .stop
+        }
+        var delay = backoff.delay(
+            afterAttempt: outcome.attempts, isThrottled: outcome.isThrottled,
+            unit: context.random.unit())
+        if let wish = RetryAfter.delay(in: outcome.head, now: context.timeSource.date) {
+            if wish > maxRetryAfter { return Self.stop(outcome, retryAfter: wish) }
+            delay = max(delay, wish)
+        }
+        guard budget?.withdraw(for: origin, at: context.timeSource.now) ?? true else {
+            context.note(gate: name, "the retry budget for \(origin?.description ?? "?") is spent")
+            return Self.spent(outcome)
+        }
+        return .retry(after: delay)
+    }
+
+    /// Gives the budget back what was reserved.
+    public func retryWasAbandoned(_ outcome: Outcome, context: Context) {
+        budget?.giveBack(for: outcome.request.origin, at: context.timeSource.now)
+    }
+
+    // The outcome stands; an error tells how long the server wants to be left alone.
+    private static func stop(_ outcome: Outcome, retryAfter: Duration) -> RetryDecision {
+        guard let error = outcome.error as? ClientError else { return .stop }
+        return .fail(error.completed(retryAfter: retryAfter))
+    }
+
+    private static func spent(_ outcome: Outcome) -> RetryDecision {
+        guard let error = outcome.error else { return .stop }
+        return .fail(
+            ClientError(
+                .retryBudget,
+                "too many calls to this origin fail: the retry budget is spent, the attempt stands",
+                underlying: error, response: outcome.head, transfer: outcome.transfer))
+    }
+}
+
+extension Gate where Self == Retry {
+    /// Tries again what failed; see ``Retry/init(attempts:policy:backoff:maxRetryAfter:budget:)``.
+    public static func retry(
+        attempts: Int = 3, policy: RetryPolicy = .standard, backoff: Backoff = .standard,
+        maxRetryAfter: Duration = .seconds(60), budget: RetryBudget? = RetryBudget()
+    ) -> Self {
+        Retry(
+            attempts: attempts, policy: policy, backoff: backoff, maxRetryAfter: maxRetryAfter,
+            budget: budget)
+    }
+}
+
+extension Outcome {
+    /// Whether the server asked to be left alone for a while.
+    var isThrottled: Bool { status == .tooManyRequests || status == .serviceUnavailable }
+}

@@ -1,0 +1,64 @@
+public import Foundation
+public import TurnpikeCore
+
+extension Body {
+    /// An encodable value as JSON.
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - encoder: The encoder; the default writes dates by ISO 8601.
+    /// - Returns: The body, of type `application/json`.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` where the value cannot be
+    ///   encoded.
+    public static func json(
+        encoding value: some Encodable, encoder: JSONEncoder = .turnpike
+    ) throws -> Body {
+        do {
+            return .data(try encoder.encode(value), type: .json)
+        } catch {
+            throw ClientError(
+                .serialization, "the value cannot be encoded as JSON: \(error)", underlying: error)
+        }
+    }
+}
+
+extension JSONEncoder {
+    /// Dates by ISO 8601, slashes as they are, members by name, so that equal values make equal
+    /// bodies.
+    public static var turnpike: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .iso8601
+        encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
+        return encoder
+    }
+}
+
+extension Client {
+    /// Describes a POST with a JSON body.
+    public func post(
+        _ target: Target, json value: some Encodable & Sendable, query: Query = [:],
+        headers: HTTPHeaders = [:]
+    ) -> Call { request(.post, target, json: value, query: query, headers: headers) }
+
+    /// Describes a PUT with a JSON body.
+    public func put(
+        _ target: Target, json value: some Encodable & Sendable, query: Query = [:],
+        headers: HTTPHeaders = [:]
+    ) -> Call { request(.put, target, json: value, query: query, headers: headers) }
+
+    /// Describes a PATCH with a JSON body.
+    public func patch(
+        _ target: Target, json value: some Encodable & Sendable, query: Query = [:],
+        headers: HTTPHeaders = [:]
+    ) -> Call { request(.patch, target, json: value, query: query, headers: headers) }
+
+    /// Describes a request with a JSON body; a value that cannot be encoded fails the call before
+    /// anything is sent.
+    public func request(
+        _ method: HTTPMethod, _ target: Target, json value: some Encodable & Sendable,
+        query: Query = [:], headers: HTTPHeaders = [:]
+    ) -> Call {
+        request(
+            method, target, query: query, headers: headers,
+            body: .catching { try .json(encoding: value) })
+    }
+}

@@ -1,0 +1,164 @@
+import Foundation
+import TurnpikeCore
+
+/// What Foundation's readers of property lists must not be given.
+///
+/// Its XML reader recurses once for each level and overflows the stack; its binary reader expands
+/// shared references, so that 150 bytes become 10⁹ values. Both are refused here, in time linear in
+/// the input.
+enum PropertyListGuard {
+    static let maxDepth = 256
+    static let maxValues = 10_000_000
+
+    static func check(_ content: Data) throws {
+        if content.starts(with: Array("bplist00".utf8)) {
+            var check = try BinaryCheck(content)
+            return try check.run()
+        }
+        let start = content.drop { $0 <= 0x20 || $0 == 0xEF || $0 == 0xBB || $0 == 0xBF }
+        guard start.first == UInt8(ascii: "<") else {
+            throw fault("is neither XML nor binary")
+        }
+        try checkXML(Array(start))
+    }
+
+    static func fault(_ reason: String) -> ClientError {
+        ClientError(.serialization, "the property list \(reason)")
+    }
+
+    private static func checkXML(_ bytes: [UInt8]) throws {
+        var depth = 0
+        var position = 0
+        while let open = bytes[position...].firstIndex(of: UInt8(ascii: "<")) {
+            position = open + 1
+            guard position < bytes.count else { return }
+            switch bytes[position] {
+            case UInt8(ascii: "/"):
+                depth -= 1
+                position = skip(past: ">", bytes, position)
+            case UInt8(ascii: "?"): position = skip(past: "?>", bytes, position)
+            case UInt8(ascii: "!"):
+                if bytes[position...].starts(with: "!--".utf8) {
+                    position = skip(past: "-->", bytes, position)
+                } else if bytes[position...].starts(with: "![CDATA[".utf8) {
+                    position = skip(past: "]]>", bytes, position)
+                } else {
+                    position += 1
+                }
+            default:
+                let end = skip(past: ">", bytes, position)
+                let closesItself = end >= 2 && bytes[end - 2] == UInt8(ascii: "/")
+                if !closesItself { depth += 1 }
+                if depth > maxDepth { throw fault("nests deeper than \(maxDepth)") }
+                position = end
+            }
+        }
+    }
+
+    private static func skip(past mark: String, _ bytes: [UInt8], _ start: Int) -> Int {
+        let mark = Array(mark.utf8)
+        var position = start
+        while position + mark.count <= bytes.count {
+            if bytes[position] == mark[0],
+                bytes[position..<position + mark.count].elementsEqual(mark)
+            {
+                return position + mark.count
+            }
+            position += 1
+        }
+        return bytes.count
+    }
+}
+
+/// Walks the object table of a binary property list without building anything.
+private struct BinaryCheck {
+    private let bytes: [UInt8]
+    private let offsetSize: Int
+    private let referenceSize: Int
+    private let objectCount: Int
+    private let top: Int
+    private let table: Int
+    // The values that an object expands to; 0 while it is being visited.
+    private var sizes: [Int: Int] = [:]
+
+    init(_ content: Data) throws {
+        bytes = Array(content)
+        guard bytes.count >= 40 else { throw PropertyListGuard.fault("is cut off") }
+        let trailer = bytes.count - 32
+        offsetSize = Int(bytes[trailer + 6])
+        referenceSize = Int(bytes[trailer + 7])
+        guard (1...8).contains(offsetSize), (1...8).contains(referenceSize),
+            let objectCount = Self.integer(bytes, trailer + 8, 8),
+            let top = Self.integer(bytes, trailer + 16, 8),
+            let table = Self.integer(bytes, trailer + 24, 8),
+            objectCount > 0, objectCount <= bytes.count, top < objectCount, table < trailer,
+            table + objectCount * offsetSize <= trailer
+        else { throw PropertyListGuard.fault("has a trailer that does not fit it") }
+        self.objectCount = objectCount
+        self.top = top
+        self.table = table
+    }
+
+    mutating func run() throws { _ = try size(of: top, depth: 0) }
+
+    private mutating func size(of object: Int, depth: Int) throws -> Int {
+        if let known = sizes[object] {
+            if known == 0 { throw PropertyListGuard.fault("refers to itself") }
+            return known
+        }
+        guard depth <= PropertyListGuard.maxDepth else {
+            throw PropertyListGuard.fault("nests deeper than \(PropertyListGuard.maxDepth)")
+        }
+        guard object < objectCount,
+            let offset = Self.integer(bytes, table + object * offsetSize, offsetSize),
+            offset < table
+        else { throw PropertyListGuard.fault("refers to what it does not hold") }
+        sizes[object] = 0
+        var total = 1
+        for child in try children(at: offset) {
+            total += try size(of: child, depth: depth + 1)
+            if total > PropertyListGuard.maxValues {
+                throw PropertyListGuard.fault(
+                    "expands to more than \(PropertyListGuard.maxValues) values")
+            }
+        }
+        sizes[object] = total
+        return total
+    }
+
+    private func children(at offset: Int) throws -> [Int] {
+        let kind = bytes[offset] >> 4
+        guard (0xA...0xD).contains(kind) else { return [] }
+        var count = Int(bytes[offset] & 0xF)
+        var start = offset + 1
+        if count == 0xF {
+            guard start < table, bytes[start] >> 4 == 1 else {
+                throw PropertyListGuard.fault("is corrupt")
+            }
+            let width = 1 << Int(bytes[start] & 0xF)
+            guard width <= 8, let long = Self.integer(bytes, start + 1, width) else {
+                throw PropertyListGuard.fault("is corrupt")
+            }
+            count = long
+            start += 1 + width
+        }
+        // A dictionary has keys and values.
+        let references = kind == 0xD ? 2 : 1
+        guard count <= bytes.count / references,
+            start + count * references * referenceSize <= table
+        else { throw PropertyListGuard.fault("has a collection that reaches beyond its end") }
+        return try (0..<count * references).map { index in
+            guard let child = Self.integer(bytes, start + index * referenceSize, referenceSize)
+            else {
+                throw PropertyListGuard.fault("is corrupt")
+            }
+            return child
+        }
+    }
+
+    private static func integer(_ bytes: [UInt8], _ start: Int, _ width: Int) -> Int? {
+        guard start >= 0, start + width <= bytes.count else { return nil }
+        let value = bytes[start..<start + width].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        return Int(exactly: value)
+    }
+}

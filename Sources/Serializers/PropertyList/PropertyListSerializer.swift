@@ -1,0 +1,30 @@
+public import Foundation
+public import TurnpikeCore
+
+/// The content as any property list value, XML or binary.
+public struct PropertyListSerializer: ContentSerializer {
+    /// Creates the serializer.
+    public init() {}
+
+    /// Property lists.
+    public var accept: [MediaType] { PropertyListFormat.mediaTypes }
+
+    /// Gives the value.
+    public func serialize(_ content: Data, of head: ResponseHead) throws -> PropertyListValue {
+        if content.isEmpty { throw EmptyContent.error("a property list") }
+        return try PropertyListValue(parsing: content)
+    }
+}
+
+extension ResponseSerializer where Self == PropertyListSerializer {
+    /// The content as any property list value.
+    public static var propertyList: Self { PropertyListSerializer() }
+}
+
+extension Call {
+    /// Sends the request and gives the content of the response as any property list value.
+    public func propertyList() async throws -> PropertyListValue {
+        try await serialize(
+            with: table(PropertyListSerializer.self, "property-list") ?? PropertyListSerializer())
+    }
+}

@@ -1,0 +1,103 @@
+public import Foundation
+
+/// Any property list value.
+public enum PropertyListValue: Sendable, Hashable {
+    /// Text.
+    case string(String)
+    /// An integer.
+    case integer(Int64)
+    /// An integer above what `Int64` holds.
+    case unsigned(UInt64)
+    /// A number with a fraction.
+    case real(Double)
+    /// `true` or `false`.
+    case bool(Bool)
+    /// A date.
+    case date(Date)
+    /// Bytes.
+    case data(Data)
+    /// An array.
+    case array([PropertyListValue])
+    /// A dictionary; a property list keeps no order.
+    case dictionary([String: PropertyListValue])
+
+    /// The member of that name, or nil where the value is no dictionary or has none.
+    public subscript(name: String) -> PropertyListValue? {
+        guard case .dictionary(let members) = self else { return nil }
+        return members[name]
+    }
+
+    /// The element at a position, or nil where the value is no array or is shorter.
+    public subscript(position: Int) -> PropertyListValue? {
+        guard case .array(let elements) = self, elements.indices.contains(position) else {
+            return nil
+        }
+        return elements[position]
+    }
+
+    /// The text, or nil for another kind.
+    public var string: String? {
+        guard case .string(let value) = self else { return nil }
+        return value
+    }
+
+    /// The integer, or nil for another kind.
+    public var int: Int? {
+        guard case .integer(let value) = self else { return nil }
+        return Int(exactly: value)
+    }
+}
+
+extension PropertyListValue {
+    /// Reads a property list, XML or binary; others are refused, as is what would not end.
+    public init(parsing content: Data) throws {
+        try PropertyListGuard.check(content)
+        self = try Self.convert(
+            try unsafe PropertyListSerialization.propertyList(
+                from: content, options: [], format: nil))
+    }
+
+    /// The value as a property list.
+    public func data(format: PropertyListSerialization.PropertyListFormat = .xml) throws -> Data {
+        try PropertyListSerialization.data(fromPropertyList: foundation, format: format, options: 0)
+    }
+
+    private static func convert(_ value: Any) throws -> PropertyListValue {
+        switch value {
+        case let value as String: return .string(value)
+        case let value as [Any]: return .array(try value.map(convert))
+        case let value as [String: Any]: return .dictionary(try value.mapValues(convert))
+        case let value as Date: return .date(value)
+        case let value as Data: return .data(value)
+        // A number must be asked what it was, for it converts to all; a Bool comes as itself on
+        // Linux.
+        case let value as NSNumber: return convert(value)
+        default:
+            throw CocoaError(.propertyListReadCorrupt)
+        }
+    }
+
+    private static func convert(_ number: NSNumber) -> PropertyListValue {
+        switch UInt8(bitPattern: unsafe number.objCType.pointee) {
+        case UInt8(ascii: "d"), UInt8(ascii: "f"): return .real(number.doubleValue)
+        case UInt8(ascii: "c"), UInt8(ascii: "B"): return .bool(number.boolValue)
+        default:
+            return Int64(exactly: number).map(PropertyListValue.integer)
+                ?? .unsigned(number.uint64Value)
+        }
+    }
+
+    private var foundation: Any {
+        switch self {
+        case .string(let value): value
+        case .integer(let value): value
+        case .unsigned(let value): value
+        case .real(let value): value
+        case .bool(let value): value
+        case .date(let value): value
+        case .data(let value): value
+        case .array(let elements): elements.map(\.foundation)
+        case .dictionary(let members): members.mapValues(\.foundation)
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import Foundation
+public import TurnpikeCore
+
+/// The JSON values of a response with one on each line (NDJSON), as they come.
+///
+/// ```swift
+/// for try await event in client.get("events").jsonLines(of: Event.self) { handle(event) }
+/// ```
+///
+/// Blank lines are passed over. A line that cannot be read is
+/// ``/TurnpikeCore/ClientError/Code/serialization`` with its number, behind the values before it,
+/// or passed over too if that was asked for.
+public struct JSONLines<Value: Sendable>: AsyncSequence, Sendable {
+    /// A value.
+    public typealias Element = Value
+    /// Any error.
+    public typealias Failure = any Error
+
+    private let source: StreamSource
+    private let skipsInvalid: Bool
+    private let decode: @Sendable (Data) throws -> Value
+
+    init(
+        _ source: StreamSource, skipsInvalid: Bool,
+        decode: @escaping @Sendable (Data) throws -> Value
+    ) {
+        self.source = source
+        self.skipsInvalid = skipsInvalid
+        self.decode = decode
+    }
+
+    /// Reads values.
+    ///
+    /// Dropping it ends the transfer.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        private var records: RecordReader<Value>
+
+        fileprivate init(_ lines: JSONLines) {
+            records = unsafe RecordReader(lines.source) { bytes, number in
+                if unsafe bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) {
+                    return nil
+                }
+                do {
+                    return try lines.decode(unsafe Data(bytes))
+                } catch {
+                    if lines.skipsInvalid { return nil }
+                    throw ClientError(
+                        .serialization, "line \(number) cannot be read: \(Self.reason(error))",
+                        underlying: error)
+                }
+            }
+        }
+
+        private static func reason(_ error: any Error) -> String {
+            (error as? JSONSyntaxError)?.reason ?? "it does not fit the type"
+        }
+
+        /// The next value, or nil at the end.
+        public mutating func next() async throws -> Value? { try await records.next() }
+
+        /// The next value, or nil at the end.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Value? {
+            try await records.next()
+        }
+    }
+
+    /// Begins to read.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
+}
+
+extension ResponseBody {
+    /// The JSON values of the body's lines, as they come.
+    /// - Parameters:
+    ///   - maxBytes: The most bytes of one line.
+    ///   - skippingInvalid: Whether a line that is no JSON is passed over.
+    /// - Returns: A sequence of values.
+    public func jsonLines(
+        maxBytes: Int = LineLimit.defaultValue, skippingInvalid: Bool = false
+    ) -> JSONLines<JSONValue> {
+        JSONLines(StreamSource(self, maxBytes: maxBytes), skipsInvalid: skippingInvalid) {
+            try JSONValue(parsing: $0)
+        }
+    }
+}
+
+extension Call {
+    /// The JSON values of the response's lines, as they come.
+    /// - Parameter skippingInvalid: Whether a line that is no JSON is passed over.
+    /// - Returns: A sequence of values.
+    public func jsonLines(skippingInvalid: Bool = false) -> JSONLines<JSONValue> {
+        JSONLines(StreamSource(asking("application/x-ndjson")), skipsInvalid: skippingInvalid) {
+            try JSONValue(parsing: $0)
+        }
+    }
+
+    /// The values of the response's lines, decoded from JSON, as they come.
+    /// - Parameters:
+    ///   - type: The type of a value.
+    ///   - decoder: What decodes a line.
+    ///   - skippingInvalid: Whether a line that cannot be decoded is passed over.
+    /// - Returns: A sequence of values.
+    public func jsonLines<Value: Decodable & Sendable>(
+        of type: Value.Type, with decoder: any ValueDecoder = JSONValueDecoder(),
+        skippingInvalid: Bool = false
+    ) -> JSONLines<Value> {
+        JSONLines(StreamSource(asking("application/x-ndjson")), skipsInvalid: skippingInvalid) {
+            try decoder.decode(type, from: $0)
+        }
+    }
+
+    /// The call with an `Accept` where it has none.
+    func asking(_ type: MediaType) -> Call {
+        var call = self
+        call.request.headers.setIfAbsent(.accept, type.description + ", */*;q=0.5")
+        return call
+    }
+}

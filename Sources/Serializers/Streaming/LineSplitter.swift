@@ -1,0 +1,124 @@
+import Foundation
+import TurnpikeCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Cuts chunks into lines, in time linear in their size and in memory bounded by one line.
+struct LineSplitter {
+    /// What ends a line.
+    enum Ending {
+        /// LF, with or without a CR before it.
+        case lineFeed
+        /// LF, CR, or both (the rule of event streams).
+        case any
+    }
+
+    private let ending: Ending
+    private let maxBytes: Int
+    private var chunk = Data()
+    private var position = 0
+    // The beginning of a line whose end is still to come.
+    private var carried: [UInt8] = []
+    // A CR ended the last line at a chunk's end: an LF that follows belongs to it.
+    private var skipsLineFeed = false
+
+    /// The number of the line that was given last, from 1.
+    private(set) var number = 0
+
+    init(ending: Ending = .lineFeed, maxBytes: Int) {
+        self.ending = ending
+        self.maxBytes = maxBytes
+    }
+
+    /// Adds a chunk; the one before must have been used up.
+    mutating func append(_ chunk: Data) {
+        self.chunk = chunk
+        position = 0
+    }
+
+    /// Gives the next whole line without its end to a reader, or nil where more bytes are needed.
+    mutating func next<Value>(
+        _ read: (UnsafeRawBufferPointer) throws -> Value
+    ) throws -> Value? {
+        try unsafe chunk.withUnsafeBytes { bytes in
+            if skipsLineFeed, position < bytes.count {
+                skipsLineFeed = false
+                if unsafe bytes[position] == 0x0A { position += 1 }
+            }
+            let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[position...])
+            guard let length = unsafe Self.length(of: rest, ending) else {
+                try unsafe carry(rest)
+                position = bytes.count
+                return nil
+            }
+            let isReturn = unsafe rest[length] == 0x0D
+            position += length + 1
+            if isReturn {
+                if position < bytes.count {
+                    if unsafe bytes[position] == 0x0A { position += 1 }
+                } else {
+                    skipsLineFeed = true
+                }
+            }
+            return try unsafe finish(UnsafeRawBufferPointer(rebasing: rest[..<length]), read)
+        }
+    }
+
+    /// Gives what stands behind the last line's end to a reader, or nil where nothing does.
+    mutating func rest<Value>(_ read: (UnsafeRawBufferPointer) throws -> Value) throws -> Value? {
+        if carried.isEmpty { return nil }
+        return try unsafe finish(UnsafeRawBufferPointer(start: nil, count: 0), read)
+    }
+
+    private mutating func finish<Value>(
+        _ tail: UnsafeRawBufferPointer, _ read: (UnsafeRawBufferPointer) throws -> Value
+    ) throws -> Value {
+        number += 1
+        if carried.isEmpty {
+            if tail.count > maxBytes { throw tooLong() }
+            return try unsafe read(Self.withoutReturn(tail, ending))
+        }
+        try unsafe carry(tail)
+        defer { carried.removeAll(keepingCapacity: true) }
+        return try unsafe carried.withUnsafeBytes {
+            try unsafe read(Self.withoutReturn($0, ending))
+        }
+    }
+
+    private mutating func carry(_ bytes: UnsafeRawBufferPointer) throws {
+        if carried.count + bytes.count > maxBytes { throw tooLong() }
+        unsafe carried.append(contentsOf: bytes)
+    }
+
+    private func tooLong() -> ClientError {
+        ClientError(
+            .tooLarge, "line \(number + 1) is longer than \(maxBytes) bytes; raise the limit")
+    }
+
+    private static func length(of bytes: UnsafeRawBufferPointer, _ ending: Ending) -> Int? {
+        guard let base = bytes.baseAddress, bytes.count > 0 else { return nil }
+        let lineFeed = unsafe memchr(base, 0x0A, bytes.count).map {
+            unsafe $0 - UnsafeMutableRawPointer(mutating: base)
+        }
+        guard ending == .any else { return lineFeed }
+        let carriageReturn = unsafe memchr(base, 0x0D, lineFeed ?? bytes.count).map {
+            unsafe $0 - UnsafeMutableRawPointer(mutating: base)
+        }
+        return carriageReturn ?? lineFeed
+    }
+
+    private static func withoutReturn(
+        _ line: UnsafeRawBufferPointer, _ ending: Ending
+    ) -> UnsafeRawBufferPointer {
+        guard ending == .lineFeed, line.count > 0, unsafe line[line.count - 1] == 0x0D else {
+            return unsafe line
+        }
+        return unsafe UnsafeRawBufferPointer(rebasing: line.dropLast())
+    }
+}

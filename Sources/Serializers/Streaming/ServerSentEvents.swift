@@ -1,0 +1,174 @@
+import Foundation
+public import TurnpikeCore
+
+/// The events of a stream (WHATWG HTML §9.2), with reconnections.
+///
+/// ```swift
+/// for try await event in client.get("feed").events() { show(event.data) }
+/// ```
+///
+/// The stream is asked for when the first event is. When it ends or breaks, it is asked for again,
+/// with `Last-Event-ID`, after the wait that the server named (3 s where it named none, never less
+/// than 500 ms nor more than 5 min), doubled for each connection in a row that gave no event. A
+/// status other than 200, or a content type other than `text/event-stream`, is an error at once;
+/// 204 ends the stream. The client's deadline covers each connection up to its head, and its idle
+/// limit does not apply unless one is set for the call.
+public struct ServerSentEvents: AsyncSequence, Sendable {
+    /// An event.
+    public typealias Element = ServerSentEvent
+    /// Any error.
+    public typealias Failure = any Error
+
+    let call: Call
+    let reconnects: Int
+    let lastEventID: String
+
+    /// Reads events.
+    ///
+    /// Dropping it ends the stream.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        private var reader: EventReader
+
+        fileprivate init(_ events: ServerSentEvents) { reader = EventReader(events) }
+
+        /// The next event, or nil at the end.
+        public mutating func next() async throws -> ServerSentEvent? { try await reader.next() }
+
+        /// The next event, or nil at the end.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws -> ServerSentEvent? { try await reader.next() }
+    }
+
+    /// Begins to read.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
+}
+
+extension Call {
+    /// The server-sent events of the response, as they come.
+    /// - Parameters:
+    ///   - reconnects: How often in all the stream is asked for again.
+    ///   - lastEventID: The event behind which the stream is to begin.
+    /// - Returns: A sequence of events.
+    public func events(reconnects: Int = 5, lastEventID: String = "") -> ServerSentEvents {
+        ServerSentEvents(call: self, reconnects: reconnects, lastEventID: lastEventID)
+    }
+}
+
+/// The state of a reader over its connections.
+private struct EventReader {
+    private let call: Call
+    private var reconnectsLeft: Int
+    private var lastEventID: String
+    private var wait: Duration = .seconds(3)
+    private var fruitless = 0
+    private var connection: Connection?
+    private var hasEnded = false
+
+    private struct Connection {
+        var chunks: ResponseBody.AsyncIterator
+        var splitter: LineSplitter
+        var parser: ServerSentEventParser
+    }
+
+    init(_ events: ServerSentEvents) {
+        call = events.call
+        reconnectsLeft = Swift.max(events.reconnects, 0)
+        lastEventID = events.lastEventID
+    }
+
+    mutating func next() async throws -> ServerSentEvent? {
+        while !hasEnded {
+            do {
+                if connection == nil { try await connect() }
+                if let event = try await read() {
+                    fruitless = 0
+                    return event
+                }
+                if hasEnded { return nil }
+                try await reconnect(after: nil)
+            } catch {
+                let isFinal = !Self.isPassing(error)
+                if isFinal { hasEnded = true }
+                connection = nil
+                if isFinal { throw error }
+                try await reconnect(after: error)
+            }
+        }
+        return nil
+    }
+
+    private mutating func connect() async throws {
+        var call = call.option(StreamingOption.self, true)
+        call.request.headers.setIfAbsent(.accept, MediaType.eventStream.description)
+        call.request.headers.setIfAbsent(.cacheControl, "no-store")
+        if !lastEventID.isEmpty { call.request.headers[.lastEventID] = lastEventID }
+        let (response, maxBytes) = try await call.serialize(with: HeadSerializer())
+        if response.status == 204 {
+            hasEnded = true
+            return
+        }
+        guard response.status == 200 else {
+            throw ClientError(
+                .validation, "the event stream was answered with \(response.status)",
+                response: response.head)
+        }
+        let type = response.headers[.contentType].flatMap { MediaType(parsing: $0) }
+        guard type?.essence == MediaType.eventStream.essence else {
+            throw ClientError(
+                .serialization, "the response is no event stream (text/event-stream)",
+                response: response.head)
+        }
+        connection = Connection(
+            chunks: response.body.makeAsyncIterator(),
+            splitter: LineSplitter(ending: .any, maxBytes: maxBytes),
+            parser: ServerSentEventParser(lastEventID: lastEventID, maxBytes: maxBytes))
+    }
+
+    /// The next event of the connection, or nil at its end.
+    private mutating func read() async throws -> ServerSentEvent? {
+        guard var open = connection else { return nil }
+        connection = nil
+        defer {
+            lastEventID = open.parser.lastEventID
+            wait = open.parser.retry ?? wait
+        }
+        while true {
+            while let taken = try unsafe open.splitter.next({ try unsafe open.parser.take($0) }) {
+                if let event = taken {
+                    connection = open
+                    return event
+                }
+            }
+            guard let chunk = try await open.chunks.next() else { return nil }
+            open.splitter.append(chunk)
+        }
+    }
+
+    private mutating func reconnect(after error: (any Error)?) async throws {
+        guard reconnectsLeft > 0 else {
+            hasEnded = true
+            if let error { throw error }
+            return
+        }
+        reconnectsLeft -= 1
+        let doubled =
+            Swift.min(Swift.max(wait, .milliseconds(500)), .seconds(300))
+            * (1 << Swift.min(fruitless, 6))
+        fruitless += 1
+        try await Context(timeSource: call.timeSource).sleep(for: Swift.min(doubled, .seconds(300)))
+    }
+
+    // What may be gone after a while: the network, a connection that broke.
+    private static func isPassing(_ error: any Error) -> Bool {
+        guard let error = error as? ClientError else { return false }
+        return [.connection, .incomplete, .dns, .connectTimeout, .attemptTimeout, .idleTimeout]
+            .contains(error.code)
+    }
+
+    private struct HeadSerializer: ResponseSerializer {
+        func serialize(
+            _ response: Response, context: SerializationContext
+        ) async throws -> (Response, Int) { (response, context.maxLineBytes) }
+    }
+}

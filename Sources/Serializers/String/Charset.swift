@@ -1,0 +1,94 @@
+import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A character encoding, by the label that a peer gives.
+enum Charset {
+    case foundation(String.Encoding)
+    /// One that Foundation does not know, or cannot read on Linux, and the C library's iconv can.
+    case library(String)
+
+    /// The encoding of a label (IANA names, ASCII case and blanks aside), or nil where it is not
+    /// known.
+    init?(label: String) {
+        let name = label.trimmingCharacters(in: .whitespaces).lowercased()
+        switch name {
+        case "utf8", "utf-8": self = .foundation(.utf8)
+        // Without a mark UTF-16 is big-endian (RFC 2781 §4.3).
+        case "utf-16": self = .foundation(.utf16BigEndian)
+        case "utf-32": self = .foundation(.utf32BigEndian)
+        case "latin1": self = .foundation(.isoLatin1)
+        // A way to hide markup; the WHATWG standard forbids it too.
+        case "utf-7": return nil
+        default:
+            if Self.iconvNames.contains(name) {
+                self = .library(name)
+            } else if let encoding = String.Encoding(ianaName: name) {
+                self = .foundation(encoding)
+            } else {
+                return nil
+            }
+        }
+    }
+
+    // The label goes to iconv_open, which loads modules by name: only names of this list do.
+    private static let iconvNames: Set<String> = [
+        "koi8-r", "koi8-u", "euc-jp", "iso-2022-jp", "gb2312", "gbk", "gb18030", "big5",
+        "big5-hkscs", "euc-kr", "euc-tw",
+        "iso-8859-3", "iso-8859-4", "iso-8859-5", "iso-8859-6", "iso-8859-7", "iso-8859-8",
+        "iso-8859-9", "iso-8859-10", "iso-8859-13", "iso-8859-14", "iso-8859-15", "iso-8859-16",
+        "tis-620", "windows-874", "windows-1255", "windows-1256", "windows-1257", "windows-1258",
+        "ibm866", "cp866", "iso-2022-kr", "windows-949",
+    ]
+
+    /// The encoding that a byte order mark tells, and the mark's length.
+    static func byteOrderMark(of content: Data) -> (Charset, Int)? {
+        if content.starts(with: [0xEF, 0xBB, 0xBF]) { return (.foundation(.utf8), 3) }
+        if content.starts(with: [0xFF, 0xFE, 0, 0]) { return (.foundation(.utf32LittleEndian), 4) }
+        if content.starts(with: [0, 0, 0xFE, 0xFF]) { return (.foundation(.utf32BigEndian), 4) }
+        if content.starts(with: [0xFF, 0xFE]) { return (.foundation(.utf16LittleEndian), 2) }
+        if content.starts(with: [0xFE, 0xFF]) { return (.foundation(.utf16BigEndian), 2) }
+        return nil
+    }
+
+    /// The text, or nil where the bytes are not valid in the encoding.
+    func decode(_ content: Data) -> String? {
+        switch self {
+        case .foundation(.utf8): String(validating: content, as: UTF8.self)
+        // Foundation drops an odd last byte.
+        case .foundation(.utf16LittleEndian) where content.count % 2 != 0,
+            .foundation(.utf16BigEndian) where content.count % 2 != 0:
+            nil
+        case .foundation(let encoding): String(data: content, encoding: encoding)
+        case .library(let name): Self.convert(content, from: name)
+        }
+    }
+
+    #if canImport(Glibc) || canImport(Musl)
+    private static func convert(_ content: Data, from name: String) -> String? {
+        let converter = unsafe iconv_open("UTF-8", name)
+        guard let converter = unsafe converter, Int(bitPattern: converter) != -1 else { return nil }
+        defer { _ = unsafe iconv_close(converter) }
+        var input = Array(content)
+        // No encoding of the list makes more than four bytes of one.
+        var output = [UInt8](repeating: 0, count: input.count * 4 + 16)
+        let written = unsafe input.withUnsafeMutableBytes { input in
+            unsafe output.withUnsafeMutableBytes { output -> Int? in
+                var source = unsafe input.baseAddress?.assumingMemoryBound(to: CChar.self)
+                var sourceLeft = input.count
+                var target = unsafe output.baseAddress?.assumingMemoryBound(to: CChar.self)
+                var targetLeft = output.count
+                let result = unsafe iconv(converter, &source, &sourceLeft, &target, &targetLeft)
+                return result == .max || sourceLeft > 0 ? nil : output.count - targetLeft
+            }
+        }
+        return written.map { String(decoding: output[..<$0], as: UTF8.self) }
+    }
+    #else
+    private static func convert(_ content: Data, from name: String) -> String? { nil }
+    #endif
+}

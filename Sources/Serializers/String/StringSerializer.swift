@@ -1,0 +1,81 @@
+public import Foundation
+public import TurnpikeCore
+
+/// The content as text.
+///
+/// The encoding is, in this order: the one that is given; that of a byte order mark; that of the
+/// `charset` of the `Content-Type`; UTF-8. Bytes that are not valid in it are an error, never
+/// replaced, and a charset that is not known is one too.
+public struct StringSerializer: ContentSerializer {
+    private let encoding: String.Encoding?
+
+    /// Creates the serializer.
+    /// - Parameter encoding: The encoding, whatever the response says.
+    public init(encoding: String.Encoding? = nil) { self.encoding = encoding }
+
+    /// Text of any kind.
+    public var accept: [MediaType] { [MediaType("text", "*"), MediaType("*", "*", quality: 0.8)] }
+
+    /// The empty text.
+    public var emptyOutput: String? { "" }
+
+    /// Gives the text.
+    public func serialize(_ content: Data, of head: ResponseHead) throws -> String {
+        if content.isEmpty { throw EmptyContent.error("text") }
+        if let encoding {
+            guard let text = Charset.foundation(encoding).decode(content) else {
+                throw ClientError(.serialization, "the content is not valid \(encoding)")
+            }
+            return text
+        }
+        if let (charset, length) = Charset.byteOrderMark(of: content) {
+            return try Self.decode(content.dropFirst(length), charset, named: "its byte order mark")
+        }
+        guard
+            let label = head.headers[.contentType].flatMap({ MediaType(parsing: $0) })?[
+                parameter: "charset"]
+        else {
+            return try Self.decode(content, .foundation(.utf8), named: "UTF-8, which is assumed")
+        }
+        guard let charset = Charset(label: label) else {
+            throw ClientError(
+                .serialization,
+                "the charset \(Grammar.escaped(String(label.prefix(40)))) is not known; read the bytes with"
+                    + " data(), or name an encoding")
+        }
+        return try Self.decode(content, charset, named: label)
+    }
+
+    private static func decode(_ content: Data, _ charset: Charset, named name: String) throws
+        -> String
+    {
+        if let text = charset.decode(content) { return text }
+        throw ClientError(
+            .serialization,
+            "the content is not valid text in \(Grammar.escaped(String(name.prefix(40)))); read the bytes with"
+                + " data(), or name an encoding")
+    }
+}
+
+extension ResponseSerializer where Self == StringSerializer {
+    /// The content as text.
+    public static var string: Self { StringSerializer() }
+
+    /// The content as text in an encoding.
+    public static func string(encoding: String.Encoding) -> Self {
+        StringSerializer(encoding: encoding)
+    }
+}
+
+extension Call {
+    /// Sends the request and gives the content of the response as text.
+    /// - Parameter encoding: The encoding, whatever the response says; nil lets the response say.
+    /// - Returns: The text.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` where the bytes are not valid in
+    ///   their encoding.
+    public func string(encoding: String.Encoding? = nil) async throws -> String {
+        if let encoding { return try await serialize(with: StringSerializer(encoding: encoding)) }
+        return try await serialize(
+            with: table(StringSerializer.self, "string") ?? StringSerializer())
+    }
+}

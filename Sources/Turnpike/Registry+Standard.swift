@@ -1,0 +1,21 @@
+public import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeSerializers
+
+extension Registry {
+    /// All that this module brings: gates, transports, and the stack `standard`.
+    public static var standard: Registry {
+        var registry = Registry()
+        registry.registerTransports()
+        registry.registerMiddleware()
+        registry.register(stack: "standard") { .standard }
+        return registry
+    }
+}
+
+extension ConfiguredClient {
+    /// Creates a client with the standard registry and serializers.
+    public convenience init(_ file: StackFile) throws {
+        try self.init(file, registry: .standard, serializers: .standard)
+    }
+}

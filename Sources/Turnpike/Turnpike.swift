@@ -1,0 +1,3 @@
+@_exported public import TurnpikeCore
+@_exported public import TurnpikeMiddleware
+@_exported public import TurnpikeSerializers

@@ -1,0 +1,95 @@
+import Foundation
+import Synchronization
+import Testing
+import TurnpikeCore
+
+@Suite("Body")
+struct BodyTests {
+    private func read(_ body: Body) async throws -> Data {
+        let reader = try body.open()
+        var content = Data()
+        while let chunk = try await reader.next() {
+            #expect(!chunk.isEmpty)
+            content.append(chunk)
+        }
+        return content
+    }
+
+    private func chunks(_ texts: String...) -> AsyncStream<Data> {
+        AsyncStream { continuation in
+            for text in texts { continuation.yield(Data(text.utf8)) }
+            continuation.finish()
+        }
+    }
+
+    @Test("Data is read again and again")
+    func data() async throws {
+        let body = Body.data(Data("abc".utf8))
+        #expect(body.length == 3)
+        for _ in 0..<2 { #expect(try await read(body) == Data("abc".utf8)) }
+        #expect(body.isReplayable)
+        #expect(Body.data(Data()).isEmpty)
+    }
+
+    @Test("A file, or a range of it, is read through a link, in pieces")
+    func file() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let file = directory.appending(path: "f")
+        let link = directory.appending(path: "l")
+        let content = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
+        try content.write(to: file)
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
+        #expect(try await read(.file(link)) == content)
+        #expect(Body.file(link).length == 200_000)
+        #expect(try await read(.file(file, range: 10..<70_000)) == content[10..<70_000])
+        for bad in [
+            Body.file(directory), .file(directory.appending(path: "no")),
+            .file(file, range: 0..<200_001),
+        ] {
+            #expect(throws: ClientError.self) { try bad.open() }
+        }
+    }
+
+    @Test("A file that shrinks while it is sent is an error")
+    func shrinkingFile() async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data(count: 300_000).write(to: file)
+        let reader = try Body.file(file).open()
+        _ = try await reader.next()
+        try Data(count: 100_000).write(to: file)
+        await #expect(throws: ClientError.self) { while try await reader.next() != nil {} }
+    }
+
+    @Test("A one-shot stream is sent once, a replayable one makes its sequence anew")
+    func streams() async throws {
+        let once = Body.stream { [self] in chunks("a", "", "b") }
+        #expect(once.isReplayable)
+        #expect(try await read(once) == Data("ab".utf8))
+        #expect(!once.isReplayable)
+        do {
+            _ = try once.open()
+            Issue.record("was opened twice")
+        } catch ClientError.Code.bodyNotReplayable {}
+        let again = Body.stream(replayable: true) { [self] in chunks("a", "b") }
+        for _ in 0..<2 { #expect(try await read(again) == Data("ab".utf8)) }
+    }
+
+    @Test("A stream that breaks its word on the length is an error", arguments: [1, 5])
+    func lengths(declared: Int64) async throws {
+        let body = Body.stream(length: declared) { [self] in chunks("ab", "c") }
+        #expect(body.length == declared)
+        await #expect(throws: ClientError.self) { try await read(body) }
+    }
+
+    @Test("A body that could not be made keeps its error")
+    func catching() throws {
+        struct Bad: Error {}
+        let body = Body.catching { throw Bad() }
+        #expect(body.fault is Bad)
+        #expect(throws: Bad.self) { try body.open() }
+        #expect(Body.catching { .text("x") }.fault == nil)
+    }
+}

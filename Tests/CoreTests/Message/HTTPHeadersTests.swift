@@ -1,0 +1,80 @@
+import Testing
+import TurnpikeCore
+
+@Suite("HTTPHeaders")
+struct HTTPHeadersTests {
+    @Test("Names are compared without case and sent as they were spelled")
+    func names() {
+        var headers: HTTPHeaders = ["content-TYPE": "a/b"]
+        #expect(headers[.contentType] == "a/b")
+        #expect(headers[0].name.rawValue == "content-TYPE")
+        headers["Content-Type"] = "c/d"
+        #expect(headers.count == 1)
+        #expect(headers[.contentType] == "c/d")
+        headers[.contentType] = nil
+        #expect(headers.isEmpty)
+    }
+
+    @Test("Several lines of a name keep their order and are joined for a reader")
+    func lines() {
+        var headers = HTTPHeaders([("A", "1"), ("B", "x"), ("a", "2")])
+        #expect(headers["A"] == "1, 2")
+        #expect(headers.values(of: "A") == ["1", "2"])
+        #expect(headers.first("a") == "1")
+        headers["A"] = "3"
+        #expect(headers.map(\.value) == ["3", "x"])
+    }
+
+    @Test("Blanks around a value do not count; HTAB and UTF-8 inside it do")
+    func blanks() {
+        let headers: HTTPHeaders = ["X": " \t café\tx \t"]
+        #expect(headers["X"] == "café\tx")
+        #expect(headers.defect == nil)
+    }
+
+    @Test(
+        "A bad name or value is never stored, and remembered without the value",
+        arguments: [
+            ("X-A", "s3cret\r\nX-Injected: 1"), ("X-A", "s3cret\n"), ("X-A", "s3cret\rb"),
+            ("X-A", "s3cret\0"), ("X-A", "s3cret\u{7F}"), ("X A", "s3cret"), ("", "s3cret"),
+            ("X:A", "s3cret"), ("X\r\nY", "s3cret"), ("é", "s3cret"),
+        ])
+    func defects(name: String, value: String) throws {
+        var headers: HTTPHeaders = ["Keep": "1"]
+        headers[HTTPHeaders.Name(name)] = value
+        #expect(headers.count == 1)
+        let defect = try #require(headers.defect)
+        #expect(!defect.description.contains("s3cret"))
+        #expect(!defect.description.contains { $0.isNewline })
+        #expect(throws: ClientError.self) { try HTTPHeaders(validating: [(name, value)]) }
+        do {
+            try headers.add(HTTPHeaders.Name(name), value)
+            Issue.record("was added")
+        } catch ClientError.Code.invalidRequest {}
+    }
+
+    @Test("Secrets are not printed, not even by a dump")
+    func redaction() {
+        let headers: HTTPHeaders = [
+            "Authorization": "Bearer s3cret", "Cookie": "a=s3cret", "X-Api-Key": "s3cret",
+            "X-Auth-Token": "s3cret",
+            "Location": "http://u:s3cret@h/?access_token=s3cret#id_token=s3cret",
+            "Accept": "text/plain",
+        ]
+        var dumped = ""
+        dump(headers, to: &dumped)
+        for text in ["\(headers)", String(reflecting: headers), dumped, "\(headers.map(\.self))"] {
+            #expect(!text.contains("s3cret"), "\(text)")
+            #expect(text.contains("text/plain"))
+        }
+    }
+
+    @Test("Equal fields make equal sections, the case of names aside")
+    func equality() {
+        let left: HTTPHeaders = ["A": "1", "b": "2"]
+        #expect(left == ["a": "1", "B": "2"])
+        #expect(left.hashValue == (["a": "1", "B": "2"] as HTTPHeaders).hashValue)
+        #expect(left != ["b": "2", "A": "1"])
+        #expect(left != ["A": "1", "b": "3"])
+    }
+}

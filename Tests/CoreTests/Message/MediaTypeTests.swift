@@ -1,0 +1,56 @@
+import Testing
+import TurnpikeCore
+
+@Suite("MediaType")
+struct MediaTypeTests {
+    @Test("Parses type, subtype, parameters and weight")
+    func parsing() throws {
+        let type = try #require(MediaType(parsing: "Text/HTML; Charset=\"utf-8\"; q=0.5"))
+        #expect(type.essence == "text/html")
+        #expect(type[parameter: "charset"] == "utf-8")
+        #expect(type.quality == 0.5)
+        #expect(MediaType(parsing: "application/problem+json")?.suffix == "json")
+    }
+
+    @Test(
+        "What is no media type gives nil",
+        arguments: ["", "text", "/", "a/", "/b", "a/b/c", "a b/c", "a/b c", ";q=1"])
+    func nonsense(text: String) { #expect(MediaType(parsing: text) == nil) }
+
+    @Test("Broken parameters are skipped, an open quote runs to the end")
+    func brokenParameters() {
+        #expect(MediaType(parsing: "application/json;charset")?.parameters == [])
+        #expect(
+            MediaType(parsing: "application/json; charset=\"utf-8")?[parameter: "charset"]
+                == "utf-8")
+        #expect(MediaType(parsing: "a/b; x=\"p;q\\\"r\"; y=2")?[parameter: "x"] == "p;q\"r")
+        #expect(MediaType(parsing: "a/b; x=\"p;q\"; y=2")?[parameter: "y"] == "2")
+    }
+
+    @Test("Ranges contain types whatever their case and parameters")
+    func ranges() throws {
+        let json = try #require(MediaType(parsing: "APPLICATION/json; charset=utf-8"))
+        #expect(MediaType.any.contains(json))
+        #expect(MediaType("application", "*").contains(json))
+        #expect(MediaType.json.contains(json))
+        #expect(!MediaType("text", "*").contains(json))
+        #expect(!json.contains(.any))
+    }
+
+    @Test("A list keeps its order and passes over what is no range")
+    func list() {
+        let list = MediaType.list("text/html, nonsense, application/*;q=0.2,*/*;q=0")
+        #expect(list.map(\.essence) == ["text/html", "application/*", "*/*"])
+        #expect(list.map(\.quality) == [1, 0.2, 0])
+    }
+
+    @Test("Prints as it stands in a field, weights to three digits")
+    func printing() {
+        #expect(MediaType("a", "b", quality: 0.3999999).description == "a/b;q=0.4")
+        #expect(MediaType("a", "b", quality: 0.05).description == "a/b;q=0.05")
+        #expect(MediaType("a", "b", quality: 0).description == "a/b;q=0.0")
+        let quoted = MediaType("a", "b", parameters: [.init(name: "X", value: "p \"q\"")])
+        #expect(quoted.description == #"a/b; x="p \"q\"""#)
+        #expect(MediaType(parsing: quoted.description) == quoted)
+    }
+}

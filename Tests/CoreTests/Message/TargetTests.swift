@@ -1,0 +1,73 @@
+import Foundation
+import Testing
+import TurnpikeCore
+
+@Suite("Target")
+struct TargetTests {
+    private func url(_ target: Target, base: String? = "https://h.example/api/v1") -> String? {
+        let request = Request(.get, target, relativeTo: base.flatMap { URL(string: $0) })
+        return request.fault == nil ? request.url.absoluteString : nil
+    }
+
+    @Test(
+        "Resolves text against the base as a directory",
+        arguments: [
+            ("users/1", "https://h.example/api/v1/users/1"),
+            ("/users", "https://h.example/users"), ("", "https://h.example/api/v1"),
+            ("?a=b", "https://h.example/api/v1/?a=b"), ("../v2/x", "https://h.example/api/v2/x"),
+            ("a:b", "https://h.example/api/v1/a:b"),
+            ("x y/é", "https://h.example/api/v1/x%20y/%C3%A9"),
+            ("https://other.example/x", "https://other.example/x"),
+            ("a%2Fb", "https://h.example/api/v1/a%2Fb"),
+        ])
+    func resolving(text: String, expected: String) { #expect(url(Target(text)) == expected) }
+
+    @Test(
+        "What leaves the host, or is no URL, is refused",
+        arguments: [
+            "//evil.example/x", "\\\\evil.example", "/\\evil.example", "a\r\nb", "a\0b", "%zz",
+            "a%2",
+            "http://", "http:///x", "http://[::1/", "http://h:99999/", "http://h:0/", "http://-/",
+            "http://ho st/", "ftp://h/", "file:///etc/passwd",
+            "http://exa\0mple/",
+        ])
+    func refusing(text: String) throws {
+        let request = Request(
+            .get, Target(text), relativeTo: URL(string: "https://h.example/api/"))
+        #expect(request.fault != nil, "\(request.url)")
+    }
+
+    @Test("A relative target needs a base")
+    func noBase() { #expect(url("users/1", base: nil) == nil) }
+
+    @Test("Path values become one segment each")
+    func paths() {
+        let target = Target.path("echo/{id}/x", ["id": "../admin?x=1#y /é%"])
+        #expect(
+            url(target) == "https://h.example/api/v1/echo/..%2Fadmin%3Fx%3D1%23y%20%2F%C3%A9%25/x")
+        #expect(url(.path("a/{b}", ["b": ".."])) == nil)
+        #expect(url(.path("a/{b}", ["b": ""])) == nil)
+        #expect(url(.path("a/{b}", [:])) == nil)
+        #expect(url(.path("a/{b", ["b": "x"])) == nil)
+    }
+
+    @Test("Query items are appended, order and repeats kept, before the fragment")
+    func queries() {
+        let query: Query = ["q": "a b&c=d+é", "t": ["1", "2"], "flag": nil, "n": 5]
+        #expect(
+            url(Target("s?x=1#f").appending(query))
+                == "https://h.example/api/v1/s?x=1&q=a%20b%26c%3Dd%2B%C3%A9&t=1&t=2&flag&n=5#f")
+        #expect(url(Target("s").appending([:])) == "https://h.example/api/v1/s")
+    }
+
+    @Test("Schemes and origins are compared without case")
+    func origins() throws {
+        #expect(url("HTTP://H.example/x") == "HTTP://H.example/x")
+        let upper = try #require(URL(string: "HTTPS://H.Example:443/x"))
+        #expect(Origin(upper) == Origin(scheme: "https", host: "h.example", port: 443))
+        #expect(Origin(upper)?.description == "https://h.example")
+        let six = try #require(URL(string: "http://[::1]:8080/"))
+        #expect(Origin(six)?.description == "http://[::1]:8080")
+        #expect(try Origin(#require(URL(string: "ftp://h/"))) == nil)
+    }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import Synchronization
+import Testing
+import TurnpikeCore
+
+@Suite("SystemTimeSource")
+struct SystemTimeSourceTests {
+    private let source = SystemTimeSource()
+
+    @Test("Handlers run once, in the order of their times, and never early")
+    func order() async throws {
+        let (stream, continuation) = AsyncStream.makeStream(of: (Int, Bool).self)
+        for delay in [9, 3, 6, 1, 3] {
+            let due = source.now.advanced(by: .milliseconds(delay))
+            _ = source.schedule(after: .milliseconds(delay)) { [source] in
+                continuation.yield((delay, source.now >= due))
+            }
+        }
+        var seen: [Int] = []
+        for await (delay, isOnTime) in stream.prefix(5) {
+            #expect(isOnTime)
+            seen.append(delay)
+        }
+        #expect(seen == [1, 3, 3, 6, 9])
+    }
+
+    @Test("Cancelled handlers never run, whatever their order in the heap")
+    func cancelling() async throws {
+        let ran = Mutex<Set<Int>>([])
+        var random = SeededGenerator(seed: 3)
+        var tokens: [Int: any TimerToken] = [:]
+        for number in 0..<500 {
+            let delay = Duration.milliseconds(Int.random(in: 20...40, using: &random))
+            tokens[number] = source.schedule(after: delay) {
+                ran.withLock { _ = $0.insert(number) }
+            }
+        }
+        let cancelled = Set((0..<500).shuffled(using: &random).prefix(250))
+        for number in cancelled { tokens[number]?.cancel() }
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        _ = source.schedule(after: .milliseconds(60)) { continuation.yield() }
+        for await _ in stream.prefix(1) {}
+        let seen = ran.withLock { $0 }
+        // A timer may have fired before it was cancelled on a machine that stood still for 20 ms.
+        #expect(seen.intersection(cancelled).count <= 250)
+        #expect(Set(0..<500).subtracting(cancelled).isSubset(of: seen))
+    }
+
+    @Test("What a handler captured is let go of when its timer is cancelled")
+    func release() {
+        final class Thing: Sendable {}
+        weak var thing: Thing?
+        let token: any TimerToken
+        do {
+            let strong = Thing()
+            thing = strong
+            token = source.schedule(after: .seconds(3600)) { _ = strong }
+        }
+        #expect(thing != nil)
+        token.cancel()
+        #expect(thing == nil)
+    }
+
+    @Test("Huge and negative delays are no trap")
+    func extremes() {
+        let far = source.schedule(after: .seconds(Int64.max)) {}
+        far.cancel()
+        let past = source.schedule(after: .seconds(-5)) {}
+        past.cancel()
+        #expect(
+            MonotonicInstant(nanoseconds: 5).advanced(by: .seconds(Int64.max)).nanoseconds == .max)
+        #expect(
+            MonotonicInstant(nanoseconds: .min).duration(to: MonotonicInstant(nanoseconds: .max))
+                > .zero)
+        #expect(Duration.milliseconds(1500).text == "1.5 s")
+        #expect(Duration.milliseconds(-1500).text == "-1.5 s")
+        #expect(Duration.milliseconds(-500).text == "-0.5 s")
+        #expect(Duration.seconds(3).text == "3 s")
+    }
+}

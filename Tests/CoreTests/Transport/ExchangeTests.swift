@@ -1,0 +1,186 @@
+import Foundation
+import Synchronization
+import Testing
+import TurnpikeCore
+import TurnpikeTesting
+
+@Suite("Exchange")
+struct ExchangeTests {
+    private let notes = Notes()
+    private let context = Context(timeSource: ManualClock())
+    private let opening = Exchange.Opening(
+        head: ResponseHead(status: 200, url: URL(filePath: "/")), length: nil)
+
+    private func exchange(_ flow: Flow = .pausing(highWater: 100, lowWater: 20)) -> Exchange {
+        Exchange(context: context, flow: flow) { [notes] in
+            notes.add("resume")
+        } onCancel: { [notes] reason in
+            notes.add("cancel \(reason.owner)")
+        }
+    }
+
+    private func bytes(_ count: Int) -> Data { Data(repeating: 7, count: count) }
+
+    @Test("Head, chunks and end reach the reader in order")
+    func order() async throws {
+        let exchange = exchange()
+        exchange.receive(opening)
+        exchange.receive(bytes(1))
+        exchange.receive(bytes(2))
+        exchange.finish()
+        let response = try await exchange.response()
+        var sizes: [Int] = []
+        for try await chunk in response.body { sizes.append(chunk.count) }
+        #expect(sizes == [1, 2])
+        #expect(notes.all.isEmpty, "what ended by itself is not cancelled")
+    }
+
+    @Test("A failure comes behind what came before it")
+    func failure() async throws {
+        struct Broken: Error {}
+        let exchange = exchange()
+        exchange.receive(opening)
+        exchange.receive(bytes(3))
+        exchange.fail(Broken())
+        exchange.finish()
+        let body = try await exchange.response().body
+        var seen = 0
+        await #expect(throws: Broken.self) { for try await chunk in body { seen += chunk.count } }
+        #expect(seen == 3)
+    }
+
+    @Test("A producer above the high water mark pauses, and goes on below the low one")
+    func flow() async throws {
+        let exchange = exchange()
+        exchange.receive(opening)
+        #expect(exchange.receive(bytes(60)))
+        #expect(!exchange.receive(bytes(60)))
+        let body = try await exchange.response().body
+        var iterator = body.makeAsyncIterator()
+        #expect(try await iterator.next()?.count == 60)
+        #expect(notes.all.isEmpty)
+        #expect(try await iterator.next()?.count == 60)
+        #expect(notes.all == ["resume"])
+        exchange.finish()
+        #expect(try await iterator.next() == nil)
+    }
+
+    @Test(
+        "The first reason decides, and the transport hears it once",
+        arguments: ["task", "gate", "drop", "finish"])
+    func firstReason(first: String) async throws {
+        struct Late: Error {}
+        let exchange = exchange()
+        exchange.receive(opening)
+        var response: Response? = try await exchange.response()
+        switch first {
+        case "task": exchange.cancel(.task)
+        case "gate": context.cancel(.failed(Late()))
+        case "drop": response = nil
+        default: exchange.finish()
+        }
+        exchange.cancel(.handle)
+        context.cancel(.handle)
+        exchange.fail(Late())
+        exchange.receive(bytes(1))
+        #expect(notes.all == (first == "finish" ? [] : ["cancel \(first)"]))
+        #expect(exchange.hasEnded)
+        if let body = response?.body, first == "gate" {
+            await #expect(throws: Late.self) { try await body.collect(upTo: 10) }
+        }
+    }
+
+    @Test("A context that was cancelled before ends the exchange at once")
+    func cancelledBefore() async throws {
+        context.cancel(.handle)
+        let exchange = exchange()
+        #expect(notes.all == ["cancel handle"])
+        await #expect(throws: CancellationError.self) { try await exchange.response() }
+    }
+
+    @Test("Who waits for the head or a chunk is woken at once by its task's cancellation")
+    func wakeUp() async throws {
+        let exchange = exchange()
+        let waiting = Task { try await exchange.response() }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        #expect(notes.all == ["cancel task"])
+        let second = self.exchange()
+        second.receive(opening)
+        let body = try await second.response().body
+        let pulled = AsyncStream.makeStream(of: Void.self)
+        body.onPull { pulled.continuation.yield() }
+        let reading = Task { try await body.collect(upTo: 10) }
+        for await _ in pulled.stream.prefix(1) {}
+        reading.cancel()
+        await #expect(throws: CancellationError.self) { try await reading.value }
+    }
+
+    @Test("An end without a head is an error")
+    func noHead() async throws {
+        let exchange = exchange()
+        exchange.finish()
+        let error = await #expect(throws: ClientError.self) { try await exchange.response() }
+        #expect(error?.code == .protocol)
+    }
+
+    @Test(
+        "What outruns its reader goes to a file and comes back in order, and memory stays bounded")
+    func spilling() async throws {
+        let exchange = exchange(.spilling(memoryLimit: 1000, fileLimit: 1_000_000))
+        exchange.receive(opening)
+        var expected = Data()
+        var random = SeededGenerator(seed: 5)
+        let body = try await exchange.response().body
+        var iterator = body.makeAsyncIterator()
+        var got = Data()
+        for round in 0..<200 {
+            let chunk = Data(
+                (0..<Int.random(in: 1...900, using: &random)).map {
+                    UInt8(truncatingIfNeeded: $0 &+ round)
+                })
+            expected += chunk
+            #expect(exchange.receive(chunk))
+            if round % 7 == 0, let part = try await iterator.next() { got += part }
+        }
+        exchange.finish()
+        while let part = try await iterator.next() { got += part }
+        #expect(got == expected)
+    }
+
+    @Test("A file that would grow beyond its bound ends the exchange")
+    func spillLimit() async throws {
+        let exchange = exchange(.spilling(memoryLimit: 10, fileLimit: 100))
+        exchange.receive(opening)
+        let body = try await exchange.response().body
+        #expect(exchange.receive(bytes(60)))
+        #expect(exchange.receive(bytes(60)))
+        #expect(!exchange.receive(bytes(60)))
+        #expect(notes.all == ["cancel gate"])
+        let error = await #expect(throws: ClientError.self) { try await body.collect(upTo: 1000) }
+        #expect(error?.code == .tooLarge)
+    }
+
+    @Test("A thousand exchanges ended from all sides at once end once each")
+    func concurrency() async throws {
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<1000 {
+                group.addTask { [opening, notes] in
+                    let context = Context(timeSource: ManualClock())
+                    let exchange = Exchange(context: context) { _ in notes.add("\(number)") }
+                    exchange.receive(opening)
+                    let body = (try? await exchange.response())?.body
+                    async let a: Void = exchange.cancel(.task)
+                    async let b: Void = context.cancel(.handle)
+                    async let c: Void = {
+                        number % 2 == 0 ? exchange.finish() : exchange.fail(CancellationError())
+                    }()
+                    async let d: Void = { _ = exchange.receive(Data([1])) }()
+                    _ = await (a, b, c, d)
+                    _ = try? await body?.collect(upTo: 10)
+                }
+            }
+        }
+        #expect(Set(notes.all).count == notes.all.count, "each is given up at most once")
+    }
+}

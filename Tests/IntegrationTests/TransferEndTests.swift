@@ -1,0 +1,143 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeTesting
+
+/// That every way of giving a call up closes its connection, in the order that the server sees.
+@Suite("The end of a transfer")
+struct TransferEndTests {
+    private let server: TestServer
+    private let client: Client
+
+    init() throws {
+        server = try TestServer()
+        server.route("/silence", .silence)
+        server.route("/endless", .endless())
+        server.route("/ok", .text("x"))
+        client = Client(baseURL: server.target, stack: [])
+    }
+
+    private func expectClose() async throws {
+        await server.wait { $0.abandoned == 1 }
+        #expect(try await client.get("ok").string() == "x", "the client goes on")
+    }
+
+    @Test("Cancelling the task that waits for a head")
+    func cancelBeforeHead() async throws {
+        let call = Task { try await client.get("silence").data() }
+        await server.waitForRequests(1)
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        try await expectClose()
+    }
+
+    @Test("Cancelling a task before it begins opens no connection")
+    func cancelBeforeBegin() async throws {
+        let call = Task {
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            return try await client.get("ok").data()
+        }
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(server.counts.accepted == 0)
+    }
+
+    @Test("Cancelling the task that reads a body")
+    func cancelDuringBody() async throws {
+        let read = AsyncStream.makeStream(of: Void.self)
+        let call = Task {
+            for try await _ in try await client.get("endless").response().body {
+                read.continuation.yield()
+            }
+        }
+        for await _ in read.stream.prefix(3) {}
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        try await expectClose()
+    }
+
+    @Test("Letting go of a response")
+    func dropResponse() async throws {
+        _ = try await client.get("endless").response()
+        try await expectClose()
+    }
+
+    @Test("Letting go of an iterator while the response lives")
+    func dropIterator() async throws {
+        let response = try await client.get("endless").response()
+        for try await _ in response.body { break }
+        try await expectClose()
+        withExtendedLifetime(response) {}
+    }
+
+    @Test("A limit on the body")
+    func limit() async throws {
+        let error = await #expect(throws: ClientError.self) {
+            try await client.get("endless").limits(.init(body: 100_000)).data()
+        }
+        #expect(error?.code == .tooLarge)
+        try await expectClose()
+        let announced = await #expect(throws: ClientError.self) {
+            server.route(
+                "/announced", .drip(Data(count: 1_000_000), bytes: 1000, every: .milliseconds(2)))
+            return try await client.get("announced").limits(.init(body: 100_000)).data()
+        }
+        #expect(announced?.code == .tooLarge)
+        await server.wait { $0.abandoned == 2 }
+    }
+
+    @Test(
+        "A deadline, below a second too, before and in the body",
+        arguments: ["silence", "drip", "endless"])
+    func deadline(path: String) async throws {
+        server.route("/drip", .drip(Data(count: 1000), every: .milliseconds(30)))
+        let clock = ContinuousClock()
+        let begin = clock.now
+        let error = await #expect(throws: ClientError.self) {
+            for try await _ in try await client.get(Target(path)).deadline(.milliseconds(300))
+                .response().body
+            {}
+        }
+        #expect(error?.code == .deadlineExceeded)
+        #expect(clock.now - begin >= .milliseconds(300))
+        try await expectClose()
+    }
+
+    @Test("Cancelling a handle, or letting go of it", arguments: [true, false])
+    func handle(cancels: Bool) async throws {
+        do {
+            let running = client.get("silence").start(.data)
+            await server.waitForRequests(1)
+            if cancels { running.cancel() }
+        }
+        try await expectClose()
+    }
+
+    @Test("Cancelling an upload that the server does not read")
+    func upload() async throws {
+        server.route("/upload", .silence.withoutReading())
+        let call = Task {
+            try await client.post(
+                "upload", body: .data(Data(count: 50_000_000)), headers: ["Expect": "100-continue"]
+            ).data()
+        }
+        await server.waitForRequests(1)
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        await server.wait { $0.abandoned == 1 }
+    }
+
+    @Test("Shutting the client down")
+    func shutdown() async throws {
+        let call = Task { try await client.get("silence").data() }
+        await server.waitForRequests(1)
+        await client.shutdown()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        await server.wait { $0.abandoned == 1 }
+    }
+
+    @Test("A body that was read whole keeps its connection")
+    func reuse() async throws {
+        for _ in 0..<20 { _ = try await client.get("ok").string() }
+        #expect(server.counts.accepted == 1)
+    }
+}

@@ -1,0 +1,236 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeTesting
+
+@Suite("Redirect")
+struct RedirectTests {
+    private static let secrets: HTTPHeaders = [
+        "Authorization": "Bearer s", "Cookie": "s", "Proxy-Authorization": "s", "X-Api-Key": "s",
+        "X-Custom": "c",
+        "Accept": "text/x-keep", "Accept-Language": "en", "User-Agent": "u", "traceparent": "t",
+    ]
+
+    /// A mock that redirects by a table from URL to status and Location.
+    private func transport(_ table: [String: (HTTPStatus, String)]) -> MockTransport {
+        MockTransport { request in
+            guard let (status, location) = table[request.url.absoluteString] else {
+                return .ok(text: "end")
+            }
+            return .status(status, headers: ["Location": location], body: Data("moved".utf8))
+        }
+    }
+
+    private func client(_ transport: MockTransport, _ redirect: Redirect = Redirect()) -> Client {
+        Client(transport, [redirect])
+    }
+
+    @Test(
+        "Methods and bodies change as RFC 9110 says",
+        arguments: [
+            (301, HTTPMethod.post, HTTPMethod.get, ""), (302, .post, .get, ""),
+            (303, .post, .get, ""), (303, .put, .get, ""),
+            (303, .delete, .get, ""), (303, .head, .head, ""), (307, .post, .post, "hello"),
+            (308, .post, .post, "hello"),
+            (301, .put, .put, "hello"), (302, .put, .put, "hello"), (302, .patch, .patch, "hello"),
+            (307, .put, .put, "hello"),
+            (301, .delete, .delete, ""), (307, .delete, .delete, "hello"), (302, .get, .get, ""),
+            (301, .head, .head, ""),
+        ])
+    func methods(status: Int, method: HTTPMethod, then: HTTPMethod, body: String) async throws {
+        let transport = transport(["http://a.example/x": (HTTPStatus(status), "/y")])
+        let content: Body = method == .get || method == .head ? .empty : .text("hello")
+        let response = try await client(transport).request(method, anywhere, body: content)
+            .response()
+        #expect(response.status == 200)
+        #expect(response.url.absoluteString == "http://a.example/y")
+        #expect(
+            response.hops == [
+                Hop(
+                    status: HTTPStatus(status), url: try #require(URL(string: "http://a.example/x"))
+                )
+            ])
+        let last = try #require(transport.sent.last)
+        #expect(last.request.method == then)
+        #expect(String(decoding: last.body, as: UTF8.self) == body)
+        #expect(last.request.headers.contains(.contentType) == !body.isEmpty)
+    }
+
+    @Test(
+        "A change of origin takes credentials and unknown fields away",
+        arguments: [
+            "http://b.example/y", "http://a.example:81/y", "https://a.example/y", "//b.example/y",
+        ])
+    func crossOrigin(location: String) async throws {
+        let transport = transport(["http://a.example/x": (302, location)])
+        _ = try await client(transport).get(anywhere, headers: Self.secrets).response()
+        let names = try #require(transport.sent.last).request.headers.map(\.name.rawValue)
+        #expect(Set(names) == ["Accept", "Accept-Language", "User-Agent", "traceparent"])
+    }
+
+    @Test("The same origin keeps all fields, spelled in another way too")
+    func sameOrigin() async throws {
+        let transport = transport(["http://a.example/x": (302, "HTTP://A.EXAMPLE:80/y")])
+        _ = try await client(transport).get(anywhere, headers: Self.secrets).response()
+        #expect(transport.sent.last?.request.headers == Self.secrets)
+    }
+
+    @Test("What was dropped stays dropped, also on the way back")
+    func bounce() async throws {
+        let transport = transport([
+            "http://a.example/x": (302, "http://b.example/y"),
+            "http://b.example/y": (302, "http://a.example/z"),
+        ])
+        _ = try await client(transport).get(anywhere, headers: Self.secrets).response()
+        #expect(transport.sent.count == 3)
+        #expect(transport.sent.last?.request.headers.contains(.authorization) == false)
+    }
+
+    @Test("More fields can be named sensitive")
+    func sensitive() async throws {
+        let transport = transport(["http://a.example/x": (302, "http://b.example/y")])
+        _ = try await client(transport, Redirect(sensitiveHeaders: [.acceptLanguage]))
+            .get(anywhere, headers: Self.secrets).response()
+        #expect(transport.sent.last?.request.headers.contains(.acceptLanguage) == false)
+    }
+
+    @Test(
+        "What must not be followed is an error that keeps the head",
+        arguments: [
+            "file:///etc/passwd", "FILE:///etc/passwd", "ftp://a.example/", "data:text/plain,x",
+            "javascript:alert(1)",
+            "mailto:a@b", "http:///nohost", "http://", "http://a.example:-1/", "http://[::1",
+            "http://a.example:99999/",
+            "http://a b/",
+        ])
+    func refused(location: String) async throws {
+        let transport = transport(["http://a.example/x": (302, location)])
+        let error = await #expect(throws: ClientError.self) {
+            try await client(transport).get(anywhere).response()
+        }
+        #expect(error?.code == .redirect)
+        #expect(error?.response?.status == 302)
+        #expect(transport.sentCount == 1)
+    }
+
+    @Test("https does not lead to http, unless that is allowed; credentials do not go along")
+    func downgrade() async throws {
+        let table: [String: (HTTPStatus, String)] = [
+            "https://a.example/x": (302, "http://a.example/y")
+        ]
+        let refused = transport(table)
+        #expect(await code(of: client(refused).get("https://a.example/x")) == .redirect)
+        let allowed = transport(table)
+        _ = try await client(allowed, Redirect(allowDowngrade: true))
+            .get("https://a.example/x", headers: Self.secrets).response()
+        #expect(allowed.sent.last?.request.headers.contains(.authorization) == false)
+    }
+
+    @Test("A circle ends at its first repetition, a growing chain at the limit")
+    func loops() async throws {
+        let circle = transport([
+            "http://a.example/x": (302, "/y"), "http://a.example/y": (302, "/x"),
+        ])
+        #expect(await code(of: client(circle).get(anywhere)) == .redirect)
+        #expect(circle.sentCount == 2)
+        let growing = MockTransport { request in
+            .status(302, headers: ["Location": request.url.absoluteString + "x"])
+        }
+        #expect(await code(of: client(growing).get(anywhere)) == .redirect)
+        #expect(growing.sentCount == 11)
+    }
+
+    @Test("Redirect hops do not count against the sends of a call")
+    func hopsAndSends() async throws {
+        let transport = MockTransport { request in
+            let number = Int(request.url.lastPathComponent) ?? 0
+            return number < 18
+                ? .status(302, headers: ["Location": "/\(number + 1)"]) : .ok(text: "end")
+        }
+        let response = try await client(transport, Redirect(limit: 20)).get("http://a.example/0")
+            .response()
+        #expect(response.hops.count == 18)
+        #expect(response.attempts == 19)
+    }
+
+    @Test(
+        "Redirects that are none come back as they are",
+        arguments: [
+            (200, "/y"), (300, "/y"), (304, "/y"), (305, "/y"), (302, ""), (201, "/y"),
+        ])
+    func notRedirects(status: Int, location: String) async throws {
+        let transport = transport(["http://a.example/x": (HTTPStatus(status), location)])
+        #expect(try await client(transport).get(anywhere).response().status.code == status)
+        #expect(transport.sentCount == 1)
+    }
+
+    @Test("Without redirects the response comes with its body")
+    func disabled() async throws {
+        let transport = transport(["http://a.example/x": (302, "/y")])
+        let response = try await client(transport, Redirect(limit: 0)).get(anywhere).response()
+        #expect(try await response.body.collect(upTo: 10) == Data("moved".utf8))
+    }
+
+    @Test("A body that cannot be sent again makes the redirect the answer")
+    func oneShotBody() async throws {
+        let transport = transport(["http://a.example/x": (307, "/y")])
+        let body = Body.stream {
+            AsyncStream<Data> {
+                $0.yield(Data("x".utf8)); $0.finish()
+            }
+        }
+        #expect(try await client(transport).post(anywhere, body: body).response().status == 307)
+        #expect(transport.sentCount == 1)
+    }
+
+    @Test("A validator inside does not hide a redirect")
+    func validatorInside() async throws {
+        let transport = transport(["http://a.example/x": (302, "/y")])
+        #expect(
+            try await Client(transport, [.redirect(), .validate()]).get(anywhere).response().status
+                == 200)
+    }
+
+    @Test("User information in a Location makes no credential")
+    func userInformation() async throws {
+        let transport = transport(["http://a.example/x": (302, "http://evil:s3cret@a.example/y")])
+        _ = try await client(transport).get(anywhere).response()
+        let last = try #require(transport.sent.last).request
+        #expect(last.url.absoluteString == "http://a.example/y")
+        #expect(!last.headers.contains(.authorization))
+    }
+
+    @Test(
+        "Locations resolve against the present hop",
+        arguments: [
+            ("z", "http://a.example/dir/z"), ("../z", "http://a.example/z"),
+            ("?q=1", "http://a.example/dir/x?q=1"),
+            ("/z;p=1/x;y", "http://a.example/z;p=1/x;y"),
+            ("/%E2%98%95%2Fx", "http://a.example/%E2%98%95%2Fx"),
+            ("/é", "http://a.example/%C3%A9"), ("/z#f", "http://a.example/z#f"),
+        ])
+    func resolving(location: String, expected: String) async throws {
+        let transport = transport(["http://a.example/dir/x": (302, location)])
+        #expect(
+            try await client(transport).get("http://a.example/dir/x").response().url.absoluteString
+                == expected)
+    }
+
+    @Test("One deadline covers all hops")
+    func deadline() async throws {
+        let clock = ManualClock()
+        let transport = MockTransport { request in
+            .status(302, headers: ["Location": request.url.absoluteString + "x"]).delayed(
+                by: .seconds(3))
+        }
+        let client = Client(transport, clock: clock, [.deadline(.seconds(10)), .redirect()])
+        let call = Task { await code(of: client.get(anywhere)) }
+        for _ in 0..<4 {
+            await clock.waitForTimers(2)
+            clock.advance(by: .seconds(3))
+        }
+        #expect(await call.value == .deadlineExceeded)
+        #expect(transport.sentCount == 4)
+    }
+}

@@ -1,0 +1,188 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeTesting
+
+@Suite("Deadline, AttemptTimeout and IdleTimeout")
+struct TimeLimitTests {
+    private let clock = ManualClock()
+
+    @Test("A deadline ends a transport that does not answer, at its time")
+    func hang() async throws {
+        let client = Client(
+            MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock,
+            [.deadline(.seconds(10))])
+        let call = Task { await code(of: client.get(anywhere)) }
+        await clock.waitForTimers(2)
+        clock.advance(by: .seconds(10))
+        #expect(await call.value == .deadlineExceeded)
+        #expect(clock.timerCount == 0)
+    }
+
+    @Test("A deadline ends a body that drips")
+    func drip() async throws {
+        let chunks = Array(repeating: Data("x".utf8), count: 100)
+        let client = Client(
+            MockTransport { _ in .stream(chunks, every: .seconds(1)) }, clock: clock,
+            [.deadline(.seconds(10))])
+        let call = Task { await code(of: client.get(anywhere)) }
+        for _ in 0..<10 {
+            await clock.waitForTimers(2)
+            clock.advance(by: .seconds(1))
+        }
+        #expect(await call.value == .deadlineExceeded)
+        #expect(clock.timerCount == 0)
+    }
+
+    @Test(
+        "A deadline ends a user's gate that sleeps in its own way, and one that cannot be woken",
+        arguments: [true, false])
+    func sleepingGate(isCooperative: Bool) async throws {
+        let transport = MockTransport { _ in .ok() }
+        let began = AsyncStream.makeStream(of: Void.self)
+        let release = AsyncStream.makeStream(of: Void.self)
+        let gate = Around { request, _, next in
+            began.continuation.yield()
+            if isCooperative {
+                try await withTaskCancellationHandler {
+                    for await _ in release.stream {}
+                    try Task.checkCancellation()
+                } onCancel: {
+                    release.continuation.finish()
+                }
+            } else {
+                // Deaf to cancellation: the caller must not wait for it.
+                await Task { for await _ in release.stream {} }.value
+            }
+            return try await next(request)
+        }
+        let client = Client(transport, clock: clock, [.deadline(.seconds(1)), gate])
+        let call = Task { await code(of: client.get(anywhere)) }
+        for await _ in began.stream.prefix(1) {}
+        clock.advance(by: .seconds(1))
+        #expect(await call.value == .deadlineExceeded)
+        release.continuation.finish()
+        await client.shutdown()
+        #expect(transport.sentCount == 0, "nothing is sent after a deadline")
+    }
+
+    @Test("Nothing is left waiting when a call ends in time")
+    func disarmed() async throws {
+        let client = Client(
+            MockTransport { _ in .ok(text: "x") }, clock: clock,
+            [.deadline(), .retry(), .attemptTimeout(), .idleTimeout()])
+        let response = try await client.get(anywhere).response()
+        #expect(clock.timerCount == 1, "the deadline covers the body")
+        #expect(try await response.body.collect(upTo: 10) == Data("x".utf8))
+        #expect(clock.timerCount == 0)
+        do { _ = try await client.get(anywhere).response() }
+        #expect(clock.timerCount == 0, "a dropped body disarms it too")
+    }
+
+    @Test("A caller's own deadline replaces the client's")
+    func option() async throws {
+        let client = Client(
+            MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock,
+            [.deadline(.seconds(10))])
+        let bare = Client(MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock, [])
+        for client in [client, bare] {
+            let call = Task { await code(of: client.get(anywhere).deadline(.seconds(3))) }
+            await clock.waitForTimers(2)
+            clock.advance(by: .seconds(3))
+            #expect(await call.value == .deadlineExceeded)
+        }
+    }
+
+    @Test("The caller's cancellation is a cancellation, under a deadline too")
+    func cancellation() async throws {
+        let client = Client(
+            MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock,
+            [.deadline(), .retry(), .attemptTimeout()])
+        let call = Task { try await client.get(anywhere).response() }
+        await clock.waitForTimers(3)
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(clock.timerCount == 0)
+    }
+
+    @Test("An attempt's limit covers the head alone, and a retry tries again")
+    func attempt() async throws {
+        let transport = MockTransport([
+            .any(.ok().delayed(by: .seconds(60)), .stream([Data("x".utf8)], every: .seconds(100)))
+        ])
+        let client = Client(
+            transport, clock: clock,
+            [.retry(backoff: Backoff(base: .zero)), .attemptTimeout(.seconds(5))])
+        let call = Task { try await client.get(anywhere).serialize(with: Text()) }
+        await clock.waitForTimers(2)
+        clock.advance(by: .seconds(5))
+        for _ in 0..<2 {
+            await clock.waitForTimer(in: .seconds(100))
+            clock.advance(by: .seconds(100))
+        }
+        #expect(try await call.value == "x")
+        #expect(transport.sentCount == 2)
+    }
+
+    @Test("Without a retry an attempt's limit is an error of its own")
+    func attemptError() async throws {
+        let client = Client(
+            MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock,
+            [.attemptTimeout(.milliseconds(300))])
+        let call = Task { await code(of: client.get(anywhere)) }
+        await clock.waitForTimers(2)
+        clock.advance(by: .milliseconds(299))
+        clock.advance(by: .milliseconds(1))
+        #expect(await call.value == .attemptTimeout)
+    }
+
+    @Test("Where the deadline leaves less than the attempt's limit, the deadline decides")
+    func shorterDeadline() async throws {
+        let client = Client(
+            MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock,
+            [.deadline(.seconds(2)), .retry(), .attemptTimeout(.seconds(5))])
+        let call = Task { await code(of: client.get(anywhere)) }
+        await clock.waitForTimers(2)
+        clock.advance(by: .seconds(2))
+        #expect(await call.value == .deadlineExceeded)
+    }
+
+    @Test("A still body is idle; a slow reader and a steady drip are not")
+    func idle() async throws {
+        let chunks = [Data("a".utf8), Data("b".utf8)]
+        let steady = Client(
+            MockTransport { _ in .stream(chunks, every: .seconds(9)) }, clock: clock,
+            [.idleTimeout(.seconds(10))])
+        let response = try await steady.get(anywhere).response()
+        clock.advance(by: .seconds(1000))
+        let read = Task { try await response.body.collect(upTo: 10) }
+        for _ in 0..<3 {
+            await clock.waitForTimers(2)
+            clock.advance(by: .seconds(9))
+        }
+        #expect(try await read.value == Data("ab".utf8))
+        let still = Client(
+            MockTransport { _ in .stream(chunks, every: .seconds(11)) }, clock: clock,
+            [.idleTimeout(.seconds(10))])
+        let call = Task { await code(of: still.get(anywhere)) }
+        await clock.waitForTimers(2)
+        clock.advance(by: .seconds(10))
+        #expect(await call.value == .idleTimeout)
+        #expect(clock.timerCount == 0)
+    }
+
+    @Test("A body below the least rate is idle too")
+    func rate() async throws {
+        let chunks = Array(repeating: Data("x".utf8), count: 100)
+        let client = Client(
+            MockTransport { _ in .stream(chunks, every: .seconds(1)) }, clock: clock,
+            [.idleTimeout(.seconds(10), minBytesPerSecond: 2, window: .seconds(5))])
+        let call = Task { await code(of: client.get(anywhere)) }
+        for _ in 0..<5 {
+            await clock.waitForTimers(2)
+            clock.advance(by: .seconds(1))
+        }
+        #expect(await call.value == .idleTimeout)
+    }
+}

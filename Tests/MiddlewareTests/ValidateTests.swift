@@ -1,0 +1,147 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeTesting
+
+@Suite("Validate, SetHeaders and Limits")
+struct SmallGateTests {
+    private func answer(_ status: HTTPStatus, type: String?, body: String = "x") -> MockTransport {
+        MockTransport { _ in
+            .status(
+                status, headers: type.map { ["Content-Type": $0] } ?? [:], body: Data(body.utf8))
+        }
+    }
+
+    @Test(
+        "Statuses outside the set are refused",
+        arguments: [(200, true), (299, true), (199, false), (300, false), (404, false)])
+    func statuses(status: Int, accepted: Bool) async {
+        let client = Client(answer(HTTPStatus(status), type: nil), [.validate()])
+        #expect((await code(of: client.get(anywhere)) == nil) == accepted)
+    }
+
+    @Test("One call may have other rules", arguments: [Stack([.validate()]), Stack()])
+    func option(stack: Stack) async {
+        let client = Client(answer(404, type: nil), stack)
+        #expect(await code(of: client.get(anywhere).validate(status: [404])) == nil)
+        #expect(
+            await code(of: client.get(anywhere).validate(status: .range(200..<400))) == .validation)
+    }
+
+    @Test(
+        "The content type must be one that was asked for",
+        arguments: [
+            ("application/json", "application/json; charset=utf-8", true),
+            ("application/json", "APPLICATION/JSON", true),
+            ("application/json", "text/html", false),
+            ("text/*, application/json;q=0.5", "text/csv", true), ("*/*", "a/b", true),
+            ("application/json", nil, false), ("application/json;q=0", "application/json", true),
+            ("application/json", "nonsense", false),
+            ("application/json", "application/problem+json", false), (nil, nil, true),
+        ] as [(String?, String?, Bool)])
+    func contentTypes(accept: String?, type: String?, accepted: Bool) async {
+        let client = Client(answer(200, type: type), [.validate()])
+        let call = accept.map { client.get(anywhere).header(.accept, $0) } ?? client.get(anywhere)
+        #expect((await code(of: call) == nil) == accepted)
+    }
+
+    @Test("Empty content has no type, and rules can name types or none")
+    func emptyAndExplicit() async {
+        let empty = Client(answer(200, type: nil, body: ""), [.validate()])
+        #expect(await code(of: empty.get(anywhere).header(.accept, "a/b")) == nil)
+        let html = Client(
+            answer(200, type: "text/html"), [.validate(contentType: .ranges([.json]))])
+        #expect(await code(of: html.get(anywhere)) == .validation)
+        let any = Client(answer(200, type: "text/html"), [.validate(contentType: .any)])
+        #expect(await code(of: any.get(anywhere).header(.accept, "a/b")) == nil)
+    }
+
+    @Test("Header fields are set and added, a bad one fails the call")
+    func setHeaders() async throws {
+        let transport = answer(200, type: nil)
+        let client = Client(
+            transport, [.setHeaders(["X-A": "1", "X-A": "2"], adding: ["X-B": "3"])])
+        _ = try await client.get(anywhere, headers: ["X-A": "0", "X-B": "0"]).response()
+        #expect(transport.sent.first?.request.headers.values(of: "X-A") == ["1", "2"])
+        #expect(transport.sent.first?.request.headers.values(of: "X-B") == ["0", "3"])
+        let bad = Client(transport, [.setHeaders(["X-A": "a\nb"])])
+        #expect(await code(of: bad.get(anywhere)) == .invalidRequest)
+    }
+
+    @Test("Bodies are bounded as they come, announced ones before they are read")
+    func bodyLimit() async throws {
+        let endless = MockTransport { _ in .stream(Array(repeating: Data(count: 1000), count: 1000))
+        }
+        let client = Client(endless, [.limits(.init(body: 5000))])
+        #expect(await code(of: client.get(anywhere)) == .tooLarge)
+        let response = try await client.get(anywhere).response()
+        var seen = 0
+        do {
+            for try await chunk in response.body { seen += chunk.count }
+            Issue.record("ended well")
+        } catch ClientError.Code.tooLarge {}
+        #expect(seen == 5000)
+        let announced = Client(answer(200, type: nil, body: "123456"), [.limits(.init(body: 5))])
+        #expect(await code(of: announced.get(anywhere)) == .tooLarge)
+        #expect(await code(of: announced.get(anywhere).limits(.init(body: 6))) == nil)
+        #expect(
+            await code(of: Client(endless, []).get(anywhere).limits(.init(body: 5))) == .tooLarge)
+    }
+
+    @Test("What is collected in memory is bounded, streams are not, unless a limit is set")
+    func collectLimit() async throws {
+        let transport = MockTransport { _ in .stream([Data(count: 100)]) }
+        let narrow = Client(
+            transport,
+            [
+                Around { request, context, next in
+                    context[CollectLimit.self] = 50
+                    return try await next(request)
+                }, .limits(),
+            ])
+        #expect(await code(of: narrow.get(anywhere)) == .tooLarge)
+        var seen = 0
+        for try await chunk in try await narrow.get(anywhere).response().body {
+            seen += chunk.count
+        }
+        #expect(seen == 100)
+    }
+
+    @Test("Header sections are bounded in bytes and lines")
+    func headerLimits() async {
+        let transport = MockTransport { _ in
+            .status(200, headers: HTTPHeaders((0..<20).map { ("X-\($0)", "value") }))
+        }
+        #expect(
+            await code(of: Client(transport, [.limits(.init(headerCount: 19))]).get(anywhere))
+                == .tooLarge)
+        #expect(
+            await code(of: Client(transport, [.limits(.init(headers: 200))]).get(anywhere))
+                == .tooLarge)
+        #expect(await code(of: Client(transport, [.limits()]).get(anywhere)) == nil)
+    }
+
+    @Test("Content may not grow without bound by decoding")
+    func ratio() async throws {
+        let gate = Around { request, _, next in
+            var response = try await next(request)
+            response.body = ResponseBody(
+                source: Source(chunks: 300), encodedLength: 20_000)
+            return response
+        }
+        let client = Client(answer(200, type: nil), [.limits(.init(ratio: 100)), gate])
+        #expect(await code(of: client.get(anywhere)) == .tooLarge)
+        #expect(
+            await code(
+                of: Client(answer(200, type: nil), [.limits(.init(ratio: 1000)), gate]).get(
+                    anywhere)) == nil)
+    }
+
+    private final class Source: ResponseBodySource {
+        private let left: Counter
+        init(chunks: Int) { left = Counter(chunks) }
+        func next() async throws -> Data? { left.takeOne() ? Data(count: 10_000) : nil }
+        func cancel(_ reason: CancelReason) {}
+    }
+}

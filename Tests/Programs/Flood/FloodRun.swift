@@ -1,0 +1,100 @@
+import Foundation
+import Turnpike
+
+/// One flood and its figures.
+struct FloodRun {
+    private let options: FloodOptions
+    private let client: Client
+
+    init(_ options: FloodOptions, server: URL) {
+        self.options = options
+        // The standard limits on the whole call, and on the time to a head, are too short for this.
+        client = Client(
+            baseURL: Target(server), stack: [.validate(), .retry(), .idleTimeout(), .limits()])
+    }
+
+    func run() async throws -> JSONValue {
+        let begin = ContinuousClock.now
+        let watch = TemporaryFileWatch()
+        let bytes =
+            switch options.mode {
+            case .downSlow: try await download(upTo: options.bytes)
+            case .downDrop: try await download(upTo: options.bytes / 8)
+            case .upFile: try await uploadFile()
+            case .upStream: try await uploadStream()
+            case .serve: Int64(0)
+            }
+        let seconds = (ContinuousClock.now - begin) / .seconds(1)
+        let peak = watch.end()
+        return [
+            "program": "flood", "mode": .string(options.mode.rawValue),
+            "bytes": .number(JSONNumber(bytes)), "peakRSS": number(Self.peakRSS),
+            "temporaryMiB": number(peak),
+            "temporaryMiBLeft": number(await TemporaryFiles.settled()),
+            "seconds": number(seconds),
+        ]
+    }
+
+    private func download(upTo limit: Int64) async throws -> Int64 {
+        let response = try await client.get("down?\(options.bytes)").response()
+        var count: Int64 = 0
+        var sincePause = 0
+        for try await chunk in response.body {
+            guard unsafe chunk.withUnsafeBytes({ unsafe $0.allSatisfy { $0 == 0x78 } }) else {
+                throw FloodFailure("a byte is wrong behind byte \(count)")
+            }
+            count += Int64(chunk.count)
+            sincePause += chunk.count
+            if count >= limit { break }
+            while sincePause >= 1 << 20 {
+                try await Task.sleep(for: .milliseconds(options.pause))
+                sincePause -= 1 << 20
+            }
+        }
+        return count
+    }
+
+    private func uploadFile() async throws -> Int64 {
+        let file = FileManager.default.temporaryDirectory.appending(
+            path: "turnpike-flood-" + UUID().uuidString)
+        try Data().write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let handle = try FileHandle(forWritingTo: file)
+        try handle.truncate(atOffset: UInt64(options.bytes))
+        try handle.close()
+        return try await upload(.file(file))
+    }
+
+    private func uploadStream() async throws -> Int64 {
+        try await upload(.stream { [options] in Chunks(left: options.bytes) })
+    }
+
+    private func upload(_ body: Body) async throws -> Int64 {
+        Int64(try await client.upload(body, to: "up").string()) ?? 0
+    }
+
+    private func number(_ value: Double) -> JSONValue {
+        JSONNumber((value * 10).rounded() / 10).map(JSONValue.number) ?? .null
+    }
+
+    /// The most memory that was resident, in MiB.
+    private static var peakRSS: Double {
+        let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        return (line?.split(separator: " ").dropFirst().first.flatMap { Double($0) } ?? 0) / 1024
+    }
+}
+
+/// A body that is made in parts.
+private struct Chunks: AsyncSequence, AsyncIteratorProtocol {
+    var left: Int64
+
+    func makeAsyncIterator() -> Self { self }
+
+    mutating func next() async -> Data? {
+        guard left > 0 else { return nil }
+        let count = Int(Swift.min(left, 65_536))
+        left -= Int64(count)
+        return Data(repeating: 0x63, count: count)
+    }
+}

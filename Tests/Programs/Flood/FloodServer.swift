@@ -1,0 +1,41 @@
+import Foundation
+import Turnpike
+import TurnpikeTesting
+
+/// The server of a flood, in a process of its own.
+final class FloodServer {
+    let url: URL
+    private let process = Process()
+    private let input = Pipe()
+
+    init() throws {
+        let output = Pipe()
+        process.executableURL = Bundle.main.executableURL
+        process.arguments = ["--mode", FloodOptions.Mode.serve.rawValue]
+        // The server ends with its input, however this process ends.
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+        let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        guard let url = URL(string: line.trimmingCharacters(in: .newlines)), url.host() != nil
+        else {
+            throw FloodFailure("the server did not start")
+        }
+        self.url = url
+    }
+
+    func end() {
+        process.terminate()
+        process.waitUntilExit()
+    }
+
+    /// Prints the address and serves until standard input ends.
+    static func serve() throws {
+        let server = try TestServer(keepsRecord: false)
+        server.route("/down", .handler { .bytes($0.query.flatMap { Int64($0) } ?? 0) })
+        server.route("/up", .handler { .text(String($0.bodyBytes)) })
+        FileHandle.standardOutput.write(Data((server.url.absoluteString + "\n").utf8))
+        while readLine() != nil {}
+        server.stop()
+    }
+}

@@ -1,0 +1,111 @@
+import Foundation
+import Synchronization
+import Turnpike
+import TurnpikeTesting
+
+/// The storm and what is checked behind it.
+struct StormRun {
+    private let options: StormOptions
+    private let clock = ContinuousClock()
+
+    init(_ options: StormOptions) { self.options = options }
+
+    func run() async throws -> JSONValue {
+        let directory = try PrivateDirectory()
+        defer { directory.remove() }
+        let files = try PrivateDirectory()
+        defer { files.remove() }
+        unsafe setenv("TMPDIR", directory.path, 1)
+        let server = try StormServer(file: URL(filePath: files.path + "/upload"))
+        try await warmUp(server)
+        let before = await Descriptors.settled { _ in false }
+
+        let ends = EndCount()
+        let tally = StormTally()
+        let begin = clock.now
+        let transport = URLSessionTransport()
+        let target = server.server.target
+        let clients = (
+            empty: Client(baseURL: target, transport: transport, stack: Stack([ends])),
+            standard: Client(
+                baseURL: target, transport: transport, stack: Stack([ends]) + .standard)
+        )
+        await send(through: clients, server, tally)
+        let seconds = (clock.now - begin) / .seconds(1)
+        if let wrong = tally.wrong { throw StormFailure(wrong) }
+
+        try await checkPlain(clients.empty)
+        try await checkPlain(clients.standard)
+        // Each connection of the pool has two ends here.
+        let pool = 2 * URLSessionTransport.Configuration().maxConnectionsPerHost
+        let pooled = await Descriptors.settled { $0 <= before + pool }
+        guard pooled <= before + pool else {
+            throw StormFailure(
+                "\(pooled) descriptors are open, \(before) were, and the pool has \(pool)")
+        }
+        if let fault = await ends.fault() { throw StormFailure(fault) }
+        let connections = server.server.counts.accepted
+
+        await clients.empty.shutdown()
+        await clients.standard.shutdown()
+        let shutdown = StormShutdown(server: server, seed: options.seed)
+        if let fault = await shutdown.run(waves: options.shutdowns) { throw StormFailure(fault) }
+        let after = await Descriptors.settled { $0 <= before }
+        // The clients still live: what has closed was closed by their shutdown.
+        withExtendedLifetime(clients) {}
+        guard after <= before else {
+            throw StormFailure("\(after) descriptors are open after all shutdowns, \(before) were")
+        }
+        let left = directory.files
+        guard left.isEmpty else { throw StormFailure("these files were left: \(left)") }
+        return tally.figures(
+            options,
+            descriptors: [
+                "before": .number(JSONNumber(before)), "pooled": .number(JSONNumber(pooled)),
+                "after": .number(JSONNumber(after)),
+            ],
+            connections: connections,
+            calls: ends.count,
+            seconds: seconds
+        )
+    }
+
+    // What the first exchange of a process opens for good is none of the storm's.
+    private func warmUp(_ server: StormServer) async throws {
+        let client = Client(baseURL: server.server.target, stack: [])
+        try await checkPlain(client)
+        await client.shutdown()
+    }
+
+    private func checkPlain(_ client: Client) async throws {
+        let content = try await client.get("plain").data()
+        guard content.count == 1024 else {
+            throw StormFailure("a plain request gave \(content.count) bytes")
+        }
+    }
+
+    private func send(
+        through clients: (empty: Client, standard: Client), _ server: StormServer,
+        _ tally: StormTally
+    ) async {
+        let next = Counter()
+        await withTaskGroup { group in
+            for _ in 0..<options.concurrency {
+                group.addTask {
+                    while case let number = next.take(), number < options.count {
+                        let plan = StormPlan(seed: options.seed, number: number)
+                        let client = plan.isStandard ? clients.standard : clients.empty
+                        let attempt = StormCall(plan: plan, call: server.call(plan, by: client))
+                        tally.add(await attempt.run(server), of: plan, number: number)
+                    }
+                }
+            }
+        }
+    }
+}
+
+private final class Counter: Sendable {
+    private let value = Atomic(0)
+
+    func take() -> Int { value.add(1, ordering: .relaxed).oldValue }
+}

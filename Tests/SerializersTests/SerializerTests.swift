@@ -1,0 +1,282 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeSerializers
+import TurnpikeTesting
+
+private struct User: Codable, Sendable, Equatable {
+    var id: Int
+    var name: String?
+    var born: Date?
+}
+
+@Suite("Serializers")
+struct SerializerTests {
+    @Test("Data comes as it is, nothing included")
+    func data() async throws {
+        #expect(try await call("abc").data() == Data("abc".utf8))
+        #expect(try await call("").data().isEmpty)
+        try await call(String(repeating: "x", count: 100_000)).empty()
+    }
+
+    @Test(
+        "Text is decoded by mark, label and default",
+        arguments: [
+            ("text/plain; charset=utf-8", [0xC3, 0xA9], "é"), (nil, [0xC3, 0xA9], "é"),
+            ("application/json", [0xC3, 0xA9], "é"),
+            ("text/plain; charset=iso-8859-1", [0xE9], "é"),
+            ("text/plain; charset=\"UTF-8\"", [0xC3, 0xA9], "é"),
+            ("text/plain; charset=utf8", [0xC3, 0xA9], "é"),
+            ("text/plain; charset=utf-16le", [0x61, 0, 0x62, 0], "ab"),
+            ("text/plain; charset=utf-16", [0xFF, 0xFE, 0x61, 0], "a"),
+            ("text/plain; charset=utf-16", [0, 0x61], "a"),
+            ("text/plain; charset=iso-8859-1", [0xEF, 0xBB, 0xBF, 0xC3, 0xA9], "é"),
+            ("text/plain; charset=shift_jis", [0x93, 0xFA, 0x96, 0x7B], "日本"),
+            ("text/plain; charset=euc-jp", [0xC6, 0xFC, 0xCB, 0xDC], "日本"),
+            ("text/plain; charset=koi8-r", [0xF0, 0xD2], "Пр"),
+            ("text/plain; charset=gb18030", [0xD6, 0xD0], "中"),
+            ("text/plain; charset=windows-1252", [0x80], "€"),
+            ("text/plain; charset=us-ascii", [0x61], "a"),
+            ("text/plain; charset=euc-kr", [0xC7, 0xD1], "한"),
+        ] as [(String?, [UInt8], String)])
+    func text(type: String?, bytes: [UInt8], expected: String) async throws {
+        #expect(try await call(type: type, Data(bytes)).string() == expected)
+    }
+
+    @Test(
+        "What is not valid in its encoding, or in none that is known, is an error",
+        arguments: [
+            ("text/plain; charset=utf-8", [0xFF]), (nil, [0x6E, 0xEF, 0x76]),
+            ("text/plain; charset=klingon", [0x61]),
+            ("text/plain; charset=us-ascii", [0xE9]),
+            ("text/plain; charset=utf-16le", [0x61, 0, 0x62]),
+            ("text/plain; charset=utf-7", [0x2B, 0x41]),
+            ("text/plain; charset=utf-8", [0xED, 0xA0, 0x80]),
+            ("text/plain; charset=\"../../x\"", [0x61]),
+            ("text/plain; charset=koi8-r//IGNORE", [0x61]),
+        ] as [(String?, [UInt8])])
+    func badText(type: String?, bytes: [UInt8]) async throws {
+        let error = await #expect(throws: ClientError.self) {
+            try await call(type: type, Data(bytes)).string()
+        }
+        #expect(error?.code == .serialization)
+        #expect(error?.response?.status == 200)
+    }
+
+    @Test("A given encoding counts above all")
+    func givenEncoding() async throws {
+        let type = "text/plain; charset=utf-8"
+        #expect(try await call(type: type, Data([0xE9])).string(encoding: .isoLatin1) == "é")
+        await #expect(throws: ClientError.self) {
+            try await call(type: type, Data([0, 0, 0xFF, 0xFE])).string(encoding: .utf8)
+        }
+    }
+
+    @Test(
+        "Nothing is a value only where a response never has content",
+        arguments: [
+            (HTTPStatus(204), HTTPMethod.get, true), (205, .get, true), (200, .head, true),
+            (200, .get, false), (201, .post, false),
+            (304, .get, false),
+        ])
+    func empty(status: HTTPStatus, method: HTTPMethod, isRight: Bool) async throws {
+        func fails(_ body: () async throws -> Void) async -> Bool {
+            do { try await body() } catch { return true }
+            return false
+        }
+        let call = call(status: status, "", method: method)
+        #expect(await fails { try #require(try await call.string().isEmpty) } != isRight)
+        #expect(await fails { try #require(try await call.json() == .null) } != isRight)
+        #expect(await fails { _ = try await call.decode(Empty.self) } != isRight)
+        #expect(await fails { try #require(try await call.decode(User?.self) == nil) } != isRight)
+        #expect(await fails { _ = try await call.decode(User.self) })
+    }
+
+    @Test("JSON is any value, and its faults have a place")
+    func json() async throws {
+        let value = try await call(type: "application/json", #"{"a":[1,2.5]}"#).json()
+        #expect(value["a"]?[1]?.double == 2.5)
+        let error = await #expect(throws: ClientError.self) {
+            try await call(#"{"password":"s3cret", oops}"#).json()
+        }
+        #expect(error?.code == .serialization)
+        #expect(error?.message.contains("line 1, column 23") == true)
+        #expect(error.map { !"\($0)".contains("s3cret") } == true)
+        #expect(error?.responseBody.isEmpty == false)
+    }
+
+    @Test(
+        "Property lists, XML and binary, are any value",
+        arguments: [PropertyListSerialization.PropertyListFormat.xml, .binary])
+    func propertyList(format: PropertyListSerialization.PropertyListFormat) async throws {
+        let value: PropertyListValue = .dictionary([
+            "s": .string("x"), "i": .integer(-5), "u": .unsigned(.max), "r": .real(1.5),
+            "one": .real(1), "b": .bool(true),
+            "d": .date(Date(timeIntervalSince1970: 86_400)), "x": .data(Data([1, 2])),
+            "a": .array([.integer(1)]),
+        ])
+        let content = try value.data(format: format)
+        #expect(try await call(type: "application/x-plist", content).propertyList() == value)
+        struct Part: Decodable, Sendable, Equatable { var s: String, i: Int, b: Bool, a: [Int] }
+        #expect(
+            try await call(type: "application/x-plist", content).decode(Part.self)
+                == Part(s: "x", i: -5, b: true, a: [1]))
+    }
+
+    @Test("Property lists that would overflow, never end, or are of another kind are refused soon")
+    func propertyListBombs() async throws {
+        func list(_ objects: [[UInt8]]) -> Data {
+            var content = Data("bplist00".utf8)
+            var offsets: [UInt8] = []
+            for object in objects {
+                offsets.append(UInt8(content.count))
+                content += object
+            }
+            let table = UInt8(content.count)
+            content += offsets
+            content += [0, 0, 0, 0, 0, 0, 1, 1] + [0, 0, 0, 0, 0, 0, 0, UInt8(objects.count)]
+            content += [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0, 0, 0, table]
+            return content
+        }
+        let fan =
+            (0..<9).map { [0xAA] + Array(repeating: UInt8($0 + 1), count: 10) } + [[0x51, 0x78]]
+        let bombs: [Data] = [
+            list(fan), list([[0xA1, 0]]), list([[0xA2, 1, 1], [0xA2, 0, 0]]), list([[0xA1, 9]]),
+            list([[0xAF, 0x13, 0x7F]]),
+            list([[0xDF, 0x10, 0xFF]]), Data("bplist00".utf8), Data("bplist00\u{1}".utf8),
+            Data("{ id = 1; }".utf8), Data("((((".utf8),
+            Data(
+                ("<?xml version=\"1.0\"?><plist>" + String(repeating: "<array>", count: 200_000))
+                    .utf8),
+            Data(("<plist>" + String(repeating: "<dict><key>a</key>", count: 100_000)).utf8),
+            Data(
+                "<!DOCTYPE plist [<!ENTITY a \"x\"><!ENTITY b \"&a;&a;\">]><plist><string>&b;</string></plist>"
+                    .utf8),
+        ]
+        for bomb in bombs {
+            await #expect(throws: ClientError.self) {
+                try await call(type: nil, bomb).propertyList()
+            }
+            await #expect(throws: ClientError.self) {
+                try await call(type: "application/x-plist", bomb).decode([Int].self)
+            }
+        }
+        #expect(throws: Never.self) {
+            try PropertyListValue(parsing: list([[0xA2, 1, 1], [0x51, 0x78]]))
+        }
+        let shallow =
+            "<plist><!-- <array> --><array><string><![CDATA[<array>]]></string><true/></array></plist>"
+        let nested =
+            String(repeating: "<array>", count: 200) + String(repeating: "</array>", count: 200)
+        #expect(throws: Never.self) { try PropertyListValue(parsing: Data(shallow.utf8)) }
+        #expect(throws: Never.self) {
+            try PropertyListValue(parsing: Data(("<plist>" + nested + "</plist>").utf8))
+        }
+    }
+
+    @Test(
+        "A type is decoded by the content's type",
+        arguments: [
+            "application/json", "application/JSON; charset=utf-8", "application/problem+json", nil,
+        ])
+    func decodeJSON(type: String?) async throws {
+        let user = try await call(type: type, #"{"id":1,"born":"1970-01-02T00:00:00Z"}"#).decode(
+            User.self)
+        #expect(user == User(id: 1, born: Date(timeIntervalSince1970: 86_400)))
+    }
+
+    @Test(
+        "A property list is decoded under its types and suffix",
+        arguments: ["application/x-plist", "text/xml", "application/user+xml"])
+    func decodePropertyList(type: String) async throws {
+        let content = "<plist><dict><key>id</key><integer>1</integer></dict></plist>"
+        #expect(try await call(type: type, content).decode(User.self) == User(id: 1))
+    }
+
+    @Test(
+        "A decoding error names the path, keeps head and content, and quotes nothing",
+        arguments: [
+            (#"{"id":"s3cret"}"#, "$.id is no Int"), (#"{"name":"s3cret"}"#, "$.id is missing"),
+            (#"{"id":null,"x":"s3cret"}"#, "$.id"),
+            (#"{"id":1,"#, "not valid"), (#"[]"#, "the content is no"),
+        ])
+    func decodingErrors(content: String, message: String) async throws {
+        let error = await #expect(throws: ClientError.self) {
+            try await call(type: "application/json", content).decode(User.self)
+        }
+        #expect(error?.code == .serialization)
+        #expect(error?.message.contains(message) == true, "\(error?.message ?? "")")
+        #expect(error?.response?.status == 200)
+        #expect(error?.responseBody == Data(content.utf8))
+        #expect(error.map { !"\($0)".contains("s3cret") } == true)
+    }
+
+    @Test("A type that no decoder reads is an error that says so; a given decoder reads it")
+    func unknownTypes() async throws {
+        let error = await #expect(throws: ClientError.self) {
+            try await call(type: "text/html", "<p>").decode(User.self)
+        }
+        #expect(error?.message.contains("text/html") == true)
+        #expect(
+            try await call(type: "text/html", #"{"id":2}"#).decode(
+                User.self, with: JSONValueDecoder()) == User(id: 2))
+    }
+
+    @Test("The table asks for what it reads, and gives by type")
+    func table() async throws {
+        #expect(SerializerTable.standard.names.count == 6)
+        let transport = MockTransport { _ in .ok(json: ["a": 1]) }
+        let client = Client(transport: transport, stack: [], serializers: .standard)
+        #expect(try await client.get(anywhere).auto() as? JSONValue == ["a": 1])
+        _ = try await client.get(anywhere).json()
+        #expect(
+            transport.sent.map { $0.request.headers[.accept] } == [
+                "application/json, text/json, application/x-plist, application/x-apple-plist, application/xml, text/xml,"
+                    + " application/x-bplist, text/*, */*", "application/json",
+            ])
+        #expect(try await call(type: "text/csv", "a").auto() as? String == "a")
+        #expect(try await call(type: "image/png", "a").auto() as? Data == Data("a".utf8))
+        #expect(try await call(type: "a/b+json", "[]").auto() as? JSONValue == [])
+    }
+
+    @Test("A registered serializer takes the place of its name, or stands behind the others")
+    func register() async throws {
+        struct Shout: ContentSerializer {
+            func serialize(_ content: Data, of head: ResponseHead) -> String {
+                String(decoding: content, as: UTF8.self) + "!"
+            }
+        }
+        var table = SerializerTable.standard
+        table.register(Shout(), as: "shout", for: ["text/shout"])
+        #expect(
+            try await call(type: "text/shout", Data("a".utf8), table: table).auto() as? String
+                == "a!")
+        table.register(
+            JSONSerializer(options: .init(duplicateNames: .refuse)), as: "json", for: [.json])
+        #expect(table.names.count == 7)
+        await #expect(throws: ClientError.self) {
+            try await call(type: "application/json", Data(#"{"a":1,"a":2}"#.utf8), table: table)
+                .json()
+        }
+        let only = SerializerTable()
+        await #expect(throws: ClientError.self) {
+            try await call(type: "a/b", Data("x".utf8), table: only).auto()
+        }
+    }
+
+    @Test(
+        "An encodable value is a JSON body; one that cannot be encoded fails the call before it is sent"
+    )
+    func bodies() async throws {
+        let transport = MockTransport { _ in .status(201) }
+        let client = Client(transport: transport, stack: [], serializers: .standard)
+        try await client.post(anywhere, json: User(id: 1, name: "a/b")).empty()
+        #expect(transport.sent.first?.body == Data(#"{"id":1,"name":"a/b"}"#.utf8))
+        #expect(transport.sent.first?.request.headers[.contentType] == "application/json")
+        let error = await #expect(throws: ClientError.self) {
+            try await client.post(anywhere, json: Double.nan).empty()
+        }
+        #expect(error?.code == .serialization)
+        #expect(transport.sentCount == 1)
+    }
+}

@@ -1,0 +1,23 @@
+import Foundation
+import TurnpikeCore
+import TurnpikeSerializers
+import TurnpikeTesting
+
+let anywhere: Target = "http://a.example/x"
+
+/// A call that is answered with the given content.
+func call(
+    status: HTTPStatus = 200, type: String? = nil, _ content: Data, method: HTTPMethod = .get,
+    table: SerializerTable = .standard
+) -> Call {
+    let transport = MockTransport { _ in
+        .status(status, headers: type.map { ["Content-Type": $0] } ?? [:], body: content)
+    }
+    return Client(transport: transport, stack: [], serializers: table).request(method, anywhere)
+}
+
+func call(
+    status: HTTPStatus = 200, type: String? = nil, _ text: String, method: HTTPMethod = .get
+) -> Call {
+    call(status: status, type: type, Data(text.utf8), method: method)
+}

@@ -1,0 +1,131 @@
+import Foundation
+import Synchronization
+import Testing
+import Turnpike
+import TurnpikeTesting
+
+// Five lines each: what a user writes to take part in the chain.
+
+private struct TenantHeader: RequestAdapter {
+    func adapt(_ request: inout Request, context: Context) async throws {
+        request.headers["X-Tenant"] = "blue"
+    }
+}
+
+private struct RegionHeader: SynchronousRequestAdapter {
+    func adapt(_ request: inout Request, context: Context) { request.headers["X-Region"] = "north" }
+}
+
+private struct RetryTeapots: RequestRetrier {
+    func retry(_ outcome: Outcome, context: Context) async -> RetryDecision {
+        outcome.status == 418 && outcome.attempts < 3 ? .retry(after: .milliseconds(5)) : .stop
+    }
+}
+
+private struct NoSurprises: ResponseValidator {
+    struct Surprise: Error {}
+    func validate(_ response: Response, for request: Request, context: Context) throws {
+        if response.headers["X-Surprise"] != nil { throw Surprise() }
+    }
+}
+
+private final class Journal: RequestLogger {
+    private let kept = Mutex<[String]>([])
+    var lines: [String] { kept.withLock { $0 } }
+    func log(_ event: CallEvent) { kept.withLock { $0.append("\(event.kind)") } }
+}
+
+private final class Counter: MetricsRecorder {
+    private let kept = Mutex<[CallMeasurement]>([])
+    var measurements: [CallMeasurement] { kept.withLock { $0 } }
+    func record(_ measurement: CallMeasurement) { kept.withLock { $0.append(measurement) } }
+}
+
+private struct Detour: Interceptor {
+    func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
+        var request = request
+        request.url.append(path: "detour")
+        return try await next(request)
+    }
+}
+
+/// A type of two roles.
+private struct StampAndRetry: RequestAdapter, RequestRetrier {
+    func adapt(_ request: inout Request, context: Context) async throws {
+        request.headers["X-Attempt"] = String(context.attempt)
+    }
+    func retry(_ outcome: Outcome, context: Context) async -> RetryDecision {
+        outcome.attempts < 2 ? .retry(after: .zero) : .stop
+    }
+}
+
+@Suite("A user's own gates")
+struct UserGateTests {
+    @Test("An adapter changes the request, waiting or not")
+    func adapters() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let client = Client(transport: transport) {
+            TenantHeader()
+            RegionHeader()
+        }
+        try await client.get("http://a.example/").empty()
+        #expect(transport.sent.first?.request.headers["X-Tenant"] == "blue")
+        #expect(transport.sent.first?.request.headers["X-Region"] == "north")
+    }
+
+    @Test("A retrier decides, the framework does the rest")
+    func retrier() async throws {
+        let transport = MockTransport([.any(.status(418), .status(418), .ok(text: "tea"))])
+        let client = Client(transport: transport) { RetryTeapots() }
+        let response = try await client.get("http://a.example/").response()
+        #expect(response.status == 200)
+        #expect(response.attempts == 3)
+    }
+
+    @Test("A validator's own error reaches the caller unchanged")
+    func validator() async throws {
+        let client = Client(transport: MockTransport { _ in .ok(headers: ["X-Surprise": "1"]) }) {
+            NoSurprises()
+        }
+        await #expect(throws: NoSurprises.Surprise.self) {
+            try await client.get("http://a.example/").data()
+        }
+    }
+
+    @Test("A logger hears the events of its pass in order")
+    func logger() async throws {
+        let journal = Journal()
+        let client = Client(transport: MockTransport { _ in .ok(text: "x") }) { journal }
+        _ = try await client.get("http://a.example/").data()
+        #expect(journal.lines.count == 5)
+        #expect(journal.lines.prefix(4) == ["began", "sent", "received", "responded"])
+        #expect(journal.lines.last?.hasPrefix("bodyEnded") == true)
+    }
+
+    @Test("A recorder gets one measurement for each pass, the body included")
+    func recorder() async throws {
+        let counter = Counter()
+        let client = Client(transport: MockTransport { _ in .ok(text: "12345") }) { counter }
+        let response = try await client.get("http://a.example/").response()
+        #expect(counter.measurements.isEmpty)
+        _ = try await response.body.collect(upTo: 100)
+        #expect(counter.measurements.map(\.responseBodyBytes) == [5])
+        #expect(counter.measurements.first?.status == 200)
+    }
+
+    @Test("An interceptor wraps the rest of the chain")
+    func interceptor() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let client = Client(transport: transport, stack: [Detour()])
+        try await client.get("http://a.example/x").empty()
+        #expect(transport.sent.first?.request.url.absoluteString == "http://a.example/x/detour")
+    }
+
+    @Test("A type of two roles takes both, the retrier around the adapter")
+    func twoRoles() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let client = Client(transport: transport, stack: [StampAndRetry()])
+        try await client.get("http://a.example/").empty()
+        #expect(transport.sent.map { $0.request.headers["X-Attempt"] } == ["1", "2"])
+    }
+}

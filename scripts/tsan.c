@@ -1,0 +1,27 @@
+// Tells the thread sanitizer what a contended Mutex orders. On Linux its slow paths are in the standard library, which
+// the sanitizer does not see into: without this it reports races between holders of the same lock. Preloaded.
+
+void *dlsym(void *handle, const char *name);
+#define NEXT ((void *)-1)
+
+#define LOCK "$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF"
+#define UNLOCK "$s15Synchronization12_MutexHandleV11_unlockSlowyyF"
+#define SWIFT __attribute__((swiftcall))
+#define SELF __attribute__((swift_context)) void *
+
+// In other processes, such as the compiler, there is no sanitizer.
+extern void __tsan_acquire(void *address) __attribute__((weak));
+extern void __tsan_release(void *address) __attribute__((weak));
+
+SWIFT void lock(unsigned thread, SELF mutex) __asm__(LOCK);
+SWIFT void unlock(SELF mutex) __asm__(UNLOCK);
+
+SWIFT void lock(unsigned thread, SELF mutex) {
+    ((SWIFT void (*)(unsigned, SELF))dlsym(NEXT, LOCK))(thread, mutex);
+    if (__tsan_acquire) __tsan_acquire(mutex);
+}
+
+SWIFT void unlock(SELF mutex) {
+    if (__tsan_release) __tsan_release(mutex);
+    ((SWIFT void (*)(SELF))dlsym(NEXT, UNLOCK))(mutex);
+}
