@@ -54,7 +54,7 @@ let package = Package(
             dependencies: ["TurnpikeCore", "TurnpikeSerializers", "TurnpikeTesting"],
             path: "Tests/SerializersTests", swiftSettings: settings),
         .testTarget(
-            name: "TestingTests", dependencies: ["TurnpikeCore", "TurnpikeTesting"],
+            name: "TestingTests", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
             path: "Tests/TestingTests", swiftSettings: settings),
         // What a user writes: no access beyond `public`, and none of the upcoming features.
         .testTarget(

@@ -26,7 +26,7 @@ extension Next {
         let timer = timeSource.schedule(after: limit) { inner.cancel(.failed(error())) }
         // Ended by the limit, by whoever cancels a context outside, or by the caller's task, all
         // through `inner`; else it ends by itself.
-        let task = Task.immediateWhereAvailable { [self] in
+        let task = Task.inheriting { [self] in
             do {
                 let response = try await self(request, context: inner)
                 if !answer.settle(.success(response)) { response.body.cancel(.drop) }

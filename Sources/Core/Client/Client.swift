@@ -49,7 +49,9 @@ public final class Client: Sendable {
         let resolved = baseURL?.resolved(against: nil)
         base = (resolved?.0, resolved?.fault.map { "the client's base URL: " + $0 })
         environment = CallEnvironment(timeSource: timeSource, randomSource: randomSource)
-        tag = UInt32.random(in: 0...UInt32.max)
+        // From the client's chance, so that with a seed the calls' names repeat too.
+        var generator = randomSource.generator(forCall: .max)
+        tag = UInt32(truncatingIfNeeded: generator.next())
         state = Mutex(
             State(
                 plan: Plan(gates: stack.gates, transport: transport),

@@ -102,7 +102,7 @@ extension Call {
             return RunningCall(outcome: outcome, context: nil, task: nil)
         }
         // Ended by the handle: its `cancel`, or its drop. Else it ends with the call.
-        let task = Task { [self] in
+        let task = Task.inheriting(immediately: false) { [self] in
             do {
                 outcome.settle(.success(try await serialize(with: serializer, in: running)))
             } catch {

@@ -47,7 +47,7 @@ final class SequenceSource: ResponseBodySource {
         }
         guard let moved else { return nil }
         // The task ends by itself when the sequence answers, or is cancelled by `cancel`.
-        let task = Task.immediateWhereAvailable { [self] in
+        let task = Task.inheriting { [self] in
             var moved = moved
             do {
                 let chunk = try await Self.next(&moved.iterator)

@@ -78,18 +78,3 @@ package final class OneShot<Value: Sendable>: Sendable {
         }
     }
 }
-
-extension Task where Failure == Never {
-    /// Starts a task on the caller's thread where the system can, so that what never suspends costs
-    /// no thread hop.
-    ///
-    /// The caller says who ends it.
-    package static func immediateWhereAvailable(
-        _ operation: sending @escaping @isolated(any) () async -> Success
-    ) -> Task<Success, Never> {
-        if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
-            return Task.immediate(operation: operation)
-        }
-        return Task(operation: operation)
-    }
-}

@@ -15,35 +15,16 @@ public import TurnpikeCore
 /// ``advance(by:)`` runs the handlers that become due inside it, in the order of their times, and
 /// each of them sees the time it was scheduled for.
 public final class ManualClock: TimeSource {
-    private struct Entry {
-        let id: UInt64
-        let due: MonotonicInstant
-        let handler: @Sendable () -> Void
-    }
-
     private struct State {
         var now = MonotonicInstant(nanoseconds: 0)
         var date: Date
-        var nextID: UInt64 = 0
-        var entries: [Entry] = []
+        var heap = TimerHeap()
         var waiters: [Waiter] = []
     }
 
     private struct Waiter {
         let condition: @Sendable ([Duration]) -> Bool
         let continuation: CheckedContinuation<Void, Never>
-    }
-
-    private final class Token: TimerToken {
-        private weak let clock: ManualClock?
-        private let id: UInt64
-
-        init(clock: ManualClock, id: UInt64) {
-            self.clock = clock
-            self.id = id
-        }
-
-        func cancel() { clock?.remove(id) }
     }
 
     private let state: Mutex<State>
@@ -61,20 +42,19 @@ public final class ManualClock: TimeSource {
     public var date: Date { state.withLock { $0.date } }
 
     /// How many timers are waiting.
-    public var timerCount: Int { state.withLock { $0.entries.count } }
+    public var timerCount: Int { state.withLock { $0.heap.count } }
 
     /// Schedules a handler for ``advance(by:)`` to run.
     public func schedule(
         after delay: Duration, _ handler: @escaping @Sendable () -> Void
     ) -> any TimerToken {
-        let (id, ready) = state.withLock { state in
-            state.nextID += 1
+        let (timer, ready) = state.withLock { state in
             let due = state.now.advanced(by: max(delay, .zero))
-            state.entries.append(Entry(id: state.nextID, due: due, handler: handler))
-            return (state.nextID, Self.takeReady(&state))
+            let timer = state.heap.insert(due: due, owner: self, handler)
+            return (timer, Self.takeReady(&state))
         }
         for waiter in ready { waiter.resume() }
-        return Token(clock: self, id: id)
+        return timer
     }
 
     /// Moves the clock and runs what becomes due, also what handlers schedule meanwhile.
@@ -88,7 +68,7 @@ public final class ManualClock: TimeSource {
     /// - Returns: Whether there was one.
     @discardableResult
     public func advanceToNextTimer() -> Bool {
-        guard let due = state.withLock({ $0.entries.map(\.due).min() }) else { return false }
+        guard let due = state.withLock({ $0.heap.nextDue }) else { return false }
         advance(by: now.duration(to: due))
         return true
     }
@@ -114,27 +94,15 @@ public final class ManualClock: TimeSource {
     }
 
     private static func remaining(_ state: State) -> [Duration] {
-        state.entries.map { state.now.duration(to: $0.due) }
+        state.heap.dues.map { state.now.duration(to: $0) }
     }
 
     private func takeNext(until end: MonotonicInstant) -> (@Sendable () -> Void)? {
         state.withLock { state in
-            let next = state.entries.min { ($0.due, $0.id) < ($1.due, $1.id) }
-            guard let next, next.due <= end else { return nil }
-            state.entries.removeAll { $0.id == next.id }
-            Self.move(&state, to: max(state.now, next.due))
-            return next.handler
+            guard let due = state.heap.nextDue, due <= end else { return nil }
+            Self.move(&state, to: max(state.now, due))
+            return state.heap.popDue(at: due)
         }
-    }
-
-    private func remove(_ id: UInt64) {
-        // Released outside the lock: what a handler captured may run code of its own.
-        let removed = state.withLock { state -> [Entry] in
-            let removed = state.entries.filter { $0.id == id }
-            state.entries.removeAll { $0.id == id }
-            return removed
-        }
-        _ = removed
     }
 
     private static func move(_ state: inout State, to instant: MonotonicInstant) {
@@ -144,9 +112,18 @@ public final class ManualClock: TimeSource {
     }
 
     private static func takeReady(_ state: inout State) -> [CheckedContinuation<Void, Never>] {
+        if state.waiters.isEmpty { return [] }
         let remaining = remaining(state)
         let ready = state.waiters.filter { $0.condition(remaining) }
         state.waiters.removeAll { $0.condition(remaining) }
         return ready.map(\.continuation)
+    }
+}
+
+extension ManualClock: TimerOwner {
+    package func cancel(_ timer: TimerHeap.Timer) {
+        // Released outside the lock: what a handler captured may run code of its own.
+        let handler = state.withLock { $0.heap.remove(timer) }
+        _ = handler
     }
 }
