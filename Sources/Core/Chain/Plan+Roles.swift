@@ -7,12 +7,14 @@ extension Plan {
 
     /// The call whose retry is under way around the present task, if any: a client that is used
     /// inside a retrying call of another makes one attempt, so that retries do not multiply.
-    @TaskLocal static var retryingCall: CallID?
+    ///
+    /// It is told by its state and not by its name, which seeded clients may share.
+    @TaskLocal static var retryingCall: ObjectIdentifier?
 
     func retry(
         _ retrier: any RequestRetrier, _ request: Request, from position: Int, in context: Context
     ) async throws -> Response {
-        if let outer = Plan.retryingCall, outer != context.id {
+        if let outer = Plan.retryingCall, outer != ObjectIdentifier(context.call) {
             return try await run(request, from: position, in: context.freshAttempt())
         }
         var attempts = 0
@@ -23,7 +25,7 @@ extension Plan {
             let result: Result<Response, any Error>
             do {
                 result = .success(
-                    try await Plan.$retryingCall.withValue(context.id) {
+                    try await Plan.$retryingCall.withValue(ObjectIdentifier(context.call)) {
                         try await run(request, from: position, in: attempt)
                     })
             } catch {
