@@ -1,21 +1,19 @@
 import Foundation
-package import Turnpike
+import Turnpike
 
 /// The command `turnpike check FILE`.
-package enum CheckCommand {
-    /// Tells the mistakes of a stack file.
-    package static func run(_ arguments: [String], _ terminal: Terminal) -> Int32 {
-        if let help = Help.asked(arguments, .check, terminal) { return help }
+enum CheckCommand {
+    static func run(_ arguments: [String]) -> Int32 {
         guard arguments.count == 1, let path = arguments.first, !path.hasPrefix("-") else {
-            terminal.error("check wants one stack file; turnpike check --help tells more")
+            Console.error("check wants one stack file")
             return ExitCode.usage
         }
         do {
             let issues = try StackFile(contentsOf: URL(filePath: path)).check(with: .commandLine)
-            for issue in issues { terminal.error("\(path): \(issue)") }
+            for issue in issues { Console.error("\(path): \(issue)") }
             return issues.isEmpty ? ExitCode.success : ExitCode.usage
         } catch {
-            terminal.error("\(path): \((error as? ClientError)?.message ?? "\(error)")")
+            Console.error("\(path): \((error as? ClientError)?.message ?? "\(error)")")
             return ExitCode.usage
         }
     }
@@ -23,5 +21,5 @@ package enum CheckCommand {
 
 extension Registry {
     /// All that the command's stack files may use.
-    package static var commandLine: Registry { .standard }
+    static var commandLine: Registry { .standard }
 }

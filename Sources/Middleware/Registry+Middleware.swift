@@ -13,6 +13,7 @@ extension Registry {
         register(gate: "metrics") { Metrics(settings: $0) }
         register(gate: "redirect") { Redirect(settings: $0) }
         register(gate: "retry") { Retry(settings: $0) }
+        register(gate: "urlPolicy") { URLPolicy(settings: $0) }
         register(gate: "validate") { Validate(settings: $0) }
     }
 }

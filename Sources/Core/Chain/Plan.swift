@@ -3,9 +3,11 @@
 ///
 /// Here, and nowhere else, is decided how a gate is lowered. A gate with an `intercept` of its own
 /// is that and nothing else; a gate of several roles becomes a node for each, outermost first:
-/// metrics, log, retry, validate, adapt.
+/// metrics, log, retry, validate, adapt. A group becomes its gates behind a node that can pass over
+/// them.
 final class Plan: Sendable {
     enum Node: Sendable {
+        case group(any GateGroup, count: Int)
         case interceptor(any Interceptor)
         case metrics(any MetricsRecorder)
         case log(any RequestLogger)
@@ -30,7 +32,7 @@ final class Plan: Sendable {
         handledOptions = Set(gates.lazy.flatMap(\.handledOptions).map { ObjectIdentifier($0) })
         nodes = gates.flatMap(Self.lower)
         unmet =
-            gates.lazy.compactMap { gate in
+            gates.lazy.flatMap(\.flattened).compactMap { gate in
                 transport.capabilities.fault(
                     missing: gate.requirements, for: "the gate \(gate.name)")
             }.first
@@ -43,6 +45,10 @@ final class Plan: Sendable {
     }
 
     private static func lower(_ gate: any Gate) -> [Node] {
+        if let group = gate as? any GateGroup {
+            let inner = group.gates.flatMap(lower)
+            return [.group(group, count: inner.count)] + inner
+        }
         if let gate = gate as? any Interceptor { return [.interceptor(gate)] }
         var nodes: [Node] = []
         if let gate = gate as? any MetricsRecorder { nodes.append(.metrics(gate)) }
@@ -64,6 +70,8 @@ final class Plan: Sendable {
         var request = request
         while position < nodes.count {
             switch nodes[position] {
+            case .group(let group, let count):
+                position += group.applies(to: request, context: context) ? 1 : 1 + count
             case .adaptNow(let adapter):
                 try adapt(adapter, &request, context)
                 position += 1

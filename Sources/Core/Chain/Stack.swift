@@ -30,9 +30,14 @@ extension Stack: ExpressibleByArrayLiteral {
 }
 
 extension Stack: CustomStringConvertible {
-    /// The gates' names, a line each, outermost first.
-    public var description: String {
-        gates.enumerated().map { "\($0.offset + 1). \($0.element.name)" }.joined(separator: "\n")
+    /// The gates' names, a line each, outermost first; those of a group are indented below it.
+    public var description: String { Self.lines(of: gates).joined(separator: "\n") }
+
+    private static func lines(of gates: [any Gate]) -> [String] {
+        gates.enumerated().flatMap { number, gate in
+            let inner = (gate as? any GateGroup).map { lines(of: $0.gates) } ?? []
+            return ["\(number + 1). \(gate.name)"] + inner.map { "   " + $0 }
+        }
     }
 }
 

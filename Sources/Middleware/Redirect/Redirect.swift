@@ -5,27 +5,42 @@ public import TurnpikeCore
 /// - 301 and 302 turn a POST into a GET, 303 turns all but HEAD; 307 and 308 send the same request
 ///   again, body included. A body that cannot be sent again makes the redirecting response the
 ///   answer.
-/// - Only http and https, never from https to http unless allowed, never twice to the same URL.
+/// - Only http and https, never from https to http unless allowed. Never twice to the same URL,
+///   unless a jar inside took a cookie from the redirect, as pages that test for cookies do.
 /// - On a change of scheme, host or port, only `Accept*`, `User-Agent`, `Content-*` with the body
 ///   and trace fields go on. What was dropped stays dropped, also on the way back.
 /// - User information in a `Location` is ignored.
 ///
-/// Place it outside retries, cookies and credentials, so that those see each hop; one ``Deadline``
-/// around it covers all hops. A refused redirect is ``/TurnpikeCore/ClientError/Code/redirect``
-/// with the head of the response.
+/// Place it outside retries, cookies, ``HSTS``, ``URLPolicy`` and credentials, so that those see
+/// each hop; one ``Deadline`` around it covers all hops. A refused redirect is
+/// ``/TurnpikeCore/ClientError/Code/redirect`` with the head of the response.
+///
+/// ```swift
+/// let client = Client(transport: transport) {
+///     Redirect { proposal in proposal.changesOrigin ? .answer : .follow }
+/// }
+/// ```
 public struct Redirect: Interceptor {
+    /// Decides about a redirect that the rules allow.
+    public typealias Policy = @Sendable (RedirectProposal) async throws -> RedirectDecision
+
     private let limit: Int
     private let rules: RedirectRules
+    private let onRedirect: Policy?
 
     /// Creates a gate that follows redirects.
     /// - Parameters:
     ///   - limit: How many hops one call may make; 0 returns redirects as they come.
     ///   - allowDowngrade: Whether https may redirect to http. Credentials do not go along.
     ///   - sensitiveHeaders: More fields that are dropped on a change of origin.
+    ///   - onRedirect: Decides about each redirect that the rules allow; without it all are
+    ///     followed. What it throws ends the call.
     public init(
-        limit: Int = 10, allowDowngrade: Bool = false, sensitiveHeaders: [HTTPHeaders.Name] = []
+        limit: Int = 10, allowDowngrade: Bool = false, sensitiveHeaders: [HTTPHeaders.Name] = [],
+        onRedirect: Policy? = nil
     ) {
         self.limit = limit
+        self.onRedirect = onRedirect
         rules = RedirectRules(allowsDowngrade: allowDowngrade, sensitiveHeaders: sensitiveHeaders)
     }
 
@@ -34,8 +49,7 @@ public struct Redirect: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         var request = request
-        var visited: Set<String> = []
-        var hops = 0
+        var path = RedirectPath()
         while true {
             let result: Result<Response, any Error>
             do {
@@ -49,33 +63,84 @@ public struct Redirect: Interceptor {
             }
             let following: Request?
             do {
-                visited.insert(RedirectRules.key(request))
-                following = try rules.follow(request, to: target, because: head)
-                if let following, visited.contains(RedirectRules.key(following)) {
-                    throw RedirectRules.refusal("the redirects run in a circle", head)
-                }
-                if following != nil, hops >= limit {
-                    throw RedirectRules.refusal("there were more than \(limit) redirects", head)
-                }
+                following = try await follow(request, to: target, head, &path, context)
             } catch {
                 await outcome.response?.discard(in: context)
                 throw error
             }
             guard let following else { return try result.get() }
             await outcome.response?.discard(in: context)
-            hops += 1
             context.call.record.add(Hop(status: head.status, url: request.url))
             context.emit(.redirecting, request: following, head: head)
             request = following
         }
     }
+
+    private func follow(
+        _ request: Request, to target: String, _ head: ResponseHead, _ path: inout RedirectPath,
+        _ context: Context
+    ) async throws -> Request? {
+        let hints = context[RedirectHints.self]
+        path.leave(request, jarChanges: hints.jarChanges)
+        guard
+            var following = try rules.follow(
+                request, to: target, because: head, upgrade: hints.upgrade)
+        else { return nil }
+        try path.check(following, limit: limit, head)
+        if let onRedirect {
+            let proposal = RedirectProposal(
+                request: request, following: following, response: head, hop: path.hops + 1)
+            switch try await onRedirect(proposal) {
+            case .follow: break
+            case .answer: return nil
+            case .refuse(let reason): throw RedirectRules.refusal(reason, head)
+            case .send(let other):
+                try rules.check(other, after: request, head)
+                try path.check(other, limit: limit, head)
+                following = other
+            }
+        }
+        path.hops += 1
+        following.options[RedirectTrail.self] = path.origins
+        return following
+    }
+}
+
+/// Where a call has been.
+private struct RedirectPath {
+    var hops = 0
+    var origins: [Origin] = []
+    private var visited: Set<String> = []
+    private var jarChanges = 0
+
+    mutating func leave(_ request: Request, jarChanges: Int) {
+        if jarChanges != self.jarChanges {
+            self.jarChanges = jarChanges
+            visited = []
+        } else {
+            visited.insert(RedirectRules.key(request))
+        }
+        if let origin = request.origin { origins.append(origin) }
+    }
+
+    func check(_ following: Request, limit: Int, _ head: ResponseHead) throws {
+        if visited.contains(RedirectRules.key(following)) {
+            throw RedirectRules.refusal("the redirects run in a circle", head)
+        }
+        if hops >= limit {
+            throw RedirectRules.refusal("there were more than \(limit) redirects", head)
+        }
+    }
 }
 
 extension Gate where Self == Redirect {
-    /// Follows redirects; see ``Redirect/init(limit:allowDowngrade:sensitiveHeaders:)``.
+    /// Follows redirects; see ``Redirect/init(limit:allowDowngrade:sensitiveHeaders:onRedirect:)``.
     public static func redirect(
-        limit: Int = 10, allowDowngrade: Bool = false, sensitiveHeaders: [HTTPHeaders.Name] = []
+        limit: Int = 10, allowDowngrade: Bool = false, sensitiveHeaders: [HTTPHeaders.Name] = [],
+        onRedirect: Redirect.Policy? = nil
     ) -> Self {
-        Redirect(limit: limit, allowDowngrade: allowDowngrade, sensitiveHeaders: sensitiveHeaders)
+        Redirect(
+            limit: limit, allowDowngrade: allowDowngrade, sensitiveHeaders: sensitiveHeaders,
+            onRedirect: onRedirect)
     }
 }

@@ -21,21 +21,17 @@ struct RedirectRules: Sendable {
     /// The request for the next hop, or nil where the redirecting response is the answer.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/redirect`` where the redirect must not be
     ///   followed.
-    func follow(_ request: Request, to location: String, because head: ResponseHead) throws
-        -> Request?
-    {
-        let url = try resolve(location, against: request.url, head)
+    func follow(
+        _ request: Request, to location: String, because head: ResponseHead,
+        upgrade: (@Sendable (Request) -> Request)?
+    ) throws -> Request? {
+        // A gate inside may have sent the request elsewhere, to https for instance.
+        let answered = Origin(head.url)
+        let base = answered == request.origin ? request.url : head.url
         var following = request
-        following.url = url
-        if let fault = following.fault {
-            throw Self.refusal("the redirect leads nowhere: \(fault)", head)
-        }
-        guard let from = request.origin, let to = following.origin else {
-            throw Self.refusal("the redirect leads to something other than http or https", head)
-        }
-        if from.scheme == "https", to.scheme == "http", !allowsDowngrade {
-            throw Self.refusal("the redirect leads from https to http", head)
-        }
+        following.url = try resolve(location, against: base, head)
+        if let upgrade { following = upgrade(following) }
+        try check(following, after: request, head)
         let method = method(after: head.status, request.method)
         if method != request.method || dropsContent(head.status, request.method) {
             following.method = method
@@ -44,10 +40,33 @@ struct RedirectRules: Sendable {
         } else if !request.body.isReplayable {
             return nil
         }
-        if from != to {
+        if !isSame(request.origin, following.origin, answered: answered) {
             following.headers.removeAll { !mayCrossOrigins($0.name) }
         }
         return following
+    }
+
+    /// Refuses what no redirect may lead to.
+    func check(_ following: Request, after request: Request, _ head: ResponseHead) throws {
+        if let fault = following.fault {
+            throw Self.refusal("the redirect leads nowhere: \(fault)", head)
+        }
+        guard let to = following.origin else {
+            throw Self.refusal("the redirect leads to something other than http or https", head)
+        }
+        let wasSecure = [request.origin?.scheme, Origin(head.url)?.scheme].contains("https")
+        if wasSecure, to.scheme == "http", !allowsDowngrade {
+            throw Self.refusal("the redirect leads from https to http", head)
+        }
+    }
+
+    // An upgrade to https that a gate inside has made already is no change: what the request
+    // carries went there before.
+    private func isSame(_ from: Origin?, _ to: Origin?, answered: Origin?) -> Bool {
+        if from == to { return true }
+        guard let from, let to, to == answered else { return false }
+        let hasMoved = from.port != to.port && !(from.hasDefaultPort && to.hasDefaultPort)
+        return from.scheme == "http" && to.scheme == "https" && from.host == to.host && !hasMoved
     }
 
     /// What tells whether two hops are the same.

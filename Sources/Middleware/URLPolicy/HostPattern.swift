@@ -1,0 +1,45 @@
+/// Hosts by name: one, or all below a domain.
+///
+/// `api.example.com` is that host and no other, `*.example.com` any host below that domain but not
+/// the domain itself, `192.0.2.1` that address in every spelling. Case and dots at the end do not
+/// count.
+public struct HostPattern: Hashable, Sendable {
+    private enum Kind: Hashable {
+        case host(HostName)
+        case below(String)
+    }
+
+    /// The pattern as it was written.
+    public let text: String
+    private let kind: Kind
+
+    /// Creates a pattern.
+    public init(_ text: String) {
+        self.text = text
+        if text.hasPrefix("*."), case .name(let domain) = HostName(String(text.dropFirst(2))) {
+            kind = .below("." + domain)
+        } else {
+            kind = .host(HostName(text))
+        }
+    }
+
+    /// Whether a host is meant.
+    public func matches(_ host: String) -> Bool { matches(HostName(host)) }
+
+    func matches(_ host: HostName) -> Bool {
+        switch (kind, host) {
+        case (.host(.unclear), _), (_, .unclear): false
+        case (.host(let own), _): own == host
+        case (.below(let suffix), .name(let name)): name.hasSuffix(suffix)
+        case (.below, _): false
+        }
+    }
+
+    /// Whether the text is a host or a domain at all.
+    var isUsable: Bool { kind != .host(.unclear) }
+}
+
+extension HostPattern: ExpressibleByStringLiteral {
+    /// Creates a pattern.
+    public init(stringLiteral value: String) { self.init(value) }
+}
