@@ -22,7 +22,7 @@ struct ExecRequest: Sendable {
         query = Self.query(settings)
         headers = Self.pairs(settings, "headers")
         pathParameters = Self.parameters(settings)
-        body = Self.body(settings)
+        body = ExecBody.body(settings)
         guard let options else { return }
         timeout = options.optionalSeconds("timeout", orZero: true)
         isRetryable = options.bool("retryable", default: false)
@@ -81,69 +81,4 @@ struct ExecRequest: Sendable {
         }
         return Dictionary(object.map { ($0.name, text($0.value) ?? "") }, uniquingKeysWith: { $1 })
     }
-
-    // MARK: Bodies
-
-    private static func body(_ settings: Settings) -> Body {
-        var bodies: [Body] = []
-        if let text = settings.string("text") { bodies.append(.data(Data(text.utf8))) }
-        if let base64 = settings.string("base64") {
-            bodies.append(.data(data(base64, settings, "base64")))
-        }
-        if let json = settings.value("json") { bodies.append(.json(json)) }
-        if let path = settings.string("file") { bodies.append(.file(URL(filePath: path))) }
-        if let stream = settings.object("stream") {
-            bodies.append(Self.stream(stream))
-            stream.finish()
-        }
-        for key in ["form", "propertyList", "multipart", "boundary"]
-        where settings.value(key) != nil {
-            settings.issue(at: key, "not available")
-        }
-        if bodies.count > 1 { settings.issue(at: "", "more than one body was given") }
-        return bodies.first ?? .empty
-    }
-
-    private static func data(_ base64: String, _ settings: Settings, _ key: String) -> Data {
-        if let data = Data(base64Encoded: base64) { return data }
-        settings.issue(at: key, "the text is not base64")
-        return Data()
-    }
-
-    private static func stream(_ settings: Settings) -> Body {
-        let data = data(settings.required("base64"), settings, "base64")
-        let chunk = settings.int("chunk", default: 16_384, in: 1...Int.max)
-        let failAfter = settings.optionalInt("failAfter", in: 0...Int.max)
-        let replayable = settings.bool("replayable", default: false)
-        return .stream(replayable: replayable) {
-            ChunkedData(data: data, chunk: chunk, failAfter: failAfter)
-        }
-    }
-}
-
-private struct StreamFailure: Error, CustomStringConvertible {
-    let description = "the stream failed, as it was told to"
-}
-
-/// Bytes in chunks, which may fail on the way.
-private struct ChunkedData: AsyncSequence, Sendable {
-    let data: Data
-    let chunk: Int
-    let failAfter: Int?
-
-    struct AsyncIterator: AsyncIteratorProtocol {
-        let source: ChunkedData
-        var position = 0
-
-        mutating func next() async throws -> Data? {
-            if let limit = source.failAfter, position >= limit { throw StreamFailure() }
-            guard position < source.data.count else { return nil }
-            var end = Swift.min(position + source.chunk, source.data.count)
-            if let limit = source.failAfter { end = Swift.min(end, limit) }
-            defer { position = end }
-            return source.data[source.data.startIndex + position..<source.data.startIndex + end]
-        }
-    }
-
-    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(source: self) }
 }

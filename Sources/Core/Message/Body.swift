@@ -1,5 +1,4 @@
 public import Foundation
-import Synchronization
 
 /// The content of a request: where its bytes come from, how many they are, and whether they can be
 /// sent twice.
@@ -12,6 +11,7 @@ public struct Body: Sendable {
         case data(Data)
         case file(FileSource)
         case stream(StreamSource)
+        case parts([Body])
         case fault(any Error)
     }
 
@@ -99,6 +99,19 @@ public struct Body: Sendable {
         return Body(source: .stream(source), contentType: type)
     }
 
+    /// Several bodies, one behind the other, as one.
+    ///
+    /// Files and data stay what they are: nothing is copied, and the length is known if all lengths
+    /// are. The whole can be replayed if all parts can.
+    public static func concatenating(_ parts: [Body], type: MediaType? = nil) -> Body {
+        if let fault = parts.lazy.compactMap(\.fault).first {
+            return Body(source: .fault(fault), contentType: nil)
+        }
+        let parts = parts.filter { !$0.isEmpty }
+        if parts.isEmpty { return Body(source: .empty, contentType: type) }
+        return Body(source: .parts(parts), contentType: type)
+    }
+
     /// The number of bytes, or nil where it is not known before they are read.
     public var length: Int64? {
         switch source {
@@ -106,7 +119,16 @@ public struct Body: Sendable {
         case .data(let data): Int64(data.count)
         case .file(let file): try? file.extent().count64
         case .stream(let stream): stream.length
+        case .parts(let parts): Self.sum(parts.map(\.length))
         case .fault: nil
+        }
+    }
+
+    private static func sum(_ lengths: [Int64?]) -> Int64? {
+        lengths.reduce(0) { sum, length in
+            guard let sum, let length else { return nil }
+            let (total, overflows) = sum.addingReportingOverflow(length)
+            return overflows ? nil : total
         }
     }
 
@@ -118,14 +140,20 @@ public struct Body: Sendable {
 
     /// Whether the body can be opened now: it is replayable, or was not opened yet.
     public var isReplayable: Bool {
-        if case .stream(let stream) = source { return stream.canOpen }
-        return true
+        switch source {
+        case .stream(let stream): stream.canOpen
+        case .parts(let parts): parts.allSatisfy(\.isReplayable)
+        case .empty, .data, .file, .fault: true
+        }
     }
 
     /// Whether bytes must leave as they are made.
     public var isLive: Bool {
-        if case .stream(let stream) = source { return stream.isLive }
-        return false
+        switch source {
+        case .stream(let stream): stream.isLive
+        case .parts(let parts): parts.contains(where: \.isLive)
+        case .empty, .data, .file, .fault: false
+        }
     }
 
     /// The bytes, where they are in memory.
@@ -133,15 +161,47 @@ public struct Body: Sendable {
         switch source {
         case .empty: Data()
         case .data(let data): data
+        case .parts(let parts): Self.joined(parts)
         case .file, .stream, .fault: nil
         }
     }
 
-    /// The file and its range, where the body is one.
-    /// - Throws: ``ClientError/Code/upload`` where the file is missing or no regular file.
-    package func fileExtent() throws -> (path: String, range: Range<Int64>)? {
-        guard case .file(let file) = source else { return nil }
-        return (file.url.resolvingSymlinksInPath().path(percentEncoded: false), try file.extent())
+    private static func joined(_ parts: [Body]) -> Data? {
+        var all = Data()
+        for part in parts {
+            guard let data = part.inMemory else { return nil }
+            all.append(data)
+        }
+        return all
+    }
+
+    /// A stretch of a body whose bytes are there before it is sent.
+    package enum Segment: Sendable {
+        /// Bytes in memory.
+        case data(Data)
+        /// A range of a file.
+        case file(path: String, range: Range<Int64>)
+    }
+
+    /// The body as data and ranges of files, or nil where some of it is a stream.
+    /// - Throws: ``ClientError/Code/upload`` where a file is missing or no regular file.
+    package func segments() throws -> [Segment]? {
+        switch source {
+        case .empty: return []
+        case .data(let data): return [.data(data)]
+        case .file(let file):
+            let path = file.url.resolvingSymlinksInPath().path(percentEncoded: false)
+            return [.file(path: path, range: try file.extent())]
+        case .parts(let parts):
+            var all: [Segment] = []
+            for part in parts {
+                guard let segments = try part.segments() else { return nil }
+                all += segments
+            }
+            return all
+        case .stream: return nil
+        case .fault(let error): throw error
+        }
     }
 
     /// Opens the body for one send.
@@ -154,6 +214,8 @@ public struct Body: Sendable {
         case .data(let data): BodyReader(data: data)
         case .file(let file): try file.open()
         case .stream(let stream): try stream.open()
+        case .parts(let parts):
+            length.map { BodyReader(parts).checked(against: $0) } ?? BodyReader(parts)
         case .fault(let error): throw error
         }
     }
@@ -167,80 +229,11 @@ extension Body: CustomStringConvertible, CustomReflectable {
         case .data(let data): "\(data.count) bytes"
         case .file: "a file" + (length.map { " of \($0) bytes" } ?? "")
         case .stream(let stream): "a stream" + (stream.length.map { " of \($0) bytes" } ?? "")
+        case .parts(let parts): "\(parts.count) parts" + (length.map { " of \($0) bytes" } ?? "")
         case .fault: "a body that could not be made"
         }
     }
 
     /// What a dump shows: no more than ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
-}
-
-private final class StreamSource: Sendable {
-    let length: Int64?
-    let isLive: Bool
-    private let isReplayable: Bool
-    private let make: @Sendable () throws -> BodyReader
-    private let wasOpened = Atomic(false)
-
-    init(
-        length: Int64?, isReplayable: Bool, isLive: Bool,
-        make: @escaping @Sendable () throws -> BodyReader
-    ) {
-        self.length = length
-        self.isReplayable = isReplayable
-        self.isLive = isLive
-        self.make = make
-    }
-
-    var canOpen: Bool { isReplayable || !wasOpened.load(ordering: .acquiring) }
-
-    func open() throws -> BodyReader {
-        let wasOpened = wasOpened.exchange(true, ordering: .acquiringAndReleasing)
-        if wasOpened, !isReplayable {
-            throw ClientError(
-                .bodyNotReplayable,
-                "the request body is a stream that can be sent once, and it was; make it replayable"
-            )
-        }
-        let reader = try make()
-        return length.map { reader.checked(against: $0) } ?? reader
-    }
-}
-
-private struct FileSource: Sendable {
-    let url: URL
-    let range: Range<Int64>?
-
-    func extent() throws -> Range<Int64> {
-        let path = url.resolvingSymlinksInPath().path(percentEncoded: false)
-        let attributes: [FileAttributeKey: Any]
-        do {
-            attributes = try FileManager.default.attributesOfItem(atPath: path)
-        } catch {
-            throw ClientError(.upload, "the file to send cannot be read", underlying: error)
-        }
-        guard attributes[.type] as? FileAttributeType == .typeRegular,
-            let size = (attributes[.size] as? NSNumber)?.int64Value
-        else { throw ClientError(.upload, "what is to be sent is no regular file") }
-        guard let range else { return 0..<size }
-        guard range.lowerBound >= 0, range.upperBound <= size else {
-            throw ClientError(.upload, "the range to send reaches beyond the file's \(size) bytes")
-        }
-        return range
-    }
-
-    func open() throws -> BodyReader {
-        let extent = try extent()
-        do {
-            let handle = try FileHandle(forReadingFrom: url)
-            try handle.seek(toOffset: UInt64(extent.lowerBound))
-            return BodyReader(file: handle).limited(to: extent.count64)
-        } catch {
-            throw ClientError(.upload, "the file to send cannot be read", underlying: error)
-        }
-    }
-}
-
-extension Range<Int64> {
-    package var count64: Int64 { upperBound - lowerBound }
 }

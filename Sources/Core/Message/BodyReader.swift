@@ -27,6 +27,8 @@ public final class BodyReader {
         source = .sequence(iterator)
     }
 
+    init(_ parts: [Body]) { source = .sequence(PartIterator(rest: parts[...])) }
+
     func limited(to count: Int64) -> BodyReader {
         remaining = count
         stopsAtLimit = true
@@ -98,5 +100,21 @@ public final class BodyReader {
         _ iterator: inout Iterator, isolation: isolated (any Actor)? = #isolation
     ) async throws -> Data? {
         try await iterator.next(isolation: isolation) as? Data
+    }
+}
+
+/// The chunks of several bodies in a row; each is opened when its turn comes.
+private struct PartIterator: AsyncIteratorProtocol {
+    var rest: ArraySlice<Body>
+    var reader: BodyReader?
+
+    mutating func next() async throws -> Data? { try await next(isolation: nil) }
+
+    mutating func next(isolation actor: isolated (any Actor)?) async throws -> Data? {
+        while true {
+            if let chunk = try await reader?.next(isolation: actor) { return chunk }
+            guard let part = rest.popFirst() else { return nil }
+            reader = try part.open()
+        }
     }
 }

@@ -42,10 +42,6 @@ public struct Query: Sendable, Hashable {
         }.joined(separator: "&")
     }
 
-    func appended(to url: URL) -> URL? {
-        Self.append(encoded, to: url)
-    }
-
     /// The URL with an encoded query behind the one that it has, before the fragment.
     package static func append(_ encoded: String, to url: URL) -> URL? {
         guard !encoded.isEmpty else { return url }

@@ -17,7 +17,7 @@ public struct Target: Sendable {
     }
 
     private let kind: Kind
-    private var query: Query = [:]
+    private var addedQuery = ""
 
     /// Creates a target from a URL.
     public init(_ url: URL) { kind = .url(url) }
@@ -28,9 +28,13 @@ public struct Target: Sendable {
     private init(fault: String) { kind = .fault(fault) }
 
     /// The same target with query items behind those that it has.
-    public func appending(_ query: Query) -> Target {
+    public func appending(_ query: Query) -> Target { appending(encodedQuery: query.encoded) }
+
+    /// The same target with an encoded query behind the one that it has.
+    package func appending(encodedQuery: String) -> Target {
+        if encodedQuery.isEmpty { return self }
         var copy = self
-        copy.query = Query(copy.query.items + query.items)
+        copy.addedQuery += (copy.addedQuery.isEmpty ? "" : "&") + encodedQuery
         return copy
     }
 
@@ -78,8 +82,8 @@ public struct Target: Sendable {
 
     private func finish(_ url: URL) -> (URL, fault: String?) {
         var url = url
-        if !query.items.isEmpty {
-            guard let extended = query.appended(to: url) else {
+        if !addedQuery.isEmpty {
+            guard let extended = Query.append(addedQuery, to: url) else {
                 return (Self.standIn, "the query cannot be added to the URL")
             }
             url = extended

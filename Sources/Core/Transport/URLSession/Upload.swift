@@ -7,9 +7,18 @@ final class Upload: Sendable {
     enum Source: Sendable {
         case data(Data)
         case file(UnnamedFile, Range<Int64>)
+        // A file that is opened when its turn comes: a form may have thousands.
+        case path(String, Range<Int64>)
+
+        var length: Int64 {
+            switch self {
+            case .data(let data): Int64(data.count)
+            case .file(_, let range), .path(_, let range): range.count64
+            }
+        }
     }
 
-    private let source: Source?
+    private let sources: [Source]
     private let call: CallState?
     private let fault = Mutex<(@Sendable (ClientError) -> Void)?>(nil)
     private let sent = Atomic<Int64>(0)
@@ -26,22 +35,29 @@ final class Upload: Sendable {
     init(_ body: Body, context: Context, limit: Int64) async throws {
         call = context.call
         if body.isEmpty {
-            source = nil
+            sources = []
         } else if let data = body.inMemory {
-            source = .data(data)
-        } else if let (path, range) = try body.fileExtent() {
+            sources = [.data(data)]
+        } else if let segments = try body.segments() {
+            sources = try segments.map { try Self.source($0, isOnly: segments.count == 1) }
+        } else {
+            sources = [try await Self.spool(try body.open(), context: context, limit: limit)]
+        }
+        length = sources.isEmpty ? nil : sources.reduce(0) { $0 + $1.length }
+    }
+
+    private static func source(_ segment: Body.Segment, isOnly: Bool) throws -> Source {
+        switch segment {
+        case .data(let data): return .data(data)
+        case .file(let path, let range):
             do {
-                source = .file(try UnnamedFile.reading(path), range)
+                // Opened in any case, so that one that cannot be read fails before the head is
+                // sent.
+                let file = try UnnamedFile.reading(path)
+                return isOnly ? .file(file, range) : .path(path, range)
             } catch let fault as FileFault {
                 throw ClientError(.upload, "the file to send: \(fault)", underlying: fault)
             }
-        } else {
-            source = try await Self.spool(try body.open(), context: context, limit: limit)
-        }
-        switch source {
-        case nil: length = nil
-        case .data(let data): length = Int64(data.count)
-        case .file(_, let range): length = range.count64
         }
     }
 
@@ -96,88 +112,35 @@ final class Upload: Sendable {
 
     /// Names who is told when the file turns out shorter than it was.
     func onFault(_ handler: @escaping @Sendable (ClientError) -> Void) {
-        if source != nil { fault.withLock { $0 = handler } }
+        if !sources.isEmpty { fault.withLock { $0 = handler } }
     }
 
     /// A fresh stream from the first byte on, or nil without a body.
     func makeStream() -> InputStream? {
-        guard let source, let length else { return nil }
+        if sources.isEmpty { return nil }
         #if canImport(FoundationNetworking)
-        return UploadStream(source: source, length: length, upload: self)
+        return UploadStream(sources: sources, upload: self)
         #else
-        switch source {
-        case .data(let data): return InputStream(data: data)
-        case .file(let file, let range):
-            let data = try? file.read(upToCount: Int(length), at: range.lowerBound)
-            return InputStream(data: data ?? Data())
-        }
+        return InputStream(data: sources.reduce(into: Data()) { $0 += Self.content(of: $1) })
         #endif
     }
 
-    fileprivate func didSend(_ total: Int64) {
+    #if !canImport(FoundationNetworking)
+    private static func content(of source: Source) -> Data {
+        switch source {
+        case .data(let data): return data
+        case .file(let file, let range):
+            return (try? file.read(upToCount: Int(range.count64), at: range.lowerBound)) ?? Data()
+        case .path(let path, let range):
+            return content(of: (try? .file(.reading(path), range)) ?? .data(Data()))
+        }
+    }
+    #endif
+
+    func didSend(_ total: Int64) {
         sent.store(max(total, sent.load(ordering: .relaxed)), ordering: .relaxed)
         call?.record.didSend(totalBytes: total)
     }
 
-    fileprivate func fail(_ error: ClientError) { fault.withLock { $0 }?(error) }
+    func fail(_ error: ClientError) { fault.withLock { $0 }?(error) }
 }
-
-#if canImport(FoundationNetworking)
-/// Reads a body on the network thread: memory and open files alone, so that it never waits for a
-/// peer.
-///
-/// It says that bytes are available until the last one is read: a pause would be taken for the end,
-/// and the body sent short.
-private final class UploadStream: InputStream {
-    private let source: Upload.Source
-    private let length: Int64
-    private let upload: Upload
-    private var position: Int64 = 0
-    private var status = Stream.Status.notOpen
-    private var hasFailed = false
-
-    init(source: Upload.Source, length: Int64, upload: Upload) {
-        self.source = source
-        self.length = length
-        self.upload = upload
-        super.init(data: Data())
-    }
-
-    override func open() { status = .open }
-    override func close() { status = .closed }
-    override var streamStatus: Stream.Status { status }
-    override var streamError: (any Error)? { nil }
-    override var hasBytesAvailable: Bool { position < length && !hasFailed }
-
-    override func getBuffer(
-        _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>,
-        length: UnsafeMutablePointer<Int>
-    ) -> Bool { false }
-
-    override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength: Int) -> Int {
-        let wanted = Int(min(Int64(maxLength), length - position))
-        guard wanted > 0 else {
-            status = .atEnd
-            return 0
-        }
-        let target = unsafe UnsafeMutableRawBufferPointer(start: buffer, count: wanted)
-        let got: Int
-        switch source {
-        case .data(let data):
-            let start = data.startIndex + Int(position)
-            unsafe data.copyBytes(to: target, from: start..<start + wanted)
-            got = wanted
-        case .file(let file, let range):
-            got = (try? unsafe file.read(into: target, at: range.lowerBound + position)) ?? 0
-        }
-        if got == 0 {
-            hasFailed = true
-            upload.fail(ClientError(.upload, "the file became shorter while it was sent"))
-            return 0
-        }
-        position += Int64(got)
-        upload.didSend(position)
-        return got
-    }
-}
-#endif

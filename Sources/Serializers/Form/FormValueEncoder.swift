@@ -1,0 +1,146 @@
+import Foundation
+import TurnpikeCore
+
+/// A place that a value is encoded into.
+final class FormSlot {
+    private enum Content {
+        case text(String)
+        case null
+        case array([FormSlot])
+        case object([(name: String, slot: FormSlot)])
+        case node(FormNode)
+    }
+
+    private var content: Content?
+
+    /// What was encoded, or nil where nothing was.
+    var node: FormNode? {
+        switch content {
+        case nil: nil
+        case .text(let text): .text(text)
+        case .null: .null
+        case .node(let node): node
+        case .array(let slots): .array(slots.compactMap(\.node))
+        case .object(let members):
+            .object(members.compactMap { name, slot in slot.node.map { (name, $0) } })
+        }
+    }
+
+    func set(_ text: String) { content = .text(text) }
+    func setNull() { content = .null }
+    func set(_ node: FormNode) { content = .node(node) }
+
+    func beginArray() { if content == nil { content = .array([]) } }
+    func beginObject() { if content == nil { content = .object([]) } }
+
+    /// A new place at the end of an array.
+    func append() -> FormSlot {
+        let slot = FormSlot()
+        if case .array(var slots) = content {
+            content = nil
+            slots.append(slot)
+            content = .array(slots)
+        }
+        return slot
+    }
+
+    /// A new place under a name.
+    func append(_ name: String) -> FormSlot {
+        let slot = FormSlot()
+        if case .object(var members) = content {
+            content = nil
+            members.append((name, slot))
+            content = .object(members)
+        }
+        return slot
+    }
+
+    var count: Int {
+        switch content {
+        case .array(let slots): slots.count
+        case .object(let members): members.count
+        default: 0
+        }
+    }
+
+    /// Gives what has no order of its own one.
+    func sort() {
+        switch content {
+        case .object(let members): content = .object(members.sorted { $0.name < $1.name })
+        case .array(let slots):
+            content = .array(slots.sorted { "\($0.node ?? .null)" < "\($1.node ?? .null)" })
+        default: break
+        }
+    }
+}
+
+/// Encodes one value into a slot.
+struct FormValueEncoder: Encoder {
+    let options: FormEncoder
+    let slot: FormSlot
+    var codingPath: [any CodingKey] = []
+    let userInfo: [CodingUserInfoKey: Any] = [:]
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        slot.beginObject()
+        return KeyedEncodingContainer(FormKeyedContainer<Key>(encoder: self))
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        slot.beginArray()
+        return FormUnkeyedContainer(encoder: self)
+    }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer {
+        FormSingleContainer(encoder: self)
+    }
+
+    func at(_ slot: FormSlot, _ key: any CodingKey) -> FormValueEncoder {
+        FormValueEncoder(options: options, slot: slot, codingPath: codingPath + [key])
+    }
+
+    /// Encodes a value of any type, with the rules for those that have one.
+    func encode<Value: Encodable>(_ value: Value) throws {
+        switch value {
+        case let value as String: slot.set(value)
+        case let value as Bool: slot.set(options.booleans.text(value))
+        case let value as any BinaryInteger: slot.set(String(describing: value))
+        case let value as Double: slot.set(String(value))
+        case let value as Float: slot.set(String(value))
+        case let value as URL: slot.set(value.absoluteString)
+        case let value as Decimal: slot.set(value.description)
+        case let value as Date:
+            guard let text = try options.dates.text(value) else {
+                return try value.encode(to: self)
+            }
+            slot.set(text)
+        case let value as Data:
+            switch options.data {
+            case .base64: slot.set(value.base64EncodedString())
+            case .deferred: try Array(value).encode(to: self)
+            case .custom(let make): slot.set(try make(value))
+            }
+        case let value as JSONValue: slot.set(node(of: value))
+        default:
+            try value.encode(to: self)
+            if value is any Unordered { slot.sort() }
+        }
+    }
+
+    private func node(of value: JSONValue) -> FormNode {
+        switch value {
+        case .null: .null
+        case .bool(let value): .text(options.booleans.text(value))
+        // A number without a fraction is written without one, however it came.
+        case .number(let value): .text(value.int.map(String.init) ?? value.description)
+        case .string(let value): .text(value)
+        case .array(let elements): .array(elements.map(node))
+        case .object(let members): .object(members.map { ($0.name, node(of: $0.value)) })
+        }
+    }
+}
+
+/// A collection whose order differs from run to run.
+private protocol Unordered {}
+extension Dictionary: Unordered {}
+extension Set: Unordered {}

@@ -1,0 +1,78 @@
+import Foundation
+import TurnpikeCore
+
+/// A value as form fields are made of it.
+enum FormNode {
+    case text(String)
+    case null
+    case array([FormNode])
+    case object([(name: String, node: FormNode)])
+}
+
+/// Writes fields by the options of an encoder.
+struct FormWriter {
+    private let options: FormEncoder
+    private let encoding: PercentEncoding
+
+    private struct Field {
+        let name: String
+        let sortName: String
+        let value: String
+    }
+
+    init(options: FormEncoder) {
+        self.options = options
+        let unescaped = options.unescaped.filter { !"%&=+# ".contains($0) }
+        encoding = PercentEncoding(
+            alsoAllowing: unescaped + (options.spaces == .plus ? " " : ""))
+    }
+
+    func write(_ node: FormNode) -> String {
+        var fields: [Field] = []
+        add(node, "", "", to: &fields)
+        if options.sortsFields {
+            // By the encoded name; equal names, the elements of an array, keep their order.
+            // The end of a name counts as `&`: behind the `%` of a bracket, before all letters.
+            let keys = fields.map { encode($0.sortName) + "&" }
+            fields = fields.indices.sorted { (keys[$0], $0) < (keys[$1], $1) }.map { fields[$0] }
+        }
+        return fields.map { encode($0.name) + "=" + encode($0.value) }.joined(separator: "&")
+    }
+
+    func write(_ query: Query) -> String {
+        query.items.map { item in
+            encode(item.name) + (item.value.map { "=" + encode($0) } ?? "")
+        }.joined(separator: "&")
+    }
+
+    private func add(
+        _ node: FormNode, _ name: String, _ sortName: String, to fields: inout [Field]
+    ) {
+        switch node {
+        case .text(let value):
+            fields.append(Field(name: name, sortName: sortName, value: value))
+        case .null:
+            guard let value = options.nils.text else { return }
+            fields.append(Field(name: name, sortName: sortName, value: value))
+        case .array(let elements):
+            for (index, element) in elements.enumerated() {
+                add(
+                    element, options.arrays.name(name, index),
+                    options.arrays.sortName(sortName, index), to: &fields)
+            }
+        case .object(let members):
+            for (key, member) in members {
+                let key = options.keys.name(key)
+                let isRoot = name.isEmpty && sortName.isEmpty
+                add(
+                    member, isRoot ? key : options.keyPaths.name(name, key),
+                    isRoot ? key : options.keyPaths.name(sortName, key), to: &fields)
+            }
+        }
+    }
+
+    private func encode(_ text: String) -> String {
+        let encoded = encoding.encode(text)
+        return options.spaces == .plus ? encoded.replacing(" ", with: "+") : encoded
+    }
+}

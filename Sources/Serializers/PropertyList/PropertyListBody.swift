@@ -1,0 +1,54 @@
+public import Foundation
+public import TurnpikeCore
+
+extension Body {
+    /// A property list, as `application/x-plist`.
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - format: XML or binary.
+    /// - Returns: The body.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` where the value cannot be written.
+    public static func propertyList(
+        _ value: PropertyListValue, format: PropertyListSerialization.PropertyListFormat = .xml
+    ) throws -> Body { try encoded { try value.data(format: format) } }
+
+    /// An encodable value as a property list, as `application/x-plist`.
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - format: XML or binary.
+    /// - Returns: The body.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` where the value cannot be
+    ///   encoded.
+    public static func propertyList(
+        encoding value: some Encodable, format: PropertyListSerialization.PropertyListFormat = .xml
+    ) throws -> Body {
+        try encoded {
+            let encoder = PropertyListEncoder()
+            encoder.outputFormat = format
+            return try encoder.encode(value)
+        }
+    }
+
+    private static func encoded(_ encode: () throws -> Data) throws -> Body {
+        do {
+            return .data(try encode(), type: .propertyList)
+        } catch {
+            throw ClientError(
+                .serialization, "the value cannot be encoded as a property list: \(error)",
+                underlying: error)
+        }
+    }
+}
+
+extension Client {
+    /// Describes a request with a property list body; a value that cannot be encoded fails the call
+    /// before anything is sent.
+    public func request(
+        _ method: HTTPMethod, _ target: Target, propertyList value: some Encodable & Sendable,
+        format: PropertyListSerialization.PropertyListFormat = .xml, headers: HTTPHeaders = [:]
+    ) -> Call {
+        request(
+            method, target, headers: headers,
+            body: .catching { try .propertyList(encoding: value, format: format) })
+    }
+}

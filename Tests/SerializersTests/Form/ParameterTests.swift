@@ -1,0 +1,194 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeSerializers
+import TurnpikeTesting
+
+/// Where parameters go, and what the request says of them.
+struct PlacementVector: CustomTestStringConvertible, Sendable {
+    let id: String
+    let method: HTTPMethod
+    let url: String
+    var parameters: [String: String] = ["a": "1"]
+    var destination = ParameterDestination.byMethod
+    var headers: HTTPHeaders = [:]
+    let sentURL: String
+    var body = ""
+    var contentType: String?
+
+    var testDescription: String { id }
+}
+
+private let form = "application/x-www-form-urlencoded; charset=utf-8"
+
+private let placements: [PlacementVector] = [
+    PlacementVector(
+        id: "V116", method: .post, url: "http://h/p", sentURL: "http://h/p", body: "a=1",
+        contentType: form),
+    PlacementVector(
+        id: "V117", method: .put, url: "http://h/p", sentURL: "http://h/p", body: "a=1",
+        contentType: form),
+    PlacementVector(
+        id: "V121", method: .get, url: "http://h/p?x=%20y", sentURL: "http://h/p?x=%20y&a=1"),
+    PlacementVector(id: "V122", method: .get, url: "http://h/p#f", sentURL: "http://h/p?a=1#f"),
+    PlacementVector(id: "V123", method: .get, url: "http://h", sentURL: "http://h?a=1"),
+    PlacementVector(
+        id: "V125", method: .get, url: "http://h/p", destination: .body, sentURL: "http://h/p",
+        body: "a=1", contentType: form),
+    PlacementVector(
+        id: "V127", method: .post, url: "http://h/p", parameters: ["property": "property"],
+        headers: ["Content-Type": "type"], sentURL: "http://h/p", body: "property=property",
+        contentType: "type"),
+    PlacementVector(
+        id: "V128", method: .get, url: "http://h/p", parameters: [:], destination: .query,
+        sentURL: "http://h/p"),
+    PlacementVector(id: "V129", method: .get, url: "http://h/p?", sentURL: "http://h/p?a=1"),
+    PlacementVector(
+        id: "V131", method: .get, url: "https://example.com/movies?hd=[1]",
+        parameters: ["page": "0"], sentURL: "https://example.com/movies?hd=%5B1%5D&page=0"),
+    PlacementVector(
+        id: "V132", method: .get, url: "https://example.com/movie?hd=[1]",
+        parameters: ["+foo+": "+bar+"],
+        sentURL: "https://example.com/movie?hd=%5B1%5D&%2Bfoo%2B=%2Bbar%2B"),
+    PlacementVector(
+        id: "V133", method: .get, url: "http://h/p?baz=qux", parameters: ["foo": "bar"],
+        sentURL: "http://h/p?baz=qux&foo=bar"),
+    PlacementVector(
+        id: "V135", method: .post, url: "http://h/p", parameters: [:], sentURL: "http://h/p"),
+    PlacementVector(
+        id: "V411", method: .get, url: "http://example.com", parameters: [:],
+        sentURL: "http://example.com"),
+    PlacementVector(
+        id: "DELETE", method: .delete, url: "http://h/p", sentURL: "http://h/p?a=1"),
+]
+
+private let queries: [FormVector] = [
+    FormVector("V407", ["key": "value", "key1": "value&"], "key=value&key1=value%26"),
+    FormVector(
+        "V408", ["key": " :#[]@!$&'()*+,;=/?"],
+        "key=%20%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D/?"),
+    FormVector(
+        "V409", ["key": "%20%21%22%23%24%25%26%27%28%29%2A%2B%2C%2F"],
+        "key=%2520%2521%2522%2523%2524%2525%2526%2527%2528%2529%252A%252B%252C%252F"),
+    FormVector(
+        "V410", ["test": "!👴🏿👷🏻"],
+        "test=%21%F0%9F%91%B4%F0%9F%8F%BF%F0%9F%91%B7%F0%9F%8F%BB"),
+]
+
+@Suite("Parameters")
+struct ParameterTests {
+    private func sent(_ describe: (Client) -> Call) async throws -> MockTransport.Sent {
+        let transport = MockTransport { _ in .ok() }
+        let client = Client(transport: transport, stack: [], serializers: .standard)
+        try await describe(client).empty()
+        return try #require(transport.sent.first)
+    }
+
+    @Test("Parameters go where method and wish say", arguments: placements)
+    func placement(vector: PlacementVector) async throws {
+        let sent = try await sent { client in
+            client.request(
+                vector.method, Target(vector.url), parameters: vector.parameters,
+                in: vector.destination, headers: vector.headers)
+        }
+        #expect(sent.request.url.absoluteString == vector.sentURL)
+        #expect(String(decoding: sent.body, as: UTF8.self) == vector.body)
+        #expect(sent.request.headers[.contentType] == vector.contentType)
+    }
+
+    @Test("Values are escaped as in a query", arguments: queries)
+    func escapes(vector: FormVector) throws { #expect(try vector.encode() == vector.expected) }
+
+    @Test("The form's type can go without a charset", arguments: ["V412"])
+    func bareType(id: String) async throws {
+        var encoder = FormEncoder()
+        encoder.statesCharset = false
+        let bare = encoder
+        let sent = try await sent { $0.post(anywhere, form: ["key": "value"], encoder: bare) }
+        #expect(sent.request.headers[.contentType] == "application/x-www-form-urlencoded")
+        #expect(sent.body == Data("key=value".utf8))
+    }
+
+    @Test("A query of one's own making is sent as it is", arguments: ["V414"])
+    func ownQuery(id: String) async throws {
+        let sent = try await sent { $0.get("http://h/p?key**value") }
+        #expect(sent.request.url.query() == "key**value")
+    }
+
+    @Test("A slash behind a relative path stays", arguments: ["V423"])
+    func trailingSlash(id: String) async throws {
+        let client = Client(
+            baseURL: "http://example.com/v1/", transport: MockTransport { _ in .ok() }, stack: [],
+            serializers: .standard)
+        #expect(client.get("foo/").request.url.absoluteString == "http://example.com/v1/foo/")
+    }
+
+    @Test("Pairs keep their order, and a name may stand alone")
+    func pairs() async throws {
+        let fields = Query([.init("b", "1 2"), .init("a", nil), .init("b", "&")])
+        let sent = try await sent { $0.post(anywhere, body: .form(fields)) }
+        #expect(sent.body == Data("b=1%202&a&b=%26".utf8))
+    }
+
+    @Test("What cannot be encoded fails the call before anything is sent")
+    func fails() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let client = Client(transport: transport, stack: [], serializers: .standard)
+        await #expect(throws: ClientError.self) {
+            try await client.get(anywhere, parameters: [1, 2]).data()
+        }
+        #expect(transport.sentCount == 0)
+    }
+
+    private struct Opaque: Encodable, Sendable {
+        func encode(to encoder: any Encoder) throws {
+            throw EncodingError.invalidValue(
+                self, .init(codingPath: [], debugDescription: "not representable"))
+        }
+    }
+
+    @Test("JSON bodies", arguments: ["V145", "V146", "V149", "V150", "V151", "V439"])
+    func json(id: String) async throws {
+        switch id {
+        case "V145", "V146":
+            let sent = try await sent { client in
+                client.post(
+                    anywhere, json: ["property": "property"],
+                    headers: id == "V146" ? ["Content-Type": "type"] : [:])
+            }
+            #expect(sent.body == Data(#"{"property":"property"}"#.utf8))
+            let type = id == "V146" ? "type" : "application/json"
+            #expect(sent.request.headers[.contentType] == type)
+        case "V149":
+            let sent = try await sent { $0.post(anywhere) }
+            #expect(sent.body.isEmpty && sent.request.headers[.contentType] == nil)
+        case "V150":
+            let sent = try await sent { $0.post(anywhere, json: ["foo", "bar", "baz"]) }
+            #expect(sent.body == Data(#"["foo","bar","baz"]"#.utf8))
+        default:
+            await #expect(throws: ClientError.self) {
+                _ = try await sent { $0.post(anywhere, json: ["key": Opaque()]) }
+            }
+        }
+    }
+
+    @Test(
+        "Property list bodies",
+        arguments: [PropertyListSerialization.PropertyListFormat.xml, .binary])
+    func propertyList(format: PropertyListSerialization.PropertyListFormat) async throws {
+        let value: PropertyListValue = .dictionary(["a": .array([.integer(1), .bool(true)])])
+        let body = try Body.propertyList(value, format: format)
+        let sent = try await sent { $0.post(anywhere, body: body) }
+        #expect(sent.request.headers[.contentType] == "application/x-plist")
+        #expect(try PropertyListValue(parsing: sent.body) == value)
+        #expect(sent.body.starts(with: Data("bplist".utf8)) == (format == .binary))
+    }
+
+    @Test("A property list has names of text alone", arguments: ["V438"])
+    func propertyListKeys(id: String) async throws {
+        // Numbers as keys become text: there is no property list that could be invalid for them.
+        let sent = try await sent { $0.request(.post, anywhere, propertyList: [42: "value"]) }
+        #expect(try PropertyListValue(parsing: sent.body) == .dictionary(["42": .string("value")]))
+        #expect(throws: ClientError.self) { try Body.propertyList(encoding: ["a": Opaque()]) }
+    }
+}

@@ -1,0 +1,167 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeSerializers
+import TurnpikeTesting
+
+private func content(_ form: MultipartFormData) async throws -> String {
+    let reader = try Body.multipart(form).open()
+    var data = Data()
+    while let chunk = try await reader.next() { data += chunk }
+    #expect(Body.multipart(form).length == Int64(data.count))
+    return String(decoding: data, as: UTF8.self)
+}
+
+private func temporaryFile(_ name: String, _ content: Data) throws -> URL {
+    let directory = FileManager.default.temporaryDirectory
+        .appending(path: "turnpike-" + UUID().uuidString)
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    let file = directory.appending(path: name)
+    try content.write(to: file)
+    return file
+}
+
+@Suite("Multipart form data")
+struct MultipartTests {
+    @Test("Text stands under its name", arguments: ["V301"])
+    func text(id: String) async throws {
+        var form = MultipartFormData(boundary: "BOUNDARY")
+        form.append("Lorem ipsum dolor sit amet.", name: "data")
+        #expect(
+            try await content(form)
+                == "--BOUNDARY\r\nContent-Disposition: form-data; name=\"data\"\r\n"
+                + "\r\nLorem ipsum dolor sit amet.\r\n--BOUNDARY--\r\n")
+    }
+
+    @Test("Parts stand in order, with their types", arguments: ["V302"])
+    func several(id: String) async throws {
+        var form = MultipartFormData(boundary: "BOUNDARY")
+        form.append("français", name: "french")
+        form.append("日本語", name: "japanese", type: .plainText)
+        form.append("😃👍🏻🍻🎉", name: "emoji", type: .plainText)
+        #expect(
+            try await content(form)
+                == "--BOUNDARY\r\nContent-Disposition: form-data; name=\"french\"\r\n\r\nfrançais\r\n"
+                + "--BOUNDARY\r\nContent-Disposition: form-data; name=\"japanese\"\r\n"
+                + "Content-Type: text/plain\r\n\r\n日本語\r\n"
+                + "--BOUNDARY\r\nContent-Disposition: form-data; name=\"emoji\"\r\n"
+                + "Content-Type: text/plain\r\n\r\n😃👍🏻🍻🎉\r\n--BOUNDARY--\r\n")
+    }
+
+    @Test(
+        "A file has the type of its extension",
+        arguments: [
+            ("V303", "unicorn.png", "image/png"), ("V305", "x.zzzzz", "application/octet-stream"),
+            ("capitals", "A.JPG", "image/jpeg"),
+        ])
+    func file(id: String, name: String, type: String) async throws {
+        let file = try temporaryFile(name, Data("bytes".utf8))
+        defer { try? FileManager.default.removeItem(at: file.deletingLastPathComponent()) }
+        var form = MultipartFormData(boundary: "B")
+        form.append(file: file, name: "unicorn")
+        #expect(
+            try await content(form)
+                == "--B\r\nContent-Disposition: form-data; name=\"unicorn\"; filename=\"\(name)\"\r\n"
+                + "Content-Type: \(type)\r\n\r\nbytes\r\n--B--\r\n")
+    }
+
+    @Test("Names and file names are escaped", arguments: ["V317"])
+    func escaping(id: String) async throws {
+        var form = MultipartFormData(boundary: "BOUNDARY")
+        form.append(Data("z".utf8), name: "a\"b", filename: "c\r\nX: y")
+        #expect(
+            try await content(form)
+                == "--BOUNDARY\r\nContent-Disposition: form-data; name=\"a%22b\"; filename=\"c%0D%0AX: y\"\r\n"
+                + "\r\nz\r\n--BOUNDARY--\r\n")
+    }
+
+    @Test(
+        "What is wrong with a part fails the call before anything is sent",
+        arguments: ["V310", "V311", "header", "boundary", "empty boundary", "missing file"])
+    func refusals(id: String) async throws {
+        var form = MultipartFormData(
+            boundary: id == "boundary" ? "a\r\nb" : id == "empty boundary" ? "" : nil)
+        switch id {
+        case "V310":
+            form.append(file: try #require(URL(string: "http://h/x.png")), name: "f")
+        case "V311": form.append(file: URL(filePath: "/tmp/noextension"), name: "f")
+        case "header": form.append(.text("x"), name: "f", headers: ["X-A": "b\r\nc"])
+        case "missing file": form.append(file: URL(filePath: "/nonexistent/a.txt"), name: "f")
+        default: break
+        }
+        let transport = MockTransport { _ in .ok() }
+        let client = Client(transport: transport, stack: [], serializers: .standard)
+        let error = await #expect(throws: ClientError.self) {
+            try await client.post(anywhere, multipart: form).data()
+        }
+        #expect(error?.code == (id == "missing file" ? .upload : .invalidRequest))
+        #expect(transport.sentCount == 0)
+    }
+
+    @Test("What is in memory stays there", arguments: ["V314"])
+    func memory(id: String) {
+        var form = MultipartFormData()
+        form.append(Data(count: 9_999_999), name: "part")
+        #expect(Body.multipart(form).inMemory?.count == Body.multipart(form).length.map(Int.init))
+    }
+
+    @Test("Each form has a random boundary of its own", arguments: ["V316"])
+    func boundaries(id: String) {
+        let boundaries = Set((0..<100).map { _ in MultipartFormData().boundary })
+        #expect(boundaries.count == 100)
+        for boundary in boundaries {
+            #expect(boundary.wholeMatch(of: /turnpike-[0-9a-f]{32}/) != nil)
+        }
+    }
+
+    @Test("The body's type names the boundary, quoted where it must be")
+    func contentType() {
+        #expect(
+            Body.multipart(MultipartFormData(boundary: "abc")).contentType?.description
+                == "multipart/form-data; boundary=abc")
+        #expect(
+            Body.multipart(MultipartFormData(boundary: "a b:c")).contentType?.description
+                == "multipart/form-data; boundary=\"a b:c\"")
+    }
+
+    @Test("A form can be sent again unless a part is a one-shot stream")
+    func replay() async throws {
+        var form = MultipartFormData(boundary: "B")
+        form.append("x", name: "a")
+        let body = Body.multipart(form)
+        _ = try await content(form)
+        #expect(body.isReplayable)
+        form.append(
+            .stream(length: 3) {
+                AsyncStream {
+                    $0.yield(Data("abc".utf8))
+                    $0.finish()
+                }
+            }, name: "s")
+        let once = Body.multipart(form)
+        #expect(once.isReplayable && once.length != nil)
+        _ = try once.open()
+        var reader: BodyReader? = try once.open()
+        _ = try await reader?.next()
+        _ = try await reader?.next()
+        _ = try await reader?.next()
+        await #expect(throws: Never.self) { while try await reader?.next() != nil {} }
+        reader = nil
+        #expect(!once.isReplayable)
+    }
+
+    @Test("A file that shrinks while it is sent is an error, not a short body")
+    func shrinking() async throws {
+        let file = try temporaryFile("a.bin", Data(count: 300_000))
+        defer { try? FileManager.default.removeItem(at: file.deletingLastPathComponent()) }
+        var form = MultipartFormData()
+        form.append(file: file, name: "f")
+        let reader = try Body.multipart(form).open()
+        _ = try await reader.next()
+        _ = try await reader.next()
+        try Data(count: 10).write(to: file, options: [])
+        let handle = try FileHandle(forWritingTo: file)
+        try handle.truncate(atOffset: 10)
+        await #expect(throws: (any Error).self) { while try await reader.next() != nil {} }
+    }
+}
