@@ -77,7 +77,7 @@ private let queries: [FormVector] = [
 
 @Suite("Parameters")
 struct ParameterTests {
-    private func sent(_ describe: (Client) -> Call) async throws -> MockTransport.Sent {
+    private func sent(_ describe: (Client) -> Call) async throws -> MockExchange {
         let transport = MockTransport { _ in .ok() }
         let client = Client(transport: transport, stack: [], serializers: .standard)
         try await describe(client).empty()
