@@ -77,11 +77,12 @@ private let queries: [FormVector] = [
 
 @Suite("Parameters")
 struct ParameterTests {
-    private func sent(_ describe: (Client) -> Call) async throws -> MockExchange {
+    private func sent(_ describe: (Client) -> Call) async throws -> (request: Request, body: Data) {
         let transport = MockTransport { _ in .ok() }
         let client = Client(transport: transport, stack: [], serializers: .standard)
         try await describe(client).empty()
-        return try #require(transport.sent.first)
+        let sent = try #require(transport.sent.first)
+        return (sent.request, sent.body)
     }
 
     @Test("Parameters go where method and wish say", arguments: placements)
