@@ -52,9 +52,10 @@ public struct Registry: Sendable {
         case nil: return named("standard", settings)
         case .string(let name): return named(name, settings)
         case .array(let elements):
+            var ids: Set<String> = []
             return Stack(
                 elements.enumerated().compactMap {
-                    gate($0.element, number: $0.offset, in: settings)
+                    gate($0.element, number: $0.offset, in: settings, &ids)
                 })
         default:
             settings.issue(at: "stack", "a list of gates, or the name of a stack, is wanted")
@@ -69,7 +70,9 @@ public struct Registry: Sendable {
         return []
     }
 
-    private func gate(_ value: JSONValue, number: Int, in settings: Settings) -> (any Gate)? {
+    private func gate(
+        _ value: JSONValue, number: Int, in settings: Settings, _ ids: inout Set<String>
+    ) -> (any Gate)? {
         let path = "stack[\(number)]"
         guard
             let (name, inner) = part(
@@ -77,7 +80,11 @@ public struct Registry: Sendable {
             let make = gates[name]
         else { return nil }
         // What a gate remembers is found again by its id, or by its name and position.
-        inner.stateKey = inner.string("id") ?? "\(name)#\(number)"
+        let id = inner.string("id")
+        inner.stateKey = id ?? "\(name)#\(number)"
+        if let id, !ids.insert(id).inserted {
+            inner.issue(at: "id", "\"\(Grammar.escaped(id))\" is another gate's id already")
+        }
         return attempt(inner, path, settings) { try make(inner) }
     }
 

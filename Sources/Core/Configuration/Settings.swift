@@ -277,8 +277,7 @@ public final class Settings {
         do {
             let text = try String(contentsOfFile: path, encoding: .utf8)
             // Editors end a file with a line break, which is no part of a secret.
-            return text.hasSuffix("\n")
-                ? String(text.dropLast(text.hasSuffix("\r\n") ? 2 : 1)) : text
+            return text.last == "\n" || text.last == "\r\n" ? String(text.dropLast()) : text
         } catch {
             issue(at: key, "the file \(Grammar.escaped(path)) cannot be read as text")
             return nil

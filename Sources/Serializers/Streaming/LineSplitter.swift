@@ -79,12 +79,13 @@ struct LineSplitter {
     private mutating func finish<Value>(
         _ tail: UnsafeRawBufferPointer, _ read: (UnsafeRawBufferPointer) throws -> Value
     ) throws -> Value {
-        number += 1
         if carried.isEmpty {
             if tail.count > maxBytes { throw tooLong() }
+            number += 1
             return try unsafe read(Self.withoutReturn(tail, ending))
         }
         try unsafe carry(tail)
+        number += 1
         defer { carried.removeAll(keepingCapacity: true) }
         return try unsafe carried.withUnsafeBytes {
             try unsafe read(Self.withoutReturn($0, ending))

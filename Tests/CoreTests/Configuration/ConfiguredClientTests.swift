@@ -1,0 +1,184 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeTesting
+
+@Suite("ConfiguredClient")
+struct ConfiguredClientTests {
+    private let transport = MockTransport { _ in .status(200) }
+
+    private func configured(_ stack: JSONValue, _ registry: Registry? = nil) throws
+        -> ConfiguredClient
+    {
+        try ConfiguredClient(
+            StackFile(["stack": stack]), registry: registry ?? .forTests(transport),
+            serializers: SerializerTable(), timeSource: ManualClock())
+    }
+
+    /// What a call looks like behind the stack.
+    private func sent(_ client: ConfiguredClient) async throws -> Request {
+        _ = try await client.client.get(anywhere).response()
+        return try #require(transport.sent.last?.request)
+    }
+
+    @Test("A reload puts the new stack in force")
+    func reload() async throws {
+        let client = try configured([["use": "mark", "text": "old"]])
+        #expect(try await sent(client).headers["X-Mark"] == "old")
+        try client.reload(StackFile(["stack": [["use": "mark", "text": "new"]]]))
+        #expect(try await sent(client).headers["X-Mark"] == "new")
+        #expect(try client.file == StackFile(["stack": [["use": "mark", "text": "new"]]]))
+    }
+
+    @Test("Calls that are under way keep their stack")
+    func inFlight() async throws {
+        let entered = OneShot<Void>()
+        let released = OneShot<Void>()
+        var registry = Registry.forTests(transport)
+        registry.register(gate: "hold") { _ in
+            Around { request, _, next in
+                if entered.settle(.success(())) { try await released.value {} }
+                return try await next(request)
+            }
+        }
+        func stack(_ text: String) -> JSONValue {
+            [
+                ["use": "mark", "text": .string(text)], ["use": "hold"],
+                ["use": "mark", "text": .string(text)],
+            ]
+        }
+        let client = try configured(stack("old"), registry)
+        async let first = client.client.get(anywhere).response()
+        try await entered.value {}
+        try client.reload(StackFile(["stack": stack("new")]))
+        _ = try await client.client.get(anywhere).response()
+        released.settle(.success(()))
+        _ = try await first
+        let marks = transport.sent.map { $0.request.headers.values(of: "X-Mark") }
+        #expect(marks == [["new", "new"], ["old", "old"]])
+    }
+
+    @Test(
+        "A bad file leaves the last good one in force and says why",
+        arguments: [
+            (["stack": [["use": "mrak"]]], "stack[0].use: "),
+            (["stack": [["use": "broken"]]], "stack[0]: "),
+            (["stack": [["use": "mark", "text": 1]]], "stack[0].text: "),
+            (["stack": [], "transport": ["use": "tset"]], "transport.use: "),
+            (["baseURL": "http://other.example/"], "baseURL: a reload cannot change it"),
+        ] as [(JSONValue, String)])
+    func badFile(file: JSONValue, expected: String) async throws {
+        let client = try configured([["use": "mark", "text": "old"], ["use": "counter"]])
+        #expect(try await sent(client).headers["X-Count"] == "1")
+        let error = #expect(throws: ClientError.self) { try client.reload(StackFile(file)) }
+        #expect(error?.code == .configuration)
+        #expect(error?.message.hasPrefix(expected) == true, "\(error?.message ?? "")")
+        let request = try await sent(client)
+        #expect(request.headers["X-Mark"] == "old")
+        #expect(request.headers["X-Count"] == "2")
+    }
+
+    @Test("A gate whose factory fails at the second look changes nothing either")
+    func lateFailure() async throws {
+        var registry = Registry.forTests(transport)
+        registry.register(gate: "late") { settings in
+            if !settings.isDryRun { throw ClientError(.configuration, "the disk is full") }
+            return Mark(text: "late")
+        }
+        let client = try configured([["use": "mark", "text": "old"]], registry)
+        let error = #expect(throws: ClientError.self) {
+            try client.reload(StackFile(["stack": [["use": "late"]]]))
+        }
+        #expect(error?.message == "stack[0]: the disk is full")
+        #expect(try await sent(client).headers["X-Mark"] == "old")
+    }
+
+    @Test(
+        "What a gate remembers survives where its id, or its name and position, is the same",
+        arguments: [
+            // The stack after the reload, and the count of the call that follows one before it.
+            ([["use": "counter"]], "2"), ([["use": "counter"], ["use": "mark"]], "2"),
+            ([["use": "counter", "note": "changed"]], "2"),
+            ([["use": "mark"], ["use": "counter"]], "1"),
+            ([["use": "counter", "id": "other"]], "1"), ([["use": "counter", "ratio": 2]], "1"),
+        ] as [(JSONValue, String)])
+    func keptByPosition(stack: JSONValue, expected: String) async throws {
+        let client = try configured([["use": "counter"]])
+        #expect(try await sent(client).headers["X-Count"] == "1")
+        try client.reload(StackFile(["stack": stack]))
+        #expect(try await sent(client).headers["X-Count"] == expected)
+    }
+
+    @Test("An id keeps state wherever its gate moves")
+    func keptByID() async throws {
+        let client = try configured([["use": "counter", "id": "c"]])
+        _ = try await sent(client)
+        try client.reload(
+            StackFile(["stack": [["use": "mark"], ["use": "mark"], ["use": "counter", "id": "c"]]]))
+        #expect(try await sent(client).headers["X-Count"] == "2")
+    }
+
+    @Test("State that a stack does not ask for is let go of")
+    func dropped() async throws {
+        let client = try configured([["use": "counter"]])
+        _ = try await sent(client)
+        try client.reload(StackFile(["stack": []]))
+        _ = try await sent(client)
+        try client.reload(StackFile(["stack": [["use": "counter"]]]))
+        #expect(try await sent(client).headers["X-Count"] == "1")
+    }
+
+    @Test("The transport stays where its part of the file does")
+    func sameTransport() throws {
+        var registry = Registry()
+        registry.registerTransports()
+        registry.register(transport: "fresh") { _ in MockTransport { _ in .status(200) } }
+        registry.register(gate: "other") { _ in Mark(text: "") }
+        let client = try ConfiguredClient(
+            StackFile(["stack": [], "transport": ["use": "fresh"]]), registry: registry,
+            serializers: SerializerTable())
+        let before = try #require(client.client.transport as? MockTransport)
+        try client.reload(StackFile(["stack": [["use": "other"]], "transport": ["use": "fresh"]]))
+        #expect(client.client.transport as? MockTransport === before)
+        try client.reload(StackFile(["stack": [], "transport": ["use": "mock"]]))
+        #expect(client.client.transport as? MockTransport !== before)
+    }
+
+    @Test("Two that share an id in one file are told")
+    func sameID() async throws {
+        let stack: JSONValue = [["use": "counter", "id": "c"], ["use": "mark", "id": "c"]]
+        let error = #expect(throws: ClientError.self) { try configured(stack) }
+        #expect(error?.message.hasPrefix("stack[1].id: ") == true, "\(error?.message ?? "")")
+    }
+}
+
+@Suite("ConfiguredClientConcurrencyTests")
+struct ConfiguredClientConcurrencyTests {
+    @Test("Each call sees one stack whole, however often it is replaced")
+    func swaps() async throws {
+        let transport = MockTransport { _ in .status(200) }
+        func file(_ number: Int) throws -> StackFile {
+            let mark: JSONValue = ["use": "mark", "text": .string("\(number)")]
+            return try StackFile(["stack": [mark, ["use": "counter", "id": "c"], mark]])
+        }
+        let client = try ConfiguredClient(
+            file(0), registry: .forTests(transport), serializers: SerializerTable())
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 1...100 {
+                group.addTask { try client.reload(file(number)) }
+                for _ in 0..<5 {
+                    group.addTask { _ = try await client.client.get(anywhere).response() }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(transport.sentCount == 500)
+        for request in transport.sent.map(\.request) {
+            let marks = request.headers.values(of: "X-Mark")
+            #expect(marks.count == 2 && marks.first == marks.last)
+        }
+        // The state went from stack to stack: no number was given twice.
+        let counts = Set(transport.sent.compactMap { $0.request.headers["X-Count"] })
+        #expect(counts.count == 500)
+    }
+}

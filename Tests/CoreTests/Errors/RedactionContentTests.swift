@@ -1,0 +1,92 @@
+import Foundation
+import Testing
+import TurnpikeCore
+
+@Suite("Redaction of contents")
+struct RedactionContentTests {
+    private func shown(_ text: String, _ type: MediaType?) -> String {
+        Redaction.standard.content(Data(text.utf8), type: type)
+    }
+
+    @Test(
+        "In JSON the values of secret members are hidden, whatever they are",
+        arguments: [
+            (#"{"a":1,"password":"x"}"#, #"{"a":1,"password":"REDACTED"}"#),
+            (#"{"access_token" : "x", "b": 2}"#, #"{"access_token":"REDACTED", "b": 2}"#),
+            (#"{"secret":["x",{"y":"z"}],"b":2}"#, #"{"secret":"REDACTED","b":2}"#),
+            (#"{"secret":{"a":"}","b":"]"},"c":3}"#, #"{"secret":"REDACTED","c":3}"#),
+            (#"{"token":12345,"b":2}"#, #"{"token":"REDACTED","b":2}"#),
+            (
+                #"[{"api_key":"x"},{"api_key":"y"}]"#,
+                #"[{"api_key":"REDACTED"},{"api_key":"REDACTED"}]"#
+            ),
+            (#"{"pass\u0077ord":"x"}"#, #"{"pass\u0077ord":"REDACTED"}"#),
+            (#"{"PassWord":"a\"b","c":"d"}"#, #"{"PassWord":"REDACTED","c":"d"}"#),
+            (#"{"name":"password","value":"kept"}"#, #"{"name":"password","value":"kept"}"#),
+        ])
+    func json(text: String, expected: String) { #expect(shown(text, .json) == expected) }
+
+    @Test("Wherever JSON is cut off or broken, nothing of a secret is shown")
+    func brokenJSON() {
+        let text = #"{"a":[1,{"password":"hunter2 and more","deep":{"token":["hunter2"]}}],"b":1}"#
+        for count in 0...text.utf8.count {
+            let cut = String(decoding: text.utf8.prefix(count), as: UTF8.self)
+            #expect(!shown(cut, .json).contains("hun"), "\(cut)")
+        }
+        for text in [#"{"password":hunter2"#, #"{"password"  :  "hunter2"#, #""token":"hunter2"]"#]
+        {
+            #expect(!shown(text, .json).contains("hunter2"), "\(text)")
+        }
+    }
+
+    @Test(
+        "JSON by other names is JSON",
+        arguments: ["application/problem+json", "application/x-ndjson"])
+    func jsonTypes(type: String) {
+        #expect(!shown("{\"token\":\"hunter2\"}", MediaType(parsing: type)).contains("hunter2"))
+    }
+
+    @Test(
+        "In forms the values of secret fields are hidden",
+        arguments: [
+            ("a=1&password=x&b=2", "a=1&password=REDACTED&b=2"),
+            ("client%5Fsecret=x", "client%5Fsecret=REDACTED"), ("token=a=b&", "token=REDACTED&"),
+            ("password", "password"), ("&&=", "&&="),
+        ])
+    func form(text: String, expected: String) { #expect(shown(text, .form) == expected) }
+
+    @Test("URLs in texts lose their user and their secret items")
+    func urls() {
+        let text = "see http://user:hunter2@a.example/?token=hunter3&b=1 there"
+        for type in [MediaType.plainText, .json] {
+            let shown = shown(type == .json ? "{\"a\":\"\(text)\"}" : text, type)
+            #expect(!shown.contains("hunter"))
+            #expect(shown.contains("b=1"))
+        }
+    }
+
+    @Test("What is no text is told by its size, and control characters are escaped")
+    func other() {
+        #expect(shown("abc", .octetStream) == "(3 bytes)")
+        #expect(shown("abc", nil) == "(3 bytes)")
+        #expect(shown("", .octetStream) == "")
+        let escaped = shown("a\u{1B}[31m\r\nb\u{0}", .plainText)
+        #expect(escaped.utf8.allSatisfy { $0 >= 0x20 })
+        #expect(Redaction.standard.content(Data([0xFF, 0x61]), type: .plainText).contains("a"))
+    }
+
+    @Test("More names can be hidden, and none fewer")
+    func more() {
+        let redaction = Redaction.standard.adding(headers: [], query: ["Customer"])
+        let text = "{\"customer\":\"x\",\"token\":\"y\"}"
+        #expect(
+            redaction.content(Data(text.utf8), type: .json)
+                == "{\"customer\":\"REDACTED\",\"token\":\"REDACTED\"}")
+    }
+
+    @Test("A large content takes time that grows with its size")
+    func large() {
+        let text = String(repeating: "{\"a\":[", count: 20_000) + "\"password\":\"hunter2"
+        #expect(!shown(text, .json).contains("hunter2"))
+    }
+}

@@ -1,0 +1,180 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeSerializers
+import TurnpikeTesting
+
+@Suite("Server-sent events")
+struct ServerSentEventsTests {
+    private static func stream(
+        _ text: String, chunk: Int = 1000, failure: (any Error)? = nil, status: HTTPStatus = 200,
+        type: String = "text/event-stream"
+    ) -> ScriptedTransport.Answer {
+        { request in
+            Response(
+                to: request, status: status, headers: ["Content-Type": type],
+                body: body(text, chunk: chunk, failure: failure))
+        }
+    }
+
+    private func client(
+        _ transport: ScriptedTransport, _ clock: any TimeSource = ManualClock(),
+        _ gates: any Gate...
+    ) -> Client {
+        Client(
+            transport: transport, stack: Stack(gates), serializers: .standard, timeSource: clock)
+    }
+
+    private func events(
+        _ text: String, chunk: Int = 1000
+    ) async -> (items: [ServerSentEvent], error: (any Error)?) {
+        await all(
+            client(ScriptedTransport(Self.stream(text, chunk: chunk))).get(anywhere)
+                .events(reconnects: 0))
+    }
+
+    @Test(
+        "Events are read by the rules of WHATWG HTML §9.2, wherever the bytes are cut",
+        arguments: [
+            ("data: a\n\n", [ServerSentEvent(data: "a")]),
+            (
+                "data:a\r\n\r\ndata:  b\r\rdata\n\n",
+                [
+                    ServerSentEvent(data: "a"), ServerSentEvent(data: " b"),
+                    ServerSentEvent(data: ""),
+                ]
+            ),
+            ("data: a\ndata:\ndata: b\n\n", [ServerSentEvent(data: "a\n\nb")]),
+            (
+                "event: add\nid: 7\ndata: x\n\ndata: y\n\n",
+                [
+                    ServerSentEvent(id: "7", type: "add", data: "x"),
+                    ServerSentEvent(id: "7", data: "y"),
+                ]
+            ),
+            (": comment\nunknown: x\ndata: a: b\n\n", [ServerSentEvent(data: "a: b")]),
+            ("\u{FEFF}data: a\n\n", [ServerSentEvent(data: "a")]),
+            ("event: only\n\nid: 9\n\ndata: z\n\n", [ServerSentEvent(id: "9", data: "z")]),
+            (
+                "id: 1\ndata: a\n\nid: b\u{0}\ndata: b\n\nid\ndata: c\n\n",
+                [
+                    ServerSentEvent(id: "1", data: "a"), ServerSentEvent(id: "1", data: "b"),
+                    ServerSentEvent(data: "c"),
+                ]
+            ),
+            (
+                "retry: 250\ndata: a\n\nretry: 1x\ndata: b\n\n",
+                [
+                    ServerSentEvent(data: "a", retry: .milliseconds(250)),
+                    ServerSentEvent(data: "b"),
+                ]
+            ),
+            ("data: whole\n\ndata: half", [ServerSentEvent(data: "whole")]),
+            ("data: half\n", []), ("", []), ("\n\n\n", []),
+        ] as [(String, [ServerSentEvent])])
+    func parsing(text: String, expected: [ServerSentEvent]) async {
+        for chunk in [1, 2, 5, 1000] {
+            let (events, error) = await events(text, chunk: chunk)
+            #expect(events == expected, "in chunks of \(chunk)")
+            #expect(error == nil)
+        }
+    }
+
+    @Test("Bytes that are no UTF-8 are replaced, not refused")
+    func invalidText() async {
+        let transport = ScriptedTransport({ request in
+            let content = Data("data: a".utf8) + Data([0xFF]) + Data("b\n\n".utf8)
+            return Response(
+                to: request, status: 200, headers: ["Content-Type": "text/event-stream"],
+                body: ResponseBody(content))
+        })
+        let (events, _) = await all(client(transport).get(anywhere).events(reconnects: 0))
+        #expect(events.map(\.data) == ["a\u{FFFD}b"])
+    }
+
+    @Test("A line, and an event of many lines, are refused at the limit")
+    func limits() async {
+        struct Short: Interceptor {
+            func intercept(
+                _ request: Request, context: Context, next: Next
+            ) async throws -> Response {
+                context[LineLimit.self] = 50
+                return try await next(request)
+            }
+        }
+        let long = "data: a\n\ndata: " + String(repeating: "x", count: 50) + "\n\n"
+        let many = "data: a\n\n" + String(repeating: "data: 0123456789\n", count: 6) + "\n"
+        for text in [long, many] {
+            let transport = ScriptedTransport(Self.stream(text))
+            let events = client(transport, ManualClock(), Short()).get(anywhere)
+            let (items, error) = await all(events.events(reconnects: 3))
+            #expect(items.map(\.data) == ["a"])
+            #expect((error as? ClientError)?.code == .tooLarge)
+            #expect(transport.requests.count == 1)
+        }
+    }
+
+    @Test("The request asks for a stream that no cache answers")
+    func request() async {
+        let transport = ScriptedTransport(Self.stream(""))
+        _ = await all(client(transport).get(anywhere).events(reconnects: 0, lastEventID: "41"))
+        let headers = transport.requests.first?.headers
+        #expect(headers?[.accept] == "text/event-stream")
+        #expect(headers?[.cacheControl] == "no-store")
+        #expect(headers?[.lastEventID] == "41")
+    }
+
+    @Test("A stream that ends or breaks is asked for again, behind its last whole event")
+    func reconnects() async {
+        let clock = ManualClock()
+        let lost = ClientError(.incomplete, "lost")
+        let transport = ScriptedTransport(
+            Self.stream("id: 1\ndata: a\n\nid: 2\ndata: half"),
+            Self.stream("data: b\n\nid: 3\ndata: c\n\n", failure: lost),
+            { _ in throw ClientError(.connection, "refused") }, Self.stream("data: d\n\n"))
+        let events = client(transport, clock).get(anywhere).events(reconnects: 3)
+        async let result = all(events)
+        // The waits: 3 s twice, each behind an event; then doubled, behind none.
+        for wait in [Duration.seconds(3), .seconds(3), .seconds(6)] {
+            await clock.waitForTimer(in: wait)
+            clock.advance(by: wait)
+        }
+        let (items, error) = await result
+        #expect(items.map(\.data) == ["a", "b", "c", "d"])
+        #expect(items.map(\.id) == ["1", "1", "3", "3"])
+        #expect(error == nil)
+        #expect(transport.requests.map { $0.headers[.lastEventID] } == [nil, "1", "3", "3"])
+    }
+
+    @Test("When no reconnection is left, the error stands")
+    func exhausted() async {
+        let transport = ScriptedTransport(
+            Self.stream("data: a\n\n", failure: ClientError(.incomplete, "lost")))
+        let (items, error) = await all(client(transport).get(anywhere).events(reconnects: 0))
+        #expect(items.map(\.data) == ["a"])
+        #expect((error as? ClientError)?.code == .incomplete)
+    }
+
+    @Test(
+        "What will not change by asking again is an error at once",
+        arguments: [
+            (stream("", status: 500), .validation), (stream("", status: 201), .validation),
+            (stream("", type: "text/plain"), .serialization),
+        ] as [(ScriptedTransport.Answer, ClientError.Code)])
+    func final(answer: @escaping ScriptedTransport.Answer, code: ClientError.Code) async {
+        let transport = ScriptedTransport(answer)
+        let (items, error) = await all(client(transport).get(anywhere).events(reconnects: 5))
+        #expect(items.isEmpty)
+        #expect((error as? ClientError)?.code == code)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test("204 ends the stream")
+    func noContent() async {
+        let transport = ScriptedTransport(Self.stream("", status: 204))
+        let (items, error) = await all(client(transport).get(anywhere).events())
+        #expect(items.isEmpty)
+        #expect(error == nil)
+        #expect(transport.requests.count == 1)
+    }
+}

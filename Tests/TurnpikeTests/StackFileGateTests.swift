@@ -1,0 +1,150 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeTesting
+
+/// The settings of each gate and transport that a stack file may name.
+@Suite("Stack files with the standard registry")
+struct StackFileGateTests {
+    private func mistakes(_ file: JSONValue) throws -> [String] {
+        try StackFile(file).check(with: .standard).map(\.description)
+    }
+
+    @Test(
+        "A gate with all its settings is accepted",
+        arguments: [
+            [
+                "use": "log", "to": "stderr", "level": "debug", "body": 100,
+                "redactHeaders": ["X-A"], "redactQuery": ["q"], "id": "l",
+            ],
+            ["use": "metrics", "to": "stderr"], ["use": "deadline", "seconds": 0.5],
+            ["use": "redirect", "limit": 0, "allowDowngrade": true, "sensitiveHeaders": ["X-Key"]],
+            [
+                "use": "retry", "attempts": 12, "base": 0, "max": 1, "jitter": "none",
+                "maxRetryAfter": 0, "budget": .null, "statuses": [500], "methods": ["GET", "POST"],
+            ],
+            ["use": "attemptTimeout", "seconds": 1],
+            ["use": "idleTimeout", "seconds": 1, "minBytesPerSecond": 10, "window": 2],
+            [
+                "use": "limits", "body": 1, "headers": 1, "headerCount": 1, "ratio": 1, "line": 1,
+            ],
+            ["use": "validate", "status": [200, [300, 399]], "contentType": ["text/*"]],
+            ["use": "validate", "contentType": .null],
+            ["use": "validate", "contentType": "accept"],
+            ["use": "headers", "set": [["A", "1"]], "add": [["B", "2"], ["B", "3"]]],
+        ] as [JSONValue])
+    func complete(gate: JSONValue) throws {
+        #expect(try mistakes(["stack": [gate]]).isEmpty)
+        let name = try #require(gate["use"])
+        #expect(try mistakes(["stack": [["use": name]]]).isEmpty)
+        let found = try mistakes(["stack": [["use": name, "nonsense": 1]]])
+        #expect(found.count == 1)
+        #expect(found.first?.hasPrefix("stack[0].nonsense: there is no such setting") == true)
+    }
+
+    @Test(
+        "A setting of a wrong type, or beyond its bounds, is a mistake at its place",
+        arguments: [
+            (["use": "deadline", "seconds": 0], "seconds: 0 was found"),
+            (["use": "deadline", "secnds": 1], "secnds: there is no such setting; did you mean"),
+            (["use": "log", "level": "verbose"], "level: \"verbose\" is not known; allowed: "),
+            (["use": "log", "body": 65_537], "body: 65537 was found"),
+            (["use": "redirect", "limit": 101], "limit: 101 was found"),
+            (["use": "redirect", "allowDowngrade": "yes"], "allowDowngrade: a text was found"),
+            (["use": "retry", "attempts": 0], "attempts: 0 was found"),
+            (["use": "retry", "attempts": 13], "attempts: 13 was found"),
+            (["use": "retry", "jitter": "ful"], "jitter: \"ful\" is not known; did you mean"),
+            (["use": "retry", "statuses": [503, 99]], "statuses[1]: a status from 100 to 599"),
+            (["use": "retry", "budget": -1], "budget: -1 was found"),
+            (["use": "retry", "methods": "GET"], "methods: a text was found"),
+            (["use": "idleTimeout", "window": 0], "window: 0 was found"),
+            (["use": "limits", "line": 0], "line: 0 was found"),
+            (["use": "limits", "body": 1.5], "body: 1.5 was found"),
+            (["use": "validate", "status": 200], "status: a number was found; a list"),
+            (["use": "validate", "status": [[299, 200]]], "status[0]: a status, or a pair"),
+            (["use": "validate", "contentType": "any"], "contentType: "),
+            (["use": "validate", "contentType": ["text"]], "contentType[0]: a media range"),
+            (["use": "headers", "set": [["A", "1\r\n2"]]], "set[0]: "),
+            (["use": "headers", "set": ["A"]], "set[0]: a pair"),
+        ] as [(JSONValue, String)])
+    func mistake(gate: JSONValue, expected: String) throws {
+        let found = try mistakes(["stack": [["use": "deadline"], gate]])
+        #expect(found.count == 1)
+        #expect(found.first?.hasPrefix("stack[1]." + expected) == true, "\(found)")
+    }
+
+    @Test("What URLSession cannot do is unsupported, whole and by name")
+    func unsupported() throws {
+        let transport: JSONValue = [
+            "use": "urlsession", "maxConnectionsPerHost": 4, "trust": ["ca": "x"], "proxy": "x",
+            "unixSocket": "x", "http2": true,
+        ]
+        let issues = try StackFile(["transport": transport]).check(with: .standard)
+        #expect(issues.allSatisfy { $0.kind == .unsupported })
+        #expect(
+            Set(issues.map(\.path)) == [
+                "transport.trust", "transport.proxy", "transport.unixSocket", "transport.http2",
+            ])
+        let error = #expect(throws: ClientError.self) {
+            try ConfiguredClient(StackFile(["transport": transport]))
+        }
+        #expect(error?.code == .unsupported)
+    }
+
+    @Test("The preset is the stack that a client has without one")
+    func preset() throws {
+        let file = try ConfiguredClient(StackFile(["stack": "standard"]))
+        #expect(file.client.stack.gates.map(\.name) == Client().stack.gates.map(\.name))
+        let missing = try ConfiguredClient(StackFile([:]))
+        #expect(missing.client.stack.gates.map(\.name) == Client().stack.gates.map(\.name))
+    }
+
+    @Test("A plugin's or a user's gate is one line")
+    func ownGate() async throws {
+        struct Tenant: SynchronousRequestAdapter {
+            let name: String
+            func adapt(_ request: inout Request, context: Context) {
+                request.headers["X-Tenant"] = name
+            }
+        }
+        var registry = Registry.standard
+        registry.register(gate: "tenant") { Tenant(name: $0.required("name")) }
+        let file = try StackFile([
+            "transport": ["use": "mock"], "stack": [["use": "tenant", "name": "blue"]],
+        ])
+        let client = try ConfiguredClient(file, registry: registry, serializers: .standard).client
+        _ = try await client.get("http://a.example/").response()
+        let transport = try #require(client.transport as? MockTransport)
+        #expect(transport.sent.first?.request.headers["X-Tenant"] == "blue")
+        let bad = try StackFile(["stack": [["use": "tenant"]]]).check(with: registry)
+        #expect(bad.map(\.description) == ["stack[0].name: is missing; a text is wanted"])
+    }
+
+    @Test("A retry budget is kept over a reload, and made anew where its ratio changes")
+    func budgets() async throws {
+        func file(_ more: JSONObject) throws -> StackFile {
+            var retry: JSONObject = [
+                "use": "retry", "attempts": 12, "base": 0, "jitter": "none", "budget": 0,
+            ]
+            for member in more { retry[member.name] = member.value }
+            return try StackFile([
+                "transport": ["use": "mock", "responses": [["status": 503]]],
+                "stack": [.object(retry)],
+            ])
+        }
+        let clock = ManualClock()
+        let client = try ConfiguredClient(
+            file([:]), registry: .standard, serializers: .standard, timeSource: clock)
+        func attempts() async throws -> Int {
+            try await client.client.get("http://a.example/").response().attempts
+        }
+        // 100 retries in ten seconds stand free to a quiet client; each call takes eleven.
+        var sent = 0
+        for _ in 0..<20 { sent += try await attempts() }
+        #expect(sent == 20 + 100)
+        try client.reload(file(["max": 9]))
+        #expect(try await attempts() == 1)
+        try client.reload(file(["budget": 0.001]))
+        #expect(try await attempts() == 12)
+    }
+}
