@@ -6,14 +6,19 @@ extension Registry {
     public mutating func registerMiddleware() {
         register(gate: "attemptTimeout") { AttemptTimeout(settings: $0) }
         register(gate: "deadline") { Deadline(settings: $0) }
+        register(gate: "defaultHeaders") { DefaultHeaders(settings: $0) }
         register(gate: "headers") { SetHeaders(settings: $0) }
+        register(gate: "idempotencyKey") { IdempotencyKey(settings: $0) }
         register(gate: "idleTimeout") { IdleTimeout(settings: $0) }
         register(gate: "limits") { Limits(settings: $0) }
         register(gate: "log") { try Log(settings: $0) }
         register(gate: "metrics") { Metrics(settings: $0) }
         register(gate: "redirect") { Redirect(settings: $0) }
+        register(gate: "requestID") { RequestID(settings: $0) }
         register(gate: "retry") { Retry(settings: $0) }
+        register(gate: "traceContext") { TraceContext(settings: $0) }
         register(gate: "urlPolicy") { URLPolicy(settings: $0) }
+        register(gate: "userAgent") { UserAgent(settings: $0) }
         register(gate: "validate") { Validate(settings: $0) }
     }
 }

@@ -39,7 +39,12 @@ public struct CallEvent: Sendable {
     /// The present on the wall clock of the call.
     public var date: Date { timeSource.date }
 
+    /// A number in 0..<1 that all events of a call share, from the call's chance: what a logger
+    /// samples by.
+    public var share: Double { random.share }
+
     private let timeSource: any TimeSource
+    private let random: CallRandom
     private let requestValue: Request?
     private let sentRequest: Request?
     private let headValue: ResponseHead?
@@ -55,10 +60,11 @@ public struct CallEvent: Sendable {
         id = context.id
         attempt = context.attempt
         timeSource = context.timeSource
+        random = context.random
         let now = timeSource.now
         elapsed = (context.call.record.timeline.start ?? now).duration(to: now)
         requestValue = request
-        sentRequest = peeked == nil ? nil : context.call.record.lastSent
+        sentRequest = peeked == nil && error == nil ? nil : context.call.record.lastSent
         headValue = head
         errorValue = error
     }
@@ -95,15 +101,21 @@ public struct CallEvent: Sendable {
     public func responseContent(redaction: Redaction = .standard) -> String? {
         guard let data = peeked?.data, !data.isEmpty else { return nil }
         let type = headValue?.headers[.contentType].flatMap { MediaType(parsing: $0) }
-        let text = redaction.content(data, type: type)
-        // A server may repeat what it was sent.
-        let secrets = [requestValue, sentRequest].compactMap(\.self).flatMap(redaction.secrets(of:))
-        return secrets.reduce(text) { $0.replacingOccurrences(of: $1, with: Redaction.mark) }
+        return withoutSent(redaction.content(data, type: type), redaction)
     }
 
     /// The error in words, redacted.
-    public var errorDescription: String? {
-        errorValue.map { Redaction.standard.text(String(describing: $0)) }
+    public var errorDescription: String? { errorDescription(redaction: .standard) }
+
+    /// The error in words, redacted by stricter rules.
+    public func errorDescription(redaction: Redaction) -> String? {
+        errorValue.map { withoutSent(redaction.text(String(describing: $0)), redaction) }
+    }
+
+    // A server, or an error, may repeat what was sent.
+    private func withoutSent(_ text: String, _ redaction: Redaction) -> String {
+        let secrets = [requestValue, sentRequest].compactMap(\.self).flatMap(redaction.secrets(of:))
+        return secrets.reduce(text) { $0.replacingOccurrences(of: $1, with: Redaction.mark) }
     }
 
     /// The error as a word for a label: a code, a type's name, `cancelled`.

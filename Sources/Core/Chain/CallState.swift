@@ -86,10 +86,24 @@ public final class CallRandom: Sendable {
     private let source: any RandomSource
     private let call: UInt64
     private let generator = Mutex<(any RandomNumberGenerator & Sendable)?>(nil)
+    private let kept = Mutex<Double?>(nil)
 
     init(source: any RandomSource, call: UInt64) {
         self.source = source
         self.call = call
+    }
+
+    /// A number in 0..<1 that stands for the call: the same whenever it is asked for, and without
+    /// effect on what ``next()`` gives.
+    public var share: Double {
+        kept.withLock { kept in
+            if let kept { return kept }
+            // No call's own number: those count from 0.
+            var generator = source.generator(forCall: call ^ 1 << 63)
+            let share = Double(generator.next() >> 11) * 0x1p-53
+            kept = share
+            return share
+        }
     }
 
     /// The next 64 random bits.

@@ -98,6 +98,20 @@ public final class Context: Sendable {
         set { scope(of: key)[key] = newValue }
     }
 
+    /// The value under a key, set now where there is none.
+    ///
+    /// Attempts that run side by side, as hedges do, get the same one.
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - make: Makes a value; it is let go of where another one came first.
+    /// - Returns: The value that counts.
+    public func value<Key: ContextKey, Value: Sendable>(
+        of key: Key.Type, orSetting make: () -> Value
+    ) -> Value where Key.Value == Value? {
+        let values = scope(of: key)
+        return values[key] ?? values.value(under: ObjectIdentifier(key), orSetting: make())
+    }
+
     private var attemptValues: ContextValues {
         var context = self
         while context.values == nil, let outer = context.parent, outer.call === call {

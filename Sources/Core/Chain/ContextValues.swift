@@ -35,4 +35,12 @@ package final class ContextValues: Sendable {
         }
         set { values.withLock { $0[ObjectIdentifier(key)] = newValue } }
     }
+
+    func value<Value: Sendable>(under id: ObjectIdentifier, orSetting fresh: Value) -> Value {
+        values.withLock { values in
+            if let present = values[id] as? Value { return present }
+            values[id] = fresh
+            return fresh
+        }
+    }
 }

@@ -10,12 +10,25 @@ extension Redaction {
     public func content(_ data: Data, type: MediaType?) -> String {
         if data.isEmpty { return "" }
         guard let type, Self.isText(type) else { return "(\(data.count) bytes)" }
-        let text = String(decoding: data, as: UTF8.self)
-        if type.essence == MediaType.form.essence { return Grammar.escaped(form(text)) }
-        if type.subtype == "json" || type.suffix == "json" || type.subtype.contains("ndjson") {
-            return Grammar.escaped(JSONRedactor(text, self).result())
+        return Grammar.escaped(redacted(String(decoding: data, as: UTF8.self), type: type))
+    }
+
+    /// Content that is text with its secrets hidden, and nothing escaped.
+    ///
+    /// Without a type that is known it is read as JSON where it looks like it, else as a form.
+    package func redacted(_ text: String, type: MediaType?) -> String {
+        let isForm = type?.essence == MediaType.form.essence
+        if let type, Self.isText(type), !isForm {
+            return Self.isJSON(type) ? JSONRedactor(text, self).result() : unescapedText(text)
         }
-        return self.text(text)
+        if !isForm, let first = text.first(where: { !$0.isWhitespace }), "{[".contains(first) {
+            return JSONRedactor(text, self).result()
+        }
+        return form(text)
+    }
+
+    private static func isJSON(_ type: MediaType) -> Bool {
+        type.subtype == "json" || type.suffix == "json" || type.subtype.contains("ndjson")
     }
 
     /// The secrets that a request carries, in case a response repeats them: values of hidden fields
@@ -95,7 +108,7 @@ private struct JSONRedactor {
         guard literal.contains(UInt8(ascii: "?")) || literal.contains(UInt8(ascii: "@")) else {
             return literal
         }
-        return Array(redaction.text(String(decoding: literal, as: UTF8.self)).utf8)[...]
+        return Array(redaction.unescapedText(String(decoding: literal, as: UTF8.self)).utf8)[...]
     }
 
     private func hides(_ literal: ArraySlice<UInt8>) -> Bool {

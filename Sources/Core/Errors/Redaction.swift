@@ -60,8 +60,10 @@ public struct Redaction: Sendable {
     public func url(_ url: URL) -> String { self.url(url.absoluteString) }
 
     /// A URL as it may be printed, from its text; the text need not be a valid URL.
-    public func url(_ text: String) -> String {
-        var text = Grammar.escaped(text)
+    public func url(_ text: String) -> String { unescapedURL(Grammar.escaped(text)) }
+
+    private func unescapedURL(_ text: String) -> String {
+        var text = text
         var fragment = ""
         if let hash = text.firstIndex(of: "#") {
             fragment = "#" + items(String(text[text.index(after: hash)...]))
@@ -76,13 +78,23 @@ public struct Redaction: Sendable {
     }
 
     /// Free text as it may be printed: the URLs in it are redacted, control characters escaped.
-    public func text(_ text: String) -> String {
-        guard text.contains("://") || text.contains("?") else { return Grammar.escaped(text) }
-        let pieces = text.split(separator: " ", omittingEmptySubsequences: false)
-        return pieces.map { piece in
-            piece.contains("://") || piece.contains("?")
-                ? url(String(piece)) : Grammar.escaped(String(piece))
-        }.joined(separator: " ")
+    public func text(_ text: String) -> String { Grammar.escaped(unescapedText(text)) }
+
+    /// The text with the URLs in it redacted, and nothing escaped.
+    func unescapedText(_ text: String) -> String {
+        guard text.contains("://") || text.contains("?") else { return text }
+        var result = ""
+        var rest = text[...]
+        while !rest.isEmpty {
+            let piece = rest.prefix { !$0.isWhitespace }
+            let isURL = piece.contains("://") || piece.contains("?")
+            result += isURL ? unescapedURL(String(piece)) : String(piece)
+            rest = rest[piece.endIndex...]
+            let blanks = rest.prefix { $0.isWhitespace }
+            result += blanks
+            rest = rest[blanks.endIndex...]
+        }
+        return result
     }
 
     private func withoutUserInformation(_ text: String) -> String {

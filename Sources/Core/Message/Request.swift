@@ -14,17 +14,20 @@ public struct Request: Sendable {
         var method: HTTPMethod
         var url: URL
         var urlFault: String?
+        // What the URL was to be made of, where a base URL was missing.
+        var target: Target?
         var headers: HTTPHeaders
         var body: Body
         var options: RequestOptions
 
         init(
-            method: HTTPMethod, url: URL, urlFault: String?, headers: HTTPHeaders, body: Body,
-            options: RequestOptions
+            method: HTTPMethod, url: URL, urlFault: String?, target: Target? = nil,
+            headers: HTTPHeaders, body: Body, options: RequestOptions
         ) {
             self.method = method
             self.url = url
             self.urlFault = urlFault
+            self.target = target
             self.headers = headers
             self.body = body
             self.options = options
@@ -32,8 +35,8 @@ public struct Request: Sendable {
 
         func copy() -> Storage {
             Storage(
-                method: method, url: url, urlFault: urlFault, headers: headers, body: body,
-                options: options)
+                method: method, url: url, urlFault: urlFault, target: target, headers: headers,
+                body: body, options: options)
         }
     }
 
@@ -56,8 +59,26 @@ public struct Request: Sendable {
     ) {
         let (url, fault) = target.resolved(against: base)
         storage = Storage(
-            method: method, url: url, urlFault: fault, headers: headers, body: body,
+            method: method, url: url, urlFault: fault,
+            target: base == nil && fault != nil ? target : nil, headers: headers, body: body,
             options: options)
+    }
+
+    /// Resolves a target that was relative while there was no base URL to resolve it against.
+    ///
+    /// It has no effect on a request that has its URL. User information in the base is refused: a
+    /// credential belongs to a gate of its own.
+    public mutating func resolve(against base: Target) {
+        guard storage.urlFault != nil, let target = storage.target else { return }
+        makeUnique()
+        let (baseURL, baseFault) = base.resolved(against: nil)
+        if let baseFault {
+            storage.urlFault = "the base URL: " + baseFault
+        } else if baseURL.user != nil || baseURL.password != nil {
+            storage.urlFault = "the base URL holds user information; use a gate for credentials"
+        } else {
+            (storage.url, storage.urlFault) = target.resolved(against: baseURL)
+        }
     }
 
     /// The method.
@@ -76,6 +97,7 @@ public struct Request: Sendable {
             makeUnique()
             storage.url = newValue
             storage.urlFault = Target.fault(of: newValue)
+            storage.target = nil
         }
     }
 

@@ -1,0 +1,60 @@
+public import TurnpikeCore
+
+/// Sets header fields on each request that does not have them.
+///
+/// What the caller or a gate outside set stays, whatever its value. `Accept` is better left to the
+/// serializers, and `Accept-Encoding` to the transport: URLSession decodes what it negotiates by
+/// itself and cannot be told not to.
+public struct DefaultHeaders: SynchronousRequestAdapter {
+    private let headers: HTTPHeaders
+
+    /// Creates a gate that sets what is absent.
+    /// - Parameters:
+    ///   - headers: The fields; all lines of a name are set where there is none of that name.
+    ///   - languages: The languages wanted, dearest first, as `Accept-Language` with falling
+    ///     weights; the first six count. A server's own locale says nothing of its users, so none is
+    ///     assumed.
+    public init(_ headers: HTTPHeaders = [:], languages: [String] = []) {
+        var headers = headers
+        let language = Self.acceptLanguage(languages)
+        if !language.isEmpty { headers.setIfAbsent(.acceptLanguage, language) }
+        self.headers = headers
+    }
+
+    /// Sets the fields that are absent.
+    public func adapt(_ request: inout Request, context: Context) throws {
+        if let defect = headers.defect {
+            throw ClientError(.invalidRequest, "the gate \(name): \(defect)")
+        }
+        let absent = headers.filter { !request.headers.contains($0.name) }
+        for field in absent { request.headers.append(field.name, field.value) }
+    }
+
+    /// A value for `Accept-Language` (RFC 9110 §12.5.4): `de, en-GB;q=0.9, en;q=0.8`.
+    static func acceptLanguage(_ languages: [String]) -> String {
+        languages.filter(isLanguageRange).prefix(6).enumerated().map { index, language in
+            index == 0 ? language : "\(language);q=0.\(10 - index)"
+        }.joined(separator: ", ")
+    }
+
+    static func isLanguageRange(_ text: String) -> Bool {
+        if text == "*" { return true }
+        return text.split(separator: "-", omittingEmptySubsequences: false).allSatisfy { part in
+            (1...8).contains(part.utf8.count)
+                && part.unicodeScalars.allSatisfy { $0.isASCII && $0.properties.isAlphanumeric }
+        }
+    }
+}
+
+extension Unicode.Scalar.Properties {
+    fileprivate var isAlphanumeric: Bool { isAlphabetic || numericType != nil }
+}
+
+extension Gate where Self == DefaultHeaders {
+    /// Sets header fields where they are absent; see ``DefaultHeaders/init(_:languages:)``.
+    public static func defaultHeaders(
+        _ headers: HTTPHeaders = [:], languages: [String] = []
+    ) -> Self {
+        DefaultHeaders(headers, languages: languages)
+    }
+}

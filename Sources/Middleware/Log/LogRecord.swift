@@ -1,0 +1,131 @@
+import Foundation
+import TurnpikeCore
+
+/// What a log says of an event, in parts that are redacted and bounded, before it becomes a line.
+struct LogRecord {
+    let time: String
+    let level: Log.Level
+    let event: String
+    let call: String
+    // Of a retry: the one that is to come.
+    var attempt: Int
+    let elapsed: Duration
+    var method: String?
+    var url: String?
+    var status: HTTPStatus?
+    var error: String?
+    var errorType: String?
+    var delay: Duration?
+    var bytes: Int64?
+    var end: String?
+    var gate: String?
+    var message: String?
+    var headers: [(name: String, value: String)] = []
+    var content: String?
+
+    // What a peer can make long.
+    private static let maxURL = 4096
+    private static let maxText = 4096
+    private static let maxValue = 1024
+    private static let maxHeaders = 16_384
+
+    /// Reads an event.
+    /// - Returns: nil for an event that a level does not write.
+    init?(_ event: CallEvent, level: Log.Level, redaction: Redaction, peekBytes: Int) {
+        let ownLevel = Self.level(of: event)
+        guard ownLevel <= level else { return nil }
+        self.level = ownLevel
+        self.event = Self.name(of: event)
+        time = event.date.formatted(
+            .iso8601.year().month().day().time(includingFractionalSeconds: true).timeZone(
+                separator: .omitted))
+        call = "\(event.id)"
+        attempt = event.attempt
+        elapsed = event.elapsed
+        status = event.status
+        errorType = event.errorType
+        error = event.errorDescription(redaction: redaction).map { Self.cut($0, to: Self.maxText) }
+        let request = event.request(redaction: redaction)
+        method = request.map { Self.cut("\($0.method)", to: 64) }
+        url = request.map { Self.cut($0.url, to: Self.maxURL) }
+        switch event.kind {
+        case .sent:
+            headers = Self.fields(request?.headers)
+            content = event.requestContent(upTo: peekBytes, redaction: redaction)
+        case .received:
+            headers = Self.fields(event.responseHeaders(redaction: redaction))
+        case .retrying(let delay, let next):
+            self.delay = delay
+            attempt = next
+        case .note(let gate, let message):
+            self.gate = Self.cut(Grammar.escaped(gate), to: 256)
+            self.message = Self.cut(redaction.text(message), to: Self.maxText)
+        case .bodyEnded(let end):
+            bytes = end.bytes
+            self.end = Self.name(of: end.reason)
+            content = event.responseContent(redaction: redaction)
+        case .began, .redirecting, .responded, .failed: break
+        }
+        if content?.isEmpty == true { content = nil }
+    }
+
+    /// How much an event matters; a failure is a line at any level.
+    static func level(of event: CallEvent) -> Log.Level {
+        switch event.kind {
+        case .began, .sent, .received, .responded: .debug
+        case .retrying, .redirecting, .note: .info
+        case .failed: event.isCancellation ? .info : .error
+        case .bodyEnded(let end):
+            if case .failed = end.reason { .error } else { isRefusal(event.status) ? .error : .info }
+        }
+    }
+
+    // What OpenTelemetry counts as an error of a client.
+    private static func isRefusal(_ status: HTTPStatus?) -> Bool { (status?.code ?? 0) >= 400 }
+
+    private static func name(of event: CallEvent) -> String {
+        switch event.kind {
+        case .began: "began"
+        case .sent: "sent"
+        case .received: "received"
+        case .retrying: "retrying"
+        case .redirecting: "redirecting"
+        case .note: "note"
+        case .responded: "responded"
+        case .failed: event.isCancellation ? "cancelled" : "failed"
+        case .bodyEnded: "ended"
+        }
+    }
+
+    private static func name(of reason: BodyEnd.Reason) -> String {
+        switch reason {
+        case .finished: "finished"
+        case .cancelled: "cancelled"
+        case .dropped: "dropped"
+        case .failed: "failed"
+        }
+    }
+
+    private static func fields(_ headers: HTTPHeaders?) -> [(name: String, value: String)] {
+        var fields: [(name: String, value: String)] = []
+        var left = maxHeaders
+        for field in headers ?? [:] {
+            let name = cut("\(field.name)", to: 256)
+            let value = cut(field.value, to: maxValue)
+            left -= name.utf8.count + value.utf8.count
+            guard left > 0 else {
+                fields.append(("(more)", "\((headers?.count ?? 0) - fields.count) fields"))
+                break
+            }
+            fields.append((name, value))
+        }
+        return fields
+    }
+
+    private static func cut(_ text: String, to maxBytes: Int) -> String {
+        guard text.utf8.count > maxBytes else { return text }
+        // Half a scalar becomes the replacement character.
+        let kept = String(decoding: text.utf8.prefix(maxBytes), as: UTF8.self)
+        return kept + "… (\(text.utf8.count) bytes)"
+    }
+}

@@ -1,0 +1,96 @@
+import TurnpikeCore
+
+/// A position in a distributed trace: the trace, the span, and what the vendors say of it (W3C
+/// Trace Context).
+///
+/// A server's handler puts the caller's position around its work; every client inside continues it:
+///
+/// ```swift
+/// let incoming = TraceParent(parsing: request.headers["traceparent"] ?? "")
+/// try await TraceParent.$current.withValue(incoming) { try await handle(request) }
+/// ```
+public struct TraceParent: Sendable, Hashable {
+    /// The position that surrounds the present task, or nil.
+    @TaskLocal public static var current: TraceParent?
+
+    /// The trace: 32 hexadecimal digits in lower case, not all zero.
+    public let traceID: String
+    /// The span: 16 hexadecimal digits in lower case, not all zero.
+    public let spanID: String
+    /// Whether the trace is recorded.
+    public let isSampled: Bool
+    /// Whether the trace's name is random in its last seven bytes (level 2).
+    public let isRandom: Bool
+    /// What vendors say, as `tracestate` carries it, or nil.
+    public let state: String?
+
+    /// Reads the header fields `traceparent` and `tracestate`.
+    ///
+    /// Versions above 00 are read as far as they are known. A state that is not valid is left out.
+    /// - Parameters:
+    ///   - traceparent: The value of the one field line.
+    ///   - tracestate: The values of the field lines, joined with commas.
+    /// - Returns: nil for what is not valid: the trace is to be begun anew.
+    public init?(parsing traceparent: String, tracestate: String? = nil) {
+        let bytes = Array(traceparent.utf8)
+        guard bytes.count >= 55, [2, 35, 52].allSatisfy({ bytes[$0] == UInt8(ascii: "-") }),
+            let version = Self.digits(bytes[0..<2]), version != "ff",
+            bytes.count == 55 || (version != "00" && bytes[55] == UInt8(ascii: "-")),
+            let traceID = Self.digits(bytes[3..<35]), let spanID = Self.digits(bytes[36..<52]),
+            let flags = Self.digits(bytes[53..<55]).flatMap({ UInt8($0, radix: 16) }),
+            traceID.contains(where: { $0 != "0" }), spanID.contains(where: { $0 != "0" })
+        else { return nil }
+        self.traceID = traceID
+        self.spanID = spanID
+        isSampled = flags & 1 != 0
+        isRandom = flags & 2 != 0
+        state = tracestate.flatMap(TraceState.checked)
+    }
+
+    init(
+        traceID: String, spanID: String, isSampled: Bool, isRandom: Bool, state: String? = nil
+    ) {
+        self.traceID = traceID
+        self.spanID = spanID
+        self.isSampled = isSampled
+        self.isRandom = isRandom
+        self.state = state
+    }
+
+    /// A fresh span of the same trace.
+    func child(_ random: CallRandom) -> TraceParent {
+        TraceParent(
+            traceID: traceID, spanID: Self.identifier(random), isSampled: isSampled,
+            isRandom: isRandom, state: state)
+    }
+
+    /// The beginning of a trace.
+    static func root(_ random: CallRandom, isSampled: Bool) -> TraceParent {
+        TraceParent(
+            traceID: random.next().hexDigits + identifier(random), spanID: identifier(random),
+            isSampled: isSampled, isRandom: true)
+    }
+
+    // All zero is no name.
+    private static func identifier(_ random: CallRandom) -> String {
+        while true {
+            let bits = random.next()
+            if bits != 0 { return bits.hexDigits }
+        }
+    }
+
+    private static func digits(_ bytes: ArraySlice<UInt8>) -> String? {
+        let isLowerHex = bytes.allSatisfy { byte in
+            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+        }
+        return isLowerHex ? String(decoding: bytes, as: UTF8.self) : nil
+    }
+}
+
+extension TraceParent: CustomStringConvertible {
+    /// The value of `traceparent` in version 00.
+    public var description: String {
+        "00-\(traceID)-\(spanID)-0\((isSampled ? 1 : 0) | (isRandom ? 2 : 0))"
+    }
+}

@@ -1,0 +1,85 @@
+import Foundation
+public import TurnpikeCore
+
+/// Says who is calling, where the request does not.
+///
+/// The default names program, version, bundle, build, system and library:
+/// `shop/2.1 (com.example.shop; build:7; Linux 6.1.0) Turnpike/0.1.0`. A part that the program does
+/// not tell is `Unknown`; on Linux these are mostly version, bundle and build.
+public struct UserAgent: SynchronousRequestAdapter {
+    private let value: String
+
+    /// Creates a gate that sets `User-Agent`.
+    /// - Parameter value: The value; nil describes the program.
+    public init(_ value: String? = nil) { self.value = value ?? Self.ofProgram }
+
+    /// Sets the field where there is none.
+    public func adapt(_ request: inout Request, context: Context) {
+        request.headers.setIfAbsent(.userAgent, value)
+    }
+
+    /// The value that describes this program.
+    public static let ofProgram: String = {
+        let bundle = Bundle.main
+        func text(_ key: String) -> String? {
+            bundle.object(forInfoDictionaryKey: key) as? String
+        }
+        let process = ProcessInfo.processInfo
+        let system = process.operatingSystemVersion
+        return describe(
+            program: text("CFBundleExecutable") ?? process.processName,
+            version: text("CFBundleShortVersionString"), bundle: bundle.bundleIdentifier,
+            build: text("CFBundleVersion"),
+            system: systemName
+                + " \(system.majorVersion).\(system.minorVersion).\(system.patchVersion)")
+    }()
+
+    static func describe(
+        program: String?, version: String?, bundle: String?, build: String?, system: String
+    ) -> String {
+        let comment = "\(word(bundle)); build:\(word(build)); \(comment(system))"
+        return "\(word(program))/\(word(version)) (\(comment)) Turnpike/\(LibraryVersion.current)"
+    }
+
+    // A token (RFC 9110 §5.6.2): what cannot stand in one becomes a hyphen.
+    private static func word(_ text: String?) -> String {
+        let bytes = (text ?? "").utf8.prefix(64)
+        guard bytes.contains(where: isTokenByte) else { return "Unknown" }
+        return String(
+            decoding: bytes.map { isTokenByte($0) ? $0 : UInt8(ascii: "-") }, as: UTF8.self)
+    }
+
+    // Within a comment parentheses and backslashes would need a backslash (RFC 9110 §5.6.5).
+    private static func comment(_ text: String) -> String {
+        String(
+            decoding: text.utf8.prefix(128).filter {
+                (0x20..<0x7F).contains($0) && !"()\\".utf8.contains($0)
+            }, as: UTF8.self)
+    }
+
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"):
+            true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+    }
+
+    private static var systemName: String {
+        #if os(Linux)
+        "Linux"
+        #elseif os(macOS)
+        "macOS"
+        #elseif os(iOS)
+        "iOS"
+        #else
+        "Unknown"
+        #endif
+    }
+}
+
+extension Gate where Self == UserAgent {
+    /// Says who is calling; see ``UserAgent/init(_:)``.
+    public static func userAgent(_ value: String? = nil) -> Self { UserAgent(value) }
+}

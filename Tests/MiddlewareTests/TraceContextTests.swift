@@ -1,0 +1,164 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeTesting
+
+@Suite("TraceContext")
+struct TraceContextTests {
+    private let trace = "0af7651916cd43dd8448eb211c80319c"
+    private let span = "b7ad6b7169203331"
+
+    private func sent(
+        _ stack: Stack, headers: HTTPHeaders = [:], answers: MockResponse..., seed: UInt64 = 1
+    ) async throws -> [HTTPHeaders] {
+        let transport = MockTransport([.any(answers.isEmpty ? [.ok()] : answers)])
+        let client = Client(transport, seed: seed, stack)
+        _ = try await client.get(anywhere, headers: headers).response()
+        return transport.sent.map(\.request.headers)
+    }
+
+    private func parents(_ headers: [HTTPHeaders]) throws -> [TraceParent] {
+        try headers.map { try #require(TraceParent(parsing: $0["traceparent"] ?? "")) }
+    }
+
+    @Test("Each attempt is a span of its own in the call's trace")
+    func attempts() async throws {
+        let headers = try await sent(
+            [.retry(backoff: Backoff(base: .zero)), .traceContext()],
+            answers: .status(503), .connectionLost, .ok())
+        let parents = try parents(headers)
+        #expect(parents.count == 3)
+        #expect(Set(parents.map(\.traceID)).count == 1)
+        #expect(Set(parents.map(\.spanID)).count == 3)
+        #expect(parents.allSatisfy { $0.isSampled && $0.isRandom })
+        #expect(headers.allSatisfy { $0["tracestate"] == nil })
+    }
+
+    @Test("The caller's trace continues, with its state and marks")
+    func continues() async throws {
+        let headers = try await sent(
+            [.traceContext()],
+            headers: [
+                "traceparent": "00-\(trace)-\(span)-00", "tracestate": "a=1 , ,b@v=x y",
+            ])
+        let parent = try #require(try parents(headers).first)
+        #expect(parent.traceID == trace)
+        #expect(parent.spanID != span)
+        #expect(!parent.isSampled)
+        #expect(!parent.isRandom)
+        #expect(headers[0]["tracestate"] == "a=1,b@v=x y")
+    }
+
+    @Test("The position around the task continues; the request's own goes before it")
+    func ambient() async throws {
+        let ambient = TraceParent(parsing: "00-\(trace)-\(span)-03", tracestate: "a=1")
+        try await TraceParent.$current.withValue(ambient) {
+            let headers = try await sent([.deadline(), .attemptTimeout(), .traceContext()])
+            let parent = try #require(try parents(headers).first)
+            #expect(parent.traceID == trace)
+            #expect(parent.isSampled && parent.isRandom)
+            #expect(headers[0]["tracestate"] == "a=1")
+            let other = String(repeating: "1", count: 32)
+            let own = try await sent(
+                [.traceContext()], headers: ["traceparent": "00-\(other)-\(span)-01"])
+            #expect(try parents(own).first?.traceID == other)
+            #expect(own[0]["tracestate"] == nil)
+        }
+    }
+
+    @Test(
+        "What is not valid begins a new trace and drops the state",
+        arguments: [
+            "", "x", "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
+            "00-00000000000000000000000000000000-b7ad6b7169203331-01",
+            "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+            "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0g",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-1",
+            "00_0af7651916cd43dd8448eb211c80319c_b7ad6b7169203331_01",
+            "cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01x",
+            "0x-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        ])
+    func restarts(text: String) async throws {
+        let headers = try await sent(
+            [.traceContext()], headers: ["traceparent": text, "tracestate": "a=1"])
+        let parent = try #require(try parents(headers).first)
+        #expect(parent.traceID != trace)
+        #expect(headers[0]["tracestate"] == nil)
+        #expect(headers[0].values(of: "traceparent").count == 1)
+    }
+
+    @Test("Two lines are no position")
+    func twoLines() async throws {
+        var doubled: HTTPHeaders = ["traceparent": "00-\(trace)-\(span)-01"]
+        doubled.append("traceparent", "00-\(trace)-\(span)-01")
+        let headers = try await sent([.traceContext()], headers: doubled)
+        #expect(try parents(headers).first?.traceID != trace)
+        #expect(headers[0].values(of: "traceparent").count == 1)
+    }
+
+    @Test("A later version is read as far as it is known, and version 00 is sent")
+    func laterVersion() async throws {
+        let headers = try await sent(
+            [.traceContext()], headers: ["traceparent": "cc-\(trace)-\(span)-ff-what.else"])
+        #expect(headers[0]["traceparent"]?.hasPrefix("00-\(trace)-") == true)
+        #expect(headers[0]["traceparent"]?.hasSuffix("-03") == true)
+    }
+
+    @Test(
+        "A state that is not valid is not passed on",
+        arguments: [
+            "a", "=1", "a=", "A=1", "a=1,a=2", "a=b=c", "a@b@c=1", "@a=1", "a=\u{e9}", ", ,",
+            String(repeating: "k", count: 257) + "=1", "k=" + String(repeating: "v", count: 257),
+            (0..<33).map { "k\($0)=1" }.joined(separator: ","),
+        ])
+    func badState(state: String) {
+        let parent = TraceParent(parsing: "00-\(trace)-\(span)-01", tracestate: state)
+        #expect(parent != nil)
+        #expect(parent?.state == nil)
+    }
+
+    @Test("A state that is too long loses long members first, then the last")
+    func longState() {
+        let long = "long=" + String(repeating: "v", count: 200)
+        let many = (0..<31).map { "k\($0)=" + String(repeating: "v", count: 20) }
+        let text = ([many[0], long] + many.dropFirst()).joined(separator: ",")
+        let parent = TraceParent(parsing: "00-\(trace)-\(span)-01", tracestate: text)
+        let state = parent?.state ?? ""
+        #expect(state.utf8.count <= 512)
+        #expect(state.hasPrefix(many[0] + "," + many[1]))
+        #expect(!state.contains("long"))
+    }
+
+    @Test("A part of the traces that begin here is marked, by the call's chance")
+    func sampling() async throws {
+        func marks(_ sampling: Double) async throws -> Int {
+            var marked = 0
+            for seed in 0..<200 {
+                let headers = try await sent(
+                    [.traceContext(sampling: sampling)], seed: UInt64(seed))
+                marked += try parents(headers).count(where: \.isSampled)
+            }
+            return marked
+        }
+        #expect(try await marks(0) == 0)
+        #expect(try await marks(1) == 200)
+        #expect((60...140).contains(try await marks(0.5)))
+    }
+
+    @Test("A recorder inside finds the span of its attempt")
+    func spans() async throws {
+        let seen = MemoryLogSink()
+        let headers = try await sent(
+            [
+                .retry(backoff: Backoff(base: .zero)), .traceContext(),
+                Around { request, context, next in
+                    seen.write(context[TraceContext.Span.self]?.description ?? "none")
+                    return try await next(request)
+                },
+            ], answers: .status(503), .ok())
+        #expect(seen.lines == headers.map { $0["traceparent"] })
+    }
+}
