@@ -200,8 +200,9 @@ struct HeaderGateTests {
     }
 }
 
-private let uuid =
+private var uuid: Regex<Substring> {
     /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/
+}
 
 extension HTTPMethod {
     fileprivate static let keyed: [HTTPMethod] = [.post, .patch]

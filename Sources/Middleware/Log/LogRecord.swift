@@ -76,12 +76,15 @@ struct LogRecord {
         case .retrying, .redirecting, .note: .info
         case .failed: event.isCancellation ? .info : .error
         case .bodyEnded(let end):
-            if case .failed = end.reason { .error } else { isRefusal(event.status) ? .error : .info }
+            isFailure(end, event.status) ? .error : .info
         }
     }
 
     // What OpenTelemetry counts as an error of a client.
-    private static func isRefusal(_ status: HTTPStatus?) -> Bool { (status?.code ?? 0) >= 400 }
+    private static func isFailure(_ end: BodyEnd, _ status: HTTPStatus?) -> Bool {
+        if case .failed = end.reason { return true }
+        return (status?.code ?? 0) >= 400
+    }
 
     private static func name(of event: CallEvent) -> String {
         switch event.kind {

@@ -26,11 +26,11 @@ public struct TraceParent: Sendable, Hashable {
 
     /// Reads the header fields `traceparent` and `tracestate`.
     ///
-    /// Versions above 00 are read as far as they are known. A state that is not valid is left out.
+    /// Versions above 00 are read as far as they are known. A state that is not valid is left out;
+    /// a position that is not valid gives nil, and the trace is to be begun anew.
     /// - Parameters:
     ///   - traceparent: The value of the one field line.
     ///   - tracestate: The values of the field lines, joined with commas.
-    /// - Returns: nil for what is not valid: the trace is to be begun anew.
     public init?(parsing traceparent: String, tracestate: String? = nil) {
         let bytes = Array(traceparent.utf8)
         guard bytes.count >= 55, [2, 35, 52].allSatisfy({ bytes[$0] == UInt8(ascii: "-") }),
