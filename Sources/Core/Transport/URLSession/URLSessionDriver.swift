@@ -11,7 +11,7 @@ import FoundationNetworking
 /// On Linux `dataTask`, `resume` and `cancel` wait for the one network queue of the process, so
 /// they are called on `control` alone: never on the cooperative pool, in a cancellation handler or
 /// in a delegate callback.
-// SAFETY: all state is behind `state`; the session may be used from any thread.
+// SAFETY: all state is behind `state`, but for the session, which only `control` touches.
 final class URLSessionDriver: NSObject, @unchecked Sendable {
     private struct State {
         var exchanges: [Int: URLSessionExchange] = [:]
@@ -20,17 +20,14 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
 
     private let state = Mutex(State())
     private let control = DispatchQueue(label: "turnpike.urlsession.control", qos: .userInitiated)
-    private let callbacks = OperationQueue()
+    private let callbacks = URLSessionCallbacks.queue()
     private let maxConnectionsPerHost: Int
-    private lazy var session = makeSession()
+    // Made for the first exchange, and let go of at the end: its connections close with it.
+    private var session: URLSession?
 
     init(maxConnectionsPerHost: Int) {
         self.maxConnectionsPerHost = maxConnectionsPerHost
         super.init()
-        // A session calls its delegate in order only on a queue of width 1.
-        callbacks.maxConcurrentOperationCount = 1
-        callbacks.name = "turnpike.urlsession.callbacks"
-        callbacks.qualityOfService = .userInitiated
     }
 
     private func makeSession() -> URLSession {
@@ -54,6 +51,8 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
     func start(_ exchange: URLSessionExchange) {
         control.async { [self] in
             guard !state.withLock({ $0.isInvalid }) else { return exchange.refuse() }
+            let session = self.session ?? makeSession()
+            self.session = session
             exchange.begin { request in
                 let task = session.dataTask(with: request)
                 state.withLock { $0.exchanges[task.taskIdentifier] = exchange }
@@ -68,16 +67,14 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
     /// Ends the session: now, or when its last task has ended.
     func invalidate(cancelling: Bool) {
         control.async { [self] in
-            let wasInvalid = state.withLock { state in
-                defer { state.isInvalid = true }
-                return state.isInvalid
+            let exchanges = state.withLock { state in
+                state.isInvalid = true
+                return state.exchanges
             }
-            if wasInvalid { return }
-            if cancelling {
-                session.invalidateAndCancel()
-            } else {
-                session.finishTasksAndInvalidate()
-            }
+            // One by one: `invalidateAndCancel` knows nothing of the order that a redirect needs.
+            if cancelling { for (_, exchange) in exchanges { exchange.cancelNow() } }
+            session?.finishTasksAndInvalidate()
+            session = nil
         }
     }
 

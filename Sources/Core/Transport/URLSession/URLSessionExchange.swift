@@ -7,12 +7,11 @@ import FoundationNetworking
 
 /// One task of the session and the exchange that it feeds.
 ///
-/// The order of `cancel` against the redirect answer and the completion is what keeps
-/// FoundationNetworking from trapping: the lock is held while `cancel()` is called, and a redirect
-/// of a task that was cancelled is not answered.
-///
-/// Data is passed on without that lock: a cancellation may hold it until the network queue has read
-/// all that the server has sent, and what comes meanwhile must not pile up.
+/// The order of `cancel()` against the redirect answer is what keeps FoundationNetworking from
+/// trapping. Both are put on the network queue, and an answer behind a cancellation is fatal: so
+/// an answer is given under the lock, unless the cancellation was announced, and `cancel()` is
+/// called once it is. It is called without the lock, for it waits for the network queue, on which
+/// the callbacks run and take that lock.
 final class URLSessionExchange: Sendable {
     private struct State {
         var task: URLSessionTask?
@@ -41,14 +40,16 @@ final class URLSessionExchange: Sendable {
         driver.start(self)
     }
 
-    func cancel() {
-        driver.perform { [self] in
-            state.withLock { state in
-                guard !state.isCancelled, !state.isFinished else { return }
-                state.isCancelled = true
-                state.task?.cancel()
-            }
+    func cancel() { driver.perform { [self] in cancelNow() } }
+
+    // On the control queue.
+    func cancelNow() {
+        let task = state.withLock { state -> URLSessionTask? in
+            guard !state.isCancelled, !state.isFinished else { return nil }
+            state.isCancelled = true
+            return state.task
         }
+        task?.cancel()
     }
 
     // On the control queue.
@@ -88,7 +89,7 @@ final class URLSessionExchange: Sendable {
         return InputStream(data: Data())
     }
 
-    // MARK: On the callback queue
+    // MARK: On the network queue, or Apple's delegate queue
 
     func didReceive(_ response: URLResponse) {
         guard let response = response as? HTTPURLResponse else {
