@@ -30,7 +30,11 @@ struct StormRun {
             standard: Client(
                 baseURL: target, transport: transport, stack: Stack([ends]) + .standard)
         )
+        let probe = StormProbe(transport: transport, seed: options.seed)
+        async let probed: Void = probe.run()
         await send(through: clients, server, tally)
+        probe.stop()
+        try await probed
         let seconds = (clock.now - begin) / .seconds(1)
         if let wrong = tally.wrong { throw StormFailure(wrong) }
 
@@ -59,7 +63,7 @@ struct StormRun {
         let left = directory.files
         guard left.isEmpty else { throw StormFailure("these files were left: \(left)") }
         return tally.figures(
-            options,
+            options, closeTimes: probe.times,
             descriptors: [
                 "before": .number(JSONNumber(before)), "pooled": .number(JSONNumber(pooled)),
                 "after": .number(JSONNumber(after)),

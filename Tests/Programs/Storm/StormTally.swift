@@ -34,24 +34,33 @@ final class StormTally: Sendable {
     }
 
     func figures(
-        _ options: StormOptions, descriptors: JSONValue, connections: Int, calls: Int,
-        seconds: Double
+        _ options: StormOptions, closeTimes: [Double], descriptors: JSONValue, connections: Int,
+        calls: Int, seconds: Double
     ) -> JSONValue {
         let state = state.withLock { $0 }
-        let times = state.times.sorted()
-        let within = Double(times.count { $0 <= 50 }) / Double(max(times.count, 1))
-        func time(_ share: Double) -> JSONValue {
-            times.isEmpty ? .null : number(times[Int(Double(times.count - 1) * share)])
-        }
         let ends = state.ends.sorted { $0.key < $1.key }.map { ($0.key, whole($0.value)) }
         return [
             "program": "storm", "count": whole(options.count),
             "seed": .number(JSONNumber(options.seed)), "concurrency": whole(options.concurrency),
             "ends": .object(JSONObject(ends)),
-            "cancelMilliseconds": ["p50": time(0.5), "p99": time(0.99), "max": time(1)],
-            "cancelledWithin50": number(within), "callsThroughChain": whole(calls),
+            "cancelMilliseconds": spread(state.times), "closeMilliseconds": spread(closeTimes),
+            "callsThroughChain": whole(calls),
             "descriptors": descriptors, "connections": whole(connections),
             "seconds": number(seconds),
+        ]
+    }
+
+    /// Of times in milliseconds, and the share of those within 50.
+    private func spread(_ times: [Double]) -> JSONValue {
+        let times = times.sorted()
+        if times.isEmpty { return .null }
+        func time(_ share: Double) -> JSONValue {
+            number(times[Int(Double(times.count - 1) * share)])
+        }
+        let within = Double(times.count { $0 <= 50 }) / Double(times.count)
+        return [
+            "count": whole(times.count), "p50": time(0.5), "p99": time(0.99), "max": time(1),
+            "within50": number(within),
         ]
     }
 

@@ -6,24 +6,26 @@ import Synchronization
 import FoundationNetworking
 #endif
 
-/// One session, its delegate, and the queue on which it is driven.
+/// One session, its delegate, and the queues on which it is driven.
 ///
 /// On Linux `dataTask`, `resume` and `cancel` wait for the one network queue of the process, so
-/// they are called on `control` alone: never on the cooperative pool, in a cancellation handler or
-/// in a delegate callback.
-// SAFETY: all state is behind `state`, but for the session, which only `control` touches.
+/// they are called on queues of their own: never on the cooperative pool, in a cancellation handler
+/// or in a delegate callback. Cancellations do not stand behind the starts of other requests, of
+/// which a busy network queue lets a few hundred wait.
+// SAFETY: all state is behind `state`, and the session may be used from any thread.
 final class URLSessionDriver: NSObject, @unchecked Sendable {
     private struct State {
         var exchanges: [Int: URLSessionExchange] = [:]
+        // Made for the first exchange, and let go of at the end: its connections close with it.
+        var session: URLSession?
         var isInvalid = false
     }
 
     private let state = Mutex(State())
-    private let control = DispatchQueue(label: "turnpike.urlsession.control", qos: .userInitiated)
+    private let starts = DispatchQueue(label: "turnpike.urlsession.starts", qos: .userInitiated)
+    private let cancels = DispatchQueue(label: "turnpike.urlsession.cancels", qos: .userInitiated)
     private let callbacks = URLSessionCallbacks.queue()
     private let maxConnectionsPerHost: Int
-    // Made for the first exchange, and let go of at the end: its connections close with it.
-    private var session: URLSession?
 
     init(maxConnectionsPerHost: Int) {
         self.maxConnectionsPerHost = maxConnectionsPerHost
@@ -49,10 +51,8 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
 
     /// Starts an exchange, unless it was cancelled in the meantime.
     func start(_ exchange: URLSessionExchange) {
-        control.async { [self] in
-            guard !state.withLock({ $0.isInvalid }) else { return exchange.refuse() }
-            let session = self.session ?? makeSession()
-            self.session = session
+        starts.async { [self] in
+            guard let session = openSession() else { return exchange.refuse() }
             exchange.begin { request in
                 let task = session.dataTask(with: request)
                 state.withLock { $0.exchanges[task.taskIdentifier] = exchange }
@@ -61,20 +61,34 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Runs a call into URLSession where it can wait.
-    func perform(_ work: @escaping @Sendable () -> Void) { control.async(execute: work) }
+    private func openSession() -> URLSession? {
+        let (session, isInvalid) = state.withLock { ($0.session, $0.isInvalid) }
+        if session != nil || isInvalid { return session }
+        let made = makeSession()
+        state.withLock { $0.session = made }
+        return made
+    }
+
+    /// Cancels a task that was resumed.
+    func cancel(_ task: @escaping @Sendable () -> URLSessionTask?) {
+        cancels.async { task()?.cancel() }
+    }
 
     /// Ends the session: now, or when its last task has ended.
     func invalidate(cancelling: Bool) {
-        control.async { [self] in
-            let exchanges = state.withLock { state in
-                state.isInvalid = true
-                return state.exchanges
+        // Behind the starts that are under way: a task that is made later is fatal.
+        starts.async { [self] in
+            let (session, exchanges) = state.withLock { state in
+                defer {
+                    state.isInvalid = true
+                    state.session = nil
+                }
+                return (state.session, state.exchanges)
             }
             // One by one: `invalidateAndCancel` knows nothing of the order that a redirect needs.
-            if cancelling { for (_, exchange) in exchanges { exchange.cancelNow() } }
+            if cancelling { for (_, exchange) in exchanges { exchange.cancel() } }
+            // It returns before they have ended.
             session?.finishTasksAndInvalidate()
-            session = nil
         }
     }
 

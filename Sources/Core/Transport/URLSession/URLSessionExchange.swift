@@ -15,6 +15,8 @@ import FoundationNetworking
 final class URLSessionExchange: Sendable {
     private struct State {
         var task: URLSessionTask?
+        // A task may be cancelled once it was resumed.
+        var isResumed = false
         var isCancelled = false
         var isFinished = false
     }
@@ -40,19 +42,17 @@ final class URLSessionExchange: Sendable {
         driver.start(self)
     }
 
-    func cancel() { driver.perform { [self] in cancelNow() } }
-
-    // On the control queue.
-    func cancelNow() {
-        let task = state.withLock { state -> URLSessionTask? in
-            guard !state.isCancelled, !state.isFinished else { return nil }
-            state.isCancelled = true
-            return state.task
+    func cancel() {
+        driver.cancel { [self] in
+            state.withLock { state in
+                guard !state.isCancelled, !state.isFinished else { return nil }
+                state.isCancelled = true
+                return state.isResumed ? state.task : nil
+            }
         }
-        task?.cancel()
     }
 
-    // On the control queue.
+    // On the queue of the starts.
     func begin(_ make: (URLRequest) -> URLSessionTask) {
         if state.withLock({ $0.isCancelled }) { return }
         var request = request
@@ -60,6 +60,11 @@ final class URLSessionExchange: Sendable {
         let task = make(request)
         state.withLock { $0.task = task }
         task.resume()
+        let wasCancelled = state.withLock { state in
+            state.isResumed = true
+            return state.isCancelled
+        }
+        if wasCancelled { task.cancel() }
     }
 
     func refuse() {
