@@ -15,6 +15,11 @@ final class ChildProcess {
         try process.run()
     }
 
+    /// Writes a line to its input.
+    func send(_ line: String) throws {
+        try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
+    }
+
     /// The next line that it prints, or nil at the end.
     func readLine() throws -> String? {
         var line = Data()
@@ -24,8 +29,6 @@ final class ChildProcess {
         }
         return nil
     }
-
-    func wait() { process.waitUntilExit() }
 
     func end() {
         process.terminate()

@@ -2,13 +2,13 @@ import Foundation
 
 /// What a GET over loopback costs, beside URLSession used by hand.
 ///
-/// Each figure comes from a process of its own, so that memory and CPU time belong to one client.
-/// The clients take turns within a round and are compared within it: what else the machine does
-/// changes from round to round.
+/// Each client has a process of its own, so that memory and CPU time belong to it alone. They take
+/// turns of a fraction of a second and are compared within a round, since what else the machine
+/// does changes from one to the next.
 struct LoopbackBench {
     private var url: String?
-    private var rounds = 5
-    private var seconds = 2.5
+    private var rounds = 25
+    private var seconds = 0.4
 
     private struct Cell: Hashable {
         let client: LoopbackClient.Kind
@@ -34,16 +34,16 @@ struct LoopbackBench {
         guard let url = try url ?? server?.readLine() else {
             throw BenchError("the server did not start")
         }
+        var children: [Cell: ChildProcess] = [:]
+        defer { for child in children.values { child.end() } }
+        for cell in cells { children[cell] = try start(cell, url) }
         var samples: [Cell: [LoopbackSample]] = [:]
         for round in 0..<rounds {
-            for concurrency in [1, 64] {
-                // Who comes first changes, so that no client always runs behind the same one.
-                let clients = LoopbackClient.Kind.allCases
-                for index in clients.indices {
-                    let cell = Cell(
-                        client: clients[(index + round) % clients.count], concurrency: concurrency)
-                    samples[cell, default: []].append(try measure(cell, url))
-                }
+            // Who comes first changes, so that no client always runs behind the same one.
+            for index in cells.indices {
+                let cell = cells[(index + round) % cells.count]
+                guard let child = children[cell] else { continue }
+                samples[cell, default: []].append(try measure(cell, child))
             }
         }
         for concurrency in [1, 64] {
@@ -55,15 +55,25 @@ struct LoopbackBench {
         }
     }
 
-    private func measure(_ cell: Cell, _ url: String) throws -> LoopbackSample {
+    private let cells = [1, 64].flatMap { concurrency in
+        LoopbackClient.Kind.allCases.map { Cell(client: $0, concurrency: concurrency) }
+    }
+
+    private func start(_ cell: Cell, _ url: String) throws -> ChildProcess {
         let child = try ChildProcess([
             LoopbackClient.subcommand, cell.client.rawValue, String(cell.concurrency), url,
             String(seconds),
         ])
+        // Its first turn warms it up.
+        _ = try measure(cell, child)
+        return child
+    }
+
+    private func measure(_ cell: Cell, _ child: ChildProcess) throws -> LoopbackSample {
+        try child.send("go")
         guard let line = try child.readLine(),
             let sample = try? JSONDecoder().decode(LoopbackSample.self, from: Data(line.utf8))
         else { throw BenchError("\(cell.client.rawValue) at \(cell.concurrency) gave no result") }
-        child.wait()
         return sample
     }
 

@@ -6,6 +6,8 @@ import FoundationNetworking
 #endif
 
 /// One client under load, in a process of its own: `loopback-client KIND CONCURRENCY URL SECONDS`.
+///
+/// Each line of its input is a turn of that many seconds, for which it prints a line of figures.
 struct LoopbackClient {
     static let subcommand = "loopback-client"
 
@@ -46,18 +48,24 @@ struct LoopbackClient {
 
     func run() async throws {
         let expected = try await get()
-        _ = try await load(seconds: 0.5, expecting: expected)
+        while readLine() != nil {
+            let sample = try await turn(expecting: expected)
+            print(String(decoding: try JSONEncoder().encode(sample), as: UTF8.self))
+            fflush(nil)
+        }
+    }
+
+    private func turn(expecting expected: Data) async throws -> LoopbackSample {
         let before = Usage.cpuSeconds
         let clock = ContinuousClock()
         let begin = clock.now
         let latencies = try await load(seconds: seconds, expecting: expected).sorted()
         let wall = (clock.now - begin) / .seconds(1)
         let count = Double(latencies.count)
-        let sample = LoopbackSample(
+        return LoopbackSample(
             rps: count / wall, cpuPer1000: (Usage.cpuSeconds - before) / count * 1000,
             p50us: latencies[latencies.count / 2], p99us: latencies[latencies.count * 99 / 100],
             peakRSS: Usage.peakRSS)
-        print(String(decoding: try JSONEncoder().encode(sample), as: UTF8.self))
     }
 
     /// Sends requests until time is up.

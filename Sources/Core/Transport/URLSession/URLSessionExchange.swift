@@ -21,11 +21,19 @@ final class URLSessionExchange: Sendable {
         var isFinished = false
     }
 
+    private struct Feed {
+        var exchange: Exchange?
+        // The declared length, once the head has come.
+        var length: Int64?
+        // A whole body in one chunk, which waits for the completion.
+        var whole: Data?
+    }
+
     let upload: Upload
     private let request: URLRequest
     private let isRepeatable: Bool
     private let driver: URLSessionDriver
-    private let feed = Mutex<Exchange?>(nil)
+    private let feed = Mutex(Feed())
     private let hasHead = Atomic(false)
     private let state = Mutex(State())
 
@@ -37,7 +45,7 @@ final class URLSessionExchange: Sendable {
     }
 
     func start(feeding exchange: Exchange) {
-        feed.withLock { $0 = exchange }
+        feed.withLock { $0.exchange = exchange }
         upload.onFault { [weak self] in self?.fail($0) }
         driver.start(self)
     }
@@ -76,7 +84,7 @@ final class URLSessionExchange: Sendable {
         cancel()
     }
 
-    private var exchange: Exchange? { feed.withLock { $0 } }
+    private var exchange: Exchange? { feed.withLock { $0.exchange } }
 
     /// The body for libcurl to send again: it does so, whatever the method, when a kept-alive
     /// connection ended without a byte of an answer.
@@ -109,15 +117,35 @@ final class URLSessionExchange: Sendable {
     private func publish(_ response: HTTPURLResponse) {
         guard !hasHead.exchange(true, ordering: .relaxed), let exchange else { return }
         switch URLSessionHead.opening(of: response, method: request.httpMethod ?? "GET") {
-        case .success(let opening): exchange.receive(opening)
+        case .success(let opening):
+            feed.withLock { $0.length = opening.length }
+            exchange.receive(opening)
         case .failure(let error): fail(error)
         }
     }
 
-    func didReceive(_ data: Data) { exchange?.receive(data) }
+    // A small body comes in one chunk, and the completion in the same breath: its reader is woken
+    // once for both.
+    func didReceive(_ data: Data) {
+        let exchange = feed.withLock { feed -> Exchange? in
+            guard feed.length == Int64(data.count) else { return feed.exchange }
+            feed.whole = data
+            return nil
+        }
+        exchange?.receive(data)
+    }
+
+    private func takeFeed() -> Exchange? {
+        let feed = self.feed.withLock { feed in
+            defer { feed = Feed() }
+            return feed
+        }
+        if let whole = feed.whole { feed.exchange?.receive(whole) }
+        return feed.exchange
+    }
 
     func didReceiveChallenge() {
-        exchange?.finish()
+        takeFeed()?.finish()
         cancel()
     }
 
@@ -133,8 +161,7 @@ final class URLSessionExchange: Sendable {
             state.task = nil
         }
         let hasHead = hasHead.load(ordering: .relaxed)
-        guard let exchange else { return }
-        defer { feed.withLock { $0 = nil } }
+        guard let exchange = takeFeed() else { return }
         if let error {
             exchange.fail(
                 URLSessionFault.classify(error, hasHead: hasHead, bodyBytesSent: upload.bytesSent))
