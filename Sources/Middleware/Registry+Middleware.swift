@@ -5,8 +5,11 @@ extension Registry {
     /// Adds the gates of this module under the names of stack files.
     public mutating func registerMiddleware() {
         register(gate: "attemptTimeout") { AttemptTimeout(settings: $0) }
+        register(gate: "basic") { BasicAuthentication(settings: $0) }
+        register(gate: "bearer") { BearerAuthentication(settings: $0) }
         register(gate: "deadline") { Deadline(settings: $0) }
         register(gate: "defaultHeaders") { DefaultHeaders(settings: $0) }
+        register(gate: "digest") { DigestAuthentication(settings: $0) }
         register(gate: "headers") { SetHeaders(settings: $0) }
         register(gate: "idempotencyKey") { IdempotencyKey(settings: $0) }
         register(gate: "idleTimeout") { IdleTimeout(settings: $0) }

@@ -21,11 +21,15 @@ public struct CallID: Hashable, Sendable, CustomStringConvertible {
 package final class CallEnvironment: Sendable {
     package let timeSource: any TimeSource
     package let randomSource: any RandomSource
+    let baseOrigin: Origin?
     let running = RunningCount()
 
-    package init(timeSource: any TimeSource, randomSource: any RandomSource) {
+    package init(
+        timeSource: any TimeSource, randomSource: any RandomSource, baseOrigin: Origin? = nil
+    ) {
         self.timeSource = timeSource
         self.randomSource = randomSource
+        self.baseOrigin = baseOrigin
     }
 }
 

@@ -85,6 +85,11 @@ public final class Context: Sendable {
     /// With a seeded source its sequence depends on the call alone.
     public var random: CallRandom { call.random }
 
+    /// The origin of the client's base URL, or nil where it has none.
+    ///
+    /// A gate that holds a credential is for this origin if it is told no other.
+    public var baseOrigin: Origin? { call.environment.baseOrigin }
+
     /// The time left until the deadline, or nil without one.
     public var timeLeft: Duration? {
         deadline.map { max(timeSource.now.duration(to: $0), .zero) }
@@ -148,6 +153,15 @@ public final class Context: Sendable {
         var outermost = self
         while let outer = outermost.parent, outer.call === call { outermost = outer }
         return Context(call: call, parent: outermost.parent)
+    }
+
+    /// A context of a call of its own, which the client's end alone reaches: for an exchange that a
+    /// gate makes on behalf of many calls.
+    ///
+    /// It shares clocks and identifier with this call; values, sends and time limits are its own.
+    package func sideCall() -> Context {
+        let state = CallState(id: id, environment: call.environment, number: random.next())
+        return Context(call: state, parent: detached().parent)
     }
 
     func freshAttempt() -> Context {

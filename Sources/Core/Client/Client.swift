@@ -48,7 +48,9 @@ public final class Client: Sendable {
         self.serializers = serializers
         let resolved = baseURL?.resolved(against: nil)
         base = (resolved?.0, resolved?.fault.map { "the client's base URL: " + $0 })
-        environment = CallEnvironment(timeSource: timeSource, randomSource: randomSource)
+        environment = CallEnvironment(
+            timeSource: timeSource, randomSource: randomSource,
+            baseOrigin: base.url.flatMap { Origin($0) })
         // From the client's chance, so that with a seed the calls' names repeat too.
         var generator = randomSource.generator(forCall: .max)
         tag = UInt32(truncatingIfNeeded: generator.next())

@@ -1,93 +1,56 @@
-package import struct Foundation.Data
-
 /// SHA-256 (FIPS 180-4).
 ///
 /// Neither Foundation on Linux nor the C library has it.
-package struct SHA256: Sendable {
-    private var state: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32) = (
+package typealias SHA256 = BlockHash<SHA256Compression>
+
+/// What SHA-256 does with a block.
+package struct SHA256Compression: BlockCompression {
+    private var state: [UInt32] = [
         0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB,
-        0x5BE0_CD19
-    )
-    private var pending: [UInt8] = []
-    private var count: UInt64 = 0
+        0x5BE0_CD19,
+    ]
 
     package init() {}
 
-    /// The digest of some bytes.
-    package static func digest(_ data: Data) -> [UInt8] {
-        var hash = SHA256()
-        hash.update(data)
-        return hash.finish()
-    }
+    package static var isBigEndian: Bool { true }
 
-    package mutating func update(_ data: Data) {
-        count &+= UInt64(data.count)
-        var rest = data[...]
-        if !pending.isEmpty {
-            let part = rest.prefix(64 - pending.count)
-            pending += part
-            rest = rest.dropFirst(part.count)
-            guard pending.count == 64 else { return }
-            unsafe pending.withUnsafeBytes { unsafe process($0) }
-            pending.removeAll(keepingCapacity: true)
-        }
-        unsafe rest.withUnsafeBytes { bytes in
-            var position = 0
-            while position + 64 <= bytes.count {
-                unsafe process(UnsafeRawBufferPointer(rebasing: bytes[position..<position + 64]))
-                position += 64
-            }
-            unsafe pending += bytes[position...]
-        }
-    }
-
-    package consuming func finish() -> [UInt8] {
-        let bits = count &* 8
-        pending.append(0x80)
-        let zeros = (120 - pending.count) % 64
-        var tail = Data(pending)
-        tail.append(contentsOf: repeatElement(0, count: zeros < 0 ? zeros + 64 : zeros))
-        for shift in stride(from: 56, through: 0, by: -8) {
-            tail.append(UInt8(truncatingIfNeeded: bits >> UInt64(shift)))
-        }
-        pending = []
-        update(tail)
-        let words = [state.0, state.1, state.2, state.3, state.4, state.5, state.6, state.7]
-        return words.flatMap { word in
+    package var digest: [UInt8] {
+        state.flatMap { word in
             [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: word >> UInt32($0)) }
         }
     }
 
-    private mutating func process(_ block: UnsafeRawBufferPointer) {
-        var schedule = [UInt32](repeating: 0, count: 64)
-        for index in 0..<16 {
-            schedule[index] = unsafe UInt32(
-                bigEndian: block.loadUnaligned(fromByteOffset: index * 4, as: UInt32.self))
+    package mutating func compress(_ block: UnsafeRawBufferPointer) {
+        let next = unsafe withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { schedule in
+            for index in 0..<16 {
+                unsafe schedule[index] = unsafe UInt32(
+                    bigEndian: block.loadUnaligned(fromByteOffset: index * 4, as: UInt32.self))
+            }
+            for index in 16..<64 {
+                let a = unsafe schedule[index - 15]
+                let b = unsafe schedule[index - 2]
+                let s0 = a.rotated(left: 25) ^ a.rotated(left: 14) ^ (a >> 3)
+                let s1 = b.rotated(left: 15) ^ b.rotated(left: 13) ^ (b >> 10)
+                unsafe schedule[index] =
+                    unsafe schedule[index - 16] &+ s0 &+ schedule[index - 7] &+ s1
+            }
+            return unsafe rounds(schedule)
         }
-        for index in 16..<64 {
-            let a = schedule[index - 15]
-            let b = schedule[index - 2]
-            let s0 = Self.rotate(a, 7) ^ Self.rotate(a, 18) ^ (a >> 3)
-            let s1 = Self.rotate(b, 17) ^ Self.rotate(b, 19) ^ (b >> 10)
-            schedule[index] = schedule[index - 16] &+ s0 &+ schedule[index - 7] &+ s1
-        }
-        var (a, b, c, d, e, f, g, h) = state
+        for index in 0..<8 { state[index] &+= next[index] }
+    }
+
+    private func rounds(_ schedule: UnsafeMutableBufferPointer<UInt32>) -> [UInt32] {
+        var (a, b, c, d) = (state[0], state[1], state[2], state[3])
+        var (e, f, g, h) = (state[4], state[5], state[6], state[7])
         for index in 0..<64 {
-            let s1 = Self.rotate(e, 6) ^ Self.rotate(e, 11) ^ Self.rotate(e, 25)
-            let first = h &+ s1 &+ ((e & f) ^ (~e & g)) &+ Self.constants[index] &+ schedule[index]
-            let s0 = Self.rotate(a, 2) ^ Self.rotate(a, 13) ^ Self.rotate(a, 22)
+            let s1 = e.rotated(left: 26) ^ e.rotated(left: 21) ^ e.rotated(left: 7)
+            let word = unsafe Self.constants[index] &+ schedule[index]
+            let first = h &+ s1 &+ ((e & f) ^ (~e & g)) &+ word
+            let s0 = a.rotated(left: 30) ^ a.rotated(left: 19) ^ a.rotated(left: 10)
             let second = s0 &+ ((a & b) ^ (a & c) ^ (b & c))
             (h, g, f, e, d, c, b, a) = (g, f, e, d &+ first, c, b, a, first &+ second)
         }
-        state = (
-            state.0 &+ a, state.1 &+ b, state.2 &+ c, state.3 &+ d, state.4 &+ e, state.5 &+ f,
-            state.6 &+ g,
-            state.7 &+ h
-        )
-    }
-
-    private static func rotate(_ value: UInt32, _ count: UInt32) -> UInt32 {
-        (value >> count) | (value << (32 - count))
+        return [a, b, c, d, e, f, g, h]
     }
 
     private static let constants: [UInt32] = [
@@ -108,11 +71,4 @@ package struct SHA256: Sendable {
         0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7,
         0xc67178f2,
     ]
-}
-
-extension Sequence<UInt8> {
-    /// The bytes as hexadecimal digits in lower case.
-    package var hexadecimal: String {
-        map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
 }

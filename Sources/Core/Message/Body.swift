@@ -147,6 +147,15 @@ public struct Body: Sendable {
         }
     }
 
+    /// Whether the body can be opened any number of times, so that reading it leaves it as it is.
+    package var canOpenAgain: Bool {
+        switch source {
+        case .stream(let stream): stream.isReplayable
+        case .parts(let parts): parts.allSatisfy(\.canOpenAgain)
+        case .empty, .data, .file, .fault: true
+        }
+    }
+
     /// Whether bytes must leave as they are made.
     public var isLive: Bool {
         switch source {

@@ -5,7 +5,7 @@ import Synchronization
 final class StreamSource: Sendable {
     let length: Int64?
     let isLive: Bool
-    private let isReplayable: Bool
+    let isReplayable: Bool
     private let make: @Sendable () throws -> BodyReader
     private let wasOpened = Atomic(false)
 

@@ -1,0 +1,76 @@
+package import struct Foundation.Data
+
+/// The part of a hash function that is its own: what it does with one block of 64 bytes.
+package protocol BlockCompression: Sendable {
+    /// Whether the number of bits stands at the end with its highest byte first.
+    static var isBigEndian: Bool { get }
+
+    init()
+
+    /// Takes in one block.
+    mutating func compress(_ block: UnsafeRawBufferPointer)
+
+    /// The digest after the last block.
+    var digest: [UInt8] { get }
+}
+
+/// A hash function over blocks of 64 bytes, with the padding that MD5 and the SHA family share.
+package struct BlockHash<Compression: BlockCompression>: Sendable {
+    private var compression = Compression()
+    private var pending: [UInt8] = []
+    private var count: UInt64 = 0
+
+    package init() {}
+
+    /// The digest of some bytes.
+    package static func digest(_ data: Data) -> [UInt8] {
+        var hash = Self()
+        hash.update(data)
+        return hash.finish()
+    }
+
+    package mutating func update(_ data: Data) {
+        count &+= UInt64(data.count)
+        var rest = data[...]
+        if !pending.isEmpty {
+            let part = rest.prefix(64 - pending.count)
+            pending += part
+            rest = rest.dropFirst(part.count)
+            guard pending.count == 64 else { return }
+            unsafe pending.withUnsafeBytes { unsafe compression.compress($0) }
+            pending.removeAll(keepingCapacity: true)
+        }
+        unsafe rest.withUnsafeBytes { bytes in
+            var position = 0
+            while position + 64 <= bytes.count {
+                let block = unsafe UnsafeRawBufferPointer(rebasing: bytes[position..<position + 64])
+                unsafe compression.compress(block)
+                position += 64
+            }
+            unsafe pending += bytes[position...]
+        }
+    }
+
+    package consuming func finish() -> [UInt8] {
+        let bits = count &* 8
+        var tail = Data([0x80])
+        tail.append(contentsOf: repeatElement(0, count: (119 - pending.count) % 64))
+        let shifts = stride(from: UInt64(0), to: 64, by: 8)
+        for shift in Compression.isBigEndian ? shifts.reversed() : Array(shifts) {
+            tail.append(UInt8(truncatingIfNeeded: bits >> shift))
+        }
+        update(tail)
+        return compression.digest
+    }
+}
+
+extension UInt32 {
+    func rotated(left count: UInt32) -> UInt32 { (self << count) | (self >> (32 - count)) }
+}
+
+extension Sequence<UInt8> {
+    /// The bytes as hexadecimal digits in lower case.
+    package var hexadecimal: String {
+        map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+}

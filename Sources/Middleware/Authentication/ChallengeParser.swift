@@ -1,0 +1,147 @@
+import TurnpikeCore
+
+/// Reads the grammar of RFC 9110 §11.2 and §11.6.1 in one pass.
+struct ChallengeParser {
+    static let maxChallenges = 32
+    static let maxParameters = 32
+    static let maxBytes = 16_384
+
+    private let bytes: [UInt8]
+    private var position = 0
+
+    /// Creates a parser; a longer text than the bound is none at all.
+    init(_ text: String) { bytes = text.utf8.count > Self.maxBytes ? [] : Array(text.utf8) }
+
+    /// Reads a list of challenges.
+    mutating func challenges(upTo limit: Int) -> [AuthenticationChallenge] {
+        var challenges: [AuthenticationChallenge] = []
+        skipSeparators()
+        while challenges.count < limit, position < bytes.count, let challenge = challenge() {
+            challenges.append(challenge)
+            skipSeparators()
+        }
+        return challenges
+    }
+
+    /// Reads a list of parameters, as in `Authentication-Info`; nil where it is anything else.
+    mutating func parameters() -> [AuthenticationChallenge.Parameter]? {
+        skipSeparators()
+        guard let parameters = parameterList(), position == bytes.count else { return nil }
+        return parameters
+    }
+
+    // challenge = auth-scheme [ 1*SP ( token68 / #auth-param ) ]
+    private mutating func challenge() -> AuthenticationChallenge? {
+        guard let scheme = token()?.lowercased() else { return nil }
+        guard position < bytes.count, bytes[position] != Self.comma else {
+            return AuthenticationChallenge(scheme: scheme, token68: nil, parameters: [])
+        }
+        guard bytes[position] == 0x20 else { return nil }
+        skipBlanks()
+        if let token68 = token68() {
+            return AuthenticationChallenge(scheme: scheme, token68: token68, parameters: [])
+        }
+        guard let parameters = parameterList() else { return nil }
+        return AuthenticationChallenge(scheme: scheme, token68: nil, parameters: parameters)
+    }
+
+    // Up to the end, or to the token that is the next challenge's scheme.
+    private mutating func parameterList() -> [AuthenticationChallenge.Parameter]? {
+        var parameters: [AuthenticationChallenge.Parameter] = []
+        while true {
+            let start = position
+            skipSeparators()
+            guard position < bytes.count else { return parameters }
+            // Two elements of a list stand apart.
+            let isApart = bytes[start..<position].contains(Self.comma)
+            let element = position
+            guard let name = token() else { return nil }
+            skipBlanks()
+            guard position < bytes.count, bytes[position] == Self.equals else {
+                position = element
+                return isApart ? parameters : nil
+            }
+            guard isApart || parameters.isEmpty else { return nil }
+            position += 1
+            skipBlanks()
+            guard
+                let value = position < bytes.count && bytes[position] == Self.quote
+                    ? quotedString() : token()
+            else { return nil }
+            let parameter = AuthenticationChallenge.Parameter(
+                name: name.lowercased(), value: value)
+            guard parameters.count < Self.maxParameters,
+                !parameters.contains(where: { $0.name == parameter.name })
+            else { return nil }
+            parameters.append(parameter)
+        }
+    }
+
+    // token68 = 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="
+    private mutating func token68() -> String? {
+        let start = position
+        var end = position
+        while end < bytes.count, Self.isToken68Byte(bytes[end]) { end += 1 }
+        guard end > start else { return nil }
+        while end < bytes.count, bytes[end] == Self.equals { end += 1 }
+        var next = end
+        while next < bytes.count, Grammar.isBlank(bytes[next]) { next += 1 }
+        // Otherwise it is the name of a parameter, or the next scheme.
+        guard next == bytes.count || bytes[next] == Self.comma else { return nil }
+        position = next
+        return String(decoding: bytes[start..<end], as: UTF8.self)
+    }
+
+    private mutating func token() -> String? {
+        let start = position
+        while position < bytes.count, Grammar.isTokenByte(bytes[position]) { position += 1 }
+        return position > start ? String(decoding: bytes[start..<position], as: UTF8.self) : nil
+    }
+
+    // RFC 9110 §5.6.4
+    private mutating func quotedString() -> String? {
+        var value: [UInt8] = []
+        position += 1
+        while position < bytes.count {
+            var byte = bytes[position]
+            if byte == Self.quote {
+                position += 1
+                return String(decoding: value, as: UTF8.self)
+            }
+            if byte == UInt8(ascii: "\\") {
+                position += 1
+                guard position < bytes.count else { return nil }
+                byte = bytes[position]
+            }
+            guard byte == 0x09 || (byte >= 0x20 && byte != 0x7F) else { return nil }
+            value.append(byte)
+            position += 1
+        }
+        return nil
+    }
+
+    private mutating func skipSeparators() {
+        while position < bytes.count,
+            Grammar.isBlank(bytes[position]) || bytes[position] == Self.comma
+        {
+            position += 1
+        }
+    }
+
+    private mutating func skipBlanks() {
+        while position < bytes.count, Grammar.isBlank(bytes[position]) { position += 1 }
+    }
+
+    private static let comma = UInt8(ascii: ",")
+    private static let equals = UInt8(ascii: "=")
+    private static let quote = UInt8(ascii: "\"")
+
+    private static func isToken68Byte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "_"), UInt8(ascii: "~"):
+            true
+        default: Grammar.lowercased(byte) &- UInt8(ascii: "a") < 26 || byte &- 0x30 < 10
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import Foundation
+public import TurnpikeCore
+
+/// Sends a user's name and password with each request (RFC 7617).
+///
+/// They go out unasked, in UTF-8, and only to the credential's ``CredentialOrigins``; over http
+/// anyone on the way can read them. A request that has an `Authorization` of its own keeps it.
+/// Place the gate inside ``Redirect``, so that it sees each hop.
+public struct BasicAuthentication: SynchronousRequestAdapter {
+    private let field: Secret
+    private let fault: String?
+    private let scope: CredentialScope
+
+    /// Creates a gate.
+    /// - Parameters:
+    ///   - user: The user's name. One with a colon or a control character lets calls fail as
+    ///     ``/TurnpikeCore/ClientError/Code/configuration``.
+    ///   - password: The password, without control characters.
+    ///   - origins: Where the credential may go.
+    public init(user: String, password: String, origins: CredentialOrigins = .own) {
+        let user = user.precomposedStringWithCanonicalMapping
+        let password = password.precomposedStringWithCanonicalMapping
+        field = Secret("Basic " + Data("\(user):\(password)".utf8).base64EncodedString())
+        fault = Self.fault(user: user, password: password)
+        scope = CredentialScope(origins)
+    }
+
+    /// Adds the credential.
+    public func adapt(_ request: inout Request, context: Context) throws {
+        if let fault { throw ClientError(.configuration, "the gate \(name): \(fault)") }
+        if try scope.admits(request, in: context) { request.headers[.authorization] = field.value }
+    }
+
+    /// What keeps a name and a password from being sent, or nil (RFC 7617 §2).
+    static func fault(user: String, password: String) -> String? {
+        if user.utf8.contains(UInt8(ascii: ":")) { return "the user's name has a colon" }
+        if hasControl(user) { return "the user's name has a control character" }
+        return hasControl(password) ? "the password has a control character" : nil
+    }
+
+    private static func hasControl(_ text: String) -> Bool {
+        text.utf8.contains { $0 < 0x20 || $0 == 0x7F }
+    }
+}
+
+extension Gate where Self == BasicAuthentication {
+    /// Sends a name and a password; see ``BasicAuthentication/init(user:password:origins:)``.
+    public static func basic(
+        user: String, password: String, origins: CredentialOrigins = .own
+    ) -> Self {
+        BasicAuthentication(user: user, password: password, origins: origins)
+    }
+}

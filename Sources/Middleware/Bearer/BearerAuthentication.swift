@@ -1,0 +1,116 @@
+public import TurnpikeCore
+
+/// Sends a bearer token with each request (RFC 6750), and replaces one that is refused.
+///
+/// ```swift
+/// let tokens = BearerTokens(provider: ClientCredentialsGrant(endpoint))
+/// let client = Client(baseURL: "https://api.example.com/", stack: [
+///     .deadline(.seconds(30)), .redirect(), .retry(), .bearer(tokens), .attemptTimeout(.seconds(10)),
+/// ])
+/// ```
+///
+/// - The token goes to its ``CredentialOrigins`` alone. A request that has an `Authorization` of its
+///   own keeps it, and its 401 is nobody's business here.
+/// - A 401 lets the token be refreshed, once for all calls that meet it (``BearerTokens``), and the
+///   request be sent again, once per call. A 401 for a token that was replaced meanwhile only signs
+///   anew. One that says `insufficient_scope` or `invalid_request` (RFC 6750 §3.1) stands.
+/// - A body that cannot be sent twice is not: the 401 stands, and the next call refreshes first.
+/// - The wait for a token counts against the call's ``Deadline``, and ends with the call.
+///
+/// It acts alike on a 401 whether a validator stands inside it or outside. Place it inside
+/// ``Redirect``, so that it sees each hop, and outside of ``AttemptTimeout``, so that the wait for
+/// a token is no part of an attempt.
+public struct BearerAuthentication: Interceptor {
+    private let tokens: BearerTokens
+    private let scope: CredentialScope
+
+    /// Creates a gate.
+    /// - Parameters:
+    ///   - tokens: The token, and how it is replaced.
+    ///   - origins: Where the token may go.
+    public init(_ tokens: BearerTokens, origins: CredentialOrigins = .own) {
+        self.tokens = tokens
+        scope = CredentialScope(origins)
+    }
+
+    /// Runs the rest of the chain with the token, once more if it is refused.
+    public func intercept(
+        _ request: Request, context: Context, next: Next
+    ) async throws -> Response {
+        guard !tokens.isRefreshingHere, try scope.admits(request, in: context) else {
+            return try await next(request)
+        }
+        let first = try await tokens.credential(in: context, next: next)
+        let outcome = await Outcome.of(sign(request, first), next)
+        guard tokens.canRefresh, let head = outcome.head, Self.isRefusal(head),
+            scope.covers(head, to: request)
+        else { return try outcome.result.get() }
+        guard outcome.isReplayable else {
+            tokens.refuse(first)
+            return try outcome.result.get()
+        }
+        guard context[TokenReplays.self].insert(ObjectIdentifier(tokens)).inserted else {
+            return try outcome.result.get()
+        }
+        context.note(gate: name, "the token was refused; the request waits for a new one")
+        await outcome.response?.discard(in: context)
+        let second: BearerTokens.Credential
+        do {
+            second = try await tokens.credential(after: first, in: context, next: next)
+        } catch let error as ClientError where error.code == .auth {
+            throw error.completed(response: head)
+        }
+        return try await next.attempt(sign(request, second))
+    }
+
+    private func sign(_ request: Request, _ credential: BearerTokens.Credential) -> Request {
+        var signed = request
+        signed.headers[.authorization] = "Bearer " + credential.token.value
+        return signed
+    }
+
+    private static func isRefusal(_ head: ResponseHead) -> Bool {
+        guard head.status == .unauthorized else { return false }
+        return AuthenticationChallenge.challenges(in: head.headers).allSatisfy { challenge in
+            challenge.scheme != "bearer"
+                || !["insufficient_scope", "invalid_request"].contains(challenge["error"])
+        }
+    }
+}
+
+/// The tokens for which this call has sent a request again.
+private enum TokenReplays: ContextKey {
+    static var defaultValue: Set<ObjectIdentifier> { [] }
+}
+
+extension Outcome {
+    /// What comes of the rest of the chain.
+    static func of(_ request: Request, _ next: Next) async -> Outcome {
+        do {
+            return Outcome(request: request, result: .success(try await next(request)))
+        } catch {
+            return Outcome(request: request, result: .failure(error))
+        }
+    }
+
+    /// What comes of a fresh attempt.
+    static func ofAttempt(_ request: Request, _ next: Next) async -> Outcome {
+        do {
+            return Outcome(request: request, result: .success(try await next.attempt(request)))
+        } catch {
+            return Outcome(request: request, result: .failure(error))
+        }
+    }
+}
+
+extension Gate where Self == BearerAuthentication {
+    /// Sends a bearer token; see ``BearerAuthentication/init(_:origins:)``.
+    public static func bearer(_ tokens: BearerTokens, origins: CredentialOrigins = .own) -> Self {
+        BearerAuthentication(tokens, origins: origins)
+    }
+
+    /// Sends a token that never changes; see ``BearerAuthentication/init(_:origins:)``.
+    public static func bearer(token: String, origins: CredentialOrigins = .own) -> Self {
+        BearerAuthentication(BearerTokens(BearerToken(token)), origins: origins)
+    }
+}

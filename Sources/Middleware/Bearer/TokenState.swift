@@ -1,0 +1,137 @@
+import Foundation
+import TurnpikeCore
+
+/// What ``BearerTokens`` knows, and what a call has to do next; a value without side effects.
+struct TokenState: Sendable {
+    typealias Credential = BearerTokens.Credential
+
+    /// What a call has to do.
+    enum Step: Sendable {
+        /// Sign with this; a refresh that is given is to be begun beside it.
+        case use(Credential, beginning: TokenRefresh?, replacing: BearerToken?)
+        /// Wait for a refresh; a new one is to be begun.
+        case wait(TokenRefresh, isNew: Bool, replacing: BearerToken?)
+        case fail(ClientError)
+    }
+
+    private let policy: RefreshPolicy
+    private(set) var token: BearerToken?
+    private let canRefresh: Bool
+    private var generation: UInt64 = 0
+    private var renewal: Date?
+    private var wasRefused = false
+    private var refresh: TokenRefresh?
+    private var begins: [MonotonicInstant] = []
+    private var failures: UInt64 = 0
+    private var lastFailure: ClientError?
+
+    init(_ token: BearerToken?, _ policy: RefreshPolicy, canRefresh: Bool) {
+        self.policy = policy
+        self.canRefresh = canRefresh
+        install(token, at: nil)
+    }
+
+    /// The credential in force.
+    func credential() throws -> Credential {
+        guard let token else { throw Self.missing }
+        return Credential(token: token, generation: generation, failures: failures)
+    }
+
+    /// What a call that is to be signed has to do.
+    mutating func step(_ now: MonotonicInstant, _ date: Date) -> Step {
+        guard let token else { return canRefresh ? join(now) : .fail(Self.missing) }
+        let present = Credential(token: token, generation: generation, failures: failures)
+        guard canRefresh else { return .use(present, beginning: nil, replacing: nil) }
+        if wasRefused || token.expires.map({ $0 <= date }) ?? false { return join(now) }
+        // Once a generation: a renewal that failed is not tried again before it must be.
+        if let renewal, renewal <= date, refresh == nil, lastFailure == nil,
+            case .wait(let refresh, _, let old) = join(now)
+        {
+            return .use(present, beginning: refresh, replacing: old)
+        }
+        return .use(present, beginning: nil, replacing: nil)
+    }
+
+    /// What a call whose credential was refused has to do.
+    mutating func step(after refused: Credential, _ now: MonotonicInstant) -> Step {
+        if refused.generation != generation, !wasRefused, let token {
+            // The refusal was for an older token.
+            let present = Credential(token: token, generation: generation, failures: failures)
+            return .use(present, beginning: nil, replacing: nil)
+        }
+        if refresh == nil, failures != refused.failures, let lastFailure {
+            // The request was on its way when the refresh failed that would have been its own.
+            return .fail(lastFailure)
+        }
+        return join(now)
+    }
+
+    mutating func refuse(_ credential: Credential) {
+        if credential.generation == generation { wasRefused = true }
+    }
+
+    // The refresh under way, or a new one.
+    private mutating func join(_ now: MonotonicInstant) -> Step {
+        if let refresh { return .wait(refresh, isNew: false, replacing: nil) }
+        begins.removeAll { $0.advanced(by: policy.window) <= now }
+        guard begins.count < policy.maxRefreshes else {
+            return .fail(excessive(now))
+        }
+        begins.append(now)
+        let new = TokenRefresh()
+        refresh = new
+        return .wait(new, isNew: true, replacing: token)
+    }
+
+    /// Takes in the end of a refresh; nil where it is no longer the one under way.
+    mutating func finish(
+        _ ended: TokenRefresh, _ result: Result<BearerToken, any Error>, at date: Date
+    ) -> Result<Void, any Error>? {
+        guard refresh === ended else { return nil }
+        refresh = nil
+        switch result {
+        case .success(let token):
+            install(token, at: date)
+            return .success(())
+        case .failure(let error):
+            let failure = ClientError(
+                .auth, "the bearer token could not be refreshed", underlying: error)
+            failures += 1
+            lastFailure = failure
+            return .failure(failure)
+        }
+    }
+
+    /// Gives up the refresh under way.
+    mutating func takeRefresh() -> TokenRefresh? {
+        defer { refresh = nil }
+        return refresh
+    }
+
+    /// Puts a token in force; its life is known if it was just given.
+    mutating func install(_ token: BearerToken?, at date: Date?) {
+        self.token = token
+        generation += 1
+        wasRefused = false
+        lastFailure = nil
+        renewal = token?.expires.map { expires in
+            let leeway = policy.leeway.inSeconds
+            let life = date.map { max(expires.timeIntervalSince($0), 0) }
+            return expires.addingTimeInterval(-min(leeway, life.map { $0 / 2 } ?? leeway))
+        }
+    }
+
+    private func excessive(_ now: MonotonicInstant) -> ClientError {
+        let wait = begins.first.map { now.duration(to: $0.advanced(by: policy.window)) }
+        return ClientError(
+            .auth,
+            "the bearer token was refreshed \(policy.maxRefreshes) times within"
+                + " \(policy.window.text) and is refused still; look for a credential that the server"
+                + " does not accept",
+            retryAfter: wait)
+    }
+
+    private static var missing: ClientError {
+        ClientError(.auth, "there is no bearer token, and nothing that could get one")
+    }
+}

@@ -1,0 +1,116 @@
+import Foundation
+public import TurnpikeCore
+
+/// Answers Digest challenges with a user's name and password (RFC 7616).
+///
+/// The password itself is never sent: not by a fall-back to Basic either, whatever the server
+/// offers. Of several challenges, in one line or many, SHA-256 wins over MD5; `auth` and
+/// `auth-int`, sessions, hashed user names and names in UTF-8 are known.
+///
+/// - The first request of a protection space goes out bare and is sent again with the answer. Later
+///   ones reuse the nonce, each with the next count, until the server calls it stale or names the
+///   next one.
+/// - An answer that is refused stands, unless it was only stale: wrong passwords are not repeated.
+/// - A body that cannot be sent twice is not; the 401 stands, and the next request answers at once.
+/// - Answers go to the credential's ``CredentialOrigins`` alone. A request that has an
+///   `Authorization` of its own keeps it.
+///
+/// Place the gate inside ``Redirect``, so that it sees each hop.
+public struct DigestAuthentication: Interceptor {
+    private let user: String
+    private let password: Secret
+    private let scope: CredentialScope
+    private let sessions = DigestSessions()
+
+    /// Creates a gate.
+    /// - Parameters:
+    ///   - user: The user's name.
+    ///   - password: The password.
+    ///   - origins: Where answers may go.
+    public init(user: String, password: String, origins: CredentialOrigins = .own) {
+        self.user = user.precomposedStringWithCanonicalMapping
+        self.password = Secret(password.precomposedStringWithCanonicalMapping)
+        scope = CredentialScope(origins)
+    }
+
+    /// Runs the rest of the chain, and again with the answer to a challenge.
+    public func intercept(
+        _ request: Request, context: Context, next: Next
+    ) async throws -> Response {
+        guard try scope.admits(request, in: context), let origin = request.origin else {
+            return try await next(request)
+        }
+        let path = request.url.path(percentEncoded: true)
+        var answer = sessions.answer(for: path.isEmpty ? "/" : path, at: origin)
+        var isFresh = false
+        var outcome = await Outcome.of(try await sign(request, answer), next)
+        // A first answer, and one more where the server calls its nonce stale.
+        for _ in 0..<2 {
+            guard let challenge = challenge(in: outcome, for: request) else { break }
+            if isFresh, !challenge.isStale { break }
+            let first = DigestAnswer(
+                challenge, user: user, password: password.value, clientNonce: Self.nonce(context))
+            guard outcome.isReplayable else {
+                sessions.prepare(first, at: origin)
+                return try outcome.result.get()
+            }
+            let fresh = sessions.begin(first, at: origin)
+            context.note(gate: name, "the request is sent again with an answer to the challenge")
+            await outcome.response?.discard(in: context)
+            answer = fresh
+            isFresh = true
+            outcome = await Outcome.ofAttempt(try await sign(request, fresh), next)
+        }
+        if let answer { settle(answer, outcome, at: origin) }
+        return try outcome.result.get()
+    }
+
+    // What the server says of the last answer.
+    private func settle(_ answer: DigestAnswer, _ outcome: Outcome, at origin: Origin) {
+        guard let head = outcome.head, Origin(head.url) == origin else { return }
+        if head.status == .unauthorized { return sessions.end(answer, at: origin) }
+        guard let information = head.headers.first("Authentication-Info") else { return }
+        var parser = ChallengeParser(information)
+        let following = parser.parameters()?.first { $0.name == "nextnonce" }?.value
+        guard let following, !following.isEmpty else { return }
+        sessions.prepare(answer.following(nonce: following), at: origin)
+    }
+
+    private func challenge(in outcome: Outcome, for request: Request) -> DigestChallenge? {
+        guard let head = outcome.head, head.status == .unauthorized,
+            scope.covers(head, to: request)
+        else { return nil }
+        return DigestChallenge.strongest(in: head)
+    }
+
+    private func sign(_ request: Request, _ answer: DigestAnswer?) async throws -> Request {
+        guard let answer else { return request }
+        var contentHash: String?
+        if answer.challenge.protection == .content {
+            // A body that is read here could not be sent any more.
+            guard request.body.canOpenAgain else { return request }
+            contentHash = try await answer.challenge.hash.hex(request.body)
+        }
+        var signed = request
+        signed.headers[.authorization] = answer.field(
+            request.method, DigestAnswer.target(of: request.url), contentHash: contentHash)
+        return signed
+    }
+
+    // 128 bits.
+    private static func nonce(_ context: Context) -> String {
+        [context.random.next(), context.random.next()].map { bits in
+            let digits = String(bits, radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }.joined()
+    }
+}
+
+extension Gate where Self == DigestAuthentication {
+    /// Answers Digest challenges; see ``DigestAuthentication/init(user:password:origins:)``.
+    public static func digest(
+        user: String, password: String, origins: CredentialOrigins = .own
+    ) -> Self {
+        DigestAuthentication(user: user, password: password, origins: origins)
+    }
+}

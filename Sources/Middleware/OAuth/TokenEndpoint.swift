@@ -1,0 +1,104 @@
+public import Foundation
+public import TurnpikeCore
+
+/// The token endpoint of an OAuth 2 authorization server, and how a client shows who it is
+/// (RFC 6749 §2.3, §3.2).
+///
+/// What it sends and gets is bounded and never printed: of an answer that is no token, an
+/// ``OAuthError`` tells the status and the error's code.
+public struct TokenEndpoint: Sendable {
+    /// Where the client's identifier and secret stand.
+    public enum ClientAuthentication: Sendable {
+        /// In the `Authorization` field, which every server accepts (RFC 6749 §2.3.1).
+        case basic
+        /// In the form, for servers that know no better.
+        case form
+    }
+
+    /// The endpoint's URL.
+    public let url: URL
+    private let clientID: String?
+    private let clientSecret: Secret?
+    private let authentication: ClientAuthentication
+    private let client: Client?
+
+    /// Creates an endpoint.
+    /// - Parameters:
+    ///   - url: The endpoint's URL. Let it be https: refresh tokens and secrets go there.
+    ///   - clientID: The client's identifier.
+    ///   - clientSecret: The client's secret; a public client has none.
+    ///   - authentication: Where the secret stands.
+    ///   - client: What sends the requests; nil sends them through the gates inside of the bearer
+    ///     gate and its client's transport. One with ``Redirect`` follows a redirect of the
+    ///     endpoint, as a proxied setup may need; without it, and by default, a redirect is an
+    ///     error.
+    public init(
+        _ url: URL, clientID: String? = nil, clientSecret: String? = nil,
+        authentication: ClientAuthentication = .basic, client: Client? = nil
+    ) {
+        self.url = url
+        self.clientID = clientID
+        self.clientSecret = clientSecret.map { Secret($0) }
+        self.authentication = authentication
+        self.client = client
+    }
+
+    /// Asks for a token.
+    /// - Parameters:
+    ///   - form: The grant.
+    ///   - exchange: What the provider may use.
+    /// - Returns: The token.
+    /// - Throws: An ``OAuthError``, or what kept the request from being answered.
+    func token(_ form: OAuthForm, by exchange: TokenExchange) async throws -> BearerToken {
+        let request = request(form)
+        // Lifetimes count from before the request: too short rather than too long.
+        let date = exchange.date
+        let (status, content) = try await send(request, by: exchange)
+        guard status.code / 100 == 2 else { throw OAuthError(status: status, content: content) }
+        return try TokenAnswer.token(from: content, status: status, date: date)
+    }
+
+    private func request(_ grant: OAuthForm) -> Request {
+        var form = grant
+        var headers: HTTPHeaders = [
+            "Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded",
+        ]
+        if let clientID {
+            if let clientSecret, authentication == .basic {
+                let pair = OAuthForm.encode(clientID) + ":" + OAuthForm.encode(clientSecret.value)
+                headers[.authorization] = "Basic " + Data(pair.utf8).base64EncodedString()
+            } else {
+                form = form.adding("client_id", clientID)
+                if let clientSecret { form = form.adding("client_secret", clientSecret.value) }
+            }
+        }
+        let content = Data(form.encoded.utf8)
+        return Request(.post, url, headers: headers, body: .data(content, type: .form))
+    }
+
+    // A validator may stand on the way, and have refused the answer.
+    private func send(
+        _ request: Request, by exchange: TokenExchange
+    ) async throws -> (HTTPStatus, Data) {
+        do {
+            let response: Response
+            if let client {
+                response = try await client.request(request).response()
+            } else {
+                response = try await exchange.send(request)
+            }
+            return (response.status, try await response.body.collect(upTo: TokenAnswer.maxBytes))
+        } catch let error as ClientError where error.code == .validation {
+            guard let head = error.response else { throw error }
+            return (head.status, error.responseBody)
+        }
+    }
+}
+
+extension TokenEndpoint: CustomStringConvertible, CustomReflectable {
+    /// The URL without secrets.
+    public var description: String { Redaction.standard.url(url) }
+
+    /// What a dump shows: no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}
