@@ -5,7 +5,7 @@ import TurnpikeCore
 final class CredentialScope: Sendable {
     private let origins: CredentialOrigins
     // The one origin of a credential that names none, once it is known.
-    private let own = Mutex<Origin?>(nil)
+    private let own = Mutex<Set<Origin>>([])
 
     init(_ origins: CredentialOrigins) { self.origins = origins }
 
@@ -15,12 +15,12 @@ final class CredentialScope: Sendable {
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` where an origin is none.
     func admits(_ request: Request, in context: Context) throws -> Bool {
         if let fault = origins.fault { throw ClientError(.configuration, fault) }
-        guard !request.headers.contains(.authorization), let origin = request.origin,
-            covers(origin, in: context)
-        else { return false }
-        return context.call.record.hops.allSatisfy { hop in
-            Origin(hop.url).map { covers($0, in: context) } ?? false
-        }
+        guard let origin = request.origin else { return false }
+        let hops = context.call.record.hops
+        let first = hops.first.map { Origin($0.url) } ?? origin
+        let allowed = origins.listed ?? bound(to: first, in: context)
+        return allowed.contains(origin) && !request.headers.contains(.authorization)
+            && hops.allSatisfy { Origin($0.url).map(allowed.contains) ?? false }
     }
 
     /// Whether a response is an answer to the credential that a request carried.
@@ -30,12 +30,11 @@ final class CredentialScope: Sendable {
         Origin(head.url) == request.origin
     }
 
-    private func covers(_ origin: Origin, in context: Context) -> Bool {
-        if let listed = origins.listed { return listed.contains(origin) }
-        return own.withLock { own in
-            let bound = own ?? context.baseOrigin ?? origin
-            own = bound
-            return bound == origin
+    // Where a call begins is its caller's choice; where a redirect leads is not.
+    private func bound(to first: Origin?, in context: Context) -> Set<Origin> {
+        own.withLock { own in
+            if own.isEmpty, let origin = context.baseOrigin ?? first { own = [origin] }
+            return own
         }
     }
 }

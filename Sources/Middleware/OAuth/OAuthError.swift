@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 public import TurnpikeCore
 
 /// Why a token endpoint gave no token (RFC 6749 §5.2).
@@ -44,7 +44,8 @@ public struct OAuthError: Error, Sendable, Hashable {
     /// They may hold anything, and are never printed.
     public let detail: String?
 
-    init(_ code: Code, status: HTTPStatus? = nil, detail: String? = nil) {
+    /// Creates an error, for providers of one's own.
+    public init(_ code: Code, status: HTTPStatus? = nil, detail: String? = nil) {
         self.code = code
         self.status = status
         self.detail = detail

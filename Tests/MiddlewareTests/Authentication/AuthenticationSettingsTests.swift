@@ -1,0 +1,109 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeTesting
+
+@Suite("Credentials in stack files")
+struct AuthenticationSettingsTests {
+    private func registry(_ transport: MockTransport) -> Registry {
+        var registry = Registry()
+        registry.registerMiddleware()
+        registry.register(transport: "test") { _ in transport }
+        return registry
+    }
+
+    private func file(_ gate: JSONObject) throws -> StackFile {
+        try StackFile(.object(["stack": .array([.object(gate)])]))
+    }
+
+    private func configured(
+        _ gate: JSONObject, _ transport: MockTransport
+    ) throws -> ConfiguredClient {
+        try ConfiguredClient(
+            try file(gate), registry: registry(transport), serializers: SerializerTable(),
+            timeSource: ManualClock())
+    }
+
+    private static let bearer: JSONObject = [
+        "use": "bearer", "token": "t0", "refreshToken": "r0",
+        "refreshURL": "http://auth.example/token",
+    ]
+
+    private func api() -> MockTransport {
+        MockTransport { request in
+            if request.url.host() == "auth.example" {
+                return .ok(json: ["access_token": "t1", "refresh_token": "r1", "expires_in": 60])
+            }
+            return request.headers[.authorization] == "Bearer t1" ? .ok(text: "in") : .status(401)
+        }
+    }
+
+    @Test("bearer refreshes by a form, and a reload keeps its token")
+    func bearer() async throws {
+        let transport = api()
+        let configured = try configured(Self.bearer, transport)
+        #expect(try await configured.client.get(anywhere).serialize(with: Text()) == "in")
+        let refresh = try #require(transport.sent.dropFirst().first)
+        #expect(refresh.request.method == .post)
+        #expect(
+            String(decoding: refresh.body, as: UTF8.self)
+                == "grant_type=refresh_token&refresh_token=r0")
+        try configured.reload(configured.file)
+        #expect(try await configured.client.get(anywhere).serialize(with: Text()) == "in")
+        #expect(transport.sentCount == 4, "the token is not refreshed anew")
+    }
+
+    @Test("bearer bounds its refreshes and names its origins")
+    func bounds() async throws {
+        var gate = Self.bearer
+        gate["maxRefreshes"] = 0
+        gate["origins"] = ["http://a.example"]
+        let transport = api()
+        let client = try configured(gate, transport).client
+        #expect(await code(of: client.get(anywhere)) == .auth)
+        #expect(try await client.get("http://b.example/").response().status == 401)
+        #expect(transport.authorizations == ["Bearer t0", "-"])
+    }
+
+    @Test("basic and digest take a name and a password")
+    func others() async throws {
+        let server = DigestServer()
+        let digest: JSONObject = ["use": "digest", "user": "u", "password": "p"]
+        let client = try configured(digest, server.transport).client
+        #expect(try await client.get(anywhere).response().status == 200)
+        let transport = MockTransport { _ in .ok() }
+        let basic: JSONObject = ["use": "basic", "user": "u", "password": "p"]
+        _ = try await configured(basic, transport).client.get(anywhere).response()
+        #expect(transport.authorizations == ["Basic dTpw"])
+    }
+
+    @Test(
+        "A mistake is named with its place, and without the secret",
+        arguments: [
+            (["use": "basic", "user": "u"], "stack[0].password"),
+            (["use": "basic", "user": "a:S3CRET", "password": "p"], "stack[0].user"),
+            (["use": "basic", "user": "u", "password": "S3CRET\n"], "stack[0].password"),
+            (["use": "digest", "password": "S3CRET"], "stack[0].user"),
+            (["use": "bearer"], "stack[0].token"),
+            (["use": "bearer", "token": "t", "refreshToken": "S3CRET"], "stack[0].refreshURL"),
+            (
+                ["use": "bearer", "token": "t", "refreshURL": "http://a.example"],
+                "stack[0].refreshToken"
+            ),
+            (
+                ["use": "bearer", "token": "t", "refreshToken": "S3CRET", "refreshURL": "/token"],
+                "stack[0].refreshURL"
+            ),
+            (["use": "bearer", "token": "t", "maxRefreshes": -1], "stack[0].maxRefreshes"),
+            (["use": "bearer", "token": "t", "window": 0], "stack[0].window"),
+            (["use": "bearer", "token": "t", "origins": ["a.example"]], "stack[0].origins[0]"),
+            (["use": "bearer", "token": "t", "origins": []], "stack[0].origins"),
+            (["use": "bearer", "tokn": "S3CRET", "token": "t"], "stack[0].tokn"),
+        ] as [(JSONObject, String)])
+    func mistakes(gate: JSONObject, path: String) throws {
+        let issues = try file(gate).check(with: registry(MockTransport([])))
+        #expect(issues.map(\.path) == [path])
+        #expect(!issues.map(\.description).joined().contains("S3CRET"))
+    }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import Synchronization
+import TurnpikeCore
+import TurnpikeMiddleware
+
+/// Gives t1, t2, … and counts; a test may say what else happens in a refresh.
+final class CountingProvider: BearerTokenProvider {
+    private let begun = Mutex(0)
+    private let life: Duration?
+    private let during: @Sendable (Int, TokenExchange) async throws -> Void
+
+    /// Creates a provider.
+    /// - Parameters:
+    ///   - life: The life of its tokens.
+    ///   - during: Runs in each refresh, with its number.
+    init(
+        life: Duration? = nil,
+        during: @escaping @Sendable (Int, TokenExchange) async throws -> Void = { _, _ in }
+    ) {
+        self.life = life
+        self.during = during
+    }
+
+    var count: Int { begun.withLock { $0 } }
+
+    func token(
+        replacing old: BearerToken?, by exchange: TokenExchange
+    ) async throws -> BearerToken {
+        let number = begun.withLock { begun in
+            begun += 1
+            return begun
+        }
+        try await during(number, exchange)
+        return BearerToken("t\(number)", expires: life.map { exchange.date + $0.inSeconds })
+    }
+}
+
+/// A server that accepts some tokens and answers 401 to all else.
+func guarded(
+    _ isValid: @escaping @Sendable (String) -> Bool,
+    challenge: String = #"Bearer error="invalid_token""#
+) -> MockTransport {
+    MockTransport(recordLimit: 5000) { request in
+        if let field = request.headers[.authorization], isValid(String(field.dropFirst(7))) {
+            return .ok(text: "in")
+        }
+        return .status(401, headers: ["WWW-Authenticate": challenge], body: Data("out".utf8))
+    }
+}
+
+extension MockTransport {
+    /// The values of `Authorization` that were sent, in order; a bare request gives "-".
+    var authorizations: [String] { sent.map { $0.request.headers[.authorization] ?? "-" } }
+
+    /// Returns when a number of requests have been sent.
+    func waitForSends(_ count: Int) async {
+        while sentCount < count { await Task.yield() }
+    }
+}
+
+/// A body that can be sent once.
+func oneShot(_ text: String) -> Body {
+    .stream { AsyncStream([Data(text.utf8)]) }
+}
+
+extension AsyncStream {
+    init(_ elements: [Element]) where Element: Sendable {
+        self.init { continuation in
+            for element in elements { continuation.yield(element) }
+            continuation.finish()
+        }
+    }
+}
+
+/// Waits until something is true.
+func until(_ condition: @Sendable () -> Bool) async {
+    while !condition() { await Task.yield() }
+}
+
+/// Where a provider finds a client that was made after it.
+final class ClientBox: Sendable {
+    private let held = Mutex<Client?>(nil)
+
+    var client: Client? {
+        get { held.withLock { $0 } }
+        set { held.withLock { $0 = newValue } }
+    }
+}
+
+extension OneShot {
+    /// Waits without an end, and hears of no cancellation.
+    func never() async { _ = try? await value {} }
+}

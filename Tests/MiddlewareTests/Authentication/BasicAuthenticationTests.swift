@@ -1,0 +1,56 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeTesting
+
+@Suite("BasicAuthentication")
+struct BasicAuthenticationTests {
+    private func sent(
+        _ gate: BasicAuthentication, _ change: (Call) -> Call = { $0 }
+    ) async throws -> String? {
+        let transport = MockTransport { _ in .ok() }
+        _ = try await change(Client(transport, [gate]).get(anywhere)).response()
+        return transport.sent.first?.request.headers[.authorization]
+    }
+
+    @Test(
+        "Name and password go out unasked, in UTF-8 (RFC 7617 §2)",
+        arguments: [
+            ("Aladdin", "open sesame", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="),
+            ("test", "123£", "dGVzdDoxMjPCow=="),
+            ("u", "a:b", "dTphOmI="), ("", "", "Og=="),
+            ("e\u{301}", "p", "w6k6cA=="),
+        ])
+    func field(user: String, password: String, expected: String) async throws {
+        #expect(try await sent(.basic(user: user, password: password)) == "Basic " + expected)
+    }
+
+    @Test("A request keeps the Authorization that it has")
+    func own() async throws {
+        let field = try await sent(.basic(user: "u", password: "p")) {
+            $0.header(.authorization, "Custom x")
+        }
+        #expect(field == "Custom x")
+    }
+
+    @Test(
+        "A name or password that cannot be sent fails the call before it is",
+        arguments: [("a:b", "p"), ("a\r\nb", "p"), ("a", "p\0"), ("a\u{7F}", "p")])
+    func invalid(user: String, password: String) async throws {
+        let transport = MockTransport { _ in .ok() }
+        let client = Client(transport, [.basic(user: user, password: password)])
+        #expect(await code(of: client.get(anywhere)) == .configuration)
+        #expect(transport.sentCount == 0)
+    }
+
+    @Test("A refused credential is not sent again")
+    func refused() async throws {
+        let transport = MockTransport { _ in
+            .status(401, headers: ["WWW-Authenticate": "Basic realm=x"])
+        }
+        let client = Client(transport, [.basic(user: "u", password: "p")])
+        #expect(try await client.get(anywhere).response().status == 401)
+        #expect(transport.sentCount == 1)
+    }
+}

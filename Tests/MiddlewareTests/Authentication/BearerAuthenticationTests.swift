@@ -1,0 +1,183 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeTesting
+
+@Suite("BearerAuthentication")
+struct BearerAuthenticationTests {
+    private let clock = ManualClock()
+    private let provider = CountingProvider()
+
+    private func tokens(_ first: String? = "t0") -> BearerTokens {
+        BearerTokens(first.map { BearerToken($0) }, provider: provider)
+    }
+
+    @Test("A fixed token is sent as it is, and its refusal stands (V370)")
+    func fixed() async throws {
+        let transport = guarded { $0 == "other" }
+        let client = Client(transport, [.bearer(token: "t")])
+        #expect(try await client.get(anywhere).response().status == 401)
+        #expect(transport.authorizations == ["Bearer t"])
+    }
+
+    @Test("A refused token is refreshed and the request sent again, body and all")
+    func replay() async throws {
+        let transport = guarded { $0 == "t1" }
+        let client = Client(transport, [.bearer(tokens())])
+        let call = client.post(anywhere, body: .text("hello"))
+        #expect(try await call.serialize(with: Text()) == "in")
+        #expect(transport.authorizations == ["Bearer t0", "Bearer t1"])
+        #expect(transport.sent.map(\.body) == [Data("hello".utf8), Data("hello".utf8)])
+        #expect(try await call.serialize(with: Text()) == "in")
+        #expect(provider.count == 1)
+        #expect(transport.sentCount == 3, "the next call begins with the new token")
+    }
+
+    @Test(
+        "A refusal counts whether a validator stands inside or outside",
+        arguments: [true, false])
+    func validated(isInside: Bool) async throws {
+        let transport = guarded { $0 == "t1" }
+        let gates: [any Gate] = [BearerAuthentication(tokens()), Validate()]
+        let client = Client(transport, Stack(isInside ? gates : gates.reversed()))
+        #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
+        #expect(provider.count == 1)
+    }
+
+    @Test("Without a token the first call gets one before it is sent")
+    func none() async throws {
+        let transport = guarded { $0 == "t1" }
+        let client = Client(transport, [.bearer(tokens(nil))])
+        #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
+        #expect(transport.authorizations == ["Bearer t1"])
+    }
+
+    @Test("No token and no provider fails the call before it is sent (V290)")
+    func missing() async throws {
+        let transport = guarded { _ in true }
+        let client = Client(transport, [.bearer(BearerTokens())])
+        #expect(await code(of: client.get(anywhere)) == .auth)
+        #expect(transport.sentCount == 0)
+    }
+
+    @Test("A request is sent again once per call, whatever stands around the gate")
+    func once() async throws {
+        let transport = guarded { _ in false }
+        let again = RetryPolicy(statuses: [401])
+        let client = Client(
+            transport, clock: clock,
+            [.retry(policy: again, backoff: Backoff(base: .zero)), .bearer(tokens())])
+        #expect(try await client.get(anywhere).response().status == 401)
+        #expect(
+            transport.authorizations
+                == ["Bearer t0", "Bearer t1", "Bearer t1", "Bearer t1"])
+        #expect(provider.count == 1)
+    }
+
+    @Test("An error without a response is nobody's refusal (V295)")
+    func noResponse() async throws {
+        let transport = MockTransport { _ in .connectionLost }
+        let client = Client(transport, [.bearer(tokens())])
+        #expect(await code(of: client.get(anywhere)) == .connection)
+        #expect(transport.sentCount == 1)
+        #expect(provider.count == 0)
+    }
+
+    @Test(
+        "Only a 401 that a new token could mend is one (RFC 6750 §3.1)",
+        arguments: [
+            (401, #"Bearer realm="x""#, 2), (401, #"Bearer error="invalid_token""#, 2),
+            (401, "Basic realm=x", 2), (401, #"Bearer error="expired_token""#, 2),
+            (401, #"Bearer error="insufficient_scope""#, 1),
+            (401, #"Basic realm=x, Bearer error="invalid_request""#, 1),
+            (403, #"Bearer error="insufficient_scope""#, 1), (407, "Bearer", 1), (400, "Bearer", 1),
+        ])
+    func refusals(status: Int, challenge: String, sends: Int) async throws {
+        let transport = MockTransport { _ in
+            .status(HTTPStatus(status), headers: ["WWW-Authenticate": challenge])
+        }
+        let client = Client(transport, [.bearer(tokens())])
+        #expect(try await client.get(anywhere).response().status == HTTPStatus(status))
+        #expect(transport.sentCount == sends)
+    }
+
+    @Test("A body that can be sent once is; the 401 stands, and the next call refreshes first")
+    func oneShotBody() async throws {
+        let transport = guarded { $0 == "t1" }
+        let client = Client(transport, [.bearer(tokens())])
+        let first = try await client.post(anywhere, body: oneShot("once")).response()
+        #expect(first.status == 401)
+        #expect(provider.count == 0)
+        let second = client.post(anywhere, body: oneShot("twice"))
+        #expect(try await second.serialize(with: Text()) == "in")
+        #expect(transport.authorizations == ["Bearer t0", "Bearer t1"])
+    }
+
+    @Test("A request keeps the Authorization that it has, and its 401")
+    func own() async throws {
+        let transport = guarded { _ in false }
+        let client = Client(transport, [.bearer(tokens())])
+        let call = client.get(anywhere).header(.authorization, "Bearer mine")
+        #expect(try await call.response().status == 401)
+        #expect(transport.authorizations == ["Bearer mine"])
+        #expect(provider.count == 0)
+    }
+
+    @Test("The refused response is given up, so that its connection is free during the refresh")
+    func discards() async throws {
+        let ended = Counter(1)
+        let transport = guarded { $0 == "t1" }
+        let watch = Around { request, _, next in
+            let response = try await next(request)
+            if response.status == 401 { response.body.onEnd { _ in _ = ended.takeOne() } }
+            return response
+        }
+        let provider = CountingProvider { _, _ in #expect(!ended.takeOne()) }
+        let tokens = BearerTokens(BearerToken("t0"), provider: provider)
+        let client = Client(transport, [.bearer(tokens), watch])
+        #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
+    }
+
+    @Test("A replay is a fresh attempt and counts as a send of the call; the refresh does not")
+    func counts() async throws {
+        let transport = MockTransport { request in
+            switch request.url.path() {
+            case "/token": .ok(text: "t1")
+            default:
+                request.headers[.authorization] == "Bearer t1" ? .ok() : .status(401)
+            }
+        }
+        let provider = CountingProvider { _, exchange in
+            let request = Request(.get, "http://a.example/token")
+            let status = try await exchange.send(request).status
+            #expect(status == 200)
+        }
+        let tokens = BearerTokens(BearerToken("t0"), provider: provider)
+        let client = Client(transport, [.bearer(tokens)])
+        let response = try await client.get(anywhere).response()
+        #expect(response.attempts == 2)
+        #expect(transport.authorizations == ["Bearer t0", "-", "Bearer t1"])
+    }
+
+    @Test("A provider may use the client whose calls it serves: the gate lets it pass")
+    func sameClient() async throws {
+        let box = ClientBox()
+        let transport = guarded { $0 == "t1" }
+        let provider = CountingProvider { _, _ in
+            let client = try #require(box.client)
+            let response = try await client.get("http://a.example/token").response()
+            #expect(response.status == 401)
+            // A task of its own too, as long as it is a child.
+            async let second = client.get("http://a.example/token").response().status
+            #expect(try await second == 401)
+        }
+        let tokens = BearerTokens(BearerToken("t0"), provider: provider)
+        let client = Client(transport, [.bearer(tokens)])
+        box.client = client
+        #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
+        #expect(transport.authorizations == ["Bearer t0", "-", "-", "Bearer t1"])
+        #expect(provider.count == 1)
+        box.client = nil
+    }
+}

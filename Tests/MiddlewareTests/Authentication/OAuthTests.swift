@@ -1,0 +1,209 @@
+import Foundation
+import Synchronization
+import Testing
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeTesting
+
+@Suite("OAuth grants")
+struct OAuthTests {
+    private let clock = ManualClock()
+
+    /// A server with a token endpoint, which answers in order, and a guarded resource.
+    private func server(_ answers: MockResponse..., accepting token: String) -> MockTransport {
+        let turn = Mutex(0)
+        return MockTransport { request in
+            if request.url.path() == "/token" {
+                return turn.withLock { turn in
+                    turn += 1
+                    return answers[min(turn, answers.count) - 1]
+                }
+            }
+            return request.headers[.authorization] == "Bearer " + token
+                ? .ok(text: "in") : .status(401)
+        }
+    }
+
+    private func endpoint(
+        id: String? = nil, secret: String? = nil,
+        authentication: TokenEndpoint.ClientAuthentication = .basic, client: Client? = nil
+    ) throws -> TokenEndpoint {
+        TokenEndpoint(
+            try #require(URL(string: "http://a.example/token")), clientID: id, clientSecret: secret,
+            authentication: authentication, client: client)
+    }
+
+    private func forms(_ transport: MockTransport) -> [String] {
+        transport.sent.filter { $0.request.url.path() == "/token" }
+            .map { String(decoding: $0.body, as: UTF8.self) }
+    }
+
+    @Test("Client credentials: the form, the identity and the token (RFC 6749 §4.4)")
+    func clientCredentials() async throws {
+        let transport = server(
+            .ok(json: ["access_token": "a1", "token_type": "bearer", "expires_in": 60]),
+            accepting: "a1")
+        let grant = ClientCredentialsGrant(
+            try endpoint(id: "svc:1", secret: "p w/é"), scope: ["orders.read", "x"],
+            parameters: ["audience": "a&b"])
+        let tokens = BearerTokens(provider: grant)
+        let client = Client(transport, clock: clock, [.bearer(tokens)])
+        #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
+        #expect(
+            forms(transport)
+                == ["grant_type=client_credentials&scope=orders.read%20x&audience=a%26b"])
+        let sent = try #require(transport.sent.first?.request)
+        #expect(sent.method == .post)
+        #expect(sent.headers[.contentType] == "application/x-www-form-urlencoded")
+        let pair = Data("svc%3A1:p%20w%2F%C3%A9".utf8).base64EncodedString()
+        #expect(sent.headers[.authorization] == "Basic " + pair)
+        #expect(tokens.current?.expires == clock.date + 60)
+    }
+
+    @Test("A client may show itself in the form, and a public one has no secret")
+    func identities() async throws {
+        for (secret, expected) in [
+            ("s&", "grant_type=client_credentials&client_id=svc&client_secret=s%26"),
+            (nil, "grant_type=client_credentials&client_id=svc"),
+        ] {
+            let transport = server(.ok(json: ["access_token": "a1"]), accepting: "a1")
+            let endpoint = try endpoint(id: "svc", secret: secret, authentication: .form)
+            let grant = ClientCredentialsGrant(endpoint)
+            let client = Client(transport, [.bearer(BearerTokens(provider: grant))])
+            #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
+            #expect(forms(transport) == [expected])
+            #expect(transport.authorizations.first == "-")
+        }
+    }
+
+    @Test("A refresh token is used, replaced where the server gives another, and else kept")
+    func refresh() async throws {
+        let transport = server(
+            .ok(json: ["access_token": "a1", "refresh_token": "r1"]),
+            .ok(json: ["access_token": "a2"]), .ok(json: ["access_token": "a3"]), accepting: "a3")
+        let tokens = BearerTokens(
+            BearerToken("a0", refreshToken: "r0 &"), provider: RefreshTokenGrant(try endpoint()))
+        let client = Client(transport, clock: clock, [.bearer(tokens)])
+        for _ in 0..<2 { #expect(try await client.get(anywhere).response().status == 401) }
+        #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
+        #expect(
+            forms(transport) == [
+                "grant_type=refresh_token&refresh_token=r0%20%26",
+                "grant_type=refresh_token&refresh_token=r1",
+                "grant_type=refresh_token&refresh_token=r1",
+            ])
+    }
+
+    @Test("Without a refresh token nothing is sent")
+    func noRefreshToken() async throws {
+        let transport = server(.ok(), accepting: "a1")
+        let tokens = BearerTokens(BearerToken("a0"), provider: RefreshTokenGrant(try endpoint()))
+        let client = Client(transport, [.bearer(tokens)])
+        let error = await #expect(throws: ClientError.self) {
+            try await client.get(anywhere).response()
+        }
+        #expect((error?.underlying as? OAuthError)?.code == .missingRefreshToken)
+        #expect(forms(transport) == [])
+    }
+
+    @Test("Any client can carry the requests, the one that is served too")
+    func throughClient() async throws {
+        let transport = server(.ok(json: ["access_token": "a1"]), accepting: "a1")
+        let box = ClientBox()
+        struct Late: BearerTokenProvider {
+            let box: ClientBox
+            func token(
+                replacing old: BearerToken?, by exchange: TokenExchange
+            ) async throws -> BearerToken {
+                let url = try #require(URL(string: "http://a.example/token"))
+                let endpoint = TokenEndpoint(url, clientID: "svc", client: box.client)
+                return try await ClientCredentialsGrant(endpoint)
+                    .token(replacing: old, by: exchange)
+            }
+        }
+        let client = Client(
+            transport, [.validate(), .bearer(BearerTokens(provider: Late(box: box)))])
+        box.client = client
+        #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
+        #expect(transport.sentCount == 2)
+        box.client = nil
+    }
+
+    struct Refusal: CustomTestStringConvertible {
+        let answer: MockResponse
+        let code: OAuthError.Code
+        let testDescription: String
+    }
+
+    @Test(
+        "What is no token is an error that names its code (RFC 6749 §5.2)",
+        arguments: [
+            Refusal(
+                answer: .status(400, json: ["error": "invalid_grant"]), code: .invalidGrant,
+                testDescription: "a code"),
+            Refusal(
+                answer: .status(401, json: ["error": "invalid_client"]), code: .invalidClient,
+                testDescription: "an unknown client"),
+            Refusal(
+                answer: .status(400, json: ["error": "S3CRET-9 /"]), code: .invalidResponse,
+                testDescription: "a strange code"),
+            Refusal(
+                answer: .status(500, body: Data("<html>".utf8)), code: .invalidResponse,
+                testDescription: "a status"),
+            Refusal(
+                answer: .status(302, headers: ["Location": "http://evil.example/"]),
+                code: .invalidResponse, testDescription: "a redirect"),
+            Refusal(
+                answer: .ok(text: "<html>no json"), code: .invalidResponse,
+                testDescription: "no JSON"),
+            Refusal(answer: .ok(json: [:]), code: .invalidResponse, testDescription: "no token"),
+            Refusal(
+                answer: .ok(json: ["access_token": "a\r\nX: y"]), code: .invalidResponse,
+                testDescription: "a token with a line break"),
+            Refusal(
+                answer: .ok(json: ["access_token": ""]), code: .invalidResponse,
+                testDescription: "an empty token"),
+            Refusal(
+                answer: .ok(json: ["access_token": "a", "token_type": "mac"]),
+                code: .invalidResponse, testDescription: "another type"),
+        ], [true, false])
+    func refusals(refusal: Refusal, isValidated: Bool) async throws {
+        let transport = server(refusal.answer, accepting: "never")
+        let tokens = BearerTokens(
+            BearerToken("a0", refreshToken: "S3CRET"), provider: RefreshTokenGrant(try endpoint()))
+        let gates: [any Gate] = [BearerAuthentication(tokens)] + (isValidated ? [Validate()] : [])
+        let error = await #expect(throws: ClientError.self) {
+            try await Client(transport, Stack(gates)).get(anywhere).response()
+        }
+        #expect(error?.code == .auth)
+        #expect(error?.response?.status == 401)
+        #expect((error?.underlying as? OAuthError)?.code == refusal.code)
+        #expect(error.map { !"\($0)".contains("S3CRET") } == true)
+    }
+
+    @Test("A huge answer is not read")
+    func huge() async throws {
+        let chunks = Array(repeating: Data(repeating: 0x20, count: 65_536), count: 100)
+        let transport = server(.stream(chunks), accepting: "a")
+        let grant = RefreshTokenGrant(try endpoint())
+        let tokens = BearerTokens(BearerToken("a0", refreshToken: "r"), provider: grant)
+        let error = await #expect(throws: ClientError.self) {
+            try await Client(transport, clock: clock, [.bearer(tokens)]).get(anywhere).response()
+        }
+        #expect((error?.underlying as? ClientError)?.code == .tooLarge)
+    }
+
+    @Test(
+        "A lifetime may be a number or a text; what is none is no lifetime",
+        arguments: [
+            (JSONValue(60), 60.0), ("60", 60), (0, 0), (-1, nil), ("soon", nil), (nil, nil),
+            (1e300, 315_360_000),
+        ] as [(JSONValue, Double?)])
+    func life(value: JSONValue, expected: Double?) async throws {
+        let transport = server(
+            .ok(json: ["access_token": "a1", "expires_in": value]), accepting: "a1")
+        let tokens = BearerTokens(provider: ClientCredentialsGrant(try endpoint()))
+        _ = try await Client(transport, clock: clock, [.bearer(tokens)]).get(anywhere).response()
+        #expect(tokens.current?.expires == expected.map { clock.date + $0 })
+    }
+}
