@@ -54,6 +54,10 @@ let package = Package(
             dependencies: ["TurnpikeCore", "TurnpikeSerializers", "TurnpikeTesting"],
             path: "Tests/SerializersTests", swiftSettings: settings),
         .testTarget(
+            name: "CommandLineTests",
+            dependencies: ["TurnpikeCommandLine", "Turnpike", "TurnpikeCore", "TurnpikeTesting"],
+            path: "Tests/CommandLineTests", swiftSettings: settings),
+        .testTarget(
             name: "TestingTests", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
             path: "Tests/TestingTests", swiftSettings: settings),
         // What a user writes: no access beyond `public`, and none of the upcoming features.

@@ -1,19 +1,21 @@
 import Foundation
-import Turnpike
+package import Turnpike
 
 /// The command `turnpike check FILE`.
-enum CheckCommand {
-    static func run(_ arguments: [String]) -> Int32 {
+package enum CheckCommand {
+    /// Tells the mistakes of a stack file.
+    package static func run(_ arguments: [String], _ terminal: Terminal) -> Int32 {
+        if let help = Help.asked(arguments, .check, terminal) { return help }
         guard arguments.count == 1, let path = arguments.first, !path.hasPrefix("-") else {
-            Console.error("check wants one stack file")
+            terminal.error("check wants one stack file; turnpike check --help tells more")
             return ExitCode.usage
         }
         do {
             let issues = try StackFile(contentsOf: URL(filePath: path)).check(with: .commandLine)
-            for issue in issues { Console.error("\(path): \(issue)") }
+            for issue in issues { terminal.error("\(path): \(issue)") }
             return issues.isEmpty ? ExitCode.success : ExitCode.usage
         } catch {
-            Console.error("\(path): \((error as? ClientError)?.message ?? "\(error)")")
+            terminal.error("\(path): \((error as? ClientError)?.message ?? "\(error)")")
             return ExitCode.usage
         }
     }
@@ -21,5 +23,5 @@ enum CheckCommand {
 
 extension Registry {
     /// All that the command's stack files may use.
-    static var commandLine: Registry { .standard }
+    package static var commandLine: Registry { .standard }
 }

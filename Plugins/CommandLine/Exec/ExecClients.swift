@@ -8,10 +8,17 @@ final class ExecClients {
 
     init(base: StackFile?) { self.base = base }
 
+    /// What describes the client for a line: the line's parts, over those of the command's file.
+    ///
+    /// A client that exists is what it is; the parts of later lines are not looked at.
+    func file(for name: String?, _ parts: JSONObject) throws -> StackFile {
+        if let name, let known = clients[name] { return known.file }
+        return try StackFile(.object(parts), over: base)
+    }
+
     /// The client for a line, and whether it is the line's own.
-    func client(named name: String?, _ parts: JSONObject) throws -> (client: Client, isOwn: Bool) {
+    func client(named name: String?, _ file: StackFile) throws -> (client: Client, isOwn: Bool) {
         if let name, let known = clients[name] { return (known.client, false) }
-        let file = try StackFile(.object(parts), over: base)
         let made = try ConfiguredClient(file, registry: .commandLine, serializers: .standard)
         if let name { clients[name] = made }
         return (made.client, name == nil)

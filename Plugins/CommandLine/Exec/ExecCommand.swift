@@ -1,29 +1,41 @@
 import Foundation
 import Turnpike
 
-/// `turnpike exec`: answers each line of standard input with a line of standard output.
-enum ExecCommand {
-    static func run(_ arguments: [String]) async -> Int32 {
+/// The command `turnpike exec`: answers each line of its input with a line of output.
+package enum ExecCommand {
+    /// The most bytes that a line may have.
+    package static let maxLineBytes = 128 << 20
+
+    /// Answers lines until the input ends, nobody reads any more, or the task is cancelled, which
+    /// ends the exchange of the present line too.
+    package static func run(
+        _ arguments: [String], _ terminal: Terminal, maxLineBytes: Int = maxLineBytes
+    ) async -> Int32 {
+        if let help = Help.asked(arguments, .exec, terminal) { return help }
         let base: StackFile?
         do {
             base = try stackFile(arguments)
         } catch {
-            Console.error((error as? ClientError)?.message ?? "\(error)")
+            terminal.error((error as? ClientError)?.message ?? "\(error)")
             return ExitCode.usage
         }
         let clients = ExecClients(base: base)
-        var lines = InputLines()
-        while let line = lines.next() {
-            let answer = await ExecLine.answer(line, clients)
+        let lines = InputLines(maxBytes: maxLineBytes, read: terminal.input)
+        while let line = await lines.next() {
+            let answer =
+                switch line {
+                case .whole(let bytes): await ExecLine.answer(bytes, clients)
+                case .tooLong: ExecLine.answer(tooLong: maxLineBytes)
+                }
             do {
-                try Console.write(answer.data() + Data("\n".utf8))
+                try terminal.output(answer.data() + Data("\n".utf8))
             } catch {
                 // Nobody reads any more.
                 break
             }
         }
         await clients.shutdown()
-        return ExitCode.success
+        return Task.isCancelled ? ExitCode.interrupted : ExitCode.success
     }
 
     private static func stackFile(_ arguments: [String]) throws -> StackFile? {
@@ -37,33 +49,6 @@ enum ExecCommand {
             }
             return file
         default: throw ClientError(.configuration, "exec knows one option: --stack FILE")
-        }
-    }
-}
-
-/// The lines of standard input, whatever bytes they hold.
-struct InputLines {
-    private var buffer = Data()
-    private var scanned = 0
-    private var hasEnded = false
-
-    mutating func next() -> Data? {
-        while true {
-            if let end = buffer[(buffer.startIndex + scanned)...].firstIndex(of: 0x0A) {
-                let line = buffer[buffer.startIndex..<end]
-                buffer = Data(buffer[(end + 1)...])
-                scanned = 0
-                return line.last == 0x0D ? line.dropLast() : line
-            }
-            scanned = buffer.count
-            if hasEnded {
-                defer { buffer = Data() }
-                scanned = 0
-                return buffer.isEmpty ? nil : buffer
-            }
-            // What is there, as soon as it is: a line must be answered before the next one comes.
-            let chunk = FileHandle.standardInput.availableData
-            if chunk.isEmpty { hasEnded = true } else { buffer.append(chunk) }
         }
     }
 }

@@ -25,17 +25,28 @@ struct ExecLine {
                 throw ClientError(.configuration, "a line is a JSON object")
             }
             id = object["id"]?.string.map(JSONValue.string) ?? .null
-            let (line, name, parts) = try Settings.read(object) { settings in
+            // Mistakes of the request and of the client's parts are told together.
+            let (line, name, file) = try Settings.read(object) { settings in
                 _ = settings.value("id")
-                return (ExecLine(settings), settings.string("client"), Self.clientParts(settings))
+                let line = ExecLine(settings)
+                let name = settings.string("client")
+                let file = try clients.file(for: name, Self.clientParts(settings))
+                settings.adopt(file.check(with: .commandLine))
+                return (line, name, file)
             }
-            let (client, isOwn) = try clients.client(named: name, parts)
+            let (client, isOwn) = try clients.client(named: name, file)
             let results = await line.run(with: client)
             if isOwn { await client.shutdown() }
             return Self.answer(id, results)
         } catch {
             return Self.answer(id, [ExecResult(failure: error).json])
         }
+    }
+
+    /// The answer to a line that is not read at all.
+    static func answer(tooLong maxBytes: Int) -> JSONValue {
+        let error = ClientError(.configuration, "the line is longer than \(maxBytes) bytes")
+        return answer(.null, [ExecResult(failure: error).json])
     }
 
     private static func answer(_ id: JSONValue, _ results: [JSONValue]) -> JSONValue {
@@ -85,12 +96,16 @@ struct ExecLine {
     }
 
     private func once(_ index: Int, _ client: Client) async -> JSONValue {
-        // Awaited below, and cancelled by the timer alone.
+        // Awaited below, and cancelled by the timer or with the line.
         let exchange = Task {
             await ExecExchange(request: request, reading: reading).run(index, client)
         }
         let timer = cancelAfter.map { SystemTimeSource().schedule(after: $0) { exchange.cancel() } }
         defer { timer?.cancel() }
-        return await exchange.value.json
+        return await withTaskCancellationHandler {
+            await exchange.value.json
+        } onCancel: {
+            exchange.cancel()
+        }
     }
 }

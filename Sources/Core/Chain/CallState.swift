@@ -3,7 +3,7 @@ import Synchronization
 /// A call's identifier: unique in its client, and with a high chance among clients.
 public struct CallID: Hashable, Sendable, CustomStringConvertible {
     private let client: UInt32
-    private let number: UInt64
+    package let number: UInt64
 
     package init(client: UInt32, number: UInt64) {
         self.client = client

@@ -228,6 +228,11 @@ public final class Settings {
         report.add(ConfigurationIssue(path: place(key), message: message))
     }
 
+    /// Records mistakes that were found elsewhere, at places of their own.
+    package func adopt(_ issues: [ConfigurationIssue]) {
+        for issue in issues { report.add(issue) }
+    }
+
     /// Records that a key, where it is there, asks for what the transport cannot do.
     public func refuse(_ keys: String..., because reason: String) {
         for key in keys where present(key) != nil {

@@ -14,7 +14,7 @@ public struct MockResponse: Sendable {
     /// The header fields.
     public var headers: HTTPHeaders
     private var content: Content
-    private var delay: Duration = .zero
+    private var latency = MockLatency.none
 
     private init(status: HTTPStatus, headers: HTTPHeaders, content: Content) {
         self.status = status
@@ -72,27 +72,18 @@ public struct MockResponse: Sendable {
         Self(status: 0, headers: [:], content: .failure(error))
     }
 
-    /// No answer: the connection is refused, so that nothing was sent.
-    public static var connectionRefused: Self {
-        .failure(
-            ClientError(
-                .connection, "the mock refuses the connection", transfer: .init(.connecting)))
-    }
-
-    /// No answer: the connection is lost after the request was sent.
-    public static var connectionLost: Self {
-        .failure(
-            ClientError(.connection, "the mock loses the connection", transfer: .init(.sending)))
-    }
-
     /// The same answer after a time on the client's time source.
-    public func delayed(by delay: Duration) -> Self {
+    public func delayed(by delay: Duration) -> Self { delayed(by: .constant(delay)) }
+
+    /// The same answer after a time that is drawn from the call's chance.
+    public func delayed(by latency: MockLatency) -> Self {
         var copy = self
-        copy.delay = delay
+        copy.latency = latency
         return copy
     }
 
     func response(to request: Request, in context: Context) async throws -> Response {
+        let delay = latency.draw(from: context.random)
         if delay > .zero { try await context.sleep(for: delay) }
         let body: ResponseBody
         switch content {

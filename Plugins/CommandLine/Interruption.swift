@@ -1,0 +1,79 @@
+import Foundation
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Ctrl-C: the work is cancelled, cleans up, and the process says so by its exit status.
+enum Interruption {
+    /// Runs some work, which SIGINT and SIGTERM cancel; a second one ends the process where it
+    /// stands.
+    /// - Parameter work: Gives the exit status.
+    /// - Returns: The work's exit status, or 128 and the signal.
+    static func run(_ work: @escaping @Sendable () async -> Int32) async -> Int32 {
+        // Awaited below, and cancelled by a signal.
+        let task = Task { await work() }
+        guard SignalPipe.end.read >= 0 else { return await task.value }
+        let first = FirstSignal()
+        let thread = Thread {
+            while let number = SignalPipe.next() {
+                if first.isFirst(number) { task.cancel() } else { _exit(128 + number) }
+            }
+        }
+        thread.name = "turnpike.signals"
+        thread.start()
+        for number in [SIGINT, SIGTERM] { SignalPipe.take(number) }
+        let status = await task.value
+        return first.number == 0 ? status : 128 + first.number
+    }
+}
+
+private final class FirstSignal: Sendable {
+    private let signal = Atomic<Int32>(0)
+
+    var number: Int32 { signal.load(ordering: .acquiring) }
+
+    func isFirst(_ number: Int32) -> Bool {
+        signal.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing)
+            .exchanged
+    }
+}
+
+/// How a signal handler, which may do next to nothing, tells a thread.
+private enum SignalPipe {
+    /// Both ends; -1 where none could be had.
+    static let end: (read: Int32, write: Int32) = {
+        var ends: [Int32] = [-1, -1]
+        _ = unsafe pipe(&ends)
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (ends[0], ends[1])
+    }()
+
+    /// Sends a signal through the pipe, unless the process was started so as to ignore it.
+    static func take(_ number: Int32) {
+        let before = signal(number) { number in
+            let code = errno
+            var byte = UInt8(truncatingIfNeeded: number)
+            _ = unsafe write(SignalPipe.end.write, &byte, 1)
+            errno = code
+        }
+        if unsafe unsafeBitCast(before, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self) {
+            signal(number, SIG_IGN)
+        }
+    }
+
+    /// Waits for a signal.
+    static func next() -> Int32? {
+        var byte: UInt8 = 0
+        while true {
+            let count = unsafe read(end.read, &byte, 1)
+            if count == 1 { return Int32(byte) }
+            if count == 0 || errno != EINTR { return nil }
+        }
+    }
+}

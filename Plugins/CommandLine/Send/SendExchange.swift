@@ -1,0 +1,144 @@
+import Foundation
+import Synchronization
+import Turnpike
+import TurnpikeCore
+
+/// The request of `turnpike send` on its way, and its answer.
+struct SendExchange: Sendable {
+    private let options: SendOptions
+    private let terminal: Terminal
+    private let observed = ExecObservation()
+
+    init(_ options: SendOptions, _ terminal: Terminal) {
+        self.options = options
+        self.terminal = terminal
+    }
+
+    func run(with client: Client) async -> Int32 {
+        let bar = terminal.columns.map { ProgressBar(columns: $0, draw: terminal.messages) }
+        let output = SendOutput(options.output, terminal) {
+            // On a terminal, the content takes the bar's place.
+            if terminal.outputIsTerminal { bar?.end() }
+        }
+        let call = client.request(
+            options.method, Target(options.url), headers: headers(), body: body())
+        let reading = SendReading(
+            output: output, observed: observed, collects: options.asJSON && options.output == nil,
+            refuses: options.stack == nil)
+        let running = call.start(reading)
+        let result = await withTaskCancellationHandler {
+            async let shown: Void = show(running, bar)
+            let result = await Self.result(of: running)
+            await shown
+            return result
+        } onCancel: {
+            running.cancel()
+        }
+        bar?.end()
+        return finish(result, output)
+    }
+
+    private func show(_ running: RunningCall<JSONValue?>, _ bar: ProgressBar?) async {
+        guard let bar else { return }
+        for await progress in running.progress { bar.show(progress) }
+    }
+
+    private static func result(
+        of running: RunningCall<JSONValue?>
+    ) async -> Result<JSONValue?, any Error> {
+        do {
+            return .success(try await running.value)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    // MARK: The request
+
+    private func headers() -> HTTPHeaders {
+        var headers = HTTPHeaders()
+        for (name, value) in options.headers { headers.append(HTTPHeaders.Name(name), value) }
+        return headers
+    }
+
+    private func body() -> Body {
+        switch options.content {
+        case .none: .empty
+        case .text(let text): .data(Data(text.utf8))
+        case .file(let path): .file(URL(filePath: path))
+        case .input: .stream { [terminal] in InputChunks(read: terminal.input) }
+        case .fields(let fields): Body.form(of: fields)
+        }
+    }
+
+    // MARK: The end
+
+    private func finish(
+        _ result: Result<JSONValue?, any Error>, _ output: SendOutput
+    ) -> Int32 {
+        var value: JSONValue?
+        var failure: (any Error)?
+        do {
+            value = try result.get()
+            try output.keep()
+        } catch {
+            output.discard()
+            failure = error
+        }
+        do {
+            if options.asJSON {
+                try tell(value, failure)
+            } else if let failure {
+                try tell(failure)
+            }
+        } catch {
+            failure = failure ?? error
+        }
+        return failure.map(ExitCode.of) ?? ExitCode.success
+    }
+
+    private func tell(_ value: JSONValue?, _ failure: (any Error)?) throws {
+        var value = value
+        if value == nil, let failure = failure as? ClientError, !failure.responseBody.isEmpty {
+            value = failure.response.flatMap {
+                SendReading.value(of: failure.responseBody, type: $0.headers[.contentType])
+            }
+        }
+        var result = ExecResult(observed, value: value, error: failure).json.object ?? [:]
+        // The value tells the content; its bytes need not follow.
+        if value != nil, var body = result["body"]?.object {
+            body["base64"] = nil
+            result["body"] = .object(body)
+        }
+        if failure == nil, let path = options.output { result["file"] = .string(path) }
+        try terminal.line(JSONValue.object(result).description)
+    }
+
+    private func tell(_ failure: any Error) throws {
+        if (failure as? OutputError)?.isBrokenPipe == true || failure is CancellationError {
+            return
+        }
+        if let failure = failure as? ClientError {
+            // What a validator of the stack left of the answer.
+            if !failure.responseBody.isEmpty { try terminal.output(failure.responseBody) }
+            return terminal.error(failure.description)
+        }
+        terminal.error(Redaction.standard.text(String(describing: failure)))
+    }
+}
+
+/// The bytes of an input, as they come.
+private struct InputChunks: AsyncSequence, Sendable {
+    let read: @Sendable (Int) throws -> Data
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        let read: @Sendable (Int) throws -> Data
+
+        mutating func next() async throws -> Data? {
+            let chunk = try read(65_536)
+            return chunk.isEmpty ? nil : chunk
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(read: read) }
+}

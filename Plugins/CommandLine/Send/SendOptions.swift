@@ -1,0 +1,146 @@
+import Foundation
+package import Turnpike
+import TurnpikeCore
+
+/// The command line of `turnpike send`, as data.
+package struct SendOptions: Sendable {
+    /// Where the request's content comes from.
+    package enum Content: Sendable, Equatable {
+        case none
+        case text(String)
+        case file(String)
+        case input
+        case fields([Field])
+    }
+
+    /// A field of a form.
+    package struct Field: Sendable, Equatable {
+        package let name: String
+        package let value: Value
+
+        package enum Value: Sendable, Equatable {
+            case text(String)
+            case file(String)
+        }
+    }
+
+    /// The method; what fits the content where none was named.
+    package var method: HTTPMethod { namedMethod ?? (content == .none ? .get : .post) }
+    package private(set) var url = ""
+    package private(set) var headers: [(name: String, value: String)] = []
+    package private(set) var content = Content.none
+    package private(set) var stack: String?
+    package private(set) var output: String?
+    package private(set) var asJSON = false
+    private var namedMethod: HTTPMethod?
+
+    /// Reads a command line.
+    /// - Throws: ``ClientError/Code/configuration`` with what is wrong with it.
+    package init(_ arguments: [String]) throws {
+        var words: [String] = []
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            if argument == "--" {
+                words += rest
+                break
+            } else if argument.hasPrefix("-"), argument != "-" {
+                try take(argument, &rest)
+            } else {
+                words.append(argument)
+            }
+        }
+        switch words.count {
+        case 1: url = words[0]
+        case 2:
+            namedMethod = HTTPMethod(words[0].uppercased())
+            url = words[1]
+        case 0: throw Self.wrong("a URL is missing")
+        default: throw Self.wrong("\"\(words[2])\" is one word too many: a method and a URL")
+        }
+    }
+
+    private mutating func take(_ argument: String, _ rest: inout ArraySlice<String>) throws {
+        let (option, attached) = Self.split(argument)
+        if option == "--json", attached == nil {
+            asJSON = true
+            return
+        }
+        guard Self.names.contains(option) else {
+            throw Self.wrong(
+                "there is no option \(option)" + NearMiss.hint(for: option, among: Self.names))
+        }
+        guard option != "--json", let value = attached ?? rest.popFirst() else {
+            throw Self.wrong(
+                option == "--json" ? "--json takes no value" : "\(option) wants a value")
+        }
+        switch option {
+        case "-H": headers.append(try Self.header(value))
+        case "-d": try setContent(Self.content(value))
+        case "-F": try addField(Self.field(value))
+        case "--stack": try Self.set(&stack, value, option)
+        default: try Self.set(&output, value, option)
+        }
+    }
+
+    private static let names = ["-H", "-d", "-F", "-o", "--stack", "--json", "--help"]
+
+    // `-Hname:value` and `--stack=FILE` are one argument each.
+    private static func split(_ argument: String) -> (String, String?) {
+        if argument.hasPrefix("--") {
+            guard let equals = argument.firstIndex(of: "=") else { return (argument, nil) }
+            return (
+                String(argument[..<equals]), String(argument[argument.index(after: equals)...])
+            )
+        }
+        let value = argument.dropFirst(2)
+        return (String(argument.prefix(2)), value.isEmpty ? nil : String(value))
+    }
+
+    private static func set(_ place: inout String?, _ value: String, _ option: String) throws {
+        if place != nil { throw wrong("\(option) was given twice") }
+        place = value
+    }
+
+    // MARK: Values
+
+    private static func header(_ text: String) throws -> (name: String, value: String) {
+        guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
+            // The text may be a secret that lacks its name.
+            throw wrong("-H wants name:value")
+        }
+        let value = text[text.index(after: colon)...]
+        return (String(text[..<colon]), value.trimmingCharacters(in: .whitespaces))
+    }
+
+    private static func content(_ text: String) -> Content {
+        guard text.hasPrefix("@") else { return .text(text) }
+        return text == "@-" ? .input : .file(String(text.dropFirst()))
+    }
+
+    private static func field(_ text: String) throws -> Field {
+        guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
+            throw wrong("-F wants name=value, or name=@file")
+        }
+        let value = String(text[text.index(after: equals)...])
+        return Field(
+            name: String(text[..<equals]),
+            value: value.hasPrefix("@") ? .file(String(value.dropFirst())) : .text(value))
+    }
+
+    private mutating func setContent(_ new: Content) throws {
+        guard content == .none else { throw Self.wrong("the content was given twice") }
+        content = new
+    }
+
+    private mutating func addField(_ field: Field) throws {
+        switch content {
+        case .none: content = .fields([field])
+        case .fields(let fields): content = .fields(fields + [field])
+        default: throw Self.wrong("the content was given twice")
+        }
+    }
+
+    private static func wrong(_ message: String) -> ClientError {
+        ClientError(.configuration, message + "; turnpike send --help shows how")
+    }
+}

@@ -1,0 +1,108 @@
+package import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Where a command reads and writes, so that tests can stand in for a terminal.
+package struct Terminal: Sendable {
+    /// Takes what the command was asked for.
+    package var output: @Sendable (Data) throws -> Void
+    /// Takes what a person reads beside it.
+    package var messages: @Sendable (String) -> Void
+    /// Gives some bytes of the input, up to a number, as soon as there are any; none at its end.
+    package var input: @Sendable (_ maxBytes: Int) throws -> Data
+    /// Whether the output is a terminal, too.
+    package var outputIsTerminal: Bool
+    /// The width of the terminal that shows the messages; nil where it is none.
+    package var columns: Int?
+
+    /// Creates a terminal.
+    package init(
+        output: @escaping @Sendable (Data) throws -> Void,
+        messages: @escaping @Sendable (String) -> Void,
+        input: @escaping @Sendable (_ maxBytes: Int) throws -> Data = { _ in Data() },
+        outputIsTerminal: Bool = false, columns: Int? = nil
+    ) {
+        self.output = output
+        self.messages = messages
+        self.input = input
+        self.outputIsTerminal = outputIsTerminal
+        self.columns = columns
+    }
+
+    /// Writes a line for a person.
+    package func error(_ text: String) { messages("turnpike: \(text)\n") }
+
+    /// Writes a line of output.
+    package func line(_ text: String) throws { try output(Data((text + "\n").utf8)) }
+
+    /// The three descriptors of the process.
+    package static var standard: Terminal {
+        Terminal(
+            output: { try Descriptor.put($0, to: 1) },
+            messages: { try? Descriptor.put(Data($0.utf8), to: 2) },
+            input: { try Descriptor.take($0, from: 0) },
+            outputIsTerminal: isatty(1) == 1, columns: isatty(2) == 1 ? width() : nil)
+    }
+
+    private static func width() -> Int {
+        var size = winsize()
+        let code = unsafe ioctl(2, UInt(TIOCGWINSZ), &size)
+        return code == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
+    }
+}
+
+/// Why the output of a command could not be written.
+package struct OutputError: Error, CustomStringConvertible {
+    /// What happened.
+    package let description: String
+    /// Whether it is only that nobody reads any more.
+    package let isBrokenPipe: Bool
+
+    /// Creates an error.
+    package init(description: String, isBrokenPipe: Bool = false) {
+        self.description = description
+        self.isBrokenPipe = isBrokenPipe
+    }
+}
+
+/// Reads and writes of whole buffers.
+enum Descriptor {
+    static func put(_ data: Data, to descriptor: Int32, as name: String = "the output") throws {
+        try unsafe data.withUnsafeBytes { bytes in
+            var rest = unsafe bytes[...]
+            while unsafe !rest.isEmpty {
+                let part = unsafe UnsafeRawBufferPointer(rebasing: rest)
+                let count = unsafe write(descriptor, part.baseAddress, part.count)
+                if count < 0 {
+                    if errno == EINTR { continue }
+                    throw failure("cannot write \(name)")
+                }
+                unsafe rest = rest.dropFirst(count)
+            }
+        }
+    }
+
+    static func take(_ maxBytes: Int, from descriptor: Int32) throws -> Data {
+        var data = Data(count: maxBytes)
+        let count = try unsafe data.withUnsafeMutableBytes { bytes in
+            while true {
+                let count = unsafe read(descriptor, bytes.baseAddress, bytes.count)
+                if count >= 0 { return count }
+                if errno != EINTR { throw failure("cannot read the input") }
+            }
+        }
+        return data.prefix(count)
+    }
+
+    static func failure(_ what: String) -> OutputError {
+        let code = errno
+        let reason = unsafe String(cString: strerror(code))
+        return OutputError(description: "\(what): \(reason)", isBrokenPipe: code == EPIPE)
+    }
+}

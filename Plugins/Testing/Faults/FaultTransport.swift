@@ -1,0 +1,198 @@
+import Foundation
+import Synchronization
+public import TurnpikeCore
+
+/// Wraps a transport and makes it misbehave, by a plan that a seed decides.
+///
+/// ```swift
+/// let transport = FaultTransport(
+///     MockTransport(stubs), seed: 7,
+///     [
+///         .latency(.logNormal(median: .milliseconds(20), p99: .milliseconds(400))),
+///         .refuse(share: 0.02), .reset(after: 0...4096, share: 0.01),
+///         .status(503, share: 1).inBursts(of: .seconds(5), every: .seconds(60)),
+///     ])
+/// ```
+///
+/// What happens to a request depends on the seed, the call's number in its client and the number of
+/// the send in its call, never on what other calls do meanwhile: the same seed gives the same run.
+/// Faults are tried in the order in which they are given; of those that give an answer or an error
+/// the first one wins. Times are spent on the client's time source.
+public final class FaultTransport: Transport {
+    /// A fault that happened.
+    public struct Event: Sendable, Hashable, CustomStringConvertible {
+        /// The call's number in its client, from 1.
+        public let call: UInt64
+        /// Which send of the call it was, from 1.
+        public let send: Int
+        /// The fault's name.
+        public let fault: String
+
+        /// All of it in one line.
+        public var description: String { "call \(call) send \(send): \(fault)" }
+    }
+
+    /// Those of the wrapped transport.
+    public var capabilities: TransportCapabilities { wrapped.capabilities }
+    private let wrapped: any Transport
+    private let seed: UInt64
+    private let faults: [Fault]
+    private let happened = Mutex<[Event]>([])
+
+    private static let keptEvents = 100_000
+
+    /// Creates a transport.
+    /// - Parameters:
+    ///   - transport: The one that does the work.
+    ///   - seed: Decides all that happens.
+    ///   - faults: What may happen.
+    public init(_ transport: any Transport, seed: UInt64, _ faults: [Fault]) {
+        wrapped = transport
+        self.seed = seed
+        self.faults = faults
+    }
+
+    /// The faults that happened, by call and send: equal for equal seeds.
+    ///
+    /// The first 100,000 are kept.
+    public var events: [Event] {
+        happened.withLock { $0 }.sorted { ($0.call, $0.send) < ($1.call, $1.send) }
+    }
+
+    /// Sends a request through the wrapped transport, or lets it fail.
+    public func send(_ request: Request, context: Context) async throws -> Response {
+        let (call, send) = (context.call.id.number, context.call.record.sends)
+        var generator = SeededGenerator(
+            seed: seed ^ (call &* 0x9E37_79B9_7F4A_7C15) ^ (UInt64(send) &* 0xD134_2543_DE82_EF95))
+        var wrap: [@Sendable (ResponseBody) -> ResponseBody] = []
+        var losesAnswer = false
+        for (index, fault) in faults.enumerated() {
+            let draw = Double(generator.next() >> 11) * 0x1p-53
+            let size = Double(generator.next() >> 11) * 0x1p-53
+            guard fault.matchers.allSatisfy({ $0.mismatch(request) == nil }),
+                happens(fault, index, draw, at: context.timeSource.now)
+            else { continue }
+            note(Event(call: call, send: send, fault: fault.name))
+            switch fault.kind {
+            case .latency(let latency): try await context.sleep(for: latency.at(share: size))
+            case .refuse:
+                throw ClientError(
+                    .connection, "the plan refuses the connection", transfer: .init(.connecting))
+            case .status(let status): return Response(to: request, status: status)
+            case .lose: losesAnswer = true
+            case .reset(let range):
+                let limit = Self.pick(range, size)
+                wrap.append { body in
+                    body.broken(after: limit, .connection, "the plan resets the connection")
+                }
+            case .truncate(let range):
+                let limit = Self.pick(range, size)
+                wrap.append { $0.broken(after: limit, .incomplete, "the plan ends the content") }
+            case .drip(let bytes, let interval):
+                wrap.append { body in
+                    ResponseBody(
+                        Drip(body: body, bytes: bytes, interval: interval, context: context),
+                        length: body.length)
+                }
+            }
+        }
+        var response = try await wrapped.send(request, context: context)
+        if losesAnswer {
+            response.body.cancel(.drop)
+            throw ClientError(
+                .connection, "the plan loses the connection",
+                transfer: .init(.sending, bodyBytesSent: request.body.length ?? 1))
+        }
+        for wrap in wrap { response.body = wrap(response.body) }
+        return response
+    }
+
+    /// Shuts the wrapped transport down.
+    public func shutdown() async { await wrapped.shutdown() }
+
+    private func happens(
+        _ fault: Fault, _ index: Int, _ draw: Double, at now: MonotonicInstant
+    ) -> Bool {
+        switch fault.occasion {
+        case .share(let share): return draw < share
+        case .burst(let length, let period):
+            let (length, period) = (length.wholeNanoseconds, max(period.wholeNanoseconds, 1))
+            let turn = now.nanoseconds / period
+            var generator = SeededGenerator(
+                seed: seed ^ UInt64(bitPattern: turn) &* 0xA24B_AED4_963E_E407 ^ UInt64(index))
+            let begin = Int64(
+                Double(period - length) * Double(generator.next() >> 11) * 0x1p-53)
+            let moment = now.nanoseconds % period
+            return moment >= begin && moment < begin + length
+        }
+    }
+
+    private func note(_ event: Event) {
+        happened.withLock { if $0.count < Self.keptEvents { $0.append(event) } }
+    }
+
+    private static func pick(_ range: ClosedRange<Int>, _ share: Double) -> Int {
+        range.lowerBound + Int(Double(range.upperBound - range.lowerBound + 1) * share)
+    }
+}
+
+extension ResponseBody {
+    // Passes so many bytes and then fails, if there are more.
+    fileprivate func broken(
+        after limit: Int, _ code: ClientError.Code, _ message: String
+    ) -> ResponseBody {
+        let passed = Passed()
+        let error = ClientError(code, message, transfer: .init(.receiving))
+        return transforming { chunk in
+            let before = passed.add(chunk.count)
+            if before >= limit { throw error }
+            return chunk.prefix(limit - before)
+        } finish: {
+            if passed.add(0) > limit { throw error }
+            return nil
+        }
+    }
+}
+
+private final class Passed: Sendable {
+    private let count = Mutex(0)
+
+    /// Adds bytes and gives the count before.
+    func add(_ bytes: Int) -> Int {
+        count.withLock { count in
+            defer { count += bytes }
+            return count
+        }
+    }
+}
+
+private struct Drip: AsyncSequence, Sendable {
+    let body: ResponseBody
+    let bytes: Int
+    let interval: Duration
+    let context: Context
+
+    struct Iterator: AsyncIteratorProtocol {
+        var source: ResponseBody.AsyncIterator
+        let bytes: Int
+        let interval: Duration
+        let context: Context
+        var rest = Data()
+
+        mutating func next() async throws -> Data? {
+            if rest.isEmpty {
+                guard let chunk = try await source.next() else { return nil }
+                rest = chunk
+            }
+            try await context.sleep(for: interval)
+            let piece = Data(rest.prefix(bytes))
+            rest = Data(rest.dropFirst(bytes))
+            return piece
+        }
+    }
+
+    func makeAsyncIterator() -> Iterator {
+        Iterator(
+            source: body.makeAsyncIterator(), bytes: bytes, interval: interval, context: context)
+    }
+}

@@ -1,0 +1,133 @@
+public import Foundation
+
+/// A condition on a request, which can say why it does not hold.
+///
+/// ```swift
+/// .on(.post, "/users", where: [.header(.contentType, "application/json"), .json("name", "Ada")], …)
+/// ```
+public struct RequestMatcher: Sendable {
+    /// What the condition asks for.
+    public let name: String
+    private let check: @Sendable (Request, Data) -> String?
+
+    /// Creates a condition.
+    /// - Parameters:
+    ///   - name: What it asks for, as a report shows it.
+    ///   - mismatch: Says why a request with a content does not match; nil where it does.
+    public init(
+        _ name: String, mismatch: @escaping @Sendable (_ request: Request, _ body: Data) -> String?
+    ) {
+        self.name = name
+        check = mismatch
+    }
+
+    /// Why a request does not match, or nil where it does.
+    public func mismatch(_ request: Request, body: Data = Data()) -> String? {
+        check(request, body)
+    }
+
+    /// A closure that decides.
+    public static func `where`(
+        _ name: String, _ condition: @escaping @Sendable (Request) -> Bool
+    ) -> Self {
+        Self(name) { request, _ in condition(request) ? nil : "it is not \(name)" }
+    }
+
+    /// A method.
+    public static func method(_ method: HTTPMethod) -> Self {
+        Self("\(method)") { request, _ in
+            request.method == method ? nil : "the method is \(request.method), not \(method)"
+        }
+    }
+
+    /// A path.
+    public static func path(_ pattern: PathPattern) -> Self {
+        Self("\(pattern)") { request, _ in
+            let path = request.url.path(percentEncoded: true)
+            return pattern.match(path) == nil ? "the path \(path) is not \(pattern)" : nil
+        }
+    }
+
+    /// A host, whatever the port.
+    public static func host(_ host: String) -> Self {
+        Self("host \(host)") { request, _ in
+            let found = request.origin?.host ?? "none"
+            return Grammar.equalsIgnoringCase(found, host)
+                ? nil : "the host is \(found), not \(host)"
+        }
+    }
+
+    /// A query item with a value; any value where it is nil.
+    public static func query(_ name: String, _ value: String? = nil) -> Self {
+        Self("query \(name)") { request, _ in
+            let components = URLComponents(url: request.url, resolvingAgainstBaseURL: true)
+            let found = (components?.queryItems ?? []).filter { $0.name == name }
+            if found.isEmpty { return "the query has no \(name)" }
+            guard let value, !found.contains(where: { $0.value == value }) else { return nil }
+            return "the query's \(name) has another value"
+        }
+    }
+
+    /// A header field with a value; any value where it is nil.
+    public static func header(_ name: HTTPHeaders.Name, _ value: String? = nil) -> Self {
+        Self("header \(name)") { request, _ in
+            let found = request.headers.values(of: name)
+            if found.isEmpty { return "there is no header \(name)" }
+            guard let value, !found.contains(value) else { return nil }
+            let fields = request.headers.filter { $0.name == name }
+            return "the header is “\(fields.map(\.description).joined(separator: "; "))”"
+        }
+    }
+
+    /// Just these bytes as content.
+    public static func body(_ data: Data) -> Self {
+        Self("\(data.count) bytes of content") { _, body in
+            if body == data { return nil }
+            let same = zip(body, data).prefix { $0 == $1 }.count
+            return "the content of \(body.count) bytes differs from byte \(same) on"
+        }
+    }
+
+    /// JSON as content that equals a value, in whatever order and spacing.
+    public static func json(_ value: JSONValue) -> Self {
+        Self("JSON content") { _, body in
+            guard let found = try? JSONValue(parsing: body) else { return "the content is no JSON" }
+            return difference(found, value, at: "$").map { "the content differs at \($0)" }
+        }
+    }
+
+    /// JSON as content whose member at a path (`user.name`, `items.0`) equals a value.
+    public static func json(_ path: String, _ value: JSONValue) -> Self {
+        Self("JSON content with \(path)") { _, body in
+            guard let whole = try? JSONValue(parsing: body) else { return "the content is no JSON" }
+            let found = path.split(separator: ".").reduce(Optional(whole)) { value, step in
+                Int(step).flatMap { value?[$0] } ?? value?[String(step)]
+            }
+            guard let found else { return "the content has nothing at \(path)" }
+            return difference(found, value, at: path).map { "the content differs at \($0)" }
+        }
+    }
+
+    // The place alone: what stands there may be a secret.
+    private static func difference(
+        _ found: JSONValue, _ wanted: JSONValue, at path: String
+    ) -> String? {
+        switch (found, wanted) {
+        case (.object(let found), .object(let wanted)):
+            for member in wanted {
+                let place = "\(path).\(member.name)"
+                guard let other = found[member.name] else { return "\(place), which is missing" }
+                if let place = difference(other, member.value, at: place) { return place }
+            }
+            let surplus = found.first { wanted[$0.name] == nil }
+            return surplus.map { "\(path).\($0.name), which is too much" }
+        case (.array(let found), .array(let wanted)):
+            for (index, pair) in zip(found, wanted).enumerated() {
+                if let place = difference(pair.0, pair.1, at: "\(path)[\(index)]") { return place }
+            }
+            return found.count == wanted.count
+                ? nil : "\(path), which has \(found.count) items, not \(wanted.count)"
+        default: return found == wanted ? nil : path
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeTesting
+
+@Suite("Repetitions of an exec line")
+struct ExecRepeatTests {
+    private let server: TestServer
+
+    init() throws { server = try TestServer() }
+
+    private func run(_ path: String, _ more: JSONObject) async -> JSONValue {
+        var line: JSONObject = [
+            "request": ["url": .string(server.url.absoluteString + path)], "stack": [],
+        ]
+        for member in more { line[member.name] = member.value }
+        return await Exec.answer(to: .object(line))
+    }
+
+    @Test("Each repetition has a result, in the order of their starts, and knows its index")
+    func order() async {
+        // The first is the slowest.
+        server.fallback(
+            .handler { request in
+                .text(request.path).after(.milliseconds(request.path == "/0" ? 60 : 0))
+            })
+        let answer = await run("{i}", ["repeat": 4, "concurrency": 4, "serialize": "string"])
+        let values = answer["results"]?.array?.map { $0["value"]?.string }
+        #expect(values == ["/0", "/1", "/2", "/3"])
+        #expect(answer["outcome"] == "response")
+    }
+
+    @Test("The index stands in header values too")
+    func headers() async {
+        server.fallback(.text("x"))
+        _ = await Exec.answer(to: [
+            "request": [
+                "url": .string(server.url.absoluteString + "?i={i}"), "headers": [["X-I", "n{i}"]],
+            ],
+            "stack": [], "repeat": 3,
+        ])
+        #expect(server.requests.map { $0.headers["X-I"] } == ["n0", "n1", "n2"])
+        #expect(server.requests.map(\.target) == ["/?i=0", "/?i=1", "/?i=2"])
+    }
+
+    @Test("No more run at once than were asked for", arguments: [1, 3])
+    func concurrency(limit: Int) async {
+        server.fallback(.text("x").after(.milliseconds(5)))
+        let answer = await run(
+            "x", ["repeat": 12, "concurrency": .number(JSONNumber(limit))])
+        #expect(answer["results"]?.array?.count == 12)
+        // A connection each for what runs at once.
+        #expect(server.counts.accepted <= limit)
+        #expect(server.requests.count == 12)
+    }
+
+    @Test("One that fails makes the line's outcome an error, and the others keep theirs")
+    func mixed() async {
+        server.fallback(.text("x"))
+        server.route("/1", .close)
+        let answer = await run("{i}", ["repeat": 3])
+        #expect(answer["outcome"] == "error")
+        let outcomes = answer["results"]?.array?.map { $0["outcome"]?.string }
+        #expect(outcomes == ["response", "error", "response"])
+    }
+
+    @Test("Starts are staggered")
+    func stagger() async {
+        server.fallback(.text("x"))
+        let begin = ContinuousClock.now
+        _ = await run("x", ["repeat": 4, "concurrency": 4, "stagger": 0.02])
+        #expect(ContinuousClock.now - begin >= .milliseconds(60))
+        #expect(server.requests.count == 4)
+    }
+
+    @Test("The time to a cancellation counts from each one's own start")
+    func cancelAfter() async {
+        server.fallback(.silence)
+        let answer = await run(
+            "x", ["repeat": 3, "concurrency": 3, "stagger": 0.25, "cancelAfter": 0.5])
+        let results = answer["results"]?.array ?? []
+        #expect(
+            results.map { $0["error"]?["code"]?.string } == ["cancelled", "cancelled", "cancelled"])
+        // Counted from the line's start, the last would have no time at all.
+        #expect(results.allSatisfy { ($0["elapsed"]?.double ?? 0) > 0.25 })
+        #expect(server.requests.count == 3)
+        await server.wait { $0.open == 0 }
+    }
+
+    @Test("A cancellation that comes too late changes nothing")
+    func lateCancellation() async {
+        server.fallback(.text("x"))
+        #expect(await run("x", ["cancelAfter": 30])["outcome"] == "response")
+    }
+}

@@ -1,0 +1,186 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeCommandLine
+import TurnpikeTesting
+
+@Suite("The command send")
+struct SendTests {
+    private let server: TestServer
+    private let folder: TemporaryFolder
+    private let terminal = FakeTerminal()
+
+    init() throws {
+        server = try TestServer()
+        folder = try TemporaryFolder()
+    }
+
+    private func url(_ path: String) -> String { server.url.absoluteString + path }
+
+    private func send(_ arguments: String...) async -> Int32 {
+        await SendCommand.run(arguments, terminal.terminal())
+    }
+
+    @Test("The answer comes out byte for byte")
+    func bytes() async {
+        let content = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 * 7) })
+        server.route("/x", .data(content))
+        #expect(await send(url("x")) == 0)
+        #expect(terminal.output == content)
+        #expect(terminal.messages.isEmpty)
+    }
+
+    @Test("The answer comes out as it comes in")
+    func streamed() async {
+        server.route("/x", .endless(Data("more".utf8)))
+        let (shown, wasShown) = AsyncStream.makeStream(of: Void.self)
+        let seen = FakeTerminal { _ in wasShown.yield() }
+        let task = Task { [url = url("x")] in await SendCommand.run([url], seen.terminal()) }
+        // Of an answer that never ends, a buffer would show nothing.
+        for await _ in shown { break }
+        task.cancel()
+        #expect(await task.value == 130)
+        #expect(seen.text.hasPrefix("more"))
+    }
+
+    @Test("Method, header fields and content go out as they were given")
+    func request() async throws {
+        server.route("/x", .text("ok"))
+        let file = try folder.write("from a file", to: "body")
+        #expect(await send("put", url("x"), "-H", "X-A: 1", "-H", "X-A: 2", "-d", "@" + file) == 0)
+        #expect(await send(url("x"), "-d", "text", "-H", "Content-Type: text/csv") == 0)
+        let first = try #require(server.requests.first)
+        #expect(first.method == .put)
+        #expect(first.headers["X-A"] == "1, 2")
+        #expect(first.body == Data("from a file".utf8))
+        let second = try #require(server.requests.last)
+        #expect(second.method == .post)
+        #expect(second.headers[.contentType] == "text/csv")
+        #expect(second.body == Data("text".utf8))
+    }
+
+    @Test("The input can be the content")
+    func input() async throws {
+        server.route("/x", .text("ok"))
+        let terminal = FakeTerminal(input: "piped")
+        #expect(await SendCommand.run([url("x"), "-d", "@-"], terminal.terminal()) == 0)
+        #expect(server.requests.first?.body == Data("piped".utf8))
+    }
+
+    @Test("A status that is no success is told, its content shown, and the exit status says so")
+    func refused() async {
+        server.route("/x", .status(404, body: Data("no such page".utf8)))
+        #expect(await send(url("x")) == 5)
+        #expect(terminal.text == "no such page")
+        #expect(terminal.messages.contains("404"))
+    }
+
+    @Test("Redirects are followed, and passing faults tried again")
+    func gates() async {
+        server.route("/a", .redirect(302, to: "/b"))
+        server.route("/b", .status(503), .text("there"))
+        #expect(await send(url("a")) == 0)
+        #expect(terminal.text == "there")
+    }
+
+    @Test("A file holds the answer, whole")
+    func file() async throws {
+        server.route("/x", .text("new"))
+        try folder.write("old", to: "out")
+        #expect(await send(url("x"), "-o", folder.path("out")) == 0)
+        #expect(folder.contents(of: "out") == Data("new".utf8))
+        #expect(folder.names == ["out"])
+        #expect(terminal.output.isEmpty)
+    }
+
+    @Test("A file keeps its mode, and a link stays one")
+    func fileModes() async throws {
+        server.route("/x", .text("new"))
+        let manager = FileManager.default
+        try folder.write("old", to: "out")
+        try manager.setAttributes([.posixPermissions: 0o640], ofItemAtPath: folder.path("out"))
+        try manager.createSymbolicLink(
+            atPath: folder.path("link"), withDestinationPath: folder.path("out"))
+        #expect(await send(url("x"), "-o", folder.path("link")) == 0)
+        #expect(folder.contents(of: "out") == Data("new".utf8))
+        let attributes = try manager.attributesOfItem(atPath: folder.path("out"))
+        #expect(attributes[.posixPermissions] as? Int == 0o640)
+        #expect(folder.names == ["link", "out"])
+        #expect(try manager.destinationOfSymbolicLink(atPath: folder.path("link")) != "")
+    }
+
+    @Test(
+        "What is refused or breaks off leaves the file as it was",
+        arguments: [
+            (TestAnswer.status(500, body: Data("sorry".utf8)), 5),
+            (.short(declared: 100, sent: Data("half".utf8)), 6),
+        ] as [(TestAnswer, Int32)])
+    func fileKept(answer: TestAnswer, status: Int32) async throws {
+        server.route("/x", answer)
+        try folder.write("old", to: "out")
+        #expect(await send("POST", url("x"), "-o", folder.path("out")) == status)
+        #expect(folder.contents(of: "out") == Data("old".utf8))
+        #expect(folder.names == ["out"])
+    }
+
+    @Test("A device is written to, not replaced")
+    func device() async {
+        server.route("/x", .text("x"))
+        #expect(await send(url("x"), "-o", "/dev/null") == 0)
+        var info = stat()
+        #expect(unsafe stat("/dev/null", &info) == 0)
+        #expect(info.st_mode & S_IFMT == S_IFCHR)
+    }
+
+    @Test("A file that cannot be written is told before anything is kept")
+    func badFile() async {
+        server.route("/x", .text("x"))
+        #expect(await send(url("x"), "-o", folder.path("no/such/folder")) == 7)
+        #expect(terminal.messages.contains("cannot write"))
+    }
+
+    @Test("Cancelling ends the call and leaves nothing behind")
+    func cancelled() async throws {
+        server.route("/x", .endless())
+        let arguments = [url("x"), "-o", folder.path("out")]
+        let task = Task { [terminal] in await SendCommand.run(arguments, terminal.terminal()) }
+        await server.waitForRequests(1)
+        task.cancel()
+        #expect(await task.value == 130)
+        await server.wait { $0.open == 0 }
+        #expect(folder.names.isEmpty)
+        #expect(terminal.messages.isEmpty)
+    }
+
+    @Test("Errors of every class have their exit status")
+    func exitStatus() async throws {
+        server.route("/silent", .silence)
+        server.route("/odd", .raw(Data("nonsense\r\n\r\n".utf8)))
+        let stack = try folder.write(
+            #"{"stack": [{"use": "deadline", "seconds": 0.05}]}"#, to: "stack.json")
+        #expect(await send("relative/path") == 2)
+        #expect(await send(url("x"), "-H", "bad name: x") == 2)
+        #expect(await send("POST", "http://127.0.0.1:1/") == 3)
+        #expect(await send("--stack", stack, url("silent")) == 4)
+        #expect(await send(url("odd"), "-d", "x") != 0)
+        #expect(await send(url("x"), "-d", "@" + folder.path("missing")) == 7)
+        #expect(await send("--stack", folder.path("missing"), url("x")) == 2)
+        #expect(await send() == 2)
+    }
+
+    @Test("A reader that went away ends the call without a word")
+    func brokenPipe() async {
+        server.route("/x", .bytes(10_000_000))
+        terminal.close()
+        #expect(await send(url("x")) == 7)
+        #expect(terminal.messages.isEmpty)
+    }
+
+    @Test("Help teaches by example and documents the exit status")
+    func help() async {
+        #expect(await send("--help") == 0)
+        for part in ["-d @-", "-o big.iso", "--stack stack.json", "130  ended by Ctrl-C"] {
+            #expect(terminal.text.contains(part))
+        }
+    }
+}
