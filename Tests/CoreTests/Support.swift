@@ -42,3 +42,23 @@ struct Text: ContentSerializer {
 }
 
 let anywhere: Target = "http://a.example/x"
+
+/// Runs actions side by side, each over all of the things in turn.
+///
+/// What they have in common is touched from several threads, in an order that no one decides.
+func atOnce<Thing: Sendable>(
+    _ things: [Thing], _ actions: (@Sendable (Thing) async -> Void)...
+) async {
+    await withTaskGroup { group in
+        for action in actions {
+            group.addTask { for thing in things { await action(thing) } }
+        }
+    }
+}
+
+/// A number that many count up.
+final class Tally: Sendable {
+    private let number = Atomic(0)
+    var count: Int { number.load(ordering: .acquiring) }
+    func add() { number.add(1, ordering: .acquiringAndReleasing) }
+}

@@ -160,27 +160,4 @@ struct ExchangeTests {
         let error = await #expect(throws: ClientError.self) { try await body.collect(upTo: 1000) }
         #expect(error?.code == .tooLarge)
     }
-
-    @Test("A thousand exchanges ended from all sides at once end once each")
-    func concurrency() async throws {
-        await withTaskGroup(of: Void.self) { group in
-            for number in 0..<1000 {
-                group.addTask { [opening, notes] in
-                    let context = Context(timeSource: ManualClock())
-                    let exchange = Exchange(context: context) { _ in notes.add("\(number)") }
-                    exchange.receive(opening)
-                    let body = (try? await exchange.response())?.body
-                    async let a: Void = exchange.cancel(.task)
-                    async let b: Void = context.cancel(.handle)
-                    async let c: Void = {
-                        number % 2 == 0 ? exchange.finish() : exchange.fail(CancellationError())
-                    }()
-                    async let d: Void = { _ = exchange.receive(Data([1])) }()
-                    _ = await (a, b, c, d)
-                    _ = try? await body?.collect(upTo: 10)
-                }
-            }
-        }
-        #expect(Set(notes.all).count == notes.all.count, "each is given up at most once")
-    }
 }

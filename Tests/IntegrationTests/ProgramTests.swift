@@ -1,0 +1,35 @@
+import Foundation
+import Testing
+import TurnpikeCore
+
+/// Faults of URLSession on Linux are traps and hangs, and memory is a process's: so these run in
+/// processes of their own.
+@Suite("Programs under load", .serialized)
+struct ProgramTests {
+    @Test("A storm of cancelled requests leaves no trap, hang, descriptor or file behind")
+    func storm() async throws {
+        let report = try await Program("turnpike-storm").run(
+            "--count", "500", "--shutdowns", "20", "--seed", "7", within: .seconds(120))
+        #expect(report["program"]?.string == "storm")
+        let ends = try #require(report["ends"])
+        let names = ["finished", "cancelled", "dropped", "deadline"]
+        #expect(names.reduce(0) { $0 + (ends[$1]?.int ?? 0) } == 500)
+        #expect((ends["cancelled"]?.int ?? 0) > 100)
+        #expect(report["descriptors"]?["after"] == report["descriptors"]?["before"])
+        // The server saw each probe's connection close; how fast depends on the machine.
+        #expect((report["closeMilliseconds"]?["count"]?.int ?? 0) > 0)
+    }
+
+    @Test(
+        "A body larger than memory ought to hold costs disk or nothing, down and up",
+        arguments: ["down-slow", "down-drop", "up-file", "up-stream"])
+    func flood(mode: String) async throws {
+        let report = try await Program("turnpike-flood").run(
+            "--mode", mode, "--mib", "160", "--pause", "2", within: .seconds(120))
+        // Above 120 MiB the program fails.
+        #expect((report["peakRSS"]?.double ?? 0) > 0)
+        let expected = mode == "down-drop" ? 160 << 17 : 160 << 20
+        #expect((report["bytes"]?.int ?? 0) >= expected)
+        #expect(report["temporaryMiBLeft"]?.double == 0)
+    }
+}
