@@ -64,3 +64,14 @@ func show(_ timeline: Timeline) {
         terminator: " ")
     print("\(timeline.bodyBytesReceived) bytes")
 }
+
+func report(_ metrics: MetricsStore) {
+    for (labels, series) in metrics.series.sorted(by: {
+        ($0.key.status ?? 0) < ($1.key.status ?? 0)
+    }) {
+        let status = labels.status.map(String.init) ?? labels.errorType ?? "?"
+        print(
+            "    \(labels.method) \(status): \(series.duration.count) calls,", terminator: " ")
+        print("\(Int(series.responseBodySize.sum)) bytes, \(series.resends) with a retry")
+    }
+}

@@ -93,15 +93,4 @@ struct Tour {
             "    the mock was asked \(transport.sentCount) times, by tenant \(tenants.first ?? "?")"
         )
     }
-
-    private func report(_ metrics: MetricsStore) {
-        for (labels, series) in metrics.series.sorted(by: {
-            ($0.key.status ?? 0) < ($1.key.status ?? 0)
-        }) {
-            let status = labels.status.map(String.init) ?? labels.errorType ?? "?"
-            print(
-                "    \(labels.method) \(status): \(series.duration.count) calls,", terminator: " ")
-            print("\(Int(series.responseBodySize.sum)) bytes, \(series.resends) with a retry")
-        }
-    }
 }

@@ -14,6 +14,7 @@ struct Visit {
         for try await chunk in response.body { count += chunk.count }
         print("\(response.headers[.contentType] ?? "no type"), \(count) bytes")
         show(response.timeline)
-        await client.shutdown()
+        await client.shutdown(grace: .seconds(1))
+        report(metrics)
     }
 }

@@ -1,0 +1,34 @@
+import Foundation
+import Testing
+
+/// The examples of the articles are code of this folder, so that they compile and do what they say.
+@Suite("Articles")
+struct ArticleTests {
+    private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
+
+    // Where a line breaks, and a comma behind the last element, are the formatter's choice.
+    private func bare(_ text: some StringProtocol) -> String {
+        String(text.filter { !$0.isWhitespace }).replacing(",]", with: "]").replacing(
+            ",)", with: ")")
+    }
+
+    @Test(
+        "Each example is compiled here",
+        arguments: [
+            "Turnpike/Documentation.docc/GettingStarted.md",
+            "Turnpike/Documentation.docc/OrderOfTheStack.md",
+            "Core/Documentation.docc/WritingAGate.md",
+            "Core/Documentation.docc/SecretsAndRedaction.md",
+        ])
+    func examples(path: String) throws {
+        let root = Self.folder.appending(path: "../../../Sources")
+        let article = try String(contentsOf: root.appending(path: path), encoding: .utf8)
+        let name = path.split(separator: "/").last?.dropLast(3) ?? ""
+        let file = Self.folder.appending(path: name + "Examples.swift")
+        let code = bare(try String(contentsOf: file, encoding: .utf8))
+        let blocks = article.components(separatedBy: "```swift\n").dropFirst()
+            .compactMap { $0.components(separatedBy: "```").first }
+        #expect(!blocks.isEmpty)
+        for block in blocks { #expect(code.contains(bare(block)), "\(block)") }
+    }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeTesting
+
+struct Planet: Codable, Sendable, Equatable {
+    var name: String
+    var moons: Int
+}
+
+@Suite("Getting started")
+struct GettingStartedExamples {
+    private let mars: JSONValue = ["name": "Mars", "moons": 2]
+
+    private func makeClient() -> Client {
+        let client = Client(baseURL: "https://api.example.com/v1/")
+        return client
+    }
+
+    private func client(_ stubs: MockStub...) -> Client {
+        Client(
+            baseURL: "http://test.example/v1/", transport: MockTransport(stubs), stack: .standard)
+    }
+
+    @Test("Requests are sent and answered")
+    func send() async throws {
+        #expect(makeClient().stack.gates.count == Stack.standard.gates.count)
+        let client = client(
+            .on(.get, "/v1/planets/3", .ok(json: mars)), .on(.get, "/v1/search", .ok(text: "two")),
+            .on(.post, "/v1/planets", .status(201)))
+        let planet = try await client.get("planets/3").decode(Planet.self)
+        let page = try await client.get("search", query: ["q": "ring", "tags": ["gas", "ice"]])
+            .string()
+        try await client.post("planets", json: planet).validate(status: [201]).empty()
+        #expect(page == "two")
+    }
+
+    @Test("A body is read as it comes")
+    func body() async throws {
+        let client = client(.any(.stream([Data(count: 3), Data(count: 4)])))
+        let response = try await client.get("maps/3").response()
+        var count = 0
+        for try await chunk in response.body {
+            count += chunk.count
+        }
+        #expect(count == 7)
+    }
+
+    private func planet(_ client: Client, orElse cached: Planet) async throws -> Planet? {
+        do {
+            return try await client.get("planets/9").decode(Planet.self)
+        } catch let error as ClientError where error.response?.status == .notFound {
+            return nil
+        } catch ClientError.Code.deadlineExceeded {
+            return cached
+        }
+    }
+
+    @Test("A failure has a code and a response")
+    func failure() async throws {
+        let old = Planet(name: "Pluto", moons: 5)
+        #expect(try await planet(client(.any(.status(404))), orElse: old) == nil)
+        let late = ClientError(.deadlineExceeded, "late")
+        #expect(try await planet(client(.any(.failure(late))), orElse: old) == old)
+        await #expect(throws: ClientError.self) {
+            try await planet(client(.any(.status(403))), orElse: old)
+        }
+    }
+
+    @Test("A handle has progress and a value")
+    func handle() async throws {
+        let client = client(.any(.stream([Data(count: 3), Data(count: 4)])))
+        let running = client.get("maps/3").start(.data)
+        for await progress in running.progress {
+            print(progress.bytesReceived)
+        }
+        let map = try await running.value
+        #expect(map.count == 7)
+    }
+
+    @Test("A mock and a clock need neither network nor time")
+    func mock() async throws {
+        let transport = MockTransport([.any(.status(503), .ok(json: ["name": "Mars", "moons": 2]))])
+        let clock = ManualClock()
+        let client = Client(
+            baseURL: "http://test.example/", transport: transport, stack: [.validate(), .retry()],
+            timeSource: clock)
+        async let planet = client.get("planets/4").decode(Planet.self)
+        await clock.waitForTimers(1)  // the wait before the second attempt
+        clock.advance(by: .seconds(1))
+        #expect(try await planet == Planet(name: "Mars", moons: 2))
+    }
+}

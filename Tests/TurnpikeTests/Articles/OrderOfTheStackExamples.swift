@@ -1,0 +1,40 @@
+import Foundation
+import Testing
+import Turnpike
+
+@Suite("Order of the stack")
+struct OrderOfTheStackExamples {
+    @Test("A log outside a retry tells of calls, one inside of attempts")
+    func logs() async throws {
+        let sink = MemoryLogSink()
+        let stack: Stack = [
+            .log(to: sink),  // a line for each call
+            .deadline(.seconds(30)), .validate(), .retry(attempts: 3),
+            .log(to: sink),  // a line for each attempt
+            .attemptTimeout(.seconds(5)),
+        ]
+        let transport = MockTransport([.any(.connectionLost, .ok(text: "x"))])
+        let client = Client(transport: transport, stack: stack)
+        _ = try await client.get("http://a.example/").string()
+        // An attempt that failed, the retry, an attempt and a call that went well.
+        #expect(sink.lines.count == 4, "\(sink.lines)")
+    }
+
+    @Test("A call's wishes count for it alone")
+    func wishes() async throws {
+        let transport = MockTransport { request in
+            .status(request.headers["X-Trace"] == "on" ? 404 : 200)
+        }
+        let client = Client(
+            baseURL: "http://a.example/", transport: transport, stack: [.validate()])
+        let report = try await client.get("report")
+            .deadline(.seconds(120))
+            .validate(status: [200, 404])
+            .through(SetHeaders(["X-Trace": "on"]))
+            .string()
+        #expect(report.isEmpty)
+        await #expect(throws: ClientError.self) {
+            try await client.get("report").header("X-Trace", "on").string()
+        }
+    }
+}

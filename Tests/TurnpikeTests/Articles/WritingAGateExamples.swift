@@ -1,0 +1,104 @@
+import Foundation
+import Synchronization
+import Testing
+import Turnpike
+import TurnpikeTesting
+
+struct TenantName: SynchronousRequestAdapter {
+    let tenant: String
+    func adapt(_ request: inout Request, context: Context) {
+        request.headers["X-Tenant"] = tenant
+    }
+}
+
+struct RetryLocked: RequestRetrier {
+    func retry(_ outcome: Outcome, context: Context) async -> RetryDecision {
+        outcome.status == 423 && outcome.attempts < 3 ? .retry(after: .seconds(1)) : .stop
+    }
+}
+
+struct Fallback: Interceptor {
+    let host: String
+
+    func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
+        do {
+            return try await next(request)
+        } catch ClientError.Code.dns {
+            var other = request
+            var components = URLComponents(url: request.url, resolvingAgainstBaseURL: true)
+            components?.host = host
+            other.url = components?.url ?? request.url
+            return try await next.attempt(other)
+        }
+    }
+}
+
+enum TenantKey: ContextKey {
+    static let defaultValue: String? = nil
+    static let scope = ContextScope.call
+}
+
+struct CountBytes: Interceptor {
+    let onCount: @Sendable (Int64) -> Void
+
+    func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
+        let response = try await next(request)
+        response.body.onEnd { [onCount] end in onCount(end.bytes) }
+        return response
+    }
+}
+
+extension Gate where Self == TenantName {
+    /// Names the tenant in every request.
+    static func tenant(_ name: String) -> Self { TenantName(tenant: name) }
+}
+
+@Suite("Writing a gate")
+struct WritingAGateExamples {
+    @Test("An adapter has a factory")
+    func adapter() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let client = Client(transport: transport, stack: [.tenant("blue")])
+        try await client.get("http://a.example/").empty()
+        #expect(transport.sent.first?.request.headers["X-Tenant"] == "blue")
+    }
+
+    @Test("A retrier judges, and the framework waits and sends")
+    func retrier() async throws {
+        let transport = MockTransport([.any(.status(423), .status(423), .ok(text: "open"))])
+        let clock = ManualClock()
+        let client = Client(transport: transport, stack: Stack { RetryLocked() }, timeSource: clock)
+        async let text = client.get("http://a.example/").string()
+        for _ in 0..<2 {
+            await clock.waitForTimers(1)
+            clock.advance(by: .seconds(1))
+        }
+        #expect(try await text == "open")
+    }
+
+    @Test("An interceptor may send elsewhere, and a body is counted to its end")
+    func interceptors() async throws {
+        let transport = MockTransport { request in
+            guard request.url.host() == "spare.example" else {
+                throw ClientError(.dns, "no such host", transfer: TransferState(.connecting))
+            }
+            return .ok(text: "12345")
+        }
+        let counted = Mutex<[Int64]>([])
+        let client = Client(transport: transport) {
+            CountBytes { count in counted.withLock { $0.append(count) } }
+            Fallback(host: "spare.example")
+        }
+        let response = try await client.get("http://a.example/x").response()
+        #expect(response.attempts == 2)
+        _ = try await response.body.collect(upTo: 10)
+        #expect(counted.withLock { $0 } == [5])
+    }
+
+    @Test("A value of the call is seen by gates further in")
+    func values() {
+        let context = Context(timeSource: ManualClock())
+        context[TenantKey.self] = "blue"
+        #expect(context.child()[TenantKey.self] == "blue")
+    }
+}
