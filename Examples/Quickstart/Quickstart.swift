@@ -72,6 +72,6 @@ func report(_ metrics: MetricsStore) {
         let status = labels.status.map(String.init) ?? labels.errorType ?? "?"
         print(
             "    \(labels.method) \(status): \(series.duration.count) calls,", terminator: " ")
-        print("\(Int(series.responseBodySize.sum)) bytes, \(series.resends) with a retry")
+        print("\(Int(series.responseBodySize.sum)) bytes, \(series.resends) sent again")
     }
 }

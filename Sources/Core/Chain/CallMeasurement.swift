@@ -23,6 +23,10 @@ public struct CallMeasurement: Sendable {
     /// How many sends of the call came before the last one of this pass
     /// (`http.request.resend_count`): retries, redirects and replays.
     public let resendCount: Int
+    /// How many sends of the call, while this pass lasted, repeated an earlier one.
+    ///
+    /// Around a retry these are all of the call's, inside it none or one.
+    public let resends: Int
     /// The content that was sent (`http.client.request.body.size`), where it is known.
     public let requestBodyBytes: Int64?
     /// The content that was read (`http.client.response.body.size`).
@@ -34,7 +38,7 @@ public struct CallMeasurement: Sendable {
 extension CallMeasurement {
     init(
         request: Request, head: ResponseHead?, error: (any Error)?, begin: MonotonicInstant,
-        headAt: MonotonicInstant?, bytes: Int64, context: Context
+        headAt: MonotonicInstant?, bytes: Int64, sendsBefore: Int, context: Context
     ) {
         method = request.method
         origin = request.origin
@@ -49,7 +53,9 @@ extension CallMeasurement {
         }
         duration = begin.duration(to: context.timeSource.now)
         headDuration = headAt.map { begin.duration(to: $0) }
-        resendCount = max(context.call.record.sends - 1, 0)
+        let sends = context.call.record.sends
+        resendCount = max(sends - 1, 0)
+        resends = max(sends - max(sendsBefore, 1), 0)
         requestBodyBytes = request.body.length
         responseBodyBytes = bytes
         timeline = context.call.record.timeline

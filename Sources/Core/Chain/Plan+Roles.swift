@@ -131,6 +131,7 @@ extension Plan {
         _ recorder: any MetricsRecorder, _ request: Request, from position: Int, in context: Context
     ) async throws -> Response {
         let begin = context.timeSource.now
+        let sendsBefore = context.call.record.sends
         recorder.passBegins(request)
         do {
             let response = try await run(request, from: position, in: context)
@@ -139,14 +140,16 @@ extension Plan {
                 recorder.record(
                     CallMeasurement(
                         request: request, head: head, error: end.reason.measuredError, begin: begin,
-                        headAt: headAt, bytes: end.bytes, context: context))
+                        headAt: headAt, bytes: end.bytes, sendsBefore: sendsBefore, context: context
+                    ))
             }
             return response
         } catch {
             recorder.record(
                 CallMeasurement(
                     request: request, head: (error as? ClientError)?.response, error: error,
-                    begin: begin, headAt: nil, bytes: 0, context: context))
+                    begin: begin, headAt: nil, bytes: 0, sendsBefore: sendsBefore, context: context)
+            )
             throw error
         }
     }

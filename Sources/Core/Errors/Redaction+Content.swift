@@ -24,7 +24,7 @@ extension Redaction {
         if !isForm, let first = text.first(where: { !$0.isWhitespace }), "{[".contains(first) {
             return JSONRedactor(text, self).result()
         }
-        return form(text)
+        return form(isForm ? text : unescapedText(text))
     }
 
     private static func isJSON(_ type: MediaType) -> Bool {

@@ -1,66 +1,72 @@
 extension MetricsStore {
-    /// The store in Prometheus' text format (version 0.0.4), names by OpenTelemetry's rules for it.
+    /// The store in Prometheus' text format (version 0.0.4): OpenTelemetry's names, with
+    /// underscores, units and `_total` by its rules for Prometheus.
     public var prometheusText: String {
-        let series = series.sorted { $0.key.sortKey < $1.key.sortKey }
-        var text = Self.histograms("http_client_request_duration_seconds", series) { $0.duration }
-        text += Self.histograms("http_client_request_body_size_bytes", series) {
+        var text = PrometheusText()
+        let series = series.map { (labels: $0.key.attributes, values: $0.value) }
+            .sorted { Self.isBefore($0.labels, $1.labels) }
+        func add(_ name: String, _ help: String, _ histogram: (Series) -> Histogram) {
+            text.begin(name, type: "histogram", help: help)
+            for (labels, values) in series where histogram(values).count > 0 {
+                text.add(name, labels, histogram(values))
+            }
+        }
+        add("http_client_request_duration_seconds", "Duration of HTTP client requests.") {
+            $0.duration
+        }
+        add("http_client_request_body_size_bytes", "Size of HTTP client request bodies.") {
             $0.requestBodySize
         }
-        text += Self.histograms("http_client_response_body_size_bytes", series) {
+        add("http_client_response_body_size_bytes", "Size of HTTP client response bodies.") {
             $0.responseBodySize
         }
-        text += "# TYPE http_client_request_resends_total counter\n"
+        let resends = "http_client_request_resends_total"
+        text.begin(resends, type: "counter", help: "Requests that were sent again.")
         for (labels, values) in series where values.resends > 0 {
-            text += "http_client_request_resends_total{\(labels.text)} \(values.resends)\n"
+            text.add(resends, labels, Double(values.resends))
         }
-        text += "# TYPE http_client_active_requests gauge\n"
-        for (server, count) in active.sorted(by: { $0.key < $1.key }) {
-            text += "http_client_active_requests{server=\"\(Labels.escaped(server))\"} \(count)\n"
+        let underWay = "http_client_active_requests"
+        text.begin(underWay, type: "gauge", help: "HTTP client requests that are under way.")
+        let active = active.map { (labels: $0.key.attributes, count: $0.value) }
+        for (labels, count) in active.sorted(by: { Self.isBefore($0.labels, $1.labels) }) {
+            text.add(underWay, labels, Double(count))
         }
-        return text
+        addFigures(to: &text)
+        return text.text
     }
 
-    private static func histograms(
-        _ name: String, _ series: [(key: Labels, value: Series)], _ histogram: (Series) -> Histogram
-    ) -> String {
-        var text = "# TYPE \(name) histogram\n"
-        for (labels, values) in series {
-            let histogram = histogram(values)
-            if histogram.count == 0 { continue }
-            var cumulative = 0
-            for (index, count) in histogram.counts.enumerated() {
-                cumulative += count
-                let bound =
-                    index < histogram.bounds.count ? number(histogram.bounds[index]) : "+Inf"
-                text += "\(name)_bucket{\(labels.text),le=\"\(bound)\"} \(cumulative)\n"
+    private func addFigures(to text: inout PrometheusText) {
+        let figures = figures.map { figure, value in
+            (
+                name: Self.name(of: figure), kind: figure.kind,
+                labels: figure.labels.sorted { $0.key < $1.key }.map {
+                    (name: $0.key, value: $0.value)
+                },
+                value: value
+            )
+        }
+        let sorted = figures.sorted {
+            $0.name == $1.name ? Self.isBefore($0.labels, $1.labels) : $0.name < $1.name
+        }
+        var last: String?
+        for figure in sorted {
+            if figure.name != last {
+                let type = figure.kind == .counter ? "counter" : "gauge"
+                text.begin(figure.name, type: type, help: "A figure of a gate.")
             }
-            text += "\(name)_sum{\(labels.text)} \(histogram.sum)\n"
-            text += "\(name)_count{\(labels.text)} \(histogram.count)\n"
+            last = figure.name
+            text.add(figure.name, figure.labels, figure.value)
         }
-        return text
     }
 
-    private static func number(_ value: Double) -> String {
-        value == value.rounded() && value < 1e15 ? String(Int(value)) : String(value)
-    }
-}
-
-extension MetricsStore.Labels {
-    fileprivate var sortKey: String { text }
-
-    fileprivate var text: String {
-        var parts = [
-            ("http_request_method", method), ("server_address", address),
-            ("server_port", String(port)),
-        ]
-        if let status { parts.append(("http_response_status_code", String(status))) }
-        if let errorType { parts.append(("error_type", errorType)) }
-        if let version { parts.append(("network_protocol_version", version)) }
-        return parts.map { "\($0.0)=\"\(Self.escaped($0.1))\"" }.joined(separator: ",")
+    private static func name(of figure: GateFigure) -> String {
+        let name = PrometheusText.metricName(figure.name)
+        return figure.kind == .counter && !name.hasSuffix("_total") ? name + "_total" : name
     }
 
-    fileprivate static func escaped(_ value: String) -> String {
-        value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing(
-            "\n", with: "\\n")
+    private typealias Attributes = [(name: String, value: String)]
+
+    private static func isBefore(_ left: Attributes, _ right: Attributes) -> Bool {
+        left.lazy.map(\.value).lexicographicallyPrecedes(right.lazy.map(\.value))
     }
 }

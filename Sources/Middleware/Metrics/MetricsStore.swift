@@ -1,28 +1,12 @@
 import Synchronization
 import TurnpikeCore
 
-/// Measurements in memory: histograms by bounded labels, and the calls under way.
+/// Measurements in memory: histograms by bounded labels, the calls under way, and what gates count.
 ///
 /// What a peer or a path says never becomes a label of its own: methods that are not registered
-/// count as `_OTHER`, and beyond a number of servers or series the rest is counted together as
-/// `other`.
+/// count as `_OTHER`, and beyond a number of servers or series the rest is counted together under
+/// the address `_OTHER`.
 public final class MetricsStore: Sendable {
-    /// What a series is about: the attributes of OpenTelemetry.
-    public struct Labels: Sendable, Hashable {
-        /// The attribute `http.request.method`.
-        public let method: String
-        /// The attribute `server.address`.
-        public let address: String
-        /// The attribute `server.port`.
-        public let port: Int
-        /// The attribute `http.response.status_code`.
-        public let status: Int?
-        /// The attribute `error.type`.
-        public let errorType: String?
-        /// The attribute `network.protocol.version`.
-        public let version: String?
-    }
-
     /// One series.
     public struct Series: Sendable, Hashable {
         /// `http.client.request.duration`, in seconds.
@@ -31,14 +15,15 @@ public final class MetricsStore: Sendable {
         public internal(set) var requestBodySize = Histogram(bounds: Histogram.sizeBounds)
         /// `http.client.response.body.size`, in bytes.
         public internal(set) var responseBodySize = Histogram(bounds: Histogram.sizeBounds)
-        /// The sends that repeated an earlier one of the same call.
+        /// The sends that repeated an earlier one of the same call: retries, redirects, replays.
         public internal(set) var resends = 0
     }
 
     private struct State {
-        var series: [Labels: Series] = [:]
+        var series: [MetricLabels: Series] = [:]
         var servers: Set<String> = []
-        var active: [String: Int] = [:]
+        var active: [MetricLabels: Int] = [:]
+        var figures: [GateFigure: Double] = [:]
     }
 
     private let state = Mutex(State())
@@ -48,64 +33,82 @@ public final class MetricsStore: Sendable {
     /// Creates an empty store.
     /// - Parameters:
     ///   - maxServers: How many servers have labels of their own.
-    ///   - maxSeries: How many series there are.
+    ///   - maxSeries: How many series there are; and how many of those that gates count.
     public init(maxServers: Int = 100, maxSeries: Int = 1000) {
         self.maxServers = maxServers
         self.maxSeries = maxSeries
     }
 
     /// The series by their labels.
-    public var series: [Labels: Series] { state.withLock { $0.series } }
+    public var series: [MetricLabels: Series] { state.withLock { $0.series } }
 
-    /// The passes under way, by server (`http.client.active_requests`).
-    public var active: [String: Int] { state.withLock { $0.active.filter { $0.value != 0 } } }
+    /// The passes under way, by method and server (`http.client.active_requests`).
+    public var active: [MetricLabels: Int] {
+        state.withLock { $0.active.filter { $0.value != 0 } }
+    }
+
+    /// What gates count.
+    public var figures: [GateFigure: Double] { state.withLock { $0.figures } }
 
     func begin(_ request: Request) {
         let origin = request.origin
         state.withLock { state in
-            let (address, port) = server(origin, &state)
-            state.active["\(address):\(port)", default: 0] += 1
+            let server = server(origin, &state)
+            state.active[MetricLabels(method: request.method, server: server), default: 0] += 1
         }
     }
 
     func record(_ measurement: CallMeasurement) {
         state.withLock { state in
-            let (address, port) = server(measurement.origin, &state)
-            state.active["\(address):\(port)", default: 0] -= 1
-            var labels = Labels(
-                method: Self.method(measurement.method), address: address, port: port,
-                status: measurement.status?.code, errorType: measurement.errorType,
-                version: measurement.version)
-            if state.series[labels] == nil, state.series.count >= maxSeries {
-                labels = Labels(
-                    method: "_OTHER", address: "other", port: 0, status: nil, errorType: nil,
-                    version: nil)
-            }
+            let server = server(measurement.origin, &state)
+            let active = MetricLabels(method: measurement.method, server: server)
+            state.active[active, default: 0] -= 1
+            var labels = MetricLabels(measurement, server: server)
+            if state.series[labels] == nil, state.series.count >= maxSeries { labels = .overflow }
             var series = state.series[labels] ?? Series()
             series.duration.add(measurement.duration.inSeconds)
             if let size = measurement.requestBodyBytes, size > 0 {
                 series.requestBodySize.add(Double(size))
             }
             series.responseBodySize.add(Double(measurement.responseBodyBytes))
-            series.resends += measurement.resendCount > 0 ? 1 : 0
+            series.resends += measurement.resends
             state.series[labels] = series
         }
     }
 
-    private func server(_ origin: Origin?, _ state: inout State) -> (String, Int) {
-        guard let origin else { return ("other", 0) }
+    private func server(_ origin: Origin?, _ state: inout State) -> MetricLabels.Server? {
+        guard let origin else { return nil }
         let key = "\(origin.host):\(origin.port)"
-        if state.servers.contains(key) { return (origin.host, origin.port) }
-        guard state.servers.count < maxServers else { return ("other", 0) }
-        state.servers.insert(key)
-        return (origin.host, origin.port)
+        if !state.servers.contains(key) {
+            guard state.servers.count < maxServers else { return nil }
+            state.servers.insert(key)
+        }
+        return MetricLabels.Server(address: origin.host, port: origin.port)
+    }
+}
+
+extension MetricsStore: GateMeter {
+    /// Adds to a counter.
+    public func add(_ amount: Double, to name: String, labels: [String: String]) {
+        guard amount >= 0 else { return }
+        change(GateFigure(name: name, kind: .counter, labels: labels)) { $0 += amount }
     }
 
-    private static func method(_ method: HTTPMethod) -> String {
-        switch method {
-        case .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect, .query:
-            method.rawValue
-        default: "_OTHER"
+    /// Sets a gauge.
+    public func set(_ name: String, to value: Double, labels: [String: String]) {
+        change(GateFigure(name: name, kind: .gauge, labels: labels)) { $0 = value }
+    }
+
+    private func change(_ figure: GateFigure, _ change: (inout Double) -> Void) {
+        state.withLock { state in
+            var figure = figure
+            if state.figures[figure] == nil, state.figures.count >= maxSeries {
+                figure = figure.overflow
+                // One more for each name; a name too many is not counted.
+                let isFull = state.figures.count >= 2 * maxSeries
+                if state.figures[figure] == nil, isFull { return }
+            }
+            change(&state.figures[figure, default: 0])
         }
     }
 }

@@ -1,0 +1,131 @@
+import Dispatch
+public import Foundation
+import Synchronization
+import TurnpikeCore
+
+/// Writes lines to a file descriptor from a queue of its own.
+///
+/// The queue is bounded: when the descriptor is slower than the calls, lines are dropped and
+/// counted, and the count is written in their place.
+public final class LineSink: LogSink {
+    private struct State {
+        var waiting = 0
+        var waitingBytes = 0
+        var unreported = 0
+        var dropped = 0
+    }
+
+    private let handle: FileHandle
+    private let capacity: Int
+    private let maxBytes: Int
+    private let flushLimit: Duration
+    private let queue = DispatchQueue(label: "turnpike.log", qos: .utility)
+    private let state = Mutex(State())
+
+    /// Creates a sink that owns a handle.
+    /// - Parameters:
+    ///   - handle: Where the lines go.
+    ///   - capacity: How many lines may wait.
+    ///   - maxBytes: How many bytes of lines may wait.
+    ///   - flushLimit: How long a flush waits for a reader that does not read.
+    public init(
+        _ handle: FileHandle, capacity: Int = 4096, maxBytes: Int = 4_194_304,
+        flushLimit: Duration = .seconds(5)
+    ) {
+        self.handle = handle
+        self.capacity = capacity
+        self.maxBytes = maxBytes
+        self.flushLimit = flushLimit
+    }
+
+    /// Creates a sink that appends to a file, made with mode 0600 where it is missing.
+    public convenience init(appendingTo path: String, capacity: Int = 4096) throws {
+        let descriptor = unsafe open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw CocoaError(.fileWriteUnknown) }
+        self.init(FileHandle(fileDescriptor: descriptor, closeOnDealloc: true), capacity: capacity)
+    }
+
+    /// How many lines were dropped so far.
+    public var dropped: Int { state.withLock { $0.dropped } }
+
+    /// How many lines wait to be written.
+    public var waiting: Int { state.withLock { $0.waiting } }
+
+    /// Takes a line, or drops it where too much waits.
+    public func write(_ line: String) {
+        let text = Grammar.escaped(line) + "\n"
+        let size = text.utf8.count
+        let isTaken = state.withLock { state in
+            let isTaken = state.waiting < capacity && state.waitingBytes + size <= maxBytes
+            if isTaken {
+                state.waiting += 1
+                state.waitingBytes += size
+            } else {
+                state.dropped += 1
+                state.unreported += 1
+            }
+            return isTaken
+        }
+        guard isTaken else { return }
+        queue.async { [self] in
+            put(notice() + text)
+            state.withLock { state in
+                state.waiting -= 1
+                state.waitingBytes -= size
+            }
+        }
+    }
+
+    /// Returns when all lines taken so far are out, or after the limit.
+    public func flush() async {
+        await withCheckedContinuation { continuation in
+            let moment = OneResumption(continuation)
+            queue.async { [self] in
+                put(notice())
+                moment.resume()
+            }
+            // Real time: it waits for another process, not for a call.
+            let limit = DispatchTimeInterval.nanoseconds(Int(flushLimit.inSeconds * 1e9))
+            DispatchQueue.global().asyncAfter(deadline: .now() + limit) { moment.resume() }
+        }
+    }
+
+    private func notice() -> String {
+        let count = state.withLock { state in
+            defer { state.unreported = 0 }
+            return state.unreported
+        }
+        return count > 0 ? "(\(count) lines dropped)\n" : ""
+    }
+
+    private func put(_ text: String) {
+        // Nobody can be told that the log cannot be written.
+        if !text.isEmpty { try? handle.write(contentsOf: Data(text.utf8)) }
+    }
+}
+
+extension LogSink where Self == LineSink {
+    /// The process's standard error.
+    public static var standardError: LineSink { StandardError.sink }
+}
+
+private enum StandardError {
+    static let sink = LineSink(FileHandle.standardError)
+}
+
+/// A continuation that two may want to resume.
+private final class OneResumption: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Void, Never>?>
+
+    init(_ continuation: CheckedContinuation<Void, Never>) {
+        self.continuation = Mutex(continuation)
+    }
+
+    func resume() {
+        let waiting = continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
+        waiting?.resume()
+    }
+}

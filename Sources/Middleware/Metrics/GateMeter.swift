@@ -1,0 +1,42 @@
+/// Takes what gates count beside passes: a breaker's state, a queue's length, a refusal.
+///
+/// A gate that has such a figure takes a meter in its initialiser; ``MetricsStore`` is one. Names
+/// are words with dots (`turnpike.circuit_breaker.state`), labels come from a bounded set: states,
+/// reasons and origins, never paths.
+public protocol GateMeter: Sendable {
+    /// Adds to a counter.
+    func add(_ amount: Double, to name: String, labels: [String: String])
+
+    /// Sets a gauge.
+    func set(_ name: String, to value: Double, labels: [String: String])
+}
+
+/// A counter or gauge of a gate's, and what it is about.
+public struct GateFigure: Sendable, Hashable {
+    /// What kind of figure it is.
+    public enum Kind: Sendable, Hashable {
+        /// It only grows.
+        case counter
+        /// It goes up and down.
+        case gauge
+    }
+
+    /// The name, in words with dots.
+    public let name: String
+    /// What kind of figure it is.
+    public let kind: Kind
+    /// What it is about.
+    public let labels: [String: String]
+
+    /// Creates a key.
+    public init(name: String, kind: Kind, labels: [String: String] = [:]) {
+        self.name = name
+        self.kind = kind
+        self.labels = labels
+    }
+
+    /// The key of all that is beyond the number of series, by OpenTelemetry's name for it.
+    var overflow: GateFigure {
+        GateFigure(name: name, kind: kind, labels: ["otel.metric.overflow": "true"])
+    }
+}

@@ -1,0 +1,79 @@
+public import TurnpikeCore
+
+/// What a series is about: the attributes of OpenTelemetry's semantic conventions for HTTP clients.
+public struct MetricLabels: Sendable, Hashable {
+    struct Server {
+        let address: String
+        let port: Int
+    }
+
+    /// The attribute `http.request.method`; `_OTHER` for one that is not registered.
+    public let method: String
+    /// The attribute `server.address`; `_OTHER` beyond the number of servers.
+    public let address: String
+    /// The attribute `server.port`; nil beyond the number of servers.
+    public let port: Int?
+    /// The attribute `http.response.status_code`.
+    public let status: Int?
+    /// The attribute `error.type`.
+    public let errorType: String?
+    /// The attribute `network.protocol.version`.
+    public let version: String?
+
+    /// The attributes that have a value, by OpenTelemetry's names, in order.
+    public var attributes: [(name: String, value: String)] {
+        let all: [(String, String?)] = [
+            ("http.request.method", method), ("server.address", address),
+            ("server.port", port.map(String.init)),
+            ("http.response.status_code", status.map(String.init)), ("error.type", errorType),
+            ("network.protocol.version", version),
+        ]
+        return all.compactMap { name, value in value.map { (name, $0) } }
+    }
+
+    /// The labels of a measurement, for recorders of one's own; the number of servers is theirs to
+    /// bound.
+    public init(_ measurement: CallMeasurement) {
+        self.init(
+            measurement,
+            server: measurement.origin.map { Server(address: $0.host, port: $0.port) })
+    }
+
+    init(_ measurement: CallMeasurement, server: Server?) {
+        self.init(
+            method: Self.method(measurement.method), server: server,
+            status: measurement.status?.code, errorType: measurement.errorType,
+            version: measurement.version)
+    }
+
+    init(method: HTTPMethod, server: Server?) {
+        self.init(
+            method: Self.method(method), server: server, status: nil, errorType: nil, version: nil)
+    }
+
+    /// Stands for all that is beyond the number of series.
+    static let overflow = MetricLabels(
+        method: other, server: nil, status: nil, errorType: nil, version: nil)
+
+    private init(
+        method: String, server: Server?, status: Int?, errorType: String?, version: String?
+    ) {
+        self.method = method
+        address = server?.address ?? Self.other
+        port = server?.port
+        self.status = status
+        self.errorType = errorType
+        self.version = version
+    }
+
+    private static let other = "_OTHER"
+
+    // What the conventions name; a peer's, or a caller's, invention is no label.
+    private static func method(_ method: HTTPMethod) -> String {
+        switch method {
+        case .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect, .query:
+            method.rawValue
+        default: other
+        }
+    }
+}

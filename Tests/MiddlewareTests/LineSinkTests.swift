@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+import TurnpikeMiddleware
+
+@Suite("LineSink")
+struct LineSinkTests {
+    @Test("A file that the log appends to is its owner's alone")
+    func file() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let sink = try LineSink(appendingTo: path)
+        sink.write("one")
+        sink.write("two")
+        await sink.flush()
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "one\ntwo\n")
+        let mode =
+            try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber
+        #expect(mode?.intValue == 0o600)
+    }
+
+    @Test("A line stays one line")
+    func forging() async throws {
+        let pipe = Pipe()
+        let sink = LineSink(pipe.fileHandleForWriting)
+        sink.write("one\ntwo\r\u{2028}\u{1B}[2J")
+        await sink.flush()
+        try pipe.fileHandleForWriting.close()
+        let text = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        #expect(String(decoding: text, as: UTF8.self) == "one\\u{a}two\\u{d}\\u{2028}\\u{1b}[2J\n")
+    }
+
+    @Test("Where nobody reads, lines are dropped and counted, and a flush gives up")
+    func blocked() async throws {
+        let pipe = Pipe()
+        let sink = LineSink(
+            pipe.fileHandleForWriting, capacity: 100, flushLimit: .milliseconds(20))
+        let line = String(repeating: "x", count: 4095)
+        for _ in 0..<1000 { sink.write(line) }
+        await sink.flush()
+        let dropped = sink.dropped
+        #expect(dropped > 800)
+        // The queue moves on as soon as someone reads.
+        let reader = Task.detached { try pipe.fileHandleForReading.readToEnd() ?? Data() }
+        while true {
+            let before = sink.dropped
+            sink.write("last")
+            if sink.dropped == before { break }
+            await Task.yield()
+        }
+        let total = sink.dropped
+        while await !settled(sink, pipe) {}
+        let lines = String(decoding: try await reader.value, as: UTF8.self).split(separator: "\n")
+        #expect(lines.count { $0 == line } == 1000 - dropped)
+        #expect(lines.last == "last")
+        #expect(lines.compactMap(droppedCount).reduce(0, +) == total)
+    }
+
+    private func settled(_ sink: LineSink, _ pipe: Pipe) async -> Bool {
+        await sink.flush()
+        guard sink.waiting == 0 else { return false }
+        try? pipe.fileHandleForWriting.close()
+        return true
+    }
+}
+
+/// The count in a line that stands for dropped ones.
+func droppedCount(_ line: Substring) -> Int? {
+    guard line.hasSuffix(" lines dropped)") else { return nil }
+    return Int(line.dropFirst().prefix { $0.isNumber })
+}
+
+@Suite("LineSink under load")
+struct LineSinkConcurrencyTests {
+    @Test("Every line is written whole or counted as dropped")
+    func load() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let sink = try LineSink(appendingTo: path, capacity: 64)
+        await withTaskGroup { group in
+            for writer in 0..<8 {
+                group.addTask {
+                    for index in 0..<2000 {
+                        sink.write("writer \(writer) line \(index) end")
+                        if index % 500 == 0 { await sink.flush() }
+                    }
+                }
+            }
+        }
+        await sink.flush()
+        let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+        let notices = lines.compactMap(droppedCount)
+        let whole = lines.filter { $0.hasPrefix("writer ") && $0.hasSuffix(" end") }
+        #expect(whole.count + notices.count == lines.count)
+        #expect(notices.reduce(0, +) == sink.dropped)
+        #expect(whole.count + sink.dropped == 16_000)
+        #expect(Set(whole).count == whole.count)
+    }
+}
