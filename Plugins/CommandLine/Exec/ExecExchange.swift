@@ -20,6 +20,12 @@ struct ExecExchange: Sendable {
     }
 
     private func read(_ call: Call, _ observed: ExecObservation) async throws -> JSONValue? {
+        if let download = reading.download {
+            let file = try await call.through(ObservingGate(observed: observed))
+                .download(to: download.destination, options: download.options)
+            observed.wrote(file)
+            return nil
+        }
         switch reading.kind {
         case .events:
             let events = call.through(ObservingGate(observed: observed))

@@ -13,6 +13,7 @@ final class ExecObservation: Sendable {
         var beginning = Data()
         var hash = SHA256()
         var items: [JSONValue]?
+        var file: DownloadedFile?
     }
 
     /// Contents up to this size are shown whole.
@@ -45,6 +46,9 @@ final class ExecObservation: Sendable {
             }
         }
     }
+
+    /// Takes note of a file that was made.
+    func wrote(_ file: DownloadedFile) { state.withLock { $0.file = file } }
 
     /// Begins a list of items.
     func begin() { state.withLock { $0.items = [] } }
@@ -97,6 +101,10 @@ final class ExecObservation: Sendable {
                 body["base64"] = .string(state.beginning.base64EncodedString())
             }
             members.append(("body", .object(body)))
+        }
+        if let file = state.file {
+            members.append(("file", .string(file.url.path(percentEncoded: false))))
+            members.append(("suggested", .string(file.suggestedName)))
         }
         if error != nil, let items = state.items { members.append(("value", .array(items))) }
         members.append(

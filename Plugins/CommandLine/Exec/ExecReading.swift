@@ -13,6 +13,7 @@ struct ExecReading: Sendable {
     let reconnects: Int
     let lastEventID: String
     let maxItems: Int?
+    let download: Download?
 
     init(_ settings: Settings) {
         kind = settings.choice("serialize", default: .data)
@@ -21,6 +22,34 @@ struct ExecReading: Sendable {
         reconnects = events?.int("reconnects", default: 0, in: 0...1_000_000) ?? 0
         lastEventID = events?.string("lastEventID") ?? ""
         events?.finish()
-        if settings.value("download") != nil { settings.issue(at: "download", "not available") }
+        download = settings.object("download").map { settings in
+            defer { settings.finish() }
+            return Download(settings)
+        }
+    }
+
+    /// A file that the content goes to.
+    struct Download: Sendable {
+        private let directory: String
+        private let name: String?
+        private let resumes: Bool
+        private let overwrites: Bool
+
+        init(_ settings: Settings) {
+            directory = settings.required("directory")
+            name = settings.string("name")
+            resumes = settings.bool("resume", default: false)
+            overwrites = settings.bool("overwrite", default: false)
+        }
+
+        var destination: DownloadDestination {
+            let place = DownloadDestination.directory(
+                URL(filePath: directory, directoryHint: .isDirectory), name: name)
+            return overwrites ? place.replacingFile() : place
+        }
+
+        var options: DownloadOptions {
+            DownloadOptions(resumes: resumes ? 3 : 0, keepsPartialFile: resumes)
+        }
     }
 }

@@ -23,11 +23,12 @@ public struct ClientError: Error, Sendable {
         let attempts: Int
         let transfer: TransferState?
         let retryAfter: Duration?
+        let attachment: (any Sendable)?
 
         init(
             code: Code, message: String, underlying: (any Error)?, request: RequestSummary?,
             response: ResponseHead?, responseBody: Data, attempts: Int, transfer: TransferState?,
-            retryAfter: Duration?
+            retryAfter: Duration?, attachment: (any Sendable)?
         ) {
             self.code = code
             self.message = message
@@ -38,6 +39,7 @@ public struct ClientError: Error, Sendable {
             self.attempts = attempts
             self.transfer = transfer
             self.retryAfter = retryAfter
+            self.attachment = attachment
         }
     }
 
@@ -61,7 +63,8 @@ public struct ClientError: Error, Sendable {
     ) {
         storage = Storage(
             code: code, message: message, underlying: underlying, request: nil, response: response,
-            responseBody: responseBody, attempts: 0, transfer: transfer, retryAfter: retryAfter)
+            responseBody: responseBody, attempts: 0, transfer: transfer, retryAfter: retryAfter,
+            attachment: nil)
     }
 
     /// What went wrong.
@@ -95,7 +98,20 @@ public struct ClientError: Error, Sendable {
             code: code, message: message, underlying: underlying,
             request: storage.request ?? request, response: storage.response ?? response,
             responseBody: responseBody, attempts: attempts ?? storage.attempts, transfer: transfer,
-            retryAfter: storage.retryAfter ?? retryAfter)
+            retryAfter: storage.retryAfter ?? retryAfter, attachment: storage.attachment)
+        return copy
+    }
+
+    /// What the thrower gave along for who knows its type; never printed.
+    package var attachment: (any Sendable)? { storage.attachment }
+
+    /// The error with something given along.
+    package func attaching(_ attachment: any Sendable) -> ClientError {
+        var copy = self
+        copy.storage = Storage(
+            code: code, message: message, underlying: underlying, request: request,
+            response: response, responseBody: responseBody, attempts: attempts,
+            transfer: transfer, retryAfter: retryAfter, attachment: attachment)
         return copy
     }
 }

@@ -1,0 +1,82 @@
+import Foundation
+import TurnpikeCore
+
+/// A `Content-Disposition` field (RFC 6266): its type and the file name that it tells.
+struct ContentDisposition: Equatable {
+    /// The type in lower case: `attachment`, `inline`, `form-data`.
+    let type: String
+    /// The parameters, names in lower case; of those with one name the first.
+    let parameters: [String: String]
+
+    /// Reads a field's value as far as it has a meaning.
+    init(parsing text: String) {
+        let parts = Grammar.split(text[...], at: UInt8(ascii: ";"))
+        type = Grammar.trimmed(parts[0]).lowercased()
+        var parameters: [String: String] = [:]
+        for part in parts.dropFirst() {
+            guard let equals = part.firstIndex(of: "=") else { continue }
+            let name = Grammar.trimmed(part[..<equals]).lowercased()
+            if parameters[name] != nil { continue }
+            parameters[name] = Self.unquoted(Grammar.trimmed(part[part.index(after: equals)...]))
+        }
+        self.parameters = parameters
+    }
+
+    /// The file name as it was told: `filename*` where it can be read, else `filename`.
+    var filename: String? {
+        parameters["filename*"].flatMap(Self.extended) ?? parameters["filename"]
+    }
+
+    /// A parameter of another charset (RFC 8187): `UTF-8'en'%e2%82%ac%20rates`.
+    static func extended(_ text: String) -> String? {
+        let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, let bytes = decoded(parts[2]) else { return nil }
+        switch parts[0].lowercased() {
+        case "utf-8": return String(validating: bytes, as: UTF8.self)
+        case "iso-8859-1":
+            var scalars = String.UnicodeScalarView()
+            for byte in bytes { scalars.append(Unicode.Scalar(byte)) }
+            return String(scalars)
+        default: return nil
+        }
+    }
+
+    private static func decoded(_ text: Substring) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%") {
+                guard let high = rest.popFirst().flatMap(digit),
+                    let low = rest.popFirst().flatMap(digit)
+                else { return nil }
+                bytes.append(high << 4 | low)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return bytes
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
+    }
+
+    private static func unquoted(_ text: Substring) -> String {
+        guard text.first == "\"" else { return String(text) }
+        var value = ""
+        var isEscaped = false
+        for character in text.dropFirst() {
+            if isEscaped {
+                value.append(character)
+                isEscaped = false
+            } else if character == "\\" {
+                isEscaped = true
+            } else if character == "\"" {
+                break
+            } else {
+                value.append(character)
+            }
+        }
+        return value
+    }
+}

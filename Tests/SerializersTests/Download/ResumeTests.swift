@@ -1,0 +1,237 @@
+import Foundation
+import Synchronization
+import Testing
+import TurnpikeCore
+import TurnpikeSerializers
+import TurnpikeTesting
+
+@Suite("Resumed download")
+struct ResumeTests {
+    private let directory: TemporaryDirectory
+    private let server = RangeServer()
+    private let kept = DownloadOptions(resumes: 0, keepsPartialFile: true)
+    private var content: Data { server.setup.withLock { $0.content } }
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func call(_ path: String = "big.bin") -> Call {
+        server.client().get(Target("http://a.example/\(path)"))
+    }
+
+    private func broken() async throws -> ResumeData {
+        server.update { $0.cut = 30_000 }
+        let error = await #expect(throws: ClientError.self) {
+            try await call().download(to: directory.url, options: kept)
+        }
+        server.update { $0.cut = nil }
+        #expect(error?.code == .incomplete)
+        return try #require(error?.resumeData)
+    }
+
+    @Test("The error of a broken transfer has what a later one needs", arguments: ["V390"])
+    func fromError(id: String) async throws {
+        let data = try await broken()
+        #expect(data.receivedBytes == 30_000 && data.totalBytes == 100_000)
+        #expect(data.validator == "\"v1\"" && data.suggestedName == "big.bin")
+        let copy = try JSONDecoder().decode(ResumeData.self, from: JSONEncoder().encode(data))
+        // Another process, another URL, another directory.
+        let other = try TemporaryDirectory()
+        let file = try await call("mirror").download(
+            to: other.url, options: DownloadOptions(resumeData: copy))
+        #expect(try Data(contentsOf: file.url) == content)
+        #expect(file.resumedFrom == 30_000 && file.url.lastPathComponent == "big.bin")
+        #expect(server.ranges == [nil, "bytes=30000-"])
+    }
+
+    @Test("What lies beside the destination is found by the same URL alone")
+    func found() async throws {
+        _ = try await broken()
+        #expect(directory.names.count == 2)
+        for name in directory.names {
+            let path = directory.url.appending(path: name).path()
+            let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions]
+            #expect(mode as? Int == 0o600)
+        }
+        let other = try await call("other.bin").download(to: directory.url, options: kept)
+        #expect(other.resumedFrom == 0)
+        let file = try await call().download(to: directory.url, options: kept)
+        #expect(try Data(contentsOf: file.url) == content)
+        #expect(file.resumedFrom == 30_000 && server.ranges == [nil, nil, "bytes=30000-"])
+        #expect(directory.names == ["big.bin", "other.bin"])
+    }
+
+    @Test("All that was left but the name needs no byte more")
+    func complete() async throws {
+        let data = try await broken()
+        try content.write(to: data.partialFile)
+        let file = try await call().download(to: directory.url, options: kept)
+        #expect(try Data(contentsOf: file.url) == content)
+        #expect(server.ranges.last == "bytes=100000-" && server.transport.sentCount == 2)
+    }
+
+    /// An answer to a range that does not fit.
+    struct Hostile: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        var isFatal = false
+        let change: @Sendable (inout HTTPHeaders, inout Data) -> HTTPStatus
+    }
+
+    @Test(
+        "Ranges that contradict what is known start over, and never make a wrong file",
+        arguments: [
+            Hostile(testDescription: "another start") { headers, _ in
+                headers[.contentRange] = "bytes 30007-99999/100000"
+                return 206
+            },
+            Hostile(testDescription: "another total") { headers, _ in
+                headers[.contentRange] = "bytes 30000-99999/100999"
+                return 206
+            },
+            Hostile(testDescription: "no range") { headers, _ in
+                headers.remove(.contentRange)
+                return 206
+            },
+            Hostile(testDescription: "a range that is none") { headers, _ in
+                headers[.contentRange] = "bytes 30000-9999999999999999999999/x"
+                return 206
+            },
+            Hostile(testDescription: "more than the range") { headers, rest in
+                rest += Data("more".utf8)
+                headers[.contentLength] = nil
+                return 206
+            },
+            Hostile(testDescription: "another version") { headers, _ in
+                headers[.eTag] = "\"v2\""
+                return 206
+            },
+            Hostile(testDescription: "a coding") { headers, _ in
+                headers[.contentEncoding] = "gzip"
+                return 206
+            },
+            Hostile(testDescription: "refused") { headers, rest in
+                headers[.contentRange] = "bytes */100000"
+                rest = Data()
+                return 416
+            },
+        ])
+    func hostile(answer: Hostile) async throws {
+        _ = try await broken()
+        server.update { $0.change = answer.change }
+        let file = try await call().download(to: directory.url, options: kept)
+        #expect(try Data(contentsOf: file.url) == content)
+        #expect(file.resumedFrom == 0)
+        #expect(server.ranges == [nil, "bytes=30000-", nil])
+        #expect(directory.names == ["big.bin"])
+    }
+
+    @Test("A part that nobody asked for is refused")
+    func unasked() async throws {
+        let transport = MockTransport { _ in
+            .status(206, headers: ["Content-Range": "bytes 0-0/9"], body: Data("x".utf8))
+        }
+        let client = Client(transport: transport, stack: [], serializers: SerializerTable())
+        let error = await #expect(throws: ClientError.self) {
+            try await client.get(anywhere).download(to: directory.url)
+        }
+        #expect(error?.code == .download && directory.names.isEmpty)
+    }
+
+    @Test("Resume data that leads elsewhere is not followed")
+    func elsewhere() async throws {
+        let data = try await broken()
+        let victim = directory.url.appending(path: "victim")
+        try Data("precious".utf8).write(to: victim)
+        try FileManager.default.removeItem(at: data.partialFile)
+        try FileManager.default.createSymbolicLink(at: data.partialFile, withDestinationURL: victim)
+        let file = try await call().download(to: directory.url, options: kept)
+        #expect(try Data(contentsOf: file.url) == content && file.resumedFrom == 0)
+        #expect(try Data(contentsOf: victim) == Data("precious".utf8))
+    }
+
+    @Test("A plain cancel leaves nothing to resume", arguments: ["V388"])
+    func cancelled(id: String) async throws {
+        let (running, gate) = try await halfway()
+        running.cancel()
+        gate.finish()
+        await #expect(throws: CancellationError.self) { try await running.value }
+        #expect(running.state == .cancelled && running.pause() == false)
+        while !directory.names.isEmpty { await Task.yield() }
+    }
+
+    @Test("A stop gives what a later download needs", arguments: ["V389"])
+    func stopped(id: String) async throws {
+        let (running, gate) = try await halfway()
+        let data = try #require(await running.stop())
+        gate.finish()
+        #expect(data.receivedBytes == 50_000 && running.state == .cancelled)
+        await #expect(throws: CancellationError.self) { try await running.value }
+        let file = try await call().download(
+            to: directory.url, options: DownloadOptions(resumeData: data))
+        #expect(try Data(contentsOf: file.url) == content && file.resumedFrom == 50_000)
+    }
+
+    @Test("A pause keeps what has come, and going on asks for the rest")
+    func paused() async throws {
+        let (running, gate) = try await halfway()
+        #expect(running.pause() && running.state == .paused)
+        #expect(!running.pause())
+        gate.finish()
+        #expect(running.resume() && !running.resume())
+        let file = try await running.value
+        #expect(try Data(contentsOf: file.url) == content)
+        #expect(file.bytes == 100_000 && running.state == .finished)
+        #expect(!running.pause() && directory.names == ["big.bin"])
+    }
+
+    @Test(
+        "States follow one another by one table",
+        arguments: [
+            ("V394", RunningDownload.State.paused, RunningDownload.State.running, true),
+            ("V395", .running, .cancelled, true), ("V396", .paused, .cancelled, true),
+            ("V397", .running, .running, false), ("V401", .cancelled, .finished, false),
+            ("V402", .finished, .running, false), ("failed", .failed, .running, false),
+        ])
+    func states(id: String, from: RunningDownload.State, to: RunningDownload.State, isLegal: Bool) {
+        #expect(from.canBecome(to) == isLegal)
+    }
+
+    /// A download of which half has come, and what holds the rest back.
+    private func halfway() async throws -> (RunningDownload, AsyncStream<Data>.Continuation) {
+        let content = content
+        let (stream, gate) = AsyncStream.makeStream(of: Data.self)
+        gate.yield(content.prefix(50_000))
+        let first = Mutex<AsyncStream<Data>?>(stream)
+        let client = Client(
+            transport: HalfwayTransport(first: first, server: server), stack: [],
+            serializers: SerializerTable(), timeSource: HastyTime())
+        let running = client.get("http://a.example/big.bin").startDownload(
+            to: .directory(directory.url))
+        for await progress in running.progress where progress.bytesReceived == 50_000 { break }
+        return (running, gate)
+    }
+}
+
+/// Answers the first request with a stream that someone holds, later ones by ranges.
+private final class HalfwayTransport: Transport {
+    let capabilities: TransportCapabilities = []
+    let first: Mutex<AsyncStream<Data>?>
+    let server: RangeServer
+
+    init(first: consuming Mutex<AsyncStream<Data>?>, server: RangeServer) {
+        self.first = first
+        self.server = server
+    }
+
+    func send(_ request: Request, context: Context) async throws -> Response {
+        let stream = first.withLock { first in
+            defer { first = nil }
+            return first
+        }
+        guard let stream else { return try await server.transport.send(request, context: context) }
+        return Response(
+            to: request, status: 200, headers: ["ETag": "\"v1\"", "Content-Length": "100000"],
+            body: ResponseBody(stream))
+    }
+
+    func shutdown() async {}
+}
