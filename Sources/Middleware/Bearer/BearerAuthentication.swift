@@ -49,9 +49,7 @@ public struct BearerAuthentication: Interceptor {
             tokens.refuse(first)
             return try outcome.result.get()
         }
-        guard context[TokenReplays.self].insert(ObjectIdentifier(tokens)).inserted else {
-            return try outcome.result.get()
-        }
+        guard mayReplay(first, in: context) else { return try outcome.result.get() }
         context.note(gate: name, "the token was refused; the request waits for a new one")
         await outcome.response?.discard(in: context)
         let second: BearerTokens.Credential
@@ -61,6 +59,14 @@ public struct BearerAuthentication: Interceptor {
             throw error.completed(response: head)
         }
         return try await next.attempt(sign(request, second))
+    }
+
+    // Once per call; attempts that run side by side, as those of a hedge, were refused alike.
+    private func mayReplay(_ refused: BearerTokens.Credential, in context: Context) -> Bool {
+        let tokens = ObjectIdentifier(tokens)
+        let first = context[RefusedTokens.self][tokens] ?? refused.generation
+        context[RefusedTokens.self][tokens] = first
+        return first == refused.generation
     }
 
     private func sign(_ request: Request, _ credential: BearerTokens.Credential) -> Request {
@@ -78,29 +84,9 @@ public struct BearerAuthentication: Interceptor {
     }
 }
 
-/// The tokens for which this call has sent a request again.
-private enum TokenReplays: ContextKey {
-    static var defaultValue: Set<ObjectIdentifier> { [] }
-}
-
-extension Outcome {
-    /// What comes of the rest of the chain.
-    static func of(_ request: Request, _ next: Next) async -> Outcome {
-        do {
-            return Outcome(request: request, result: .success(try await next(request)))
-        } catch {
-            return Outcome(request: request, result: .failure(error))
-        }
-    }
-
-    /// What comes of a fresh attempt.
-    static func ofAttempt(_ request: Request, _ next: Next) async -> Outcome {
-        do {
-            return Outcome(request: request, result: .success(try await next.attempt(request)))
-        } catch {
-            return Outcome(request: request, result: .failure(error))
-        }
-    }
+/// The generation of each token that this call was first refused with.
+private enum RefusedTokens: ContextKey {
+    static var defaultValue: [ObjectIdentifier: UInt64] { [:] }
 }
 
 extension Gate where Self == BearerAuthentication {

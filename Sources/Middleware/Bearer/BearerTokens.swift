@@ -74,7 +74,8 @@ public final class BearerTokens: Sendable {
 
     /// The credential for a request.
     func credential(in context: Context, next: Next) async throws -> Credential {
-        let step = state.withLock { $0.step(context.timeSource.now, context.timeSource.date) }
+        let (now, date) = (context.timeSource.now, context.timeSource.date)
+        let step = state.withLock { $0.step(now, date) }
         return try await take(step, context, next)
     }
 
@@ -82,7 +83,8 @@ public final class BearerTokens: Sendable {
     func credential(
         after refused: Credential, in context: Context, next: Next
     ) async throws -> Credential {
-        let step = state.withLock { $0.step(after: refused, context.timeSource.now) }
+        let now = context.timeSource.now
+        let step = state.withLock { $0.step(after: refused, now) }
         return try await take(step, context, next)
     }
 

@@ -1,5 +1,5 @@
-package import Foundation
-package import TurnpikeCore
+import Foundation
+import TurnpikeCore
 
 /// A hash function that Digest knows by name (RFC 7616 §3.3).
 package enum DigestHash: Sendable, Hashable, Comparable {

@@ -29,9 +29,7 @@ public struct TokenEndpoint: Sendable {
     ///   - clientSecret: The client's secret; a public client has none.
     ///   - authentication: Where the secret stands.
     ///   - client: What sends the requests; nil sends them through the gates inside of the bearer
-    ///     gate and its client's transport. One with ``Redirect`` follows a redirect of the
-    ///     endpoint, as a proxied setup may need; without it, and by default, a redirect is an
-    ///     error.
+    ///     gate and its client's transport. Its redirects are followed to the same origin alone.
     public init(
         _ url: URL, clientID: String? = nil, clientSecret: String? = nil,
         authentication: ClientAuthentication = .basic, client: Client? = nil
@@ -83,7 +81,10 @@ public struct TokenEndpoint: Sendable {
         do {
             let response: Response
             if let client {
-                response = try await client.request(request).response()
+                response = try await client.request(request).through(
+                    StayingAtHome(home: request.origin)
+                )
+                .response()
             } else {
                 response = try await exchange.send(request)
             }
@@ -91,6 +92,17 @@ public struct TokenEndpoint: Sendable {
         } catch let error as ClientError where error.code == .validation {
             guard let head = error.response else { throw error }
             return (head.status, error.responseBody)
+        }
+    }
+}
+
+/// Keeps secrets that stand in a form from following a redirect.
+private struct StayingAtHome: SynchronousRequestAdapter {
+    let home: Origin?
+
+    func adapt(_ request: inout Request, context: Context) throws {
+        guard request.origin == home else {
+            throw ClientError(.redirect, "the token endpoint redirects to another origin")
         }
     }
 }

@@ -75,6 +75,26 @@ struct BearerAuthenticationTests {
         #expect(provider.count == 1)
     }
 
+    @Test("Attempts side by side, as those of a hedge, are refused alike and all sent again")
+    func sideBySide() async throws {
+        let transport = guarded { $0 == "t1" }
+        let provider = CountingProvider { _, _ in await transport.waitForSends(3) }
+        let both = Around { request, _, next in
+            try await withThrowingTaskGroup(of: Response.self) { group in
+                for _ in 0..<3 { group.addTask { try await next.attempt(request) } }
+                for _ in 0..<3 {
+                    let response = try #require(await group.next())
+                    #expect(response.status == 200)
+                }
+                return try await next(request)
+            }
+        }
+        let tokens = BearerTokens(BearerToken("t0"), provider: provider)
+        let client = Client(transport, [both, .bearer(tokens)])
+        #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
+        #expect(provider.count == 1)
+    }
+
     @Test("An error without a response is nobody's refusal (V295)")
     func noResponse() async throws {
         let transport = MockTransport { _ in .connectionLost }

@@ -129,6 +129,22 @@ struct OAuthTests {
         box.client = nil
     }
 
+    @Test("Secrets of a form do not follow a redirect to another origin, through any client")
+    func redirected() async throws {
+        let transport = MockTransport { request in
+            switch request.url.path() {
+            case "/token": .status(307, headers: ["Location": "/moved"])
+            case "/moved": .status(307, headers: ["Location": "http://evil.example/"])
+            default: .status(401)
+            }
+        }
+        let endpoint = try endpoint(
+            id: "svc", secret: "s", authentication: .form, client: Client(transport, [.redirect()]))
+        let tokens = BearerTokens(provider: ClientCredentialsGrant(endpoint))
+        #expect(await code(of: Client(transport, [.bearer(tokens)]).get(anywhere)) == .auth)
+        #expect(transport.sent.map { $0.request.url.path() } == ["/token", "/moved"])
+    }
+
     struct Refusal: CustomTestStringConvertible {
         let answer: MockResponse
         let code: OAuthError.Code

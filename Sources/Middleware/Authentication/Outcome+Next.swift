@@ -1,0 +1,21 @@
+import TurnpikeCore
+
+extension Outcome {
+    /// What comes of the rest of the chain.
+    static func of(_ request: Request, _ next: Next) async -> Outcome {
+        do {
+            return Outcome(request: request, result: .success(try await next(request)))
+        } catch {
+            return Outcome(request: request, result: .failure(error))
+        }
+    }
+
+    /// What comes of a fresh attempt.
+    static func ofAttempt(_ request: Request, _ next: Next) async -> Outcome {
+        do {
+            return Outcome(request: request, result: .success(try await next.attempt(request)))
+        } catch {
+            return Outcome(request: request, result: .failure(error))
+        }
+    }
+}
