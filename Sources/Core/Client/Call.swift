@@ -126,7 +126,7 @@ public struct Call: Sendable {
 extension Request {
     /// Turns user information in the URL into a Basic credential (RFC 7617), which only its origin
     /// gets.
-    mutating func moveUserInformation() {
+    package mutating func moveUserInformation() {
         guard let user = url.user(percentEncoded: true), fault == nil else { return }
         var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
         let password = components?.password ?? ""

@@ -2,37 +2,61 @@ import Foundation
 import TurnpikeCore
 
 extension BearerAuthentication {
+    // What a token was made from: a reload that leaves it as it is keeps the token.
     private struct Key: Hashable, Sendable {
         let token: BearerToken?
-        let refreshURL: URL?
+        let endpoint: URL?
+        let clientID: String?
+        let clientSecret: Secret?
+        let scope: [String]
         let policy: RefreshPolicy
     }
 
     init(settings: Settings) {
-        let refreshURL = Self.refreshURL(settings)
         let refreshToken = settings.string("refreshToken")
-        if (refreshURL == nil) != (refreshToken == nil) {
-            settings.issue(
-                at: refreshURL == nil ? "refreshURL" : "refreshToken",
-                "is missing; refreshURL and refreshToken belong together")
+        let key = Key(
+            token: settings.string("token").map { BearerToken($0, refreshToken: refreshToken) },
+            endpoint: Self.endpoint(settings), clientID: settings.string("clientID"),
+            clientSecret: settings.string("clientSecret").map { Secret($0) },
+            scope: settings.strings("scope"), policy: Self.policy(settings))
+        // Without a refresh token it is the client's own identity that gets tokens.
+        let isOwn = refreshToken == nil && key.clientID != nil && key.clientSecret != nil
+        if key.token == nil, !isOwn || key.endpoint == nil {
+            settings.issue(at: "token", "is missing; a text is wanted")
         }
-        var policy = RefreshPolicy.standard
-        policy.maxRefreshes = settings.int(
-            "maxRefreshes", default: policy.maxRefreshes, in: 0...1000)
-        policy.window = settings.seconds("window", default: policy.window)
-        policy.timeLimit = settings.seconds("refreshTimeout", default: policy.timeLimit)
-        policy.leeway = settings.seconds("leeway", default: policy.leeway, orZero: true)
-        let token = BearerToken(settings.required("token"), refreshToken: refreshToken)
-        let key = Key(token: token, refreshURL: refreshURL, policy: policy)
+        if key.endpoint == nil, refreshToken != nil || key.clientID != nil {
+            settings.issue(at: "refreshURL", "is missing; it says where tokens are had")
+        }
+        if key.endpoint != nil, refreshToken == nil, !isOwn {
+            settings.issue(
+                at: "refreshToken", "is missing; so are clientID and clientSecret, its substitutes")
+        }
         let tokens = settings.kept("tokens", for: key) {
             BearerTokens(
-                token, provider: refreshURL.map { RefreshTokenGrant(TokenEndpoint($0)) },
-                policy: policy)
+                key.token, provider: Self.provider(key, isOwn: isOwn), policy: key.policy)
         }
         self.init(tokens, origins: settings.credentialOrigins())
     }
 
-    private static func refreshURL(_ settings: Settings) -> URL? {
+    private static func provider(_ key: Key, isOwn: Bool) -> (any BearerTokenProvider)? {
+        guard let url = key.endpoint else { return nil }
+        let endpoint = TokenEndpoint(
+            url, clientID: key.clientID, clientSecret: key.clientSecret?.value)
+        if isOwn { return ClientCredentialsGrant(endpoint, scope: key.scope) }
+        return RefreshTokenGrant(endpoint, scope: key.scope)
+    }
+
+    private static func policy(_ settings: Settings) -> RefreshPolicy {
+        let standard = RefreshPolicy.standard
+        return RefreshPolicy(
+            maxRefreshes: settings.int(
+                "maxRefreshes", default: standard.maxRefreshes, in: 0...1000),
+            window: settings.seconds("window", default: standard.window),
+            timeLimit: settings.seconds("refreshTimeout", default: standard.timeLimit),
+            leeway: settings.seconds("leeway", default: standard.leeway, orZero: true))
+    }
+
+    private static func endpoint(_ settings: Settings) -> URL? {
         guard let text = settings.string("refreshURL") else { return nil }
         if let url = URL(string: text), Origin(url) != nil { return url }
         settings.issue(at: "refreshURL", "an absolute http or https URL is wanted")

@@ -50,6 +50,8 @@ public struct TokenExchange: Sendable {
     /// It carries no credential that the request itself does not have. Its sends do not count as
     /// those of a call.
     public func send(_ request: Request) async throws -> Response {
-        try await next(request, context: context)
+        var request = request
+        request.moveUserInformation()
+        return try await next(request, context: context)
     }
 }

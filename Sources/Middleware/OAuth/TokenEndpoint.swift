@@ -81,10 +81,8 @@ public struct TokenEndpoint: Sendable {
         do {
             let response: Response
             if let client {
-                response = try await client.request(request).through(
-                    StayingAtHome(home: request.origin)
-                )
-                .response()
+                let home = StayingAtHome(home: request.origin)
+                response = try await client.request(request).through(home).response()
             } else {
                 response = try await exchange.send(request)
             }

@@ -54,6 +54,33 @@ struct AuthenticationSettingsTests {
         #expect(transport.sentCount == 4, "the token is not refreshed anew")
     }
 
+    @Test("bearer gets tokens for the client's own identity, with which the URL may be written too")
+    func clientCredentials() async throws {
+        let gates: [JSONObject] = [
+            [
+                "use": "bearer", "clientID": "svc", "clientSecret": "s", "scope": ["a", "b"],
+                "refreshURL": "http://auth.example/token",
+            ],
+            [
+                "use": "bearer", "token": "t0", "refreshToken": "r0",
+                "refreshURL": "http://svc:s@auth.example/token",
+            ],
+        ]
+        let forms = [
+            "grant_type=client_credentials&scope=a%20b",
+            "grant_type=refresh_token&refresh_token=r0",
+        ]
+        for (gate, form) in zip(gates, forms) {
+            let transport = api()
+            let client = try configured(gate, transport).client
+            #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
+            let refresh = try #require(transport.sent.first { $0.request.method == .post })
+            #expect(String(decoding: refresh.body, as: UTF8.self) == form)
+            #expect(refresh.request.headers[.authorization] == "Basic c3ZjOnM=")
+            #expect(refresh.request.url.absoluteString == "http://auth.example/token")
+        }
+    }
+
     @Test("bearer bounds its refreshes and names its origins")
     func bounds() async throws {
         var gate = Self.bearer
@@ -95,6 +122,7 @@ struct AuthenticationSettingsTests {
                 ["use": "bearer", "token": "t", "refreshToken": "S3CRET", "refreshURL": "/token"],
                 "stack[0].refreshURL"
             ),
+            (["use": "bearer", "token": "t", "clientID": "S3CRET"], "stack[0].refreshURL"),
             (["use": "bearer", "token": "t", "maxRefreshes": -1], "stack[0].maxRefreshes"),
             (["use": "bearer", "token": "t", "window": 0], "stack[0].window"),
             (["use": "bearer", "token": "t", "origins": ["a.example"]], "stack[0].origins[0]"),
