@@ -11,6 +11,7 @@ enum Bench {
         let rest = Array(arguments.dropFirst())
         switch arguments.first {
         case "chain": try await ChainBench.run(report)
+        case "gates": try await GatesBench.run(report)
         case "loopback": try LoopbackBench(rest).run(report)
         // What `loopback` starts in processes of their own.
         case LoopbackServer.subcommand: try LoopbackServer.run()
@@ -19,6 +20,7 @@ enum Bench {
             print(
                 """
                 usage: bench chain [--json]
+                       bench gates [--json]
                        bench loopback [--url URL] [--rounds N] [--seconds S] [--json]
                 """
             )

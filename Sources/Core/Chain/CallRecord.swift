@@ -7,6 +7,7 @@ package final class CallRecord: Sendable {
         var sends = 0
         var attempts = 0
         var hops: [Hop] = []
+        var history: [AttemptSummary] = []
         var lastSent: Request?
         var progress = TransferProgress()
         var progressHandlers: [@Sendable (TransferProgress) -> Void] = []
@@ -31,6 +32,16 @@ package final class CallRecord: Sendable {
     }
 
     package func add(_ hop: Hop) { state.withLock { $0.hops.append(hop) } }
+
+    /// What came of the attempts of a call that was tried again, the latest 32.
+    package var history: [AttemptSummary] { state.withLock { $0.history } }
+
+    func add(_ attempt: AttemptSummary) {
+        state.withLock { state in
+            if state.history.count == 32 { state.history.removeFirst() }
+            state.history.append(attempt)
+        }
+    }
 
     /// The number of a fresh attempt, from 1.
     func nextAttempt() -> Int {

@@ -49,10 +49,11 @@ public final class Context: Sendable {
     /// - Parameters:
     ///   - call: The call.
     ///   - parent: A context whose cancellation ends the call.
-    package init(call: CallState, parent: Context? = nil) {
+    ///   - observers: The loggers that hear of it.
+    package init(call: CallState, parent: Context? = nil, observers: ObserverList? = nil) {
         self.call = call
         self.parent = parent
-        observers = nil
+        self.observers = observers
         values = nil
         attempt = 1
         deadline = nil
@@ -148,11 +149,12 @@ public final class Context: Sendable {
     /// reach.
     ///
     /// It is for work that outlives the caller that began it, such as an exchange that several
-    /// calls wait for. Who makes one cancels it; else it ends with the client.
+    /// calls wait for. Who makes one cancels it; else it ends with the client. The loggers around
+    /// this context hear of it.
     public func detached() -> Context {
         var outermost = self
         while let outer = outermost.parent, outer.call === call { outermost = outer }
-        return Context(call: call, parent: outermost.parent)
+        return Context(call: call, parent: outermost.parent, observers: observers)
     }
 
     /// A context of a call of its own, which the client's end alone reaches: for an exchange that a
@@ -263,8 +265,10 @@ public final class Context: Sendable {
 }
 
 /// A handler that waits for a cancellation.
+///
+/// It keeps its context alive, so that a cancellation further out still comes by.
 public struct CancelRegistration: Sendable {
-    private weak let context: Context?
+    private let context: Context
     private let id: UInt64
 
     fileprivate init(context: Context, id: UInt64) {
@@ -273,5 +277,5 @@ public struct CancelRegistration: Sendable {
     }
 
     /// Keeps the handler from being called from now on.
-    public func end() { context?.remove(id) }
+    public func end() { context.remove(id) }
 }

@@ -12,6 +12,10 @@ public struct Next: Sendable {
         self.context = context
     }
 
+    /// What tells the gates of one call from those of another: calls with gates of their own differ
+    /// from all others, and calls before a reload from those behind it.
+    package var planIdentity: ObjectIdentifier { ObjectIdentifier(plan) }
+
     /// Runs the rest of the chain in the same attempt.
     public func callAsFunction(_ request: Request) async throws -> Response {
         try await plan.run(request, from: position, in: context)

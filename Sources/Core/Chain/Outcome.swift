@@ -12,16 +12,19 @@ public struct Outcome: Sendable {
     public let attempts: Int
     /// How long the attempt took, up to the head of its response.
     public let elapsed: Duration
+    /// How long the judging gate waited before this attempt; nil before the first.
+    public let previousDelay: Duration?
 
     /// Creates an outcome.
     public init(
         request: Request, result: Result<Response, any Error>, attempts: Int = 1,
-        elapsed: Duration = .zero
+        elapsed: Duration = .zero, previousDelay: Duration? = nil
     ) {
         self.request = request
         self.result = result
         self.attempts = attempts
         self.elapsed = elapsed
+        self.previousDelay = previousDelay
     }
 
     /// The response, where the attempt gave one.

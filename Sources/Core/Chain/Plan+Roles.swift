@@ -18,6 +18,7 @@ extension Plan {
             return try await run(request, from: position, in: context.freshAttempt())
         }
         var attempts = 0
+        var previousDelay: Duration?
         while true {
             attempts += 1
             let begin = context.timeSource.now
@@ -33,7 +34,11 @@ extension Plan {
             }
             let outcome = Outcome(
                 request: request, result: result, attempts: attempts,
-                elapsed: begin.duration(to: context.timeSource.now))
+                elapsed: begin.duration(to: context.timeSource.now), previousDelay: previousDelay)
+            // The attempts that failed, for the error that may come of it.
+            if attempts > 1, outcome.error != nil {
+                context.call.record.add(AttemptSummary(outcome, number: attempt.attempt))
+            }
             if outcome.isCancellation || context.cancelReason != nil { return try result.get() }
             switch await retrier.retry(outcome, context: context) {
             case .stop: return try result.get()
@@ -45,6 +50,10 @@ extension Plan {
                     retrier.retryWasAbandoned(outcome, context: context)
                     return try result.get()
                 }
+                if attempts == 1 || outcome.error == nil {
+                    context.call.record.add(AttemptSummary(outcome, number: attempt.attempt))
+                }
+                previousDelay = delay
                 await outcome.response?.discard(in: context)
                 do {
                     try await wait(delay, for: outcome, in: context)

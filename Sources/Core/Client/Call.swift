@@ -47,8 +47,11 @@ public struct Call: Sendable {
         return copy
     }
 
-    /// Vouches that the request may be sent twice, though its method is not idempotent.
-    public func retryable() -> Call { option(RetryableOption.self, true) }
+    /// Vouches that the request may be sent twice, though its method is not idempotent; with false,
+    /// keeps it from being tried again, whatever its method.
+    public func retryable(_ isRetryable: Bool = true) -> Call {
+        option(RetryableOption.self, isRetryable)
+    }
 
     /// Lets the response last as long as its server likes: a deadline then covers what comes before
     /// the body, and idle limits do not apply.
@@ -119,7 +122,8 @@ public struct Call: Sendable {
         guard let error = error as? ClientError else { return error }
         let record = context.call.record
         return error.completed(
-            request: record.lastSent.map { RequestSummary($0) }, attempts: record.sends)
+            request: record.lastSent.map { RequestSummary($0) }, attempts: record.sends,
+            history: record.history)
     }
 }
 

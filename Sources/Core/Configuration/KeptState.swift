@@ -19,7 +19,8 @@ final class KeptState: Sendable {
     func value<State: AnyObject & Sendable>(
         _ key: String, for settings: AnyHashableSendable, _ make: () throws -> State
     ) rethrows -> State {
-        if let entry = before[key], entry.settings == settings, let state = entry.value as? State {
+        let entry = entries.withLock { $0[key] } ?? before[key]
+        if let entry, entry.settings == settings, let state = entry.value as? State {
             entries.withLock { $0[key] = entry }
             return state
         }

@@ -223,6 +223,20 @@ public final class Settings {
         try state.value("\(stateKey)/\(key)", for: AnyHashableSendable(settings), make)
     }
 
+    /// State that gates of one stack share, and that outlives a reload of it as ``kept(_:for:_:)``
+    /// does.
+    /// - Parameters:
+    ///   - key: What the state is; gates that give the same key and equal settings get the same.
+    ///   - settings: What it was made from.
+    ///   - make: Makes it.
+    /// - Returns: The state.
+    public func shared<State: AnyObject & Sendable, From: Hashable & Sendable>(
+        _ key: String, for settings: From, _ make: () throws -> State
+    ) rethrows -> State {
+        let settings = AnyHashableSendable(settings)
+        return try state.value("\(key)/\(settings.hashValue)", for: settings, make)
+    }
+
     /// Records a mistake at a key.
     public func issue(at key: String, _ message: String) {
         report.add(ConfigurationIssue(path: place(key), message: message))

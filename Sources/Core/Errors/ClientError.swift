@@ -23,12 +23,13 @@ public struct ClientError: Error, Sendable {
         let attempts: Int
         let transfer: TransferState?
         let retryAfter: Duration?
+        let history: [AttemptSummary]
         let attachment: (any Sendable)?
 
         init(
             code: Code, message: String, underlying: (any Error)?, request: RequestSummary?,
             response: ResponseHead?, responseBody: Data, attempts: Int, transfer: TransferState?,
-            retryAfter: Duration?, attachment: (any Sendable)?
+            retryAfter: Duration?, history: [AttemptSummary], attachment: (any Sendable)?
         ) {
             self.code = code
             self.message = message
@@ -39,6 +40,7 @@ public struct ClientError: Error, Sendable {
             self.attempts = attempts
             self.transfer = transfer
             self.retryAfter = retryAfter
+            self.history = history
             self.attachment = attachment
         }
     }
@@ -55,7 +57,7 @@ public struct ClientError: Error, Sendable {
     ///   - response: The head of the response, where one had arrived.
     ///   - responseBody: The beginning of the response's content, at most 4 KiB by convention.
     ///   - transfer: How far the exchange had come, where a transport knows.
-    ///   - retryAfter: How long the server asked to wait.
+    ///   - retryAfter: How long to wait before it makes sense to try again.
     public init(
         _ code: Code, _ message: String, underlying: (any Error)? = nil,
         response: ResponseHead? = nil, responseBody: Data = Data(),
@@ -64,7 +66,7 @@ public struct ClientError: Error, Sendable {
         storage = Storage(
             code: code, message: message, underlying: underlying, request: nil, response: response,
             responseBody: responseBody, attempts: 0, transfer: transfer, retryAfter: retryAfter,
-            attachment: nil)
+            history: [], attachment: nil)
     }
 
     /// What went wrong.
@@ -85,20 +87,25 @@ public struct ClientError: Error, Sendable {
     public var attempts: Int { storage.attempts }
     /// How far the exchange had come; nil where no transport was involved.
     public var transfer: TransferState? { storage.transfer }
-    /// How long the server asked to wait (RFC 9110 §10.2.3), or nil.
+    /// How long to wait before it makes sense to try again: what the server asked for (RFC 9110
+    /// §10.2.3), or what a breaker or a limit knows; nil where nobody said.
     public var retryAfter: Duration? { storage.retryAfter }
+    /// What came of each attempt of a call that was tried again, the latest 32; else empty.
+    public var history: [AttemptSummary] { storage.history }
 
     /// The error with what the call knows filled in where it is missing.
     package func completed(
         request: RequestSummary? = nil, response: ResponseHead? = nil, attempts: Int? = nil,
-        retryAfter: Duration? = nil
+        retryAfter: Duration? = nil, history: [AttemptSummary] = []
     ) -> ClientError {
         var copy = self
         copy.storage = Storage(
             code: code, message: message, underlying: underlying,
             request: storage.request ?? request, response: storage.response ?? response,
             responseBody: responseBody, attempts: attempts ?? storage.attempts, transfer: transfer,
-            retryAfter: storage.retryAfter ?? retryAfter, attachment: storage.attachment)
+            retryAfter: storage.retryAfter ?? retryAfter,
+            history: storage.history.isEmpty ? history : storage.history,
+            attachment: storage.attachment)
         return copy
     }
 
@@ -111,7 +118,8 @@ public struct ClientError: Error, Sendable {
         copy.storage = Storage(
             code: code, message: message, underlying: underlying, request: request,
             response: response, responseBody: responseBody, attempts: attempts,
-            transfer: transfer, retryAfter: retryAfter, attachment: attachment)
+            transfer: transfer, retryAfter: retryAfter, history: storage.history,
+            attachment: attachment)
         return copy
     }
 }
@@ -122,7 +130,12 @@ extension ClientError: CustomStringConvertible, CustomReflectable, LocalizedErro
         var text = "\(code): \(message)"
         if let request { text += " [\(request)]" }
         if let response { text += " [response \(response.status)]" }
-        if attempts > 1 { text += " [\(attempts) attempts]" }
+        if !history.isEmpty {
+            let outcomes = history.map(\.description).joined(separator: ", ")
+            text += " [\(attempts) attempts: \(outcomes)]"
+        } else if attempts > 1 {
+            text += " [\(attempts) attempts]"
+        }
         if let underlying { text += " [caused by \(Self.describe(underlying))]" }
         return text
     }

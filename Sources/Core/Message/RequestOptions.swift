@@ -59,7 +59,7 @@ extension RequestOptionKey {
 }
 
 /// Whether the caller vouches that a request may be sent twice, though its method is not
-/// idempotent.
+/// idempotent; false where it must not be, whatever its method.
 public enum RetryableOption: RequestOptionKey {
     /// The caller's word.
     public typealias Value = Bool

@@ -8,6 +8,9 @@ public struct Backoff: Sendable, Hashable {
     public enum Jitter: Sendable, Hashable {
         /// Uniformly between nothing and the bound.
         case full
+        /// Uniformly between the base and three times the wait before, up to the highest bound: it
+        /// grows by what chance gave, not by the number of attempts.
+        case decorrelated
         /// The bound itself.
         case none
     }
@@ -44,13 +47,26 @@ public struct Backoff: Sendable, Hashable {
     /// - Parameters:
     ///   - attempts: How many attempts were made.
     ///   - isThrottled: Whether the server asked to be left alone.
+    ///   - previous: The wait before the attempt that was made last, where there was one.
     ///   - unit: A random number in 0..<1.
     /// - Returns: The wait.
-    public func delay(afterAttempt attempts: Int, isThrottled: Bool, unit: Double) -> Duration {
-        let base = isThrottled ? throttledBase : base
+    public func delay(
+        afterAttempt attempts: Int, isThrottled: Bool, previous: Duration? = nil, unit: Double
+    ) -> Duration {
+        let base = Swift.min(isThrottled ? throttledBase : base, max)
+        switch jitter {
+        case .full: return bound(from: base, attempts) * unit
+        case .none: return bound(from: base, attempts)
+        case .decorrelated:
+            let last = Swift.min(Swift.max(previous ?? base, base), max)
+            return base + (Swift.min(last * 3, max) - base) * unit
+        }
+    }
+
+    private func bound(from base: Duration, _ attempts: Int) -> Duration {
+        var bound = base
         let doublings = Swift.min(Swift.max(attempts - 1, 0), 40)
-        var bound = Swift.min(base, max)
         for _ in 0..<doublings where bound < max { bound = Swift.min(bound * 2, max) }
-        return jitter == .full ? bound * unit : bound
+        return bound
     }
 }

@@ -25,18 +25,27 @@ extension Retry {
             attempts: settings.int("attempts", default: 3, in: 1...12), policy: policy,
             backoff: backoff,
             maxRetryAfter: settings.seconds("maxRetryAfter", default: .seconds(60), orZero: true),
-            budget: Self.budget(settings))
+            budget: RetryBudget.shared(settings))
     }
 
     private enum JitterName: String, CaseIterable {
-        case full, none
+        case full, decorrelated, none
 
-        var jitter: Backoff.Jitter { self == .full ? .full : .none }
+        var jitter: Backoff.Jitter {
+            switch self {
+            case .full: .full
+            case .decorrelated: .decorrelated
+            case .none: .none
+            }
+        }
     }
+}
 
-    private static func budget(_ settings: Settings) -> RetryBudget? {
+extension RetryBudget {
+    /// The budget of a stack's retries and hedges: one for all that ask for the same ratio.
+    static func shared(_ settings: Settings) -> RetryBudget? {
         if settings.isNull("budget") { return nil }
         let ratio = settings.double("budget", default: 0.2, in: 0...10)
-        return settings.kept("budget", for: ratio) { RetryBudget(ratio: ratio) }
+        return settings.shared("retryBudget", for: ratio) { RetryBudget(ratio: ratio) }
     }
 }

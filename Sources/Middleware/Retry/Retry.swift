@@ -14,6 +14,10 @@ public import TurnpikeCore
 ///   one above the time left is ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once.
 /// - The ``RetryBudget`` must have room when the decision is made.
 ///
+/// The error that ends the call tells of all attempts
+/// (``/TurnpikeCore/ClientError/history``). A client that is used inside a retrying call of another
+/// makes one attempt, so that retries do not multiply.
+///
 /// A response that is given up is drained or cancelled, the wait ends with the call, and the head
 /// that reaches the caller ends all retries: what breaks in the body later is not tried again.
 public struct Retry: RequestRetrier {
@@ -45,13 +49,13 @@ public struct Retry: RequestRetrier {
     /// Judges an outcome.
     public func retry(_ outcome: Outcome, context: Context) async -> RetryDecision {
         let origin = outcome.request.origin
-        if outcome.attempts == 1 { budget?.deposit(for: origin, at: context.timeSource.now) }
+        if outcome.attempts == 1 { budget?.depositForRetry(origin, in: context) }
         guard outcome.attempts < attempts, policy.allows(outcome), outcome.isReplayable else {
             return .stop
         }
         var delay = backoff.delay(
             afterAttempt: outcome.attempts, isThrottled: outcome.isThrottled,
-            unit: context.random.unit())
+            previous: outcome.previousDelay, unit: context.random.unit())
         if let wish = RetryAfter.delay(in: outcome.head, now: context.timeSource.date) {
             if wish > maxRetryAfter { return Self.stop(outcome, retryAfter: wish) }
             delay = max(delay, wish)

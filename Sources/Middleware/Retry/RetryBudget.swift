@@ -8,20 +8,20 @@ public import TurnpikeCore
 /// try at all (the scheme of Finagle and tower). A retry is counted when it is decided, before its
 /// back-off, so that those that wait are counted too, and given back if it is never sent.
 ///
-/// One object may serve several clients and hedges.
+/// One object may serve several clients, and retries and hedges alike: a call is counted once, by
+/// whichever of them sees it first. Of more than 1024 origins the one unused for longest is
+/// forgotten.
 public final class RetryBudget: Sendable {
-    private struct Account {
-        // One slot a second, in a ring.
-        var slots: [(second: Int64, calls: Int, retries: Int)]
-        var lastUse: Int64
+    private struct Account: OriginEntry {
+        // Calls and retries.
+        var window: SlidingWindow
+        var isInUse: Bool { false }
     }
 
     private let ratio: Double
-    private let floorPerSecond: Double
+    private let floor: Double
     private let windowSeconds: Int
-    private let accounts = Mutex<[Origin: Account]>([:])
-
-    private static let maxOrigins = 1024
+    private let accounts = Mutex(OriginMap<Account>())
 
     /// Creates a budget.
     /// - Parameters:
@@ -32,85 +32,68 @@ public final class RetryBudget: Sendable {
         ratio: Double = 0.2, window: Duration = .seconds(10), floorPerSecond: Double = 10
     ) {
         self.ratio = Swift.max(ratio, 0)
-        self.floorPerSecond = Swift.max(floorPerSecond, 0)
         windowSeconds = Int(Swift.min(Swift.max(window.inSeconds.rounded(), 1), 3600))
+        floor = Swift.max(floorPerSecond, 0) * Double(windowSeconds)
     }
 
     /// Counts a call.
     public func deposit(for origin: Origin?, at now: MonotonicInstant) {
-        update(origin, now) { $0.calls += 1 }
+        update(origin, now) { $0.add(first: 1) }
     }
 
     /// Counts a retry, if there is room for it.
     /// - Returns: Whether there is.
     public func withdraw(for origin: Origin?, at now: MonotonicInstant) -> Bool {
-        guard let origin else { return true }
-        return accounts.withLock { accounts in
-            var account = account(origin, now, &accounts)
-            let calls = account.slots.reduce(0) { $0 + $1.calls }
-            let retries = account.slots.reduce(0) { $0 + $1.retries }
-            let allowed = ratio * Double(calls) + floorPerSecond * Double(windowSeconds)
-            guard Double(retries + 1) <= allowed else { return false }
-            account.slots[slot(now)].retries += 1
-            accounts[origin] = account
+        let isGranted = update(origin, now) { [ratio, floor] window in
+            let allowed = ratio * Double(window.first) + floor
+            guard Double(window.second + 1) <= allowed else { return false }
+            window.add(second: 1)
             return true
         }
+        return isGranted ?? true
     }
 
     /// Takes a retry back that was counted and not sent.
     public func giveBack(for origin: Origin?, at now: MonotonicInstant) {
-        guard let origin else { return }
-        accounts.withLock { accounts in
-            // The slot it was counted in, or the latest one that has any.
-            guard var account = accounts[origin],
-                let index = account.slots.indices.filter({ account.slots[$0].retries > 0 })
-                    .max(by: { account.slots[$0].second < account.slots[$1].second })
-            else { return }
-            account.slots[index].retries -= 1
-            accounts[origin] = account
-        }
+        update(origin, now) { $0.takeBackSecond() }
     }
 
-    private func update(
+    @discardableResult
+    private func update<Result: Sendable>(
         _ origin: Origin?, _ now: MonotonicInstant,
-        _ change: (inout (second: Int64, calls: Int, retries: Int)) -> Void
-    ) {
-        guard let origin else { return }
-        accounts.withLock { accounts in
-            var account = account(origin, now, &accounts)
-            change(&account.slots[slot(now)])
-            accounts[origin] = account
+        _ change: @Sendable (inout SlidingWindow) -> Result
+    ) -> Result? {
+        guard let origin else { return nil }
+        return accounts.withLock { accounts in
+            accounts.update(origin, orMake: newAccount) { account in
+                account.window.advance(to: now)
+                return change(&account.window)
+            }
         }
     }
 
-    private func second(_ now: MonotonicInstant) -> Int64 { now.nanoseconds / 1_000_000_000 }
+    private var newAccount: Account {
+        Account(window: SlidingWindow(span: .seconds(windowSeconds), slots: windowSeconds))
+    }
+}
 
-    private func slot(_ now: MonotonicInstant) -> Int {
-        Int(((second(now) % Int64(windowSeconds)) + Int64(windowSeconds)) % Int64(windowSeconds))
+/// The budgets that a hedge has counted the call in: the retry around or inside it does not again.
+private enum HedgedBudgets: ContextKey {
+    static var defaultValue: [ObjectIdentifier] { [] }
+}
+
+extension RetryBudget {
+    /// Counts a call for a hedge, once for all of its passes.
+    func depositForHedge(_ origin: Origin?, in context: Context) {
+        let counted = context[HedgedBudgets.self]
+        if counted.contains(ObjectIdentifier(self)) { return }
+        context[HedgedBudgets.self] = counted + [ObjectIdentifier(self)]
+        deposit(for: origin, at: context.timeSource.now)
     }
 
-    // The account with slots outside the window emptied; the one unused for longest makes room.
-    private func account(
-        _ origin: Origin, _ now: MonotonicInstant, _ accounts: inout [Origin: Account]
-    ) -> Account {
-        let second = second(now)
-        var account =
-            accounts.removeValue(forKey: origin)
-            ?? Account(
-                slots: Array(repeating: (second: .min, calls: 0, retries: 0), count: windowSeconds),
-                lastUse: second)
-        account.lastUse = second
-        for index in account.slots.indices
-        where account.slots[index].second <= second - Int64(windowSeconds) {
-            account.slots[index] = (.min, 0, 0)
-        }
-        account.slots[slot(now)].second = second
-        if accounts.count >= Self.maxOrigins,
-            let oldest = accounts.min(by: { $0.value.lastUse < $1.value.lastUse })
-        {
-            accounts[oldest.key] = nil
-        }
-        accounts[origin] = account
-        return account
+    /// Counts a call for a retry, unless a hedge did.
+    func depositForRetry(_ origin: Origin?, in context: Context) {
+        if context[HedgedBudgets.self].contains(ObjectIdentifier(self)) { return }
+        deposit(for: origin, at: context.timeSource.now)
     }
 }

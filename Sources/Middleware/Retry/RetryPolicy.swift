@@ -1,11 +1,27 @@
+public import Foundation
 public import TurnpikeCore
 
 /// What is tried again: statuses, errors, methods, and a condition of the caller's.
+///
+/// Policies compose: ``or(_:)`` tries again what either of two would, ``deciding(_:)`` asks a
+/// closure first.
+///
+/// ```swift
+/// let policy = RetryPolicy.standard
+///     .or(RetryPolicy(statuses: [409], codes: [], urlErrors: []))
+///     .deciding { $0.head?.headers["X-Final"] == "1" ? false : nil }
+/// ```
+///
+/// A call that its caller marks (``/TurnpikeCore/Call/retryable(_:)``) may be sent twice whatever
+/// its method, or never.
 public struct RetryPolicy: Sendable {
     /// The statuses that are tried again.
     public var statuses: Set<HTTPStatus>
     /// The codes of errors that are tried again.
     public var codes: Set<ClientError.Code>
+    /// The errors of URLSession that are tried again, where a gate or a transport of the caller's
+    /// throws them as they are.
+    public var urlErrors: Set<URLError.Code>
     /// The methods that may be sent twice.
     public var methods: Set<HTTPMethod>
     private var condition: (@Sendable (Outcome) -> Bool?)?
@@ -14,21 +30,53 @@ public struct RetryPolicy: Sendable {
     /// - Parameters:
     ///   - statuses: The statuses that are tried again; those that tell of a passing state.
     ///   - codes: The codes of errors that are tried again; those of the network.
+    ///   - urlErrors: The errors of URLSession that are tried again; those of the network.
     ///   - methods: The methods that may be sent twice; the idempotent ones and QUERY.
     public init(
         statuses: Set<HTTPStatus> = [408, 425, 429, 500, 502, 503, 504],
         codes: Set<ClientError.Code> = [
             .connection, .dns, .connectTimeout, .attemptTimeout, .incomplete,
         ],
+        urlErrors: Set<URLError.Code> = RetryPolicy.passingURLErrors,
         methods: Set<HTTPMethod> = [.get, .head, .options, .trace, .query, .put, .delete]
     ) {
         self.statuses = statuses
         self.codes = codes
+        self.urlErrors = urlErrors
         self.methods = methods
     }
 
     /// The defaults.
     public static let standard = RetryPolicy()
+
+    /// Nothing is tried again.
+    public static let never = RetryPolicy(statuses: [], codes: [], urlErrors: [])
+
+    /// The errors of URLSession that tell of a passing state of the network.
+    public static let passingURLErrors: Set<URLError.Code> = [
+        .backgroundSessionInUseByAnotherProcess, .backgroundSessionWasDisconnected,
+        .badServerResponse, .callIsActive, .cannotConnectToHost, .cannotFindHost,
+        .cannotLoadFromNetwork, .dataNotAllowed, .dnsLookupFailed,
+        .downloadDecodingFailedMidStream, .downloadDecodingFailedToComplete,
+        .internationalRoamingOff, .networkConnectionLost, .notConnectedToInternet,
+        .secureConnectionFailed, .serverCertificateHasBadDate, .serverCertificateNotYetValid,
+        .timedOut,
+    ]
+
+    /// A policy that tries again what this one or another does.
+    ///
+    /// Where both have a condition, this one's is asked first.
+    public func or(_ other: RetryPolicy) -> RetryPolicy {
+        var copy = self
+        copy.statuses.formUnion(other.statuses)
+        copy.codes.formUnion(other.codes)
+        copy.urlErrors.formUnion(other.urlErrors)
+        copy.methods.formUnion(other.methods)
+        guard let second = other.condition else { return copy }
+        let first = condition
+        copy.condition = { first?($0) ?? second($0) }
+        return copy
+    }
 
     /// The policy with a condition that is asked first.
     /// - Parameter condition: true tries an outcome again, false does not, nil leaves it to the
@@ -44,6 +92,7 @@ public struct RetryPolicy: Sendable {
     func allows(_ outcome: Outcome) -> Bool {
         guard condition?(outcome) ?? isListed(outcome) else { return false }
         let request = outcome.request
+        if request.options[RetryableOption.self] == false { return false }
         // A 408 says that the request did not come whole (RFC 9110 §15.5.9): often it was on its
         // way to an idle connection already, and answers nothing. OkHttp repeats it whatever the
         // method too.
@@ -57,6 +106,7 @@ public struct RetryPolicy: Sendable {
         if outcome.error == nil || outcome.code == .validation, let status = outcome.status {
             return statuses.contains(status)
         }
+        if let error = outcome.error as? URLError { return urlErrors.contains(error.code) }
         return outcome.code.map(codes.contains) ?? false
     }
 }

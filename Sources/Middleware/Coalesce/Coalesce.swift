@@ -1,0 +1,129 @@
+import Foundation
+public import TurnpikeCore
+
+/// Sends requests that are the same once, and gives the answer to all who asked.
+///
+/// While a safe request is under way, others with the same method, URL and header fields wait for
+/// its answer instead of being sent. All header fields count, so that calls of different users
+/// never meet: `Authorization`, `Cookie`, keys of any name, `Accept-Language`; only fields that
+/// name a single call are passed over. A request with content, with gates of its own
+/// (``TurnpikeCore/Call/through(_:)``) or with options of its own, and one that streams, goes
+/// alone. What identifies a user must be in the request when it comes here: place the gate inside
+/// those that set credentials for each call.
+///
+/// Each call keeps its own deadline, and one that is cancelled leaves the others alone; when the
+/// last one has left, the exchange ends. The content is read whole before anyone gets it. Where it
+/// is larger than `maxBody`, or an event stream, the first of those who wait gets it as it comes,
+/// and the others are sent by themselves. An error is the same for all.
+public struct Coalesce: Interceptor {
+    private let maxBody: Int
+    private let ignored: Set<HTTPHeaders.Name>
+    private let flights = Flights()
+
+    /// Creates a gate that coalesces.
+    /// - Parameters:
+    ///   - maxBody: The most bytes of content that are shared.
+    ///   - ignored: The header fields that may differ between requests that are the same.
+    public init(
+        maxBody: Int = 1_048_576,
+        ignoring ignored: Set<HTTPHeaders.Name> = Coalesce.standardIgnored
+    ) {
+        self.maxBody = max(maxBody, 0)
+        self.ignored = ignored
+    }
+
+    /// How many calls wait for an exchange.
+    package var waiting: Int { flights.seatCount }
+
+    /// The fields that name a single call, and nothing else.
+    public static let standardIgnored: Set<HTTPHeaders.Name> = [
+        .traceparent, .tracestate, "X-Request-ID", "X-Correlation-ID",
+    ]
+
+    /// Joins the exchange for the request, or starts one.
+    public func intercept(
+        _ request: Request, context: Context, next: Next
+    ) async throws -> Response {
+        guard let key = key(request, next) else { return try await next(request) }
+        try context.checkCancellation()
+        let seat = flights.join(key, context: context.detached())
+        if seat.isFirst {
+            flights.start(seat) { await fly(request, seat, context: $0, next) }
+        } else {
+            context.note(gate: name, "waits for the same request, which is under way")
+        }
+        switch try await landing(seat, context) {
+        case .shared(let head, let data):
+            var response = Response(head: head, body: ResponseBody(data))
+            response.record = context.call.record
+            return response
+        case .own(let response): return adopted(response, context)
+        case .alone: return try await next(request)
+        }
+    }
+
+    private func key(_ request: Request, _ next: Next) -> FlightKey? {
+        guard request.method.isSafe, request.body.isEmpty, request.headers.defect == nil else {
+            return nil
+        }
+        if !request.options.isEmpty {
+            // Those that gates outside of here have read.
+            var options = request.options
+            options[DeadlineOption.self] = nil
+            options[RetryableOption.self] = nil
+            guard options.isEmpty else { return nil }
+        }
+        return FlightKey(
+            method: request.method, url: request.url.absoluteString,
+            headers: request.headers.filter { !ignored.contains($0.name) },
+            plan: next.planIdentity)
+    }
+
+    private func landing(
+        _ seat: Flights.Seat, _ context: Context
+    ) async throws -> Flights.Landing {
+        let registration = context.onCancel { [flights] in flights.leave(seat, $0.error) }
+        defer { registration.end() }
+        return try await seat.landing.value { [flights] in
+            flights.leave(seat, CancellationError())
+        }
+    }
+
+    private func fly(
+        _ request: Request, _ seat: Flights.Seat, context: Context, _ next: Next
+    ) async {
+        do {
+            var response = try await next(request, context: context)
+            if isTooLong(response) { return flights.handOver(seat, response) }
+            let content = try await response.body.peek(upTo: maxBody + 1)
+            if content.count > maxBody { return flights.handOver(seat, response) }
+            flights.land(seat, .success(.shared(response.head, content)))
+        } catch {
+            flights.land(seat, .failure(error))
+        }
+    }
+
+    private func isTooLong(_ response: Response) -> Bool {
+        if let length = response.body.length, length > maxBody { return true }
+        let type = response.headers[.contentType].flatMap { MediaType(parsing: $0) }
+        return type?.type == "text" && type?.subtype == "event-stream"
+    }
+
+    // The body of another context ends with this call too.
+    private func adopted(_ response: Response, _ context: Context) -> Response {
+        let canceller = response.body.canceller
+        let registration = context.onCancel { canceller.cancel($0) }
+        response.body.onEnd { _ in registration.end() }
+        return response
+    }
+}
+
+extension Gate where Self == Coalesce {
+    /// Sends requests that are the same once; see ``Coalesce/init(maxBody:ignoring:)``.
+    public static func coalesce(
+        maxBody: Int = 1_048_576,
+        ignoring ignored: Set<HTTPHeaders.Name> = Coalesce.standardIgnored
+    ) -> Self {
+        Coalesce(maxBody: maxBody, ignoring: ignored)
+    }
+}

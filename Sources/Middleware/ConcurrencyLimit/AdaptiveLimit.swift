@@ -1,0 +1,45 @@
+public import TurnpikeCore
+
+/// How a limit on concurrent calls follows what a server bears: additive increase, multiplicative
+/// decrease, as TCP does (Chiu and Jain, 1989).
+///
+/// Each good answer to a call while the limit is in use raises the limit of its origin a little, so
+/// that a round of them raises it by one, up to the configured limit. A sign of overload lowers it
+/// by a factor, at most once in a while.
+public struct AdaptiveLimit: Sendable {
+    /// The limit to begin with; the configured one where nil.
+    public var initial: Int?
+    /// The lowest limit.
+    public var min: Int
+    /// The factor that overload lowers the limit by.
+    public var decrease: Double
+    /// The time after a decrease in which there is no other: what was sent before it still fails.
+    public var pause: Duration
+    /// Whether an outcome is a sign of overload.
+    public var isOverload: @Sendable (Outcome) -> Bool
+
+    /// Creates a rule.
+    /// - Parameters:
+    ///   - initial: The limit to begin with; the configured one where nil.
+    ///   - min: The lowest limit.
+    ///   - decrease: The factor that overload lowers the limit by, below 1.
+    ///   - pause: The time after a decrease in which there is no other.
+    ///   - isOverload: Whether an outcome is a sign of overload: 429, 503, and attempts or
+    ///     connections that take too long.
+    public init(
+        initial: Int? = nil, min: Int = 1, decrease: Double = 0.5, pause: Duration = .seconds(1),
+        isOverload: @escaping @Sendable (Outcome) -> Bool = AdaptiveLimit.standardSigns
+    ) {
+        self.initial = initial
+        self.min = Swift.max(min, 1)
+        self.decrease = Swift.min(Swift.max(decrease, 0), 0.99)
+        self.pause = pause
+        self.isOverload = isOverload
+    }
+
+    /// The default signs.
+    public static func standardSigns(_ outcome: Outcome) -> Bool {
+        if let status = outcome.status { return status == 429 || status == 503 }
+        return outcome.code == .attemptTimeout || outcome.code == .connectTimeout
+    }
+}

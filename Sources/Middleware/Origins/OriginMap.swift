@@ -1,0 +1,58 @@
+import TurnpikeCore
+
+/// What is remembered of one origin.
+protocol OriginEntry {
+    /// Whether a call depends on it now, so that it cannot be let go of.
+    var isInUse: Bool { get }
+}
+
+/// What gates remember of origins, bounded: of more than 1024, the one unused for longest that no
+/// call depends on makes room.
+///
+/// So the number of entries is at most that bound and the number of calls under way.
+struct OriginMap<Value: OriginEntry> {
+    private struct Entry {
+        var value: Value
+        var lastUse: UInt64
+    }
+
+    private var entries: [Origin: Entry] = [:]
+    private var uses: UInt64 = 0
+
+    static var bound: Int { 1024 }
+
+    var count: Int { entries.count }
+
+    /// The entry of an origin, where there is one.
+    subscript(origin: Origin) -> Value? { entries[origin]?.value }
+
+    /// Changes the entry of an origin in place; makes one where there is none.
+    mutating func update<Result>(
+        _ origin: Origin, orMake make: @autoclosure () -> Value,
+        _ change: (inout Value) throws -> Result
+    ) rethrows -> Result {
+        uses &+= 1
+        if let index = entries.index(forKey: origin) {
+            entries.values[index].lastUse = uses
+            return try change(&entries.values[index].value)
+        }
+        if entries.count >= Self.bound { makeRoom() }
+        var entry = Entry(value: make(), lastUse: uses)
+        defer { entries[origin] = entry }
+        return try change(&entry.value)
+    }
+
+    /// Changes the entry of an origin in place, where there is one.
+    mutating func updateIfPresent<Result>(
+        _ origin: Origin, _ change: (inout Value) throws -> Result
+    ) rethrows -> Result? {
+        guard let index = entries.index(forKey: origin) else { return nil }
+        return try change(&entries.values[index].value)
+    }
+
+    private mutating func makeRoom() {
+        let oldest = entries.lazy.filter { !$0.value.value.isInUse }
+            .min { $0.value.lastUse < $1.value.lastUse }
+        if let oldest { entries[oldest.key] = nil }
+    }
+}

@@ -1,0 +1,75 @@
+import TurnpikeCore
+
+/// Two counts over the latest stretch of time, in slots that are forgotten one by one.
+struct SlidingWindow {
+    private struct Slot {
+        var first = 0
+        var second = 0
+    }
+
+    private let slotWidth: Int64
+    private var slots: [Slot]
+    // The number of the newest slot since the clock's origin.
+    private var tick: Int64 = .min
+
+    /// The first count over the window.
+    private(set) var first = 0
+    /// The second count over the window.
+    private(set) var second = 0
+
+    init(span: Duration, slots count: Int) {
+        slotWidth = max(span.wholeNanoseconds / Int64(count), 1)
+        slots = Array(repeating: Slot(), count: count)
+    }
+
+    /// Forgets what is too old.
+    mutating func advance(to now: MonotonicInstant) {
+        let present = now.nanoseconds / slotWidth
+        guard present > tick else { return }
+        if tick == .min || present - tick >= Int64(slots.count) {
+            clear()
+        } else {
+            for passed in (tick + 1)...present { forget(index(of: passed)) }
+        }
+        tick = present
+    }
+
+    /// Counts into the newest slot.
+    mutating func add(first: Int = 0, second: Int = 0) {
+        let index = index(of: tick)
+        slots[index].first += first
+        slots[index].second += second
+        self.first += first
+        self.second += second
+    }
+
+    /// Takes one of the second count back, from the newest slot that has any.
+    mutating func takeBackSecond() {
+        for age in 0..<Int64(slots.count) {
+            let index = index(of: tick - age)
+            guard slots[index].second > 0 else { continue }
+            slots[index].second -= 1
+            second -= 1
+            return
+        }
+    }
+
+    /// Forgets everything.
+    mutating func clear() {
+        for index in slots.indices { slots[index] = Slot() }
+        first = 0
+        second = 0
+    }
+
+    private mutating func forget(_ index: Int) {
+        first -= slots[index].first
+        second -= slots[index].second
+        slots[index] = Slot()
+    }
+
+    // Clocks may begin below zero.
+    private func index(of tick: Int64) -> Int {
+        let remainder = Int(tick == .min ? 0 : tick % Int64(slots.count))
+        return remainder < 0 ? remainder + slots.count : remainder
+    }
+}

@@ -1,0 +1,117 @@
+import Synchronization
+package import TurnpikeCore
+
+/// The buckets of all origins, and who waits for a token.
+package final class Buckets: Sendable {
+    private struct State {
+        var buckets = OriginMap<TokenBucket>()
+        var waiting = 0
+        var nextTicket: UInt64 = 0
+    }
+
+    private let rate: TokenBucket.Rate
+    private let queue: Int
+    private let state = Mutex(State())
+
+    package init(rate: TokenBucket.Rate, queue: Int) {
+        self.rate = rate
+        self.queue = max(queue, 0)
+    }
+
+    /// How many calls wait.
+    package var waitingCount: Int { state.withLock { $0.waiting } }
+
+    /// Takes a token, or a place in line for one.
+    /// - Parameters:
+    ///   - origin: Whose bucket.
+    ///   - timeLeft: How long the call can wait.
+    ///   - timeSource: What wakes it.
+    /// - Returns: Who waits, or nil where a token was there.
+    /// - Throws: Where none can be had in time.
+    package func take(
+        _ origin: Origin, timeLeft: Duration?, timeSource: any TimeSource
+    ) throws -> Waiter? {
+        try state.withLock { state in
+            let isFull = state.waiting >= queue
+            let ticket = state.nextTicket
+            let waiter = try state.buckets.update(origin, orMake: TokenBucket()) { bucket in
+                let now = timeSource.now
+                if bucket.line.isEmpty, bucket.take(at: now, rate) { return Waiter?.none }
+                let wait = bucket.wait(behind: bucket.line.count, at: now, rate)
+                if isFull { throw Self.full(origin, wait) }
+                if let timeLeft, wait >= timeLeft { throw Self.late(origin, wait) }
+                let waiter = Waiter(ticket: ticket)
+                bucket.line.append(waiter)
+                if bucket.timer == nil {
+                    bucket.timer = schedule(origin, wait, timeSource)
+                }
+                return waiter
+            }
+            if waiter != nil {
+                state.waiting += 1
+                state.nextTicket += 1
+            }
+            return waiter
+        }
+    }
+
+    /// Takes a waiter out of its line; those behind it move up.
+    /// - Returns: Whether it was still there.
+    package func leave(_ origin: Origin, _ waiter: Waiter) -> Bool {
+        let (hasLeft, timer) = state.withLock { state -> (Bool, (any TimerToken)?) in
+            let result =
+                state.buckets.updateIfPresent(origin) { bucket in
+                    guard bucket.line.remove(waiter.ticket) else { return (false, nil) }
+                    guard bucket.line.isEmpty else { return (true, nil) }
+                    defer { bucket.timer = nil }
+                    return (true, bucket.timer)
+                } as (Bool, (any TimerToken)?)?
+            guard let result, result.0 else { return (false, nil) }
+            state.waiting -= 1
+            return result
+        }
+        timer?.cancel()
+        return hasLeft
+    }
+
+    private func schedule(
+        _ origin: Origin, _ wait: Duration, _ timeSource: any TimeSource
+    ) -> any TimerToken {
+        timeSource.schedule(after: wait) { [self] in serve(origin, timeSource) }
+    }
+
+    private func serve(_ origin: Origin, _ timeSource: any TimeSource) {
+        let served = state.withLock { state -> [Waiter] in
+            let served = state.buckets.updateIfPresent(origin) { bucket in
+                let now = timeSource.now
+                var served: [Waiter] = []
+                while !bucket.line.isEmpty, bucket.take(at: now, rate) {
+                    if let waiter = bucket.line.popFirst() { served.append(waiter) }
+                }
+                bucket.timer =
+                    bucket.line.isEmpty
+                    ? nil : schedule(origin, bucket.wait(behind: 0, at: now, rate), timeSource)
+                return served
+            }
+            state.waiting -= served?.count ?? 0
+            return served ?? []
+        }
+        for waiter in served { waiter.turn.settle(.success(())) }
+    }
+
+    private static func full(_ origin: Origin, _ wait: Duration) -> ClientError {
+        ClientError(
+            .rateLimited,
+            "the rate limit for \(origin) is reached, and no place to wait is free; the next token is"
+                + " due in \(wait.text)",
+            transfer: TransferState(.connecting), retryAfter: wait)
+    }
+
+    private static func late(_ origin: Origin, _ wait: Duration) -> ClientError {
+        ClientError(
+            .deadlineExceeded,
+            "the rate limit for \(origin) lets this call through in \(wait.text), and the deadline"
+                + " leaves less",
+            transfer: TransferState(.connecting), retryAfter: wait)
+    }
+}

@@ -1,0 +1,19 @@
+import TurnpikeCore
+
+extension RateLimit {
+    init(settings: Settings) {
+        let perSecond = settings.optionalDouble("perSecond", in: 0.000_01...1_000_000_000)
+        if perSecond == nil, settings.value("perSecond") == nil {
+            settings.issue(at: "perSecond", "is missing; a number of requests a second is wanted")
+        }
+        let rate = TokenBucket.Rate(
+            perSecond: perSecond ?? 1,
+            burst: settings.int("burst", default: 1, in: 1...1_000_000))
+        let queue = settings.int("queue", default: 1000, in: 0...1_000_000)
+        self.init(
+            buckets: settings.kept("buckets", for: [rate.interval, rate.tolerance, Int64(queue)]) {
+                Buckets(rate: rate, queue: queue)
+            },
+            scope: settings.choice("scope", default: .origin))
+    }
+}

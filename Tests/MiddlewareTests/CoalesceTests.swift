@@ -1,0 +1,157 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeTesting
+
+@Suite("Coalesce")
+struct CoalesceTests {
+    private let clock = ManualClock()
+
+    private func client(_ coalesce: Coalesce, _ answer: MockResponse) -> (Client, MockTransport) {
+        let transport = MockTransport { _ in answer.delayed(by: .seconds(1)) }
+        return (Client(transport, clock: clock, [coalesce]), transport)
+    }
+
+    private func start(_ call: Call, _ count: Int, _ coalesce: Coalesce) async
+        -> [Task<String, any Error>]
+    {
+        var calls: [Task<String, any Error>] = []
+        for _ in 0..<count {
+            let before = coalesce.waiting
+            calls.append(Task { try await call.serialize(with: Text()) })
+            while coalesce.waiting == before { await Task.yield() }
+        }
+        return calls
+    }
+
+    @Test("Requests that are the same are sent once, and all get the answer")
+    func shared() async throws {
+        let coalesce = Coalesce()
+        let (client, transport) = client(coalesce, .ok(text: "one"))
+        let calls = await start(client.get(anywhere), 5, coalesce)
+        clock.advance(by: .seconds(1))
+        for call in calls { #expect(try await call.value == "one") }
+        #expect(transport.sentCount == 1)
+        #expect(coalesce.waiting == 0)
+        let later = await start(client.get(anywhere), 1, coalesce)
+        clock.advance(by: .seconds(1))
+        _ = try await later[0].value
+        #expect(transport.sentCount == 2, "an answer is not kept")
+    }
+
+    @Test(
+        "What could tell one user or one request from another keeps them apart",
+        arguments: [
+            Request(.get, anywhere, headers: ["Authorization": "Bearer b"]),
+            Request(.get, anywhere, headers: ["Cookie": "id=2"]),
+            Request(.get, anywhere, headers: ["X-Api-Key": "2"]),
+            Request(.get, anywhere, headers: ["Accept-Language": "de"]),
+            Request(.get, anywhere, headers: ["Range": "bytes=0-1"]),
+            Request(.head, anywhere), Request(.post, anywhere), Request(.delete, anywhere),
+            Request(.get, "http://a.example/x?q=1"), Request(.get, "http://b.example/x"),
+            Request(.query, anywhere, body: .text("content")),
+        ])
+    func apart(other: Request) async throws {
+        let coalesce = Coalesce()
+        let (client, transport) = client(coalesce, .ok(text: "x"))
+        let calls = [Request(.get, anywhere), other].map { request in
+            Task { try await client.request(request).response() }
+        }
+        await clock.waitForTimers(2)
+        clock.advance(by: .seconds(1))
+        for call in calls { _ = try await call.value }
+        #expect(transport.sentCount == 2)
+    }
+
+    @Test("Gates or options of a call's own keep it apart; its trace does not")
+    func ownGates() async throws {
+        let coalesce = Coalesce()
+        let (client, transport) = client(coalesce, .ok(text: "x"))
+        let own = client.get(anywhere).through(SetHeaders(["Authorization": "Bearer b"]))
+        let limited = client.get(anywhere).option(StreamingOption.self, false)
+        let calls = [client.get(anywhere), own, own, limited].map { call in
+            Task { try await call.response() }
+        }
+        await clock.waitForTimers(4)
+        let traced = Task { try await client.get(anywhere).header(.traceparent, "t").response() }
+        while coalesce.waiting < 4 { await Task.yield() }
+        clock.advance(by: .seconds(1))
+        for call in calls + [traced] { _ = try await call.value }
+        #expect(transport.sentCount == 4)
+    }
+
+    @Test("One who is cancelled leaves alone, be it the first", arguments: [0, 1, 2])
+    func detaching(leaver: Int) async throws {
+        let coalesce = Coalesce()
+        let (client, transport) = client(coalesce, .ok(text: "x"))
+        let calls = await start(client.get(anywhere), 3, coalesce)
+        calls[leaver].cancel()
+        await #expect(throws: CancellationError.self) { try await calls[leaver].value }
+        #expect(coalesce.waiting == 2)
+        clock.advance(by: .seconds(1))
+        for (index, call) in calls.enumerated() where index != leaver {
+            #expect(try await call.value == "x")
+        }
+        #expect(transport.sentCount == 1)
+    }
+
+    @Test("The last one to leave ends the exchange")
+    func allLeave() async throws {
+        let coalesce = Coalesce()
+        let (client, transport) = client(coalesce, .ok(text: "x"))
+        let calls = await start(client.get(anywhere), 3, coalesce)
+        for call in calls { call.cancel() }
+        for call in calls { _ = try? await call.value }
+        await client.shutdown()
+        #expect(clock.timerCount == 0)
+        #expect(transport.sentCount == 1)
+    }
+
+    @Test("Each keeps its own deadline")
+    func deadlines() async throws {
+        let coalesce = Coalesce()
+        let transport = MockTransport { _ in .ok(text: "x").delayed(by: .seconds(5)) }
+        let client = Client(transport, clock: clock, [.deadline(.seconds(60)), coalesce])
+        let hasty = await start(client.get(anywhere).deadline(.seconds(1)), 1, coalesce)
+        let patient = await start(client.get(anywhere), 1, coalesce)
+        clock.advance(by: .seconds(1))
+        let error = await #expect(throws: ClientError.self) { try await hasty[0].value }
+        #expect(error?.code == .deadlineExceeded)
+        clock.advance(by: .seconds(4))
+        #expect(try await patient[0].value == "x")
+        #expect(transport.sentCount == 1)
+    }
+
+    @Test("An error is the same for all")
+    func errors() async throws {
+        let coalesce = Coalesce()
+        let (client, transport) = client(coalesce, .connectionLost)
+        let calls = await start(client.get(anywhere), 3, coalesce)
+        clock.advance(by: .seconds(1))
+        for call in calls {
+            let error = await #expect(throws: ClientError.self) { try await call.value }
+            #expect(error?.code == .connection)
+        }
+        #expect(transport.sentCount == 1)
+    }
+
+    @Test(
+        "A body above the bound, or without an end, goes on to the first alone",
+        arguments: [
+            MockResponse.stream(Array(repeating: Data("0123456789".utf8), count: 10)),
+            .status(.ok, body: Data(repeating: 0x61, count: 100)),
+            .stream([Data("data: x\n\n".utf8)], headers: ["Content-Type": "text/event-stream"]),
+        ])
+    func large(answer: MockResponse) async throws {
+        let coalesce = Coalesce(maxBody: 50)
+        let (client, transport) = client(coalesce, answer)
+        let calls = await start(client.get(anywhere), 3, coalesce)
+        clock.advance(by: .seconds(1))
+        let first = try await calls[0].value
+        await clock.waitForTimers(2)
+        clock.advance(by: .seconds(1))
+        for call in calls.dropFirst() { #expect(try await call.value == first) }
+        #expect(transport.sentCount == 3)
+    }
+}

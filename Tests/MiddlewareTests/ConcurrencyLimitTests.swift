@@ -1,0 +1,113 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeTesting
+
+@Suite("ConcurrencyLimit")
+struct ConcurrencyLimitTests {
+    private let clock = ManualClock()
+    private let origin = Origin(scheme: "http", host: "a.example", port: 80)
+
+    private func client(_ limit: ConcurrencyLimit, _ answer: MockResponse = .ok(text: "x"))
+        -> Client
+    {
+        Client(MockTransport { _ in answer }, clock: clock, [limit])
+    }
+
+    @Test("A permit is held until the body has ended, or was dropped")
+    func held() async throws {
+        let limit = ConcurrencyLimit(perOrigin: 1)
+        let client = client(limit)
+        let first = try await client.get(anywhere).response()
+        #expect(await code(of: client.get(anywhere)) == .overloaded)
+        _ = try await first.body.collect(upTo: 10)
+        #expect(limit.underWay == 0)
+        do { _ = try await client.get(anywhere).response() }
+        #expect(limit.underWay == 0)
+        #expect(await code(of: client.get(anywhere)) == nil)
+    }
+
+    @Test("An error gives the permit back")
+    func failed() async throws {
+        let limit = ConcurrencyLimit(perOrigin: 1)
+        let client = client(limit, .connectionLost)
+        for _ in 0..<3 { #expect(await code(of: client.get(anywhere)) == .connection) }
+        #expect(limit.underWay == 0)
+    }
+
+    @Test("The line is first come first served, and one who leaves it frees the place at once")
+    func order() async throws {
+        let limit = ConcurrencyLimit(perOrigin: 1, queue: 3)
+        let client = client(limit)
+        let first = try await client.get(anywhere).response()
+        var calls: [Task<Response, any Error>] = []
+        for number in 1...3 {
+            let call = Task { try await client.get("http://a.example/\(number)").response() }
+            calls.append(call)
+            while limit.waiting < number { await Task.yield() }
+        }
+        #expect(await code(of: client.get(anywhere)) == .overloaded)
+        calls[1].cancel()
+        await #expect(throws: CancellationError.self) { try await calls[1].value }
+        #expect(limit.waiting == 2)
+        first.body.cancel()
+        let second = try await calls[0].value
+        #expect(limit.waiting == 1)
+        second.body.cancel()
+        try await calls[2].value.body.cancel()
+        #expect(limit.underWay == 0)
+    }
+
+    @Test("Who waits for a busy origin does not hold up others, and the total binds all")
+    func origins() async throws {
+        let limit = ConcurrencyLimit(total: 2, perOrigin: 1, queue: 10)
+        let client = client(limit)
+        let first = try await client.get(anywhere).response()
+        let waiting = Task { try await client.get(anywhere).response() }
+        while limit.waiting < 1 { await Task.yield() }
+        let other = try await client.get("http://b.example/").response()
+        let third = Task { try await client.get("http://c.example/").response() }
+        while limit.waiting < 2 { await Task.yield() }
+        #expect(limit.underWay == 2)
+        other.body.cancel()
+        try await third.value.body.cancel()
+        #expect(limit.waiting == 1)
+        first.body.cancel()
+        try await waiting.value.body.cancel()
+        #expect(limit.underWay == 0)
+    }
+
+    @Test("A call whose deadline passes leaves the line")
+    func deadline() async throws {
+        let limit = ConcurrencyLimit(perOrigin: 1, queue: 3)
+        let client = client(limit)
+        let first = try await client.get(anywhere).response()
+        let call = Task { await code(of: client.get(anywhere).deadline(.seconds(1))) }
+        while limit.waiting < 1 { await Task.yield() }
+        clock.advance(by: .seconds(1))
+        #expect(await call.value == .deadlineExceeded)
+        #expect(limit.waiting == 0)
+        first.body.cancel()
+        #expect(limit.underWay == 0)
+    }
+
+    @Test("An adaptive limit falls with overload, at most once in a while, and rises slowly")
+    func adaptive() async throws {
+        let limit = ConcurrencyLimit(
+            perOrigin: 16, adaptive: AdaptiveLimit(min: 2, decrease: 0.5, pause: .seconds(1)))
+        let overloaded = client(limit, .status(503))
+        #expect(limit.limit(of: origin) == 16)
+        for expected in [8, 4, 2, 2] {
+            for _ in 0..<3 { _ = try await overloaded.get(anywhere).response() }
+            #expect(limit.limit(of: origin) == expected)
+            clock.advance(by: .seconds(1))
+        }
+        let well = client(limit)
+        // One call at a time uses half of a limit of two.
+        for _ in 0..<2 { _ = try await well.get(anywhere).response() }
+        #expect(limit.limit(of: origin) == 2)
+        for _ in 0..<10 { _ = try await well.get(anywhere).response() }
+        #expect(limit.limit(of: origin) == 3, "one call does not use half of a higher limit")
+    }
+}

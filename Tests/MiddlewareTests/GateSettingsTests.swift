@@ -1,0 +1,97 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeTesting
+
+@Suite("Resilience gates in stack files")
+struct GateSettingsTests {
+    private let clock = ManualClock()
+    private let registry: Registry = {
+        var registry = Registry()
+        registry.registerMiddleware()
+        registry.register(transport: "failing") { _ in MockTransport { _ in .status(503) } }
+        return registry
+    }()
+
+    private func file(_ stack: String) throws -> StackFile {
+        try StackFile(
+            parsing: Data(#"{"transport": {"use": "failing"}, "stack": [\#(stack)]}"#.utf8))
+    }
+
+    private func configured(_ stack: String) throws -> ConfiguredClient {
+        try ConfiguredClient(
+            file(stack), registry: registry, serializers: SerializerTable(), timeSource: clock)
+    }
+
+    @Test(
+        "All settings are known by their names",
+        arguments: [
+            #"{"use": "circuitBreaker"}"#,
+            #"{"use": "circuitBreaker", "failureRatio": 0.2, "minimum": 5, "window": 10, "open": 3, "maxOpen": 60, "probes": 1}"#,
+            #"{"use": "rateLimit", "perSecond": 0.5}"#,
+            #"{"use": "rateLimit", "perSecond": 5, "burst": 2, "queue": 0, "scope": "all"}"#,
+            #"{"use": "concurrencyLimit"}"#,
+            #"{"use": "concurrencyLimit", "total": 4, "perOrigin": 2, "queue": 9, "adaptive": {"initial": 2, "min": 1, "decrease": 0.8, "pause": 0}}"#,
+            #"{"use": "hedge", "after": 0.2}"#,
+            #"{"use": "hedge", "attempts": 3, "percentile": 0.9, "atLeast": 0, "budget": null}"#,
+            #"{"use": "coalesce"}"#, #"{"use": "coalesce", "maxBody": 10}"#,
+            #"{"use": "fallback", "status": 200, "headers": [["A", "b"]], "text": "x"}"#,
+            #"{"use": "fallback", "base64": "eA=="}"#,
+            #"{"use": "retry", "jitter": "decorrelated"}"#,
+        ])
+    func known(gate: String) throws {
+        #expect(try file(gate).check(with: registry).isEmpty)
+    }
+
+    @Test(
+        "A mistake is named with its path",
+        arguments: [
+            (#"{"use": "rateLimit"}"#, "stack[0].perSecond"),
+            (#"{"use": "rateLimit", "perSecond": 0}"#, "stack[0].perSecond"),
+            (#"{"use": "circuitBreaker", "failureRatio": 2}"#, "stack[0].failureRatio"),
+            (#"{"use": "concurrencyLimit", "adaptive": {"mim": 1}}"#, "stack[0].adaptive.mim"),
+            (#"{"use": "hedge", "after": "soon"}"#, "stack[0].after"),
+            (#"{"use": "fallback", "base64": "?"}"#, "stack[0].base64"),
+            (#"{"use": "coalesce", "maxBody": -1}"#, "stack[0].maxBody"),
+        ])
+    func mistakes(gate: String, path: String) throws {
+        #expect(try file(gate).check(with: registry).map(\.path) == [path])
+    }
+
+    @Test("A breaker stays open over a reload that leaves its window as it was")
+    func breaker() async throws {
+        let configured = try configured(#"{"use": "circuitBreaker", "minimum": 2}"#)
+        for _ in 0..<2 { _ = try await configured.client.get(anywhere).response() }
+        #expect(await code(of: configured.client.get(anywhere)) == .circuitOpen)
+        try configured.reload(file(#"{"use": "circuitBreaker", "minimum": 3}"#))
+        #expect(await code(of: configured.client.get(anywhere)) == .circuitOpen)
+        try configured.reload(file(#"{"use": "circuitBreaker", "minimum": 3, "window": 60}"#))
+        #expect(await code(of: configured.client.get(anywhere)) == nil)
+    }
+
+    @Test("Tokens and permits are remembered over a reload")
+    func limits() async throws {
+        let rate = try configured(#"{"use": "rateLimit", "perSecond": 1, "queue": 0}"#)
+        _ = try await rate.client.get(anywhere).response()
+        try rate.reload(file(#"{"use": "rateLimit", "perSecond": 1, "queue": 0}"#))
+        #expect(await code(of: rate.client.get(anywhere)) == .rateLimited)
+        try rate.reload(file(#"{"use": "rateLimit", "perSecond": 2, "queue": 0}"#))
+        #expect(await code(of: rate.client.get(anywhere)) == nil)
+    }
+
+    @Test("Retries and hedges of a stack draw from one budget, over a reload too")
+    func budget() async throws {
+        let stack =
+            #"{"use": "retry", "attempts": 2, "base": 0, "budget": 0}, {"use": "hedge", "after": 9, "budget": 0}"#
+        let configured = try configured(stack)
+        // The floor is 10 a second over 10 seconds.
+        for _ in 0..<60 { _ = try await configured.client.get(anywhere).response() }
+        try configured.reload(file(stack))
+        var sends = 0
+        for _ in 0..<60 {
+            sends += try await configured.client.get(anywhere).response().attempts
+        }
+        #expect(sends == 60 + 40)
+    }
+}

@@ -1,0 +1,190 @@
+import Foundation
+import Synchronization
+import Testing
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeTesting
+
+@Suite("Hedge")
+struct HedgeTests {
+    private let clock = ManualClock()
+    private let origin = Origin(scheme: "http", host: "a.example", port: 80)
+
+    private func client(_ hedge: Hedge, _ answers: [MockResponse]) -> (Client, MockTransport) {
+        let transport = MockTransport([MockStub(answers) { _ in true }])
+        return (Client(transport, clock: clock, [hedge]), transport)
+    }
+
+    private func text(_ call: Call) -> Task<String, any Error> {
+        Task { try await call.serialize(with: Text()) }
+    }
+
+    @Test("An answer in time is the only one asked for")
+    func inTime() async throws {
+        let (client, transport) = client(
+            Hedge(after: .seconds(1)), [.ok(text: "a").delayed(by: .milliseconds(900))])
+        let call = text(client.get(anywhere))
+        await clock.waitForTimers(2)
+        clock.advance(by: .milliseconds(900))
+        #expect(try await call.value == "a")
+        #expect(transport.sentCount == 1)
+        #expect(clock.timerCount == 0)
+    }
+
+    @Test("The first answer wins, and the other attempt is cancelled")
+    func hedgeWins() async throws {
+        let (client, transport) = client(
+            Hedge(after: .seconds(1)),
+            [.ok(text: "slow").delayed(by: .seconds(60)), .ok(text: "b").delayed(by: .seconds(2))])
+        let call = text(client.get(anywhere))
+        await clock.waitForTimers(2)
+        clock.advance(by: .seconds(1))
+        await clock.waitForTimer(in: .seconds(2))
+        clock.advance(by: .seconds(2))
+        #expect(try await call.value == "b")
+        #expect(transport.sentCount == 2)
+        await client.shutdown()
+        #expect(clock.timerCount == 0, "the slow one has ended")
+    }
+
+    @Test("The first attempt may still win, and its body outlives the race")
+    func firstWins() async throws {
+        let chunks = [Data("a".utf8), Data("b".utf8)]
+        let slow = MockResponse.stream(chunks, every: .seconds(10)).delayed(by: .seconds(2))
+        let (client, transport) = client(
+            Hedge(after: .seconds(1)), [slow, .ok(text: "x").delayed(by: .seconds(60))])
+        let call = Task { try await client.get(anywhere).response() }
+        await clock.waitForTimers(2)
+        clock.advance(by: .seconds(1))
+        await clock.waitForTimer(in: .seconds(60))
+        clock.advance(by: .seconds(1))
+        let response = try await call.value
+        let reading = Task { try await response.body.collect(upTo: 10) }
+        for _ in 0..<3 {
+            await clock.waitForTimer(in: .seconds(10))
+            clock.advance(by: .seconds(10))
+        }
+        #expect(try await reading.value == Data("ab".utf8))
+        #expect(transport.sentCount == 2)
+    }
+
+    @Test("A bad answer waits for a better one, and stands if none comes")
+    func badAnswers() async throws {
+        for (second, expected) in [
+            (MockResponse.ok(text: "b"), HTTPStatus.ok), (.connectionLost, .serviceUnavailable),
+        ] {
+            let (client, _) = client(
+                Hedge(after: .seconds(1)),
+                [.status(503).delayed(by: .seconds(2)), second.delayed(by: .seconds(5))])
+            let call = Task { try await client.get(anywhere).response().status }
+            await clock.waitForTimers(2)
+            clock.advance(by: .seconds(1))
+            await clock.waitForTimer(in: .seconds(5))
+            clock.advance(by: .seconds(1))
+            clock.advance(by: .seconds(4))
+            #expect(try await call.value == expected)
+        }
+    }
+
+    @Test("A failure before the delay is no reason to hedge")
+    func earlyFailure() async throws {
+        let (client, transport) = client(Hedge(after: .seconds(1)), [.connectionLost])
+        #expect(await code(of: client.get(anywhere)) == .connection)
+        #expect(transport.sentCount == 1)
+        #expect(clock.timerCount == 0)
+    }
+
+    @Test("Only safe methods with content at hand are hedged")
+    func unsafe() async throws {
+        let slow = MockResponse.ok().delayed(by: .seconds(2))
+        let stream = Body.stream(replayable: true) { AsyncStream<Data> { $0.finish() } }
+        for request in [
+            Request(.post, anywhere), Request(.put, anywhere), Request(.delete, anywhere),
+            Request(.query, anywhere, body: stream),
+        ] {
+            let (client, transport) = client(Hedge(after: .seconds(1)), [slow])
+            let call = Task { try await client.request(request).response() }
+            await clock.waitForTimer(in: .seconds(2))
+            #expect(clock.timerCount == 1)
+            clock.advance(by: .seconds(2))
+            _ = try await call.value
+            #expect(transport.sentCount == 1)
+        }
+    }
+
+    @Test("No more attempts than allowed, each after the delay")
+    func attempts() async throws {
+        let (client, transport) = client(
+            Hedge(after: .seconds(1), attempts: 3), [.ok().delayed(by: .seconds(60))])
+        let call = Task { try await client.get(anywhere).response() }
+        for count in [2, 3] {
+            await clock.waitForTimer(in: .seconds(1))
+            clock.advance(by: .seconds(1))
+            while transport.sentCount < count { await Task.yield() }
+        }
+        clock.advance(by: .seconds(5))
+        #expect(transport.sentCount == 3)
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        await client.shutdown()
+        #expect(clock.timerCount == 0)
+    }
+
+    @Test("A deadline ends all attempts")
+    func deadline() async throws {
+        let transport = MockTransport { _ in .ok().delayed(by: .seconds(60)) }
+        let client = Client(
+            transport, clock: clock, [.deadline(.seconds(3)), .hedge(after: .seconds(1))])
+        let call = Task { await code(of: client.get(anywhere)) }
+        await clock.waitForTimers(3)
+        clock.advance(by: .seconds(1))
+        while transport.sentCount < 2 { await Task.yield() }
+        clock.advance(by: .seconds(2))
+        #expect(await call.value == .deadlineExceeded)
+        await client.shutdown()
+        #expect(clock.timerCount == 0)
+    }
+
+    @Test("Hedges and retries draw from one budget, and count a call once")
+    func budget() async throws {
+        let budget = RetryBudget(ratio: 1, window: .seconds(10), floorPerSecond: 0)
+        let transport = MockTransport([
+            .any(.ok().delayed(by: .seconds(60)), .connectionLost, .connectionLost)
+        ])
+        let client = Client(
+            transport, clock: clock,
+            [
+                .retry(backoff: Backoff(base: .zero), budget: budget),
+                .hedge(after: .seconds(1), budget: budget),
+            ])
+        let call = Task { await code(of: client.get(anywhere)) }
+        await clock.waitForTimers(2)
+        // The hedge spends all that one call allows.
+        clock.advance(by: .seconds(1))
+        while transport.sentCount < 2 { await Task.yield() }
+        #expect(!budget.withdraw(for: origin, at: clock.now))
+        call.cancel()
+        _ = await call.value
+        await client.shutdown()
+    }
+
+    @Test("The delay follows what attempts took, once enough were measured")
+    func percentile() async throws {
+        let (client, transport) = client(
+            Hedge(after: .percentile(0.9, atLeast: .milliseconds(10)), budget: nil),
+            [.ok().delayed(by: .milliseconds(100))])
+        for _ in 0..<20 {
+            let call = Task { try await client.get(anywhere).response() }
+            await clock.waitForTimers(1)
+            clock.advance(by: .milliseconds(100))
+            _ = try await call.value
+        }
+        #expect(transport.sentCount == 20, "too few were measured to hedge")
+        let call = Task { try await client.get(anywhere).response() }
+        await clock.waitForTimers(2)
+        #expect(clock.timerCount == 2)
+        clock.advance(by: .milliseconds(100))
+        _ = try await call.value
+        #expect(transport.sentCount == 21, "the bucket's upper edge is above what they took")
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeTesting
+
+@Suite("RateLimit")
+struct RateLimitTests {
+    private let clock = ManualClock()
+    private let transport = MockTransport { _ in .ok() }
+
+    private func client(_ gates: any Gate...) -> Client {
+        Client(transport, clock: clock, Stack(gates))
+    }
+
+    @Test("A burst passes at once, the others one by one")
+    func pace() async throws {
+        let client = client(RateLimit(perSecond: 5, burst: 2))
+        for _ in 0..<2 { _ = try await client.get(anywhere).response() }
+        #expect(clock.timerCount == 0)
+        let third = Task { try await client.get(anywhere).response().status }
+        await clock.waitForTimers(1)
+        clock.advance(by: .milliseconds(200) - .nanoseconds(1))
+        #expect(transport.sentCount == 2)
+        clock.advance(by: .nanoseconds(1))
+        #expect(try await third.value == 200)
+        #expect(clock.timerCount == 0)
+    }
+
+    @Test("The line is first come first served, and one who leaves it gives the place back")
+    func order() async throws {
+        let limit = RateLimit(perSecond: 1, queue: 3)
+        let client = client(limit)
+        _ = try await client.get(anywhere).response()
+        var calls: [Task<HTTPStatus, any Error>] = []
+        for number in 1...3 {
+            let call = Task { try await client.get("http://a.example/\(number)").response().status }
+            calls.append(call)
+            while limit.waiting < number { await Task.yield() }
+        }
+        #expect(await code(of: client.get(anywhere)) == .rateLimited)
+        calls[0].cancel()
+        await #expect(throws: CancellationError.self) { try await calls[0].value }
+        #expect(limit.waiting == 2)
+        clock.advance(by: .seconds(1))
+        #expect(try await calls[1].value == 200)
+        clock.advance(by: .seconds(1))
+        #expect(try await calls[2].value == 200)
+        #expect(transport.sent.map { $0.request.url.path } == ["/x", "/2", "/3"])
+        #expect(clock.timerCount == 0)
+    }
+
+    @Test("A call that cannot be served in time fails at once, and says when it could")
+    func late() async throws {
+        let client = client(Deadline(.seconds(3)), RateLimit(perSecond: 0.25))
+        _ = try await client.get(anywhere).response()
+        let error = await #expect(throws: ClientError.self) {
+            try await client.get(anywhere).response()
+        }
+        #expect(error?.code == .deadlineExceeded)
+        #expect(error?.retryAfter == .seconds(4))
+        #expect(clock.now == MonotonicInstant(nanoseconds: 0))
+        #expect(transport.sentCount == 1)
+    }
+
+    @Test("Without a queue a call beyond the rate fails at once")
+    func full() async throws {
+        let client = client(RateLimit(perSecond: 2, queue: 0))
+        _ = try await client.get(anywhere).response()
+        let error = await #expect(throws: ClientError.self) {
+            try await client.get(anywhere).response()
+        }
+        #expect(error?.code == .rateLimited)
+        #expect(error?.retryAfter == .milliseconds(500))
+    }
+
+    @Test("Each origin has a bucket of its own, unless all share one", arguments: [true, false])
+    func scope(perOrigin: Bool) async throws {
+        let client = client(
+            RateLimit(perSecond: 1, queue: 0, scope: perOrigin ? .origin : .all))
+        _ = try await client.get(anywhere).response()
+        let second = await code(of: client.get("http://b.example/"))
+        #expect(second == (perOrigin ? nil : .rateLimited))
+    }
+
+    @Test("Inside a retry each attempt takes a token")
+    func attempts() async throws {
+        let transport = MockTransport([.any(.status(503), .ok())])
+        let client = Client(
+            transport, clock: clock,
+            [.retry(backoff: Backoff(base: .zero)), .rateLimit(perSecond: 1)])
+        let call = Task { try await client.get(anywhere).response().status }
+        await clock.waitForTimers(1)
+        #expect(transport.sentCount == 1)
+        clock.advance(by: .seconds(1))
+        #expect(try await call.value == 200)
+    }
+
+    @Test("Rates beyond all measure do no harm", arguments: [1e-300, 1e300, .infinity, 0, -1])
+    func extremes(rate: Double) async throws {
+        let client = client(RateLimit(perSecond: rate, burst: .max, queue: 1))
+        for _ in 0..<10 { _ = try await client.get(anywhere).response() }
+        #expect(transport.sentCount == 10)
+    }
+}
