@@ -48,9 +48,8 @@ struct FallbackTests {
     func givenUp() async throws {
         let fallback = Fallback(status: .ok)
         let slow = MockResponse.ok().delayed(by: .seconds(60))
-        let cancelled = Task { [client = client(slow, fallback)] in
-            try await client.get(anywhere).response()
-        }
+        let hanging = client(slow, fallback)
+        let cancelled = Task { try await hanging.get(anywhere).response() }
         await clock.waitForTimers(1)
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }

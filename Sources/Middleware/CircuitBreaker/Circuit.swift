@@ -6,9 +6,9 @@ package struct Circuit: OriginEntry {
     package struct Rules: Sendable {
         let failureRatio: Double
         let minimum: Int
-        let open: Duration
+        package let open: Duration
         let maxOpen: Duration
-        let probes: Int
+        package let probes: Int
 
         package init(
             failureRatio: Double, minimum: Int, open: Duration, maxOpen: Duration, probes: Int

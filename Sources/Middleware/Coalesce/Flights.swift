@@ -71,7 +71,7 @@ final class Flights: Sendable {
         }
         guard let context else { return }
         // It ends by itself, or is cancelled when the last one who waits has left.
-        let task = Task.immediateWhereAvailable { await run(context) }
+        let task = Task.inheriting { await run(context) }
         state.withLock { state in
             if state.flights[seat.key]?.id == seat.flight {
                 state.flights[seat.key]?.task = task

@@ -13,8 +13,7 @@ public import TurnpikeCore
 /// included.
 ///
 /// Place it inside a retry, and outside ``AttemptTimeout`` and ``CircuitBreaker``, which then see
-/// each attempt. A gate between it and the transport that does not obey the context's cancellation
-/// can hold a decided call up.
+/// each attempt.
 public struct Hedge: Interceptor {
     private let delay: HedgeDelay
     private let attempts: Int
@@ -57,14 +56,16 @@ public struct Hedge: Interceptor {
             && request.options[RetryableOption.self] != false && request.body.inMemory != nil
         guard canHedge, let origin = request.origin else { return try await next(request) }
         budget?.depositForHedge(origin, in: context)
-        guard let delay = delay(for: origin, at: context.timeSource.now) else {
-            return try await measured(request, origin, context, next)
+        let begin = context.timeSource.now
+        let response: Response
+        if let delay = delay(for: origin, at: begin) {
+            let race = HedgeRace(request, context, next, limit: attempts, delay: delay)
+            response = try await race.run { mayLaunch(origin, context) }
+        } else {
+            response = try await next(request)
         }
-        let rules = HedgeRace.Rules(
-            limit: attempts, delay: delay,
-            mayLaunch: { mayLaunch(origin, context) },
-            onEnd: { record($0, origin, context) })
-        return try await HedgeRace(request, context, next, rules).run()
+        record(since: begin, origin, context)
+        return response
     }
 
     private func delay(for origin: Origin, at now: MonotonicInstant) -> Duration? {
@@ -83,19 +84,12 @@ public struct Hedge: Interceptor {
         return isGranted
     }
 
-    private func measured(
-        _ request: Request, _ origin: Origin, _ context: Context, _ next: Next
-    ) async throws -> Response {
-        let begin = context.timeSource.now
-        let response = try await next(request)
-        record(begin.duration(to: context.timeSource.now), origin, context)
-        return response
-    }
-
-    // A first attempt that lost counts with the time that it had: else the delay would creep down.
-    private func record(_ elapsed: Duration, _ origin: Origin, _ context: Context) {
+    // Where a hedge won, the first attempt counts with the time that it had: were it left out, the
+    // delay would creep down.
+    private func record(since begin: MonotonicInstant, _ origin: Origin, _ context: Context) {
         guard case .percentile = delay.kind else { return }
-        latencies.record(elapsed, origin, at: context.timeSource.now)
+        let now = context.timeSource.now
+        latencies.record(begin.duration(to: now), origin, at: now)
     }
 
     static func isBad(_ status: HTTPStatus) -> Bool {

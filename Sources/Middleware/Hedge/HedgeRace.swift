@@ -3,15 +3,14 @@ import TurnpikeCore
 
 /// One call with its hedges: who is under way, who has won, who must stop.
 ///
-/// The first leg runs in the caller's task, so that a call that needs no hedge costs a timer and no
-/// task; each hedge runs in a task of its own, which the race ends.
+/// Each attempt has a task of its own, begun from the caller's so that it inherits its values; the
+/// caller only waits for what happens first: a decision, or the time for another attempt.
 final class HedgeRace: Sendable {
-    /// What a race needs of its gate.
-    struct Rules: Sendable {
-        let limit: Int
-        let delay: Duration
-        let mayLaunch: @Sendable () -> Bool
-        let onEnd: @Sendable (_ elapsed: Duration) -> Void
+    private typealias Answer = Result<Response, any Error>
+
+    private enum Event {
+        case due
+        case decided(Answer)
     }
 
     private struct Leg {
@@ -20,94 +19,90 @@ final class HedgeRace: Sendable {
     }
 
     private struct State {
-        var isDecided = false
-        var launched = 1
         var legs: [Int: Leg] = [:]
+        var launched = 0
+        var isDecided = false
+        // The decision, until the caller has taken it.
+        var decision: Answer?
+        // What the caller waits for.
+        var wake: OneShot<Event>?
         var timer: (any TimerToken)?
-        // A bad outcome that waits for a better one.
+        // A bad response that waits for a better one.
         var held: Response?
     }
 
     private let request: Request
     private let context: Context
     private let next: Next
-    private let rules: Rules
-    private let decision = OneShot<Response>()
+    private let limit: Int
+    private let delay: Duration
     private let state = Mutex(State())
 
-    init(_ request: Request, _ context: Context, _ next: Next, _ rules: Rules) {
+    init(_ request: Request, _ context: Context, _ next: Next, limit: Int, delay: Duration) {
         self.request = request
         self.context = context
         self.next = next
-        self.rules = rules
+        self.limit = limit
+        self.delay = delay
     }
 
-    func run() async throws -> Response {
-        let first = context.child()
-        state.withLock { $0.legs[0] = Leg(context: first) }
-        schedule()
-        let begin = context.timeSource.now
-        let result: Result<Response, any Error>
-        do {
-            result = .success(try await next(request, context: first))
-        } catch {
-            result = .failure(error)
-        }
-        if let error = giveUpError(result) {
-            abandon(error)
-            try? result.get().body.cancel(.drop)
-            throw error
-        }
-        rules.onEnd(begin.duration(to: context.timeSource.now))
-        if let own = arrive(0, result) { return try own.get() }
-        return try await decided()
-    }
-
-    // The caller's own end is no leg's outcome.
-    private func giveUpError(_ result: Result<Response, any Error>) -> (any Error)? {
-        if let reason = context.cancelReason { return reason.error }
-        guard Task.isCancelled, case .failure(let error) = result else { return nil }
-        return error
-    }
-
-    private func decided() async throws -> Response {
-        let registration = context.onCancel { [self] in abandon($0.error) }
+    /// Runs the race to its decision.
+    /// - Parameter mayLaunch: Asked before each hedge.
+    /// - Returns: The winner's response.
+    /// - Throws: The last error, if no attempt gave a response.
+    func run(mayLaunch: () -> Bool) async throws -> Response {
+        let registration = context.onCancel { [self] in decide(.failure($0.error)) }
         defer { registration.end() }
-        return try await decision.value { [self] in abandon(CancellationError()) }
+        launch()
+        while true {
+            let wake = OneShot<Event>()
+            if let decision = wait(with: wake) { return try decision.get() }
+            let event = try await wake.value { [self] in decide(.failure(CancellationError())) }
+            switch event {
+            case .decided(let decision):
+                state.withLock { $0.decision = nil }
+                return try decision.get()
+            case .due: if mayLaunch() { launch() }
+            }
+        }
     }
 
-    // MARK: Launching
-
-    private func schedule() {
-        let timer = context.timeSource.schedule(after: rules.delay) { [self] in launch() }
+    // Lets the caller wait for the next event, with a timer where another attempt may be due.
+    private func wait(with wake: OneShot<Event>) -> Answer? {
+        let (decision, mayLaunch) = state.withLock { state -> (Answer?, Bool) in
+            defer { state.decision = nil }
+            if state.decision == nil { state.wake = wake }
+            return (state.decision, state.launched < limit)
+        }
+        if decision != nil || !mayLaunch { return decision }
+        let timer = context.timeSource.schedule(after: delay) { wake.settle(.success(.due)) }
         let isOver = state.withLock { state in
             if !state.isDecided { state.timer = timer }
             return state.isDecided
         }
         if isOver { timer.cancel() }
+        return nil
     }
 
     private func launch() {
-        let isWanted = state.withLock { state in
-            state.timer = nil
-            return !state.isDecided && !state.legs.isEmpty && state.launched < rules.limit
-        }
-        guard isWanted, context.cancelReason == nil, rules.mayLaunch() else { return }
         let context = context.child()
         let number = state.withLock { state -> Int? in
-            if state.isDecided || state.legs.isEmpty { return nil }
+            if state.isDecided { return nil }
             defer { state.launched += 1 }
             state.legs[state.launched] = Leg(context: context)
             return state.launched
         }
         guard let number else { return }
         // It ends by itself, or is cancelled with its context when the race is decided.
-        let task = Task { [self] in
+        let task = Task.inheriting { [self] in
             do {
-                let response = try await next.attempt(request, context: context)
-                settle(arrive(number, .success(response)))
+                let response =
+                    number == 0
+                    ? try await next(request, context: context)
+                    : try await next.attempt(request, context: context)
+                arrive(number, .success(response))
             } catch {
-                settle(arrive(number, .failure(error)))
+                arrive(number, .failure(error))
             }
         }
         let isOver = state.withLock { state in
@@ -115,77 +110,43 @@ final class HedgeRace: Sendable {
             return state.isDecided
         }
         if isOver { task.cancel() }
-        if number + 1 < rules.limit { schedule() }
-    }
-
-    private func settle(_ result: Result<Response, any Error>?) {
-        if let result, !decision.settle(result) { try? result.get().body.cancel(.drop) }
     }
 
     // MARK: Deciding
 
-    /// Takes the outcome of a leg.
-    /// - Returns: What decides the race by it: a good outcome, or the last one of all.
-    private func arrive(
-        _ number: Int, _ result: Result<Response, any Error>
-    ) -> Result<Response, any Error>? {
-        let isGood = (try? result.get()).map { !Hedge.isBad($0.status) } ?? false
-        var losers: [Leg] = []
-        var surplus: Response?
-        var timer: (any TimerToken)?
-        let isDecisive = state.withLock { state in
+    /// Takes the outcome of an attempt: a good one decides, a bad one only if it is the last.
+    private func arrive(_ number: Int, _ answer: Answer) {
+        let response = try? answer.get()
+        let isGood = response.map { !Hedge.isBad($0.status) } ?? false
+        let (isDecisive, surplus) = state.withLock { state -> (Bool, Response?) in
             state.legs[number] = nil
-            if state.isDecided {
-                surplus = try? result.get()
-                return false
-            }
-            guard isGood || state.legs.isEmpty else {
-                surplus = state.held
-                if case .success(let response) = result {
-                    state.held = response
-                } else {
-                    swap(&surplus, &state.held)
-                }
-                return false
-            }
-            state.isDecided = true
-            surplus = state.held
-            state.held = nil
-            losers = Array(state.legs.values)
-            state.legs = [:]
-            timer = state.timer
-            state.timer = nil
-            return true
+            if state.isDecided { return (false, response) }
+            if isGood || state.legs.isEmpty { return (true, nil) }
+            defer { if response != nil { state.held = response } }
+            return (false, response == nil ? nil : state.held)
         }
-        timer?.cancel()
         surplus?.body.cancel(.drop)
-        stop(losers)
-        return isDecisive ? result : nil
+        if isDecisive { decide(answer) }
     }
 
-    /// Ends the race without a winner.
-    private func abandon(_ error: any Error) {
-        let before = state.withLock { state -> State? in
-            if state.isDecided { return nil }
-            defer {
-                state.isDecided = true
-                state.legs = [:]
-                state.timer = nil
-                state.held = nil
-            }
-            return state
+    /// Ends the race; the first decision counts, and all who lose by it stop.
+    private func decide(_ answer: Answer) {
+        let (before, decision, surplus) = state.withLock { state -> (State?, Answer, Response?) in
+            if state.isDecided { return (nil, answer, try? answer.get()) }
+            let before = state
+            // When the last attempt fails, a bad response is better than none.
+            let stands = before.legs.isEmpty && (try? answer.get()) == nil
+            let decision = stands ? before.held.map { .success($0) } ?? answer : answer
+            state = State(isDecided: true, decision: decision)
+            return (before, decision, stands ? nil : before.held)
         }
+        surplus?.body.cancel(.drop)
         guard let before else { return }
         before.timer?.cancel()
-        before.held?.body.cancel(.drop)
-        stop(Array(before.legs.values))
-        decision.settle(.failure(error))
-    }
-
-    private func stop(_ legs: [Leg]) {
-        for leg in legs {
+        for leg in before.legs.values {
             leg.context.cancel(.drop)
             leg.task?.cancel()
         }
+        before.wake?.settle(.success(.decided(decision)))
     }
 }

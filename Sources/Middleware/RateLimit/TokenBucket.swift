@@ -1,4 +1,4 @@
-package import TurnpikeCore
+import TurnpikeCore
 
 /// A token bucket that waits in line, as a schedule: instead of tokens it keeps the time at which
 /// the next one is due (the generic cell rate algorithm, ITU-T I.371), which is exact to the

@@ -1,0 +1,92 @@
+import Foundation
+import Synchronization
+import Testing
+import TurnpikeCore
+import TurnpikeTesting
+
+/// A transport that keeps when each send began and ended, and how often its body ended.
+final class WatchedTransport: Transport {
+    /// One send: when it began and how it ended.
+    struct Send: Sendable {
+        let request: Request
+        let begin: MonotonicInstant
+        var end: MonotonicInstant?
+        var head: ResponseHead?
+        var error: (any Error)?
+        var bodyEnds = 0
+    }
+
+    let capabilities = TransportCapabilities(rawValue: .max)
+    private let clock: any TimeSource
+    private let mock: MockTransport
+    private let log = Mutex<[Send]>([])
+
+    init(_ clock: any TimeSource, _ answer: @escaping @Sendable (Request) -> MockResponse) {
+        self.clock = clock
+        mock = MockTransport(recordLimit: 0) { answer($0) }
+    }
+
+    var sends: [Send] { log.withLock { $0 } }
+
+    func send(_ request: Request, context: Context) async throws -> Response {
+        let index = log.withLock { log in
+            log.append(Send(request: request, begin: clock.now))
+            return log.count - 1
+        }
+        do {
+            let response = try await mock.send(request, context: context)
+            update(index) { $0.head = response.head }
+            response.body.onEnd { [self] _ in update(index) { $0.bodyEnds += 1 } }
+            return response
+        } catch {
+            update(index) { $0.error = error }
+            throw error
+        }
+    }
+
+    func shutdown() async {}
+
+    private func update(_ index: Int, _ change: @Sendable (inout Send) -> Void) {
+        log.withLock { log in
+            if log[index].end == nil { log[index].end = clock.now }
+            change(&log[index])
+        }
+    }
+}
+
+/// Chance for one run of a law.
+struct Dice {
+    private var generator: SeededGenerator
+
+    init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+
+    mutating func roll(_ range: ClosedRange<Int>) -> Int {
+        Int.random(in: range, using: &generator)
+    }
+
+    mutating func chance(_ part: Double) -> Bool {
+        Double.random(in: 0..<1, using: &generator) < part
+    }
+
+    mutating func one<Choices: Collection>(of choices: Choices) -> Choices.Element {
+        choices[choices.index(choices.startIndex, offsetBy: roll(0...(choices.count - 1)))]
+    }
+}
+
+/// How often a law is tried, and the seeds of the runs.
+enum Law {
+    static let runs: Range<UInt64> = 0..<10_000
+
+    static func seed(_ run: UInt64) -> UInt64 { 0x7475_726E_7069_6B65 &+ run }
+
+    /// Records an issue with the run's seed where a condition does not hold; cheaper than `#expect`
+    /// for millions of them.
+    static func holds(
+        _ condition: Bool, _ run: UInt64, _ what: @autoclosure () -> String = "the law",
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        if condition { return }
+        Issue.record(
+            "seed \(seed(run)): \(what()) does not hold", sourceLocation: sourceLocation)
+    }
+}
