@@ -53,10 +53,11 @@ struct FallbackTests {
         await clock.waitForTimers(1)
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }
-        for (stack, expected) in [
-            ([fallback, Deadline(.seconds(1))] as [any Gate], nil),
-            ([Deadline(.seconds(1)), fallback], ClientError.Code.deadlineExceeded),
-        ] {
+        let stacks: [([any Gate], ClientError.Code?)] = [
+            ([fallback, Deadline(.seconds(1))], nil),
+            ([Deadline(.seconds(1)), fallback], .deadlineExceeded),
+        ]
+        for (stack, expected) in stacks {
             let client = Client(MockTransport { _ in slow }, clock: clock, Stack(stack))
             let call = Task { await code(of: client.get(anywhere)) }
             await clock.waitForTimers(2)

@@ -6,7 +6,7 @@ import TurnpikeMiddleware
 import TurnpikeTesting
 
 /// A thousand calls at once through each gate that remembers something.
-@Suite("Gates, many calls at once", .timeLimit(.minutes(2)))
+@Suite("Gates, many calls at once")
 struct GateConcurrencyTests {
     /// Answers after a few turns of the scheduler, and counts what is under way at once.
     private final class Crowd: Transport {

@@ -84,7 +84,7 @@ private struct Run: Sendable {
     }
 }
 
-@Suite("Laws of calls", .timeLimit(.minutes(5)))
+@Suite("Laws of calls")
 struct CallLawsTests {
     @Test("A call with retries keeps within its attempts, sends, budget and time")
     func retries() async throws {
