@@ -19,6 +19,7 @@ let package = Package(
             name: "Turnpike",
             targets: ["Turnpike", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers"]),
         .library(name: "TurnpikeTesting", targets: ["TurnpikeTesting"]),
+        .library(name: "TurnpikeCurl", targets: ["TurnpikeCurl"]),
         .executable(name: "turnpike", targets: ["TurnpikeCommandLine"]),
     ],
     targets: [
@@ -36,8 +37,15 @@ let package = Package(
         .target(
             name: "TurnpikeTesting", dependencies: ["TurnpikeCore"],
             path: "Plugins/Testing", swiftSettings: settings),
+        .target(
+            name: "CTurnpikeCurl", path: "Plugins/Curl/CCurl",
+            linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux, .android]))]),
+        .target(
+            name: "TurnpikeCurl", dependencies: ["CTurnpikeCurl", "TurnpikeCore"],
+            path: "Plugins/Curl", exclude: ["CCurl", "README.md"], swiftSettings: settings),
         .executableTarget(
-            name: "TurnpikeCommandLine", dependencies: ["Turnpike", "TurnpikeCore"],
+            name: "TurnpikeCommandLine",
+            dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeCurl"],
             path: "Plugins/CommandLine", swiftSettings: settings),
         .executableTarget(
             name: "quickstart", dependencies: ["Turnpike", "TurnpikeTesting"],
@@ -60,6 +68,9 @@ let package = Package(
         .testTarget(
             name: "TestingTests", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
             path: "Tests/TestingTests", swiftSettings: settings),
+        .testTarget(
+            name: "CurlTests", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
+            path: "Tests/CurlTests", swiftSettings: settings),
         // What a user writes: no access beyond `public`, and none of the upcoming features.
         .testTarget(
             name: "TurnpikeTests", dependencies: ["Turnpike", "TurnpikeTesting"],

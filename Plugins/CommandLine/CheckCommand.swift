@@ -1,5 +1,6 @@
 import Foundation
 package import Turnpike
+import TurnpikeCurl
 
 /// The command `turnpike check FILE`.
 package enum CheckCommand {
@@ -23,5 +24,9 @@ package enum CheckCommand {
 
 extension Registry {
     /// All that the command's stack files may use.
-    package static var commandLine: Registry { .standard }
+    package static var commandLine: Registry {
+        var registry = Registry.standard
+        registry.registerCurl()
+        return registry
+    }
 }

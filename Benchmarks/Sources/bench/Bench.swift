@@ -1,9 +1,25 @@
+import Dispatch
 import Foundation
 
 /// Runs a benchmark: `bench SUBCOMMAND [--json]`.
 @main
 enum Bench {
-    static func main() async throws {
+    // Blocking: valgrind ends where the main thread does, and an asynchronous main ends that.
+    static func main() {
+        let done = DispatchSemaphore(value: 0)
+        Task.detached {
+            do {
+                try await run()
+            } catch {
+                FileHandle.standardError.write(Data("bench: \(error)\n".utf8))
+                exit(1)
+            }
+            done.signal()
+        }
+        done.wait()
+    }
+
+    private static func run() async throws {
         var arguments = Array(CommandLine.arguments.dropFirst())
         let json = arguments.contains("--json")
         arguments.removeAll { $0 == "--json" }
@@ -12,15 +28,18 @@ enum Bench {
         switch arguments.first {
         case "chain": try await ChainBench.run(report)
         case "gates": try await GatesBench.run(report)
+        case "instructions": try InstructionsBench(rest).run(report)
         case "loopback": try LoopbackBench(rest).run(report)
         // What `loopback` starts in processes of their own.
         case LoopbackServer.subcommand: try LoopbackServer.run()
+        case InstructionsBench.subcommand: try await InstructionsBench.send(rest)
         case LoopbackClient.subcommand: try await LoopbackClient(rest).run()
         default:
             print(
                 """
                 usage: bench chain [--json]
                        bench gates [--json]
+                       bench instructions [--url URL]
                        bench loopback [--url URL] [--rounds N] [--seconds S] [--json]
                 """
             )

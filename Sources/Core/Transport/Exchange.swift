@@ -80,6 +80,18 @@ public final class Exchange: Sendable {
     /// A second head changes nothing.
     public func receive(_ opening: Opening) { self.opening.settle(.success(opening)) }
 
+    /// The head has come, and with it the first of the body, or all of it.
+    ///
+    /// Who waits for the head finds the rest there, and need not wait again.
+    /// - Returns: Whether to go on; if not, `onResume` says when.
+    @discardableResult
+    public func receive(_ opening: Opening, with chunk: Data, isComplete: Bool = false) -> Bool {
+        let goesOn = receive(chunk)
+        if isComplete { close(.success(())) }
+        receive(opening)
+        return goesOn
+    }
+
     /// A chunk of the body has come.
     /// - Returns: Whether to go on; if not, `onResume` says when.
     @discardableResult
@@ -123,6 +135,20 @@ public final class Exchange: Sendable {
     public var hasEnded: Bool { state.withLock { $0.end != nil } }
 
     private func end(_ result: Result<Void, any Error>) {
+        guard close(result) else { return }
+        switch result {
+        case .success:
+            let error = ClientError(
+                .protocol, "the transport ended an exchange without a response",
+                transfer: TransferState(.sending))
+            opening.settle(.failure(error))
+        case .failure(let error): opening.settle(.failure(error))
+        }
+    }
+
+    // The end of the body; gives false where it had ended.
+    @discardableResult
+    private func close(_ result: Result<Void, any Error>) -> Bool {
         let (isFirst, reader, registration) = state.withLock {
             state -> (Bool, Reading?, CancelRegistration?) in
             guard state.end == nil else { return (false, nil, nil) }
@@ -134,17 +160,10 @@ public final class Exchange: Sendable {
             let reading = unsafe state.reader.map { unsafe Reading($0, result.map { nil }) }
             return (true, reading, state.registration)
         }
-        guard isFirst else { return }
+        guard isFirst else { return false }
         registration?.end()
         reader?.resume()
-        switch result {
-        case .success:
-            let error = ClientError(
-                .protocol, "the transport ended an exchange without a response",
-                transfer: TransferState(.sending))
-            opening.settle(.failure(error))
-        case .failure(let error): opening.settle(.failure(error))
-        }
+        return true
     }
 
     // MARK: The caller's side

@@ -1,5 +1,6 @@
 import Foundation
 import Turnpike
+import TurnpikeCurl
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
@@ -15,6 +16,8 @@ struct LoopbackClient {
         case raw = "urlsession-raw"
         case urlSession = "urlsession"
         case client
+        case curl
+        case curlStandard = "curl-standard"
     }
 
     private let concurrency: Int
@@ -28,10 +31,10 @@ struct LoopbackClient {
         else { throw BenchError("usage: bench \(Self.subcommand) KIND CONCURRENCY URL SECONDS") }
         self.concurrency = concurrency
         self.seconds = seconds
-        get = Self.get(kind, url)
+        get = try Self.get(kind, url)
     }
 
-    private static func get(_ kind: Kind, _ url: URL) -> @Sendable () async throws -> Data {
+    static func get(_ kind: Kind, _ url: URL) throws -> @Sendable () async throws -> Data {
         switch kind {
         case .raw:
             let session = URLSession(configuration: .default)
@@ -42,6 +45,12 @@ struct LoopbackClient {
             return { try await client.get(Target(url)).data() }
         case .client:
             let client = Client()
+            return { try await client.get(Target(url)).data() }
+        case .curl:
+            let client = Client(transport: try CurlTransport(), stack: [])
+            return { try await client.get(Target(url)).data() }
+        case .curlStandard:
+            let client = Client(transport: try CurlTransport())
             return { try await client.get(Target(url)).data() }
         }
     }

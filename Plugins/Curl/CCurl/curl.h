@@ -1,0 +1,171 @@
+// The part of libcurl's interface that is used, which has been stable since 7.80: written by hand, so that no headers are
+// needed, and a table of its functions, so that the library is found when the program runs.
+
+#pragma once
+
+#include "CTurnpikeCurl.h"
+#include <sys/socket.h>
+
+typedef void CURL;
+typedef void CURLM;
+
+struct curl_slist {
+    char *data;
+    struct curl_slist *next;
+};
+
+struct curl_blob {
+    void *data;
+    size_t len;
+    unsigned flags;
+};
+
+struct curl_sockaddr {
+    int family;
+    int socktype;
+    int protocol;
+    unsigned addrlen;
+    struct sockaddr addr;
+};
+
+typedef struct {
+    int msg;
+    CURL *easy_handle;
+    union {
+        void *whatever;
+        int result;
+    } data;
+} CURLMsg;
+
+// The beginning of it, which every version has.
+typedef struct {
+    int age;
+    const char *version;
+    unsigned version_num;
+    const char *host;
+    int features;
+    const char *ssl_version;
+} curl_version_info_data;
+
+enum {
+    CURL_GLOBAL_DEFAULT = 3,
+    CURLVERSION_FIRST = 0,
+    CURL_VERSION_SSL = 1 << 2,
+    CURL_VERSION_LIBZ = 1 << 3,
+    CURL_VERSION_HTTP2 = 1 << 16,
+    CURL_VERSION_UNIX_SOCKETS = 1 << 19,
+
+    CURLMSG_DONE = 1,
+    CURLM_CALL_MULTI_PERFORM = -1,
+    CURL_POLL_IN = 1,
+    CURL_POLL_OUT = 2,
+    CURL_POLL_REMOVE = 4,
+    CURL_SOCKET_TIMEOUT = -1,
+    CURL_CSELECT_IN = 1,
+    CURL_CSELECT_OUT = 2,
+    CURL_CSELECT_ERR = 4,
+
+    CURL_WRITEFUNC_PAUSE = 0x10000001,
+    CURL_READFUNC_PAUSE = 0x10000001,
+    CURL_READFUNC_ABORT = 0x10000000,
+    CURLPAUSE_RECV = 1,
+    CURLPAUSE_SEND = 4,
+    CURL_SEEKFUNC_OK = 0,
+    CURL_SEEKFUNC_FAIL = 1,
+    CURL_PREREQFUNC_OK = 0,
+    CURL_PREREQFUNC_ABORT = 1,
+    CURL_BLOB_COPY = 1,
+    CURLHEADER_SEPARATE = 1,
+    CURLPROTO_HTTP = 1,
+    CURLPROTO_HTTPS = 2,
+    CURLPIPE_MULTIPLEX = 2,
+};
+
+enum {
+    CURLOPT_WRITEDATA = 10001,
+    CURLOPT_URL = 10002,
+    CURLOPT_READDATA = 10009,
+    CURLOPT_ERRORBUFFER = 10010,
+    CURLOPT_WRITEFUNCTION = 20011,
+    CURLOPT_READFUNCTION = 20012,
+    CURLOPT_HTTPHEADER = 10023,
+    CURLOPT_HEADERDATA = 10029,
+    CURLOPT_CUSTOMREQUEST = 10036,
+    CURLOPT_NOBODY = 44,
+    CURLOPT_UPLOAD = 46,
+    CURLOPT_HEADERFUNCTION = 20079,
+    CURLOPT_HTTPGET = 80,
+    CURLOPT_BUFFERSIZE = 98,
+    CURLOPT_NOSIGNAL = 99,
+    CURLOPT_PRIVATE = 10103,
+    CURLOPT_INFILESIZE_LARGE = 30115,
+    CURLOPT_SEEKFUNCTION = 20167,
+    CURLOPT_SEEKDATA = 10168,
+    CURLOPT_OPENSOCKETFUNCTION = 20163,
+    CURLOPT_OPENSOCKETDATA = 10164,
+    CURLOPT_PROTOCOLS = 181,
+    CURLOPT_CLOSESOCKETFUNCTION = 20208,
+    CURLOPT_CLOSESOCKETDATA = 10209,
+    CURLOPT_HEADEROPT = 229,
+    CURLOPT_PATH_AS_IS = 234,
+    CURLOPT_SUPPRESS_CONNECT_HEADERS = 265,
+    CURLOPT_DISALLOW_USERNAME_IN_URL = 278,
+    CURLOPT_UPLOAD_BUFFERSIZE = 280,
+    CURLOPT_SSL_CTX_FUNCTION = 20108,
+    CURLOPT_PREREQFUNCTION = 20312,
+    CURLOPT_PREREQDATA = 10313,
+    CURLOPT_QUICK_EXIT = 322,
+
+    CURLMOPT_SOCKETFUNCTION = 20001,
+    CURLMOPT_SOCKETDATA = 10002,
+    CURLMOPT_PIPELINING = 3,
+    CURLMOPT_TIMERFUNCTION = 20004,
+    CURLMOPT_TIMERDATA = 10005,
+    CURLMOPT_MAXCONNECTS = 6,
+    CURLMOPT_MAX_HOST_CONNECTIONS = 7,
+    CURLMOPT_MAX_TOTAL_CONNECTIONS = 13,
+    CURLMOPT_MAX_CONCURRENT_STREAMS = 16,
+
+    CURLINFO_PRIVATE = 0x100000 + 21,
+    CURLINFO_PRIMARY_IP = 0x100000 + 32,
+    CURLINFO_NUM_CONNECTS = 0x200000 + 26,
+    CURLINFO_PRETRANSFER_TIME_T = 0x600000 + 53,
+    CURLINFO_STARTTRANSFER_TIME_T = 0x600000 + 54,
+    CURLINFO_NAMELOOKUP_TIME_T = 0x600000 + 51,
+    CURLINFO_CONNECT_TIME_T = 0x600000 + 52,
+    CURLINFO_APPCONNECT_TIME_T = 0x600000 + 56,
+};
+
+// A variadic function is declared as one, so that the compiler passes its arguments as this machine wants them.
+typedef struct {
+    int (*global_init)(long);
+    curl_version_info_data *(*version_info)(int);
+    const char *(*easy_strerror)(int);
+    CURL *(*easy_init)(void);
+    void (*easy_cleanup)(CURL *);
+    int (*easy_setopt)(CURL *, int, ...);
+    int (*easy_getinfo)(CURL *, int, ...);
+    int (*easy_pause)(CURL *, int);
+    CURLM *(*multi_init)(void);
+    int (*multi_cleanup)(CURLM *);
+    int (*multi_setopt)(CURLM *, int, ...);
+    int (*multi_add_handle)(CURLM *, CURL *);
+    int (*multi_remove_handle)(CURLM *, CURL *);
+    int (*multi_socket_action)(CURLM *, int, int, int *);
+    CURLMsg *(*multi_info_read)(CURLM *, int *);
+} tpc_functions;
+
+extern tpc_functions tpc_curl;
+
+// Has a TLS context count the ends that servers announce; NULL where that cannot be had.
+extern int (*tpc_count_tls_ends)(CURL *, void *context, void *user);
+/// How many there were.
+unsigned long tpc_tls_ends(void);
+
+struct curl_slist *tpc_list(const char *lines, size_t count);
+void tpc_transfer_mark(tpc_transfer *transfer);
+CURLM *tpc_loop_multi(tpc_loop *loop);
+void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy);
+void tpc_loop_mark(tpc_loop *loop, tpc_transfer *transfer, tpc_transfer **link);
+void tpc_loop_forget(tpc_loop *loop, tpc_transfer *transfer);
+tpc_transfer **tpc_transfer_link(tpc_transfer *transfer);

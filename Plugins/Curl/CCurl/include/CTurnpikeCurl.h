@@ -1,0 +1,175 @@
+// What Swift sees of libcurl: a library found at run time, a loop, and transfers in it.
+//
+// libcurl calls back from inside its own functions, many times for one exchange. The callbacks stand here, in C, and only
+// gather: the loop then names each transfer that has something new, and Swift decides what becomes of it.
+//
+// A loop and its transfers are used by one thread at a time; only tpc_loop_wake may be called at any time.
+
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// The library.
+
+/// Finds libcurl; gives NULL, or why it cannot be used. Call it once.
+const char *tpc_load(void);
+/// As 0xMMmmpp.
+unsigned tpc_version(void);
+const char *tpc_version_text(void);
+const char *tpc_tls_text(void);
+
+enum { TPC_HAS_TLS = 1, TPC_HAS_HTTP2 = 2, TPC_HAS_UNIX_SOCKETS = 4, TPC_HAS_ZLIB = 8 };
+/// The features that matter here.
+int tpc_features(void);
+
+const char *tpc_error_text(int code);
+
+// The loop.
+
+typedef struct tpc_loop tpc_loop;
+typedef struct tpc_transfer tpc_transfer;
+
+typedef struct tpc_limits {
+    long idle_connections;
+    long connections_per_host;
+    long connections;
+    long streams;
+} tpc_limits;
+
+tpc_loop *tpc_loop_create(const tpc_limits *limits);
+/// Closes its connections. Its transfers must have been freed.
+void tpc_loop_close(tpc_loop *loop);
+void tpc_loop_free(tpc_loop *loop);
+/// Makes a wait return; from any thread.
+void tpc_loop_wake(tpc_loop *loop);
+/// Waits for sockets, a wake or the time; not to be called while another thread uses the loop to wait.
+void tpc_loop_wait(tpc_loop *loop, int milliseconds);
+/// Has libcurl act on what the last wait found.
+void tpc_loop_act(tpc_loop *loop);
+/// Has libcurl act on time that is up.
+void tpc_loop_run_timers(tpc_loop *loop);
+/// Milliseconds until time is up; -1 for never.
+int tpc_loop_timeout(tpc_loop *loop);
+/// The next transfer with something new, or NULL; each is named once until it has something new again.
+tpc_transfer *tpc_loop_next_ready(tpc_loop *loop);
+
+// A transfer: an easy handle and what has come for it.
+
+/// Copies up to `room` bytes of content; 0 at the end, or one of these.
+enum { TPC_READ_WAIT = -1, TPC_READ_FAIL = -2 };
+typedef long (*tpc_read)(void *owner, char *bytes, size_t room);
+/// Makes the content start again; false where that cannot be.
+typedef bool (*tpc_rewind)(void *owner);
+
+struct tpc_transfer {
+    /// Whom the callbacks are for.
+    void *owner;
+    /// The final head: its lines as they came.
+    const char *head;
+    size_t head_count;
+    bool has_head;
+    /// Whether libcurl asked for the content again after a head.
+    bool was_repeated;
+    /// Whether the head was larger than is taken.
+    bool is_head_too_large;
+    /// Content that has come and was not taken.
+    size_t body_count;
+    /// Whether libcurl holds back because of `body_count`, or was told to.
+    bool is_receive_paused;
+    bool is_send_paused;
+    /// Whether the transfer is over, and how.
+    bool is_done;
+    int result;
+    /// How often the request was about to be sent.
+    int sends;
+    char error[256];
+};
+
+tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_rewind rewind);
+void tpc_transfer_free(tpc_transfer *transfer);
+
+/// libcurl's options that a configuration may set.
+enum {
+    TPC_HTTP_VERSION = 84,
+    TPC_PIPEWAIT = 237,
+    TPC_CONNECT_TIMEOUT_MS = 156,
+    TPC_MAX_AGE_CONNECTION = 288,
+    TPC_PROXY = 10004,
+    TPC_NO_PROXY = 10177,
+    TPC_PROXY_USER = 10175,
+    TPC_PROXY_PASSWORD = 10176,
+    TPC_UNIX_SOCKET_PATH = 10231,
+    TPC_INTERFACE = 10062,
+    TPC_RESOLVE = 10203,
+    TPC_CA_FILE = 10065,
+    TPC_CA_PATH = 10097,
+    TPC_CA_BLOB = 40309,
+    TPC_PINNED_KEYS = 10230,
+    TPC_CERTIFICATE = 10025,
+    TPC_KEY = 10087,
+    TPC_KEY_PASSWORD = 10026,
+    TPC_TLS_VERSION = 32,
+    TPC_VERIFY_PEER = 64,
+    TPC_VERIFY_HOST = 81,
+    TPC_PROXY_CA_FILE = 10246,
+    TPC_PROXY_CA_BLOB = 40310,
+};
+enum { TPC_HTTP_1_1 = 2, TPC_HTTP_2_TLS = 4, TPC_TLS_1_2 = 6, TPC_TLS_1_3 = 7 };
+
+/// Gives libcurl's code, 0 for success; texts are copied.
+int tpc_set_number(tpc_transfer *transfer, int option, long value);
+int tpc_set_text(tpc_transfer *transfer, int option, const char *text);
+int tpc_set_bytes(tpc_transfer *transfer, int option, const void *bytes, size_t count);
+/// `lines` are texts behind each other, each with its NUL; they are copied and live as long as the transfer.
+int tpc_set_lines(tpc_transfer *transfer, int option, const char *lines, size_t count);
+
+typedef struct tpc_request {
+    const char *url;
+    /// NULL for GET and HEAD without content.
+    const char *method;
+    bool is_head;
+    bool has_content;
+    /// -1 where it is not known.
+    int64_t content_length;
+    /// Field lines behind each other, each with its NUL.
+    const char *fields;
+    size_t fields_count;
+    /// Whether libcurl may send it again on a connection that turns out to be dead.
+    bool is_repeatable;
+} tpc_request;
+
+/// Adds a transfer to its loop; gives libcurl's code, 0 for success.
+int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request);
+/// Takes a transfer out of its loop and makes it fit for another request.
+void tpc_transfer_end(tpc_transfer *transfer);
+/// Takes the content that has come; it is freed with free(3). NULL where there is none.
+void *tpc_transfer_take_body(tpc_transfer *transfer, size_t *count);
+/// Whether the peer has not announced the end of its TLS connection since content came from it; where that is not known,
+/// it counts as announced.
+bool tpc_transfer_was_cut(tpc_transfer *transfer);
+void tpc_transfer_pause(tpc_transfer *transfer, bool receive, bool send);
+
+typedef struct tpc_times {
+    /// Microseconds from the begin of the transfer; 0 where there was none.
+    int64_t lookup, connect, handshake, ready, first_byte;
+    bool is_reused;
+    /// Valid until the transfer ends.
+    const char *peer;
+} tpc_times;
+void tpc_transfer_times(tpc_transfer *transfer, tpc_times *times);
+/// The connections that were made for it.
+long tpc_transfer_connects(tpc_transfer *transfer);
+
+// Decoding, with zlib, which is found at run time like libcurl.
+
+typedef struct tpc_inflater tpc_inflater;
+bool tpc_zlib_load(void);
+/// For gzip, or deflate in either form.
+tpc_inflater *tpc_inflater_create(bool is_gzip);
+void tpc_inflater_free(tpc_inflater *inflater);
+enum { TPC_INFLATE_GOES_ON = 0, TPC_INFLATE_ENDED = 1, TPC_INFLATE_CORRUPT = -1 };
+/// Decodes what fits; `consumed` and `produced` say how far it came.
+int tpc_inflater_run(tpc_inflater *inflater, const uint8_t *input, size_t count, size_t *consumed,
+                     uint8_t *output, size_t room, size_t *produced);

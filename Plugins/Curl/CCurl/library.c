@@ -1,0 +1,100 @@
+#include "curl.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+tpc_functions tpc_curl;
+
+int (*tpc_count_tls_ends)(CURL *, void *, void *);
+
+static curl_version_info_data *info;
+static char reason[256];
+
+// Since then it tells each time that it is about to send a request.
+enum { OLDEST = 0x075000 };
+
+static bool find(void *library, const char *name, void *function) {
+    void *symbol = dlsym(library, name);
+    if (!symbol) snprintf(reason, sizeof reason, "libcurl has no %s", name);
+    *(void **)function = symbol;
+    return symbol != NULL;
+}
+
+// libcurl takes the end of a connection for the end of content that has no other, though anyone between can make one:
+// a server says by an alert that it has ended (RFC 9112 §9.8). OpenSSL, where libcurl uses it, tells of alerts.
+enum { SSL_CB_READ_ALERT = 0x4004, CLOSE_NOTIFY = 0 };
+static void (*set_info_callback)(void *, void (*)(const void *, int, int));
+static _Atomic unsigned long ends;
+
+static void on_info(const void *tls, int where, int value) {
+    if (where == SSL_CB_READ_ALERT && (value & 0xFF) == CLOSE_NOTIFY) ends += 1;
+}
+
+static int count_ends(CURL *easy, void *context, void *user) {
+    set_info_callback(context, on_info);
+    return 0;
+}
+
+unsigned long tpc_tls_ends(void) { return ends; }
+
+static void load_tls(void) {
+    const char *name = info->ssl_version ? info->ssl_version : "";
+    void *library = strncmp(name, "OpenSSL/3", 9) == 0 ? dlopen("libssl.so.3", RTLD_NOW | RTLD_NOLOAD)
+                  : strncmp(name, "OpenSSL/1.1", 11) == 0 ? dlopen("libssl.so.1.1", RTLD_NOW | RTLD_NOLOAD)
+                                                          : NULL;
+    if (!library) return;
+    *(void **)&set_info_callback = dlsym(library, "SSL_CTX_set_info_callback");
+    if (set_info_callback) tpc_count_tls_ends = count_ends;
+}
+
+const char *tpc_load(void) {
+#if defined(__APPLE__)
+    static const char *const names[] = {"/usr/lib/libcurl.4.dylib", "libcurl.4.dylib"};
+#else
+    static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
+#endif
+    void *library = NULL;
+    for (size_t index = 0; index < 2 && !library; index++) library = dlopen(names[index], RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        snprintf(reason, sizeof reason, "there is no %s", names[0]);
+        return reason;
+    }
+    tpc_functions *f = &tpc_curl;
+    if (!find(library, "curl_global_init", &f->global_init) || !find(library, "curl_version_info", &f->version_info)
+        || !find(library, "curl_easy_strerror", &f->easy_strerror) || !find(library, "curl_easy_init", &f->easy_init)
+        || !find(library, "curl_easy_cleanup", &f->easy_cleanup) || !find(library, "curl_easy_setopt", &f->easy_setopt)
+        || !find(library, "curl_easy_getinfo", &f->easy_getinfo) || !find(library, "curl_easy_pause", &f->easy_pause)
+        || !find(library, "curl_multi_init", &f->multi_init) || !find(library, "curl_multi_cleanup", &f->multi_cleanup)
+        || !find(library, "curl_multi_setopt", &f->multi_setopt)
+        || !find(library, "curl_multi_add_handle", &f->multi_add_handle)
+        || !find(library, "curl_multi_remove_handle", &f->multi_remove_handle)
+        || !find(library, "curl_multi_socket_action", &f->multi_socket_action)
+        || !find(library, "curl_multi_info_read", &f->multi_info_read))
+        return reason;
+    info = f->version_info(CURLVERSION_FIRST);
+    if (!info || info->version_num < OLDEST) {
+        snprintf(reason, sizeof reason, "libcurl %s is older than 7.80", info ? info->version : "?");
+        return reason;
+    }
+    if (f->global_init(CURL_GLOBAL_DEFAULT) != 0) {
+        snprintf(reason, sizeof reason, "libcurl %s could not be set up", info->version);
+        return reason;
+    }
+    load_tls();
+    return NULL;
+}
+
+unsigned tpc_version(void) { return info ? info->version_num : 0; }
+
+const char *tpc_version_text(void) { return info ? info->version : ""; }
+
+const char *tpc_tls_text(void) { return info && info->ssl_version ? info->ssl_version : ""; }
+
+int tpc_features(void) {
+    int features = info ? info->features : 0;
+    return (features & CURL_VERSION_SSL ? TPC_HAS_TLS : 0) | (features & CURL_VERSION_HTTP2 ? TPC_HAS_HTTP2 : 0)
+         | (features & CURL_VERSION_UNIX_SOCKETS ? TPC_HAS_UNIX_SOCKETS : 0)
+         | (features & CURL_VERSION_LIBZ ? TPC_HAS_ZLIB : 0);
+}
+
+const char *tpc_error_text(int code) { return tpc_curl.easy_strerror(code); }

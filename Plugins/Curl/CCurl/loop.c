@@ -1,0 +1,323 @@
+#include "curl.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#else
+#include <fcntl.h>
+#include <sys/event.h>
+#endif
+
+enum { EVENTS = 64 };
+
+// What is known of a descriptor: what libcurl wants of it, and what the system watches.
+typedef struct {
+    unsigned char wanted;
+    unsigned char watched;
+    // Opened through `open_socket`, so that its close is heard of.
+    bool is_connection;
+} interest;
+
+typedef struct {
+    int descriptor;
+    int mask;
+} happening;
+
+struct tpc_loop {
+    CURLM *multi;
+    int poller;
+    int wake_read, wake_write;
+    interest *interests;
+    int interest_count;
+    happening happenings[EVENTS];
+    int happening_count;
+    int64_t due;
+    tpc_transfer *first, **last;
+};
+
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+// MARK: The system's half.
+
+#if defined(__linux__)
+
+static bool open_poller(tpc_loop *loop) {
+    loop->poller = epoll_create1(EPOLL_CLOEXEC);
+    loop->wake_read = loop->wake_write = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = loop->wake_read};
+    return loop->poller >= 0 && loop->wake_read >= 0
+        && epoll_ctl(loop->poller, EPOLL_CTL_ADD, loop->wake_read, &event) == 0;
+}
+
+static void close_poller(tpc_loop *loop) {
+    if (loop->poller >= 0) close(loop->poller);
+    if (loop->wake_read >= 0) close(loop->wake_read);
+}
+
+static void watch(tpc_loop *loop, int descriptor, int before, int mask) {
+    struct epoll_event event = {
+        .events = (mask & CURL_POLL_IN ? EPOLLIN : 0) | (mask & CURL_POLL_OUT ? EPOLLOUT : 0), .data.fd = descriptor};
+    int operation = mask == 0 ? EPOLL_CTL_DEL : before == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+    if (epoll_ctl(loop->poller, operation, descriptor, &event) == 0) return;
+    if (errno == EEXIST) epoll_ctl(loop->poller, EPOLL_CTL_MOD, descriptor, &event);
+    if (errno == ENOENT && mask) epoll_ctl(loop->poller, EPOLL_CTL_ADD, descriptor, &event);
+}
+
+void tpc_loop_wake(tpc_loop *loop) {
+    uint64_t one = 1;
+    while (write(loop->wake_write, &one, sizeof one) < 0 && errno == EINTR) {}
+}
+
+void tpc_loop_wait(tpc_loop *loop, int milliseconds) {
+    struct epoll_event events[EVENTS];
+    int count = epoll_wait(loop->poller, events, EVENTS, milliseconds);
+    loop->happening_count = 0;
+    for (int index = 0; index < count; index++) {
+        int descriptor = events[index].data.fd;
+        unsigned flags = events[index].events;
+        if (descriptor == loop->wake_read) {
+            uint64_t value;
+            while (read(loop->wake_read, &value, sizeof value) < 0 && errno == EINTR) {}
+            continue;
+        }
+        int mask = (flags & EPOLLIN ? CURL_CSELECT_IN : 0) | (flags & EPOLLOUT ? CURL_CSELECT_OUT : 0)
+                 | (flags & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
+        loop->happenings[loop->happening_count++] = (happening){descriptor, mask};
+    }
+}
+
+#else
+
+static bool open_poller(tpc_loop *loop) {
+    int ends[2] = {-1, -1};
+    loop->poller = kqueue();
+    if (pipe(ends) != 0) return false;
+    loop->wake_read = ends[0];
+    loop->wake_write = ends[1];
+    for (int index = 0; index < 2; index++) {
+        fcntl(ends[index], F_SETFL, O_NONBLOCK);
+        fcntl(ends[index], F_SETFD, FD_CLOEXEC);
+    }
+    struct kevent change;
+    EV_SET(&change, loop->wake_read, EVFILT_READ, EV_ADD, 0, 0, NULL);
+    return loop->poller >= 0 && kevent(loop->poller, &change, 1, NULL, 0, NULL) == 0;
+}
+
+static void close_poller(tpc_loop *loop) {
+    if (loop->poller >= 0) close(loop->poller);
+    if (loop->wake_read >= 0) close(loop->wake_read);
+    if (loop->wake_write >= 0) close(loop->wake_write);
+}
+
+static void watch(tpc_loop *loop, int descriptor, int before, int mask) {
+    static const struct { int mask, filter; } sides[] = {{CURL_POLL_IN, EVFILT_READ}, {CURL_POLL_OUT, EVFILT_WRITE}};
+    for (int index = 0; index < 2; index++) {
+        if (!((before ^ mask) & sides[index].mask)) continue;
+        struct kevent change;
+        EV_SET(&change, descriptor, sides[index].filter, mask & sides[index].mask ? EV_ADD : EV_DELETE, 0, 0, NULL);
+        kevent(loop->poller, &change, 1, NULL, 0, NULL);
+    }
+}
+
+void tpc_loop_wake(tpc_loop *loop) {
+    char one = 1;
+    while (write(loop->wake_write, &one, 1) < 0 && errno == EINTR) {}
+}
+
+void tpc_loop_wait(tpc_loop *loop, int milliseconds) {
+    struct kevent events[EVENTS];
+    struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+    int count = kevent(loop->poller, NULL, 0, events, EVENTS, milliseconds < 0 ? NULL : &time);
+    loop->happening_count = 0;
+    for (int index = 0; index < count; index++) {
+        int descriptor = (int)events[index].ident;
+        if (descriptor == loop->wake_read) {
+            char bytes[64];
+            while (read(descriptor, bytes, sizeof bytes) > 0) {}
+            continue;
+        }
+        int mask = (events[index].filter == EVFILT_WRITE ? CURL_CSELECT_OUT : CURL_CSELECT_IN)
+                 | (events[index].flags & EV_ERROR ? CURL_CSELECT_ERR : 0);
+        loop->happenings[loop->happening_count++] = (happening){descriptor, mask};
+    }
+}
+
+#endif
+
+// MARK: libcurl's half.
+
+static interest *interest_of(tpc_loop *loop, int descriptor) {
+    if (descriptor < 0) return NULL;
+    if (descriptor >= loop->interest_count) {
+        int count = descriptor + 64 > 2 * loop->interest_count ? descriptor + 64 : 2 * loop->interest_count;
+        interest *larger = realloc(loop->interests, (size_t)count * sizeof *larger);
+        if (!larger) return NULL;
+        for (int index = loop->interest_count; index < count; index++) larger[index] = (interest){0};
+        loop->interests = larger;
+        loop->interest_count = count;
+    }
+    return &loop->interests[descriptor];
+}
+
+static int on_socket(CURL *easy, int descriptor, int what, void *user, void *socket_user) {
+    tpc_loop *loop = user;
+    interest *interest = interest_of(loop, descriptor);
+    if (!interest) return -1;
+    int mask = what == CURL_POLL_REMOVE ? 0 : what & (CURL_POLL_IN | CURL_POLL_OUT);
+    interest->wanted = (unsigned char)mask;
+    // Between two requests on one connection libcurl wants nothing of it: the system is told if something does happen.
+    if (mask == interest->watched || (mask == 0 && interest->is_connection && interest->watched == CURL_POLL_IN)) return 0;
+    watch(loop, descriptor, interest->watched, mask);
+    interest->watched = (unsigned char)mask;
+    return 0;
+}
+
+static int on_timer(CURLM *multi, long milliseconds, void *user) {
+    tpc_loop *loop = user;
+    loop->due = milliseconds < 0 ? INT64_MAX : milliseconds == 0 ? 0 : now() + milliseconds;
+    return 0;
+}
+
+static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
+    tpc_loop *loop = user;
+#if defined(SOCK_CLOEXEC)
+    int descriptor = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+#else
+    int descriptor = socket(address->family, address->socktype, address->protocol);
+    if (descriptor >= 0) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+#endif
+    interest *interest = interest_of(loop, descriptor);
+    if (interest) interest->is_connection = true;
+    return descriptor;
+}
+
+static int close_socket(void *user, int descriptor) {
+    tpc_loop *loop = user;
+    interest *known = interest_of(loop, descriptor);
+    if (known) *known = (interest){0};
+    return close(descriptor);
+}
+
+void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy) {
+    tpc_curl.easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    tpc_curl.easy_setopt(easy, CURLOPT_OPENSOCKETDATA, loop);
+    tpc_curl.easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+    tpc_curl.easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, loop);
+}
+
+tpc_loop *tpc_loop_create(const tpc_limits *limits) {
+    tpc_loop *loop = calloc(1, sizeof *loop);
+    if (!loop) return NULL;
+    loop->poller = loop->wake_read = loop->wake_write = -1;
+    loop->due = INT64_MAX;
+    loop->last = &loop->first;
+    if (!open_poller(loop) || !(loop->multi = tpc_curl.multi_init())) {
+        tpc_loop_free(loop);
+        return NULL;
+    }
+    tpc_curl.multi_setopt(loop->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    tpc_curl.multi_setopt(loop->multi, CURLMOPT_SOCKETDATA, loop);
+    tpc_curl.multi_setopt(loop->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+    tpc_curl.multi_setopt(loop->multi, CURLMOPT_TIMERDATA, loop);
+    tpc_curl.multi_setopt(loop->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
+    tpc_curl.multi_setopt(loop->multi, CURLMOPT_MAXCONNECTS, limits->idle_connections);
+    tpc_curl.multi_setopt(loop->multi, CURLMOPT_MAX_HOST_CONNECTIONS, limits->connections_per_host);
+    tpc_curl.multi_setopt(loop->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, limits->connections);
+    tpc_curl.multi_setopt(loop->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, limits->streams);
+    return loop;
+}
+
+void tpc_loop_close(tpc_loop *loop) {
+    if (loop->multi) tpc_curl.multi_cleanup(loop->multi);
+    loop->multi = NULL;
+}
+
+void tpc_loop_free(tpc_loop *loop) {
+    tpc_loop_close(loop);
+    close_poller(loop);
+    free(loop->interests);
+    free(loop);
+}
+
+CURLM *tpc_loop_multi(tpc_loop *loop) { return loop->multi; }
+
+static void read_messages(tpc_loop *loop) {
+    int left;
+    for (CURLMsg *message; (message = tpc_curl.multi_info_read(loop->multi, &left));) {
+        tpc_transfer *transfer = NULL;
+        if (message->msg != CURLMSG_DONE) continue;
+        int result = message->data.result;
+        tpc_curl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+        if (!transfer) continue;
+        transfer->is_done = true;
+        transfer->result = result;
+        tpc_transfer_mark(transfer);
+    }
+}
+
+void tpc_loop_act(tpc_loop *loop) {
+    int running;
+    for (int index = 0; index < loop->happening_count; index++) {
+        happening *happening = &loop->happenings[index];
+        interest *interest = interest_of(loop, happening->descriptor);
+        if (interest && interest->wanted == 0) {
+            // An idle connection that the peer has closed, or written to: libcurl finds out when it next looks at it.
+            if (interest->watched) watch(loop, happening->descriptor, interest->watched, 0);
+            interest->watched = 0;
+            continue;
+        }
+        tpc_curl.multi_socket_action(loop->multi, happening->descriptor, happening->mask, &running);
+    }
+    if (loop->happening_count) read_messages(loop);
+    loop->happening_count = 0;
+}
+
+void tpc_loop_run_timers(tpc_loop *loop) {
+    int running;
+    // A transfer that wants to go on at once asks by a timer of 0: bounded, so that sockets get their turn.
+    for (int turn = 0; turn < 8 && loop->due != INT64_MAX && (loop->due == 0 || loop->due <= now()); turn++) {
+        loop->due = INT64_MAX;
+        tpc_curl.multi_socket_action(loop->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    }
+    read_messages(loop);
+}
+
+int tpc_loop_timeout(tpc_loop *loop) {
+    if (loop->due == INT64_MAX) return -1;
+    if (loop->due == 0) return 0;
+    int64_t left = loop->due - now();
+    return left <= 0 ? 0 : left > 60000 ? 60000 : (int)left;
+}
+
+// MARK: Transfers with something new, in order.
+
+void tpc_loop_mark(tpc_loop *loop, tpc_transfer *transfer, tpc_transfer **link) {
+    *link = NULL;
+    *loop->last = transfer;
+    loop->last = link;
+}
+
+tpc_transfer *tpc_loop_next_ready(tpc_loop *loop) {
+    tpc_transfer *transfer = loop->first;
+    if (transfer) tpc_loop_forget(loop, transfer);
+    return transfer;
+}
+
+void tpc_loop_forget(tpc_loop *loop, tpc_transfer *transfer) {
+    for (tpc_transfer **place = &loop->first; *place; place = tpc_transfer_link(*place)) {
+        if (*place != transfer) continue;
+        *place = *tpc_transfer_link(transfer);
+        if (!*place) loop->last = place;
+        break;
+    }
+    // Its own link points to itself while it is not in the list.
+    *tpc_transfer_link(transfer) = transfer;
+}

@@ -1,0 +1,337 @@
+#include "curl.h"
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+    RECEIVE_BUFFER = 131072,
+    SEND_BUFFER = 262144,
+    // libcurl itself takes 300 KiB of fields, and a line of 100 KiB.
+    HEAD_LIMIT = 524288,
+    // As much content as is gathered in one turn; then libcurl has to wait, and others get their turn.
+    BODY_LIMIT = 524288,
+};
+
+// The part that Swift sees comes first.
+typedef struct {
+    tpc_transfer shown;
+    tpc_transfer *link;
+    tpc_loop *loop;
+    CURL *easy;
+    tpc_read read;
+    tpc_rewind rewind;
+    struct curl_slist *fields;
+    struct curl_slist *lines[2];
+    char *head;
+    size_t head_capacity;
+    bool is_in_body;
+    bool is_active;
+    bool is_plain;
+    unsigned long tls_ends;
+    bool is_repeatable;
+    char *body;
+    size_t body_capacity;
+} transfer_t;
+
+static transfer_t *whole(tpc_transfer *transfer) { return (transfer_t *)transfer; }
+
+tpc_transfer **tpc_transfer_link(tpc_transfer *transfer) { return &whole(transfer)->link; }
+
+void tpc_transfer_mark(tpc_transfer *transfer) {
+    transfer_t *this = whole(transfer);
+    if (this->link == transfer) tpc_loop_mark(this->loop, transfer, &this->link);
+}
+
+static bool grow(char **bytes, size_t *capacity, size_t wanted) {
+    if (wanted <= *capacity) return true;
+    char *larger = realloc(*bytes, wanted);
+    if (!larger) return false;
+    *bytes = larger;
+    *capacity = wanted;
+    return true;
+}
+
+// MARK: Callbacks of libcurl.
+
+static int status_of(const char *head, size_t count) {
+    const char *space = memchr(head, ' ', count);
+    int status = 0;
+    for (size_t at = space ? (size_t)(space - head) + 1 : count; at < count; at++) {
+        if (head[at] < '0' || head[at] > '9') break;
+        if (status > 9999) break;
+        status = status * 10 + (head[at] - '0');
+    }
+    return status;
+}
+
+static size_t on_header(char *line, size_t size, size_t count, void *user) {
+    transfer_t *this = user;
+    size_t total = size * count;
+    this->tls_ends = tpc_tls_ends();
+    // Trailer fields.
+    if (this->is_in_body) return total;
+    bool is_status = total > 5 && strncasecmp(line, "HTTP/", 5) == 0;
+    if (this->shown.has_head) {
+        if (!is_status) return total;
+        this->shown.was_repeated = true;
+        return 0;
+    }
+    if (is_status) this->shown.head_count = 0;
+    size_t wanted = this->shown.head_count + total;
+    size_t capacity = wanted < 1024 ? 1024 : wanted < 2 * this->head_capacity ? 2 * this->head_capacity : wanted;
+    if (wanted > HEAD_LIMIT) {
+        this->shown.is_head_too_large = true;
+        return 0;
+    }
+    if (wanted > this->head_capacity && !grow(&this->head, &this->head_capacity, capacity)) return 0;
+    memcpy(this->head + this->shown.head_count, line, total);
+    this->shown.head = this->head;
+    this->shown.head_count = wanted;
+    bool is_end = (total == 2 && line[0] == '\r' && line[1] == '\n') || (total == 1 && line[0] == '\n');
+    if (!is_end) return total;
+    int status = status_of(this->head, this->shown.head_count);
+    if (status >= 100 && status < 200 && status != 101) {
+        this->shown.head_count = 0;
+        return total;
+    }
+    this->shown.has_head = true;
+    tpc_transfer_mark(&this->shown);
+    return total;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t count, void *user) {
+    transfer_t *this = user;
+    size_t total = size * count;
+    this->is_in_body = true;
+    this->tls_ends = tpc_tls_ends();
+    size_t wanted = this->shown.body_count + total;
+    if (this->shown.body_count > 0 && wanted > BODY_LIMIT) {
+        this->shown.is_receive_paused = true;
+        tpc_transfer_mark(&this->shown);
+        return CURL_WRITEFUNC_PAUSE;
+    }
+    if (wanted > this->body_capacity) {
+        // The first piece alone is often all there is; a second one is a sign of many.
+        size_t capacity = this->body_capacity == 0 ? total : 4 * this->body_capacity;
+        if (capacity < wanted) capacity = wanted;
+        if (!grow(&this->body, &this->body_capacity, capacity)) return 0;
+    }
+    memcpy(this->body + this->shown.body_count, bytes, total);
+    this->shown.body_count = wanted;
+    tpc_transfer_mark(&this->shown);
+    return total;
+}
+
+static size_t on_read(char *bytes, size_t size, size_t count, void *user) {
+    transfer_t *this = user;
+    long got = this->read(this->shown.owner, bytes, size * count);
+    if (got >= 0) return (size_t)got;
+    if (got == TPC_READ_FAIL) return CURL_READFUNC_ABORT;
+    this->shown.is_send_paused = true;
+    return CURL_READFUNC_PAUSE;
+}
+
+static int on_seek(void *user, int64_t offset, int origin) {
+    transfer_t *this = user;
+    if (offset != 0 || origin != 0 || !this->is_repeatable) return CURL_SEEKFUNC_FAIL;
+    return this->rewind(this->shown.owner) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
+}
+
+// Runs before each time that the request is sent: libcurl sends again, whatever the method, when a connection that was
+// kept alive ends without a byte of an answer.
+static int on_request(void *user, char *peer, char *local, int peer_port, int local_port) {
+    transfer_t *this = user;
+    this->shown.sends += 1;
+    return this->shown.sends > 1 && !this->is_repeatable ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
+// MARK: Life.
+
+tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_rewind rewind) {
+    transfer_t *this = calloc(1, sizeof *this);
+    CURL *easy = this ? tpc_curl.easy_init() : NULL;
+    if (!easy) {
+        free(this);
+        return NULL;
+    }
+    *this = (transfer_t){.link = &this->shown, .loop = loop, .easy = easy, .read = read, .rewind = rewind, .is_plain = true};
+    int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
+    set(easy, CURLOPT_PRIVATE, this);
+    set(easy, CURLOPT_ERRORBUFFER, this->shown.error);
+    set(easy, CURLOPT_HEADERFUNCTION, on_header);
+    set(easy, CURLOPT_HEADERDATA, this);
+    set(easy, CURLOPT_WRITEFUNCTION, on_body);
+    set(easy, CURLOPT_WRITEDATA, this);
+    set(easy, CURLOPT_READFUNCTION, on_read);
+    set(easy, CURLOPT_READDATA, this);
+    set(easy, CURLOPT_SEEKFUNCTION, on_seek);
+    set(easy, CURLOPT_SEEKDATA, this);
+    set(easy, CURLOPT_PREREQFUNCTION, on_request);
+    set(easy, CURLOPT_PREREQDATA, this);
+    set(easy, CURLOPT_NOSIGNAL, 1L);
+    set(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BUFFER);
+    set(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)SEND_BUFFER);
+    set(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+    // The target goes out as it was checked.
+    set(easy, CURLOPT_PATH_AS_IS, 1L);
+    set(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
+    // The environment is not asked.
+    set(easy, TPC_PROXY, "");
+    set(easy, TPC_NO_PROXY, "");
+    set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    set(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
+    if (tpc_count_tls_ends) set(easy, CURLOPT_SSL_CTX_FUNCTION, tpc_count_tls_ends);
+    // A name that is being resolved does not hold up the loop when its transfer is given up.
+    set(easy, CURLOPT_QUICK_EXIT, 1L);
+    tpc_loop_set_sockets(loop, easy);
+    return &this->shown;
+}
+
+void tpc_transfer_free(tpc_transfer *transfer) {
+    transfer_t *this = whole(transfer);
+    if (this->is_active) tpc_transfer_end(transfer);
+    tpc_curl.easy_cleanup(this->easy);
+    free(this->fields);
+    free(this->lines[0]);
+    free(this->lines[1]);
+    free(this->head);
+    free(this->body);
+    free(this);
+}
+
+int tpc_set_number(tpc_transfer *transfer, int option, long value) {
+    return tpc_curl.easy_setopt(whole(transfer)->easy, option, value);
+}
+
+int tpc_set_text(tpc_transfer *transfer, int option, const char *text) {
+    return tpc_curl.easy_setopt(whole(transfer)->easy, option, text);
+}
+
+int tpc_set_bytes(tpc_transfer *transfer, int option, const void *bytes, size_t count) {
+    struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
+    return tpc_curl.easy_setopt(whole(transfer)->easy, option, &blob);
+}
+
+int tpc_set_lines(tpc_transfer *transfer, int option, const char *lines, size_t count) {
+    transfer_t *this = whole(transfer);
+    struct curl_slist **place = this->lines[0] ? &this->lines[1] : &this->lines[0];
+    if (*place) return 27;
+    *place = tpc_list(lines, count);
+    return tpc_curl.easy_setopt(this->easy, option, *place);
+}
+
+// One block: the nodes, then the texts that they point to.
+struct curl_slist *tpc_list(const char *lines, size_t count) {
+    size_t number = 0;
+    for (size_t at = 0; at < count; at += strlen(lines + at) + 1) number++;
+    if (number == 0) return NULL;
+    struct curl_slist *nodes = malloc(number * sizeof *nodes + count);
+    if (!nodes) return NULL;
+    char *text = (char *)(nodes + number);
+    memcpy(text, lines, count);
+    for (size_t index = 0; index < number; index++) {
+        nodes[index] = (struct curl_slist){text, index + 1 < number ? &nodes[index + 1] : NULL};
+        text += strlen(text) + 1;
+    }
+    return nodes;
+}
+
+int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
+    transfer_t *this = whole(transfer);
+    CURL *easy = this->easy;
+    int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
+    this->is_repeatable = request->is_repeatable;
+    this->fields = tpc_list(request->fields, request->fields_count);
+    int code = set(easy, CURLOPT_URL, request->url);
+    if (code == 0) code = set(easy, CURLOPT_HTTPHEADER, this->fields);
+    this->is_plain = !request->method && !request->is_head && !request->has_content;
+    if (code == 0 && !this->is_plain) {
+        if (request->has_content) {
+            set(easy, CURLOPT_UPLOAD, 1L);
+            set(easy, CURLOPT_INFILESIZE_LARGE, request->content_length);
+        } else if (request->is_head) {
+            set(easy, CURLOPT_NOBODY, 1L);
+        }
+        if (request->method) code = set(easy, CURLOPT_CUSTOMREQUEST, request->method);
+    }
+    if (code != 0) return code;
+    this->is_active = true;
+    int added = tpc_curl.multi_add_handle(tpc_loop_multi(this->loop), easy);
+    // What is left of the codes is a lack of memory.
+    return added == 0 ? 0 : 27;
+}
+
+void tpc_transfer_end(tpc_transfer *transfer) {
+    transfer_t *this = whole(transfer);
+    CURL *easy = this->easy;
+    if (this->is_active) tpc_curl.multi_remove_handle(tpc_loop_multi(this->loop), easy);
+    if (this->link != transfer) tpc_loop_forget(this->loop, transfer);
+    if (!this->is_plain) {
+        tpc_curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, NULL);
+        tpc_curl.easy_setopt(easy, CURLOPT_NOBODY, 0L);
+        tpc_curl.easy_setopt(easy, CURLOPT_UPLOAD, 0L);
+        tpc_curl.easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (int64_t)-1);
+        tpc_curl.easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+    }
+    tpc_curl.easy_setopt(easy, CURLOPT_HTTPHEADER, NULL);
+    free(this->fields);
+    this->fields = NULL;
+    free(this->body);
+    this->body = NULL;
+    this->body_capacity = 0;
+    // A large head is a rare one.
+    if (this->head_capacity > 16384) {
+        free(this->head);
+        this->head = NULL;
+        this->head_capacity = 0;
+    }
+    this->is_in_body = this->is_active = false;
+    this->is_plain = true;
+    this->shown = (tpc_transfer){0};
+}
+
+bool tpc_transfer_was_cut(tpc_transfer *transfer) {
+    return tpc_count_tls_ends && tpc_tls_ends() == whole(transfer)->tls_ends;
+}
+
+void *tpc_transfer_take_body(tpc_transfer *transfer, size_t *count) {
+    transfer_t *this = whole(transfer);
+    char *body = this->body;
+    *count = this->shown.body_count;
+    if (*count == 0) return NULL;
+    if (*count < this->body_capacity / 2) {
+        char *smaller = realloc(body, *count);
+        if (smaller) body = smaller;
+    }
+    this->body = NULL;
+    this->body_capacity = 0;
+    this->shown.body_count = 0;
+    return body;
+}
+
+void tpc_transfer_pause(tpc_transfer *transfer, bool receive, bool send) {
+    transfer_t *this = whole(transfer);
+    if (!this->is_active || this->shown.is_done) return;
+    this->shown.is_receive_paused = receive;
+    this->shown.is_send_paused = send;
+    tpc_curl.easy_pause(this->easy, (receive ? CURLPAUSE_RECV : 0) | (send ? CURLPAUSE_SEND : 0));
+}
+
+void tpc_transfer_times(tpc_transfer *transfer, tpc_times *times) {
+    CURL *easy = whole(transfer)->easy;
+    *times = (tpc_times){.is_reused = tpc_transfer_connects(transfer) == 0};
+    if (!times->is_reused) {
+        tpc_curl.easy_getinfo(easy, CURLINFO_NAMELOOKUP_TIME_T, &times->lookup);
+        tpc_curl.easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &times->connect);
+        tpc_curl.easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &times->handshake);
+    }
+    tpc_curl.easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &times->ready);
+    tpc_curl.easy_getinfo(easy, CURLINFO_STARTTRANSFER_TIME_T, &times->first_byte);
+    tpc_curl.easy_getinfo(easy, CURLINFO_PRIMARY_IP, &times->peer);
+}
+
+long tpc_transfer_connects(tpc_transfer *transfer) {
+    long connects = 0;
+    tpc_curl.easy_getinfo(whole(transfer)->easy, CURLINFO_NUM_CONNECTS, &connects);
+    return connects;
+}

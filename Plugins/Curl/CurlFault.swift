@@ -1,0 +1,126 @@
+import TurnpikeCore
+
+/// What libcurl says of a failure; the `underlying` of a ``/TurnpikeCore/ClientError``.
+public struct CurlFailure: Error, Sendable, CustomStringConvertible {
+    /// libcurl's code, a `CURLcode`.
+    public let code: Int
+    /// libcurl's text.
+    public let text: String
+
+    /// The text and the code.
+    public var description: String { "\(text) (libcurl \(code))" }
+}
+
+/// How a code of libcurl becomes an error that says what happened.
+enum CurlFault {
+    static func of(
+        _ code: Int32, text: String, handle: CurlHandle, _ transfer: CurlTransfer
+    ) -> ClientError {
+        var state = transfer.state(handle)
+        let kind = kind(of: code, text: text, state: state, handle: handle)
+        if kind.isUnsent { state = TransferState(.connecting) }
+        return ClientError(
+            kind.code, kind.message, underlying: CurlFailure(code: Int(code), text: text),
+            transfer: state)
+    }
+
+    /// For content that ends with its connection, on one that was cut.
+    static var wasCut: ClientError {
+        ClientError(
+            .incomplete, "the TLS connection was cut before the server said that the body ended",
+            transfer: TransferState(.receiving))
+    }
+
+    private struct Kind {
+        let code: ClientError.Code
+        let message: String
+        var isUnsent = false
+    }
+
+    private static func kind(
+        of code: Int32, text: String, state: TransferState, handle: CurlHandle
+    ) -> Kind {
+        let hasHead = state.phase == .receiving
+        if handle.isHeadTooLarge || has(text, "too large response headers") {
+            return Kind(code: .tooLarge, message: "the response's header section is too large")
+        }
+        switch code {
+        case 5, 6:
+            let whose = code == 5 ? "proxy" : "host"
+            return Kind(
+                code: .dns, message: "the \(whose)'s name could not be resolved", isUnsent: true)
+        case 7:
+            return Kind(
+                code: .connection,
+                message: "the server refused the connection, or cannot be reached", isUnsent: true)
+        case 28:
+            return Kind(
+                code: .connectTimeout, message: "no connection was made in time", isUnsent: true)
+        case 35, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91, 98:
+            return Kind(code: .tls, message: tlsMessage(code), isUnsent: !hasHead)
+        case 45, 97:
+            let what = code == 97 ? "the proxy failed" : "the source interface cannot be used"
+            return Kind(code: .connection, message: what, isUnsent: true)
+        case 3:
+            return Kind(
+                code: .invalidRequest, message: "libcurl does not take this URL", isUnsent: true)
+        case 1 where state.phase == .connecting:
+            return Kind(
+                code: .unsupported, message: "libcurl cannot do this scheme", isUnsent: true)
+        case 42 where handle.sends > 1, 65:
+            return Kind(
+                code: .connection,
+                message: "the kept-alive connection ended while the request was sent, which is not"
+                    + " sent twice; if that is safe, mark it retryable() or give it an"
+                    + " Idempotency-Key")
+        case 1, 8, 16: return garbled
+        case 18:
+            return Kind(
+                code: .incomplete, message: "the connection was closed before the body's end")
+        case 27 where !hasHead && handle.sends > 0:
+            return Kind(code: .tooLarge, message: "a line of the response's header is too long")
+        case 61:
+            return Kind(
+                code: .decompression, message: "the response's content coding is broken or unknown")
+        case 52:
+            return Kind(
+                code: .connection, message: "the server closed the connection without an answer")
+        default: return kind(of: text, state: state)
+        }
+    }
+
+    private static func kind(of text: String, state: TransferState) -> Kind {
+        if has(text, "chunk", "hexadecimal", "malformed", "nul byte", "weird") { return garbled }
+        switch state.phase {
+        case .receiving:
+            return Kind(
+                code: .incomplete, message: "the connection was lost before the body's end")
+        case .sending:
+            return Kind(
+                code: .connection, message: "the connection was lost before a response came")
+        case .connecting:
+            let what = has(text, "connect tunnel", "proxy") ? "the proxy refused" : "it failed"
+            return Kind(
+                code: .connection, message: "no connection could be had: \(what)", isUnsent: true)
+        }
+    }
+
+    private static func tlsMessage(_ code: Int32) -> String {
+        switch code {
+        case 90: "the server's public key is none of the pinned ones"
+        case 60: "the server's certificate was refused"
+        case 58, 98: "the client's certificate could not be used, or was refused"
+        case 77: "the certificate authorities could not be read"
+        default: "the TLS handshake failed"
+        }
+    }
+
+    private static var garbled: Kind {
+        Kind(code: .protocol, message: "the server's answer is not valid HTTP")
+    }
+
+    private static func has(_ text: String, _ words: String...) -> Bool {
+        let text = text.lowercased()
+        return words.contains { text.contains($0) }
+    }
+}

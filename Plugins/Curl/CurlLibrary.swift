@@ -1,0 +1,46 @@
+import CTurnpikeCurl
+import TurnpikeCore
+
+/// The libcurl of this machine, found when it is first needed.
+struct CurlLibrary: Sendable {
+    /// As 0xMMmmpp.
+    let version: UInt32
+    /// The version and the TLS library, for messages.
+    let name: String
+    let hasTLS: Bool
+    let hasHTTP2: Bool
+    let hasUnixSockets: Bool
+    /// Whether content can be decoded.
+    let hasZlib: Bool
+
+    private static let shared: Result<CurlLibrary, ClientError> = {
+        if let reason = unsafe tpc_load() {
+            return .failure(
+                ClientError(
+                    .unsupported,
+                    "the curl transport needs libcurl 7.80 or later: \(unsafe String(cString: reason))"
+                ))
+        }
+        let features = Int(tpc_features())
+        func has(_ feature: Int) -> Bool { features & feature != 0 }
+        return .success(
+            CurlLibrary(
+                version: tpc_version(),
+                name: unsafe "libcurl \(String(cString: tpc_version_text()))"
+                    + " \(String(cString: tpc_tls_text()))",
+                hasTLS: has(TPC_HAS_TLS), hasHTTP2: has(TPC_HAS_HTTP2),
+                hasUnixSockets: has(TPC_HAS_UNIX_SOCKETS), hasZlib: tpc_zlib_load()))
+    }()
+
+    /// Finds the library, once in a process.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where there is none, or an old one.
+    static func load() throws -> CurlLibrary { try shared.get() }
+
+    /// libcurl's text for one of its codes.
+    static func text(of code: Int32) -> String { unsafe String(cString: tpc_error_text(code)) }
+
+    /// The error for what this libcurl cannot do.
+    func unsupported(_ what: String) -> ClientError {
+        ClientError(.unsupported, "\(name) cannot do this: \(what)")
+    }
+}

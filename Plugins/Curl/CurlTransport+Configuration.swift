@@ -1,0 +1,103 @@
+extension CurlTransport {
+    /// How a ``CurlTransport`` behaves.
+    ///
+    /// Nothing is taken from the environment: no proxy, no `.netrc`, no certificates but the
+    /// system's.
+    public struct Configuration: Sendable {
+        /// The event loops, each with a thread, a connection pool and a DNS cache of its own.
+        ///
+        /// One serves tens of thousands of requests a second. With more, an origin always gets the
+        /// same one.
+        public var engines = 1
+        /// The time for name lookup, connection and TLS handshake; then the call fails as
+        /// ``/TurnpikeCore/ClientError/Code/connectTimeout``.
+        public var connectTimeout: Duration = .seconds(10)
+        /// Connections to one host at a time.
+        ///
+        /// More calls wait for a connection.
+        public var maxConnectionsPerHost = 256
+        /// Connections at a time; nil for no bound of their own.
+        public var maxConnections: Int?
+        /// Connections that are kept for later requests.
+        public var maxIdleConnections = 1024
+        /// How long a connection may have been idle when it is used again.
+        public var idleConnectionTimeout: Duration = .seconds(60)
+        /// Whether HTTP/2 is offered in the TLS handshake.
+        public var http2 = true
+        /// Streams at a time on one connection of HTTP/2.
+        public var maxStreamsPerConnection = 100
+        /// The proxy that all requests go through.
+        public var proxy: Proxy?
+        /// A Unix socket that all connections are made to, whatever the URL's host.
+        public var unixSocket: String?
+        /// The local interface, host name or address that connections are made from.
+        public var sourceInterface: String?
+        /// Addresses that stand for hosts, without a name lookup.
+        public var overrides: [HostOverride] = []
+        /// Whom TLS trusts, and what it shows.
+        public var trust = Trust()
+
+        /// Creates the default configuration.
+        public init() {}
+    }
+
+    /// A proxy.
+    public struct Proxy: Sendable {
+        /// How to speak to a proxy.
+        public enum Scheme: String, Sendable, CaseIterable {
+            /// HTTP: `CONNECT` for https, and the whole URL for http.
+            case http
+            /// SOCKS 5; names are resolved here.
+            case socks5
+            /// SOCKS 5; names are resolved by the proxy.
+            case socks5h
+        }
+
+        /// How to speak to it.
+        public var scheme: Scheme
+        /// Its host.
+        public var host: String
+        /// Its port.
+        public var port: Int
+        /// The user, where it wants one.
+        public var user: String?
+        /// The user's password.
+        public var password: String?
+        /// Hosts that are reached without it: names, with all that ends in them, and addresses.
+        public var exceptions: [String] = []
+
+        /// Creates a proxy.
+        public init(_ scheme: Scheme = .http, host: String, port: Int) {
+            self.scheme = scheme
+            self.host = host
+            self.port = port
+        }
+    }
+
+    /// An address that stands for a host and port.
+    public struct HostOverride: Sendable, Hashable {
+        /// The host as it stands in URLs.
+        public let host: String
+        /// The port.
+        public let port: Int
+        /// The addresses, tried in order.
+        public let addresses: [String]
+
+        /// Creates an override.
+        public init(host: String, port: Int, addresses: [String]) {
+            self.host = host
+            self.port = port
+            self.addresses = addresses
+        }
+    }
+}
+
+extension CurlTransport.Proxy: CustomStringConvertible, CustomReflectable {
+    /// Scheme, host and port.
+    public var description: String {
+        "\(scheme.rawValue)://\(host.contains(":") ? "[\(host)]" : host):\(port)"
+    }
+
+    /// What a dump shows: no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}

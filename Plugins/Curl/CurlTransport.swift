@@ -1,0 +1,111 @@
+import Foundation
+import Synchronization
+public import TurnpikeCore
+
+/// The transport for services: libcurl's event-driven interface, without a dependency to build.
+///
+/// libcurl is found when the program runs (`libcurl.so.4`, which FoundationNetworking needs anyway;
+/// `libcurl.4.dylib`). The same stacks run over it as over URLSession:
+///
+/// ```swift
+/// let client = Client(baseURL: "https://api.example.com/", transport: try CurlTransport())
+/// ```
+///
+/// - Bodies stream both ways with back-pressure: a reader that does not pull holds the server
+///   back, and a request body is asked for as the connection takes it.
+/// - libcurl follows no redirect, keeps no cookie, cache, password or HSTS entry, and asks neither
+///   the environment nor a file for anything.
+/// - A request that is not repeatable is never sent twice: where libcurl would repeat it, because a
+///   kept-alive connection turned out to be dead, it fails instead.
+/// - gzip and deflate are asked for and decoded, and content that is cut short is an error. A
+///   request with an `Accept-Encoding` of its own gets the bytes as they come.
+/// - `Expect: 100-continue` is sent where the request has it, and then the content waits for the
+///   server up to a second. Other interim responses are passed over.
+public final class CurlTransport: Transport {
+    private let library: CurlLibrary
+    private let engines: [CurlEngine]
+    private let hasHTTP2: Bool
+
+    /// Creates a transport with connections of its own.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where there is no libcurl, or it
+    ///   cannot do what the configuration wants; ``/TurnpikeCore/ClientError/Code/configuration``
+    ///   where a file that it names cannot be read.
+    public init(configuration: Configuration = Configuration()) throws {
+        library = try CurlLibrary.load()
+        let options = try CurlOptions(configuration, library: library)
+        hasHTTP2 = configuration.http2 && library.hasHTTP2
+        engines = try (0..<max(1, configuration.engines)).map { _ in
+            try CurlEngine(options: options)
+        }
+    }
+
+    // Bodies may still be read after the transport, and its client, were let go of.
+    deinit { for engine in engines { engine.stop() } }
+
+    /// What libcurl can do here.
+    public var capabilities: TransportCapabilities {
+        var capabilities: TransportCapabilities = [
+            .liveUpload, .backpressure, .proxy, .rawEncoding, .phaseTimes, .ipv6Literals,
+            .encodedSizes,
+        ]
+        if library.hasTLS {
+            capabilities.formUnion([.pinning, .customAuthorities, .clientCertificate])
+        }
+        if library.hasUnixSockets { capabilities.insert(.unixSocket) }
+        if hasHTTP2 { capabilities.insert(.http2) }
+        return capabilities
+    }
+
+    /// Sends a request.
+    public func send(_ request: Request, context: Context) async throws -> Response {
+        try context.checkCancellation()
+        let upload = try CurlUpload(request.body, context: context)
+        let wire = try CurlRequest(request, length: upload.length, decodes: library.hasZlib)
+        let transfer = CurlTransfer(request, wire: wire, upload: upload)
+        let engine = engine(for: request)
+        let exchange = Exchange(
+            context: context,
+            onResume: { engine.post(transfer, .receive) },
+            onCancel: { _ in engine.post(transfer, .cancel) })
+        transfer.feed(exchange)
+        upload.start { [weak transfer] in
+            if let transfer { engine.post(transfer, .send) }
+        }
+        engine.post(transfer, .start)
+        let response = try await exchange.response()
+        transfer.times?.record(in: context)
+        return wire.takesContentAsItComes ? response : try response.decoded()
+    }
+
+    /// Ends what is under way, closes the connections, and returns when they are closed.
+    ///
+    /// Later sends fail as ``/TurnpikeCore/ClientError/Code/cancelled``.
+    public func shutdown() async {
+        for engine in engines { await engine.shutdown() }
+    }
+
+    // Connections to one origin are shared, so they are in one engine.
+    private func engine(for request: Request) -> CurlEngine {
+        if engines.count == 1 { return engines[0] }
+        let hash = request.origin?.hashValue ?? 0
+        return engines[Int(UInt(bitPattern: hash) % UInt(engines.count))]
+    }
+}
+
+extension CurlTimes {
+    /// Enters the times into the timeline of a call.
+    func record(in context: Context) {
+        context.call.record.updateTimeline { timeline in
+            guard let sent = timeline.sent else { return }
+            func instant(_ microseconds: Int64) -> MonotonicInstant? {
+                microseconds > 0 ? sent.advanced(by: .microseconds(microseconds)) : nil
+            }
+            timeline.resolved = instant(lookup)
+            timeline.connected = instant(isReused ? ready : connect)
+            timeline.secured = instant(handshake)
+            timeline.firstByte = instant(firstByte)
+            timeline.isConnectionReused = isReused
+            timeline.peerAddress = peer
+        }
+    }
+}

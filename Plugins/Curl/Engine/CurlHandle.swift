@@ -1,0 +1,148 @@
+import CTurnpikeCurl
+import Foundation
+
+/// One easy handle of libcurl and what has come for it.
+///
+/// It belongs to an engine and is used under the engine's lock alone.
+// SAFETY: the pointer is valid from `init` to `free`, which the engine calls last.
+@safe struct CurlHandle {
+    let pointer: UnsafeMutablePointer<tpc_transfer>
+
+    init(_ pointer: UnsafeMutablePointer<tpc_transfer>) { unsafe self.pointer = pointer }
+
+    init?(loop: OpaquePointer) {
+        guard let pointer = unsafe tpc_transfer_create(loop, readContent, rewindContent) else {
+            return nil
+        }
+        unsafe self.pointer = pointer
+    }
+
+    func free() { unsafe tpc_transfer_free(pointer) }
+
+    // MARK: One transfer
+
+    /// Ties the handle to a transfer, which it keeps alive, and adds it to its loop.
+    /// - Returns: libcurl's code; 0 for success.
+    func begin(_ transfer: CurlTransfer, _ request: CurlRequest) -> Int32 {
+        unsafe pointer.pointee.owner = Unmanaged.passRetained(transfer).toOpaque()
+        return unsafe request.withPointers { request in
+            var request = unsafe request
+            return unsafe tpc_transfer_begin(pointer, &request)
+        }
+    }
+
+    /// Takes the handle out of its loop and lets go of its transfer.
+    func end() {
+        let owner = unsafe pointer.pointee.owner
+        unsafe tpc_transfer_end(pointer)
+        if let owner = unsafe owner { unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).release() }
+    }
+
+    /// The transfer that the handle works for.
+    var transfer: CurlTransfer? {
+        guard let owner = unsafe pointer.pointee.owner else { return nil }
+        return unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).takeUnretainedValue()
+    }
+
+    var hasHead: Bool { unsafe pointer.pointee.has_head }
+
+    /// The lines of the final head.
+    func withHead<Value>(_ body: (UnsafeBufferPointer<UInt8>) throws -> Value) rethrows -> Value {
+        let count = unsafe pointer.pointee.head_count
+        let start = unsafe UnsafeRawPointer(pointer.pointee.head)?.assumingMemoryBound(
+            to: UInt8.self)
+        return try unsafe body(UnsafeBufferPointer(start: start, count: start == nil ? 0 : count))
+    }
+
+    /// The content that has come since the last time.
+    func takeBody() -> Data {
+        var count = 0
+        guard let bytes = unsafe tpc_transfer_take_body(pointer, &count) else { return Data() }
+        return unsafe Data(bytesNoCopy: bytes, count: count, deallocator: .free)
+    }
+
+    /// How the transfer ended, by libcurl's code; nil while it goes on.
+    var result: Int32? { unsafe pointer.pointee.is_done ? pointer.pointee.result : nil }
+    var wasRepeated: Bool { unsafe pointer.pointee.was_repeated }
+    var isHeadTooLarge: Bool { unsafe pointer.pointee.is_head_too_large }
+    /// Whether the TLS connection ended without the peer's word.
+    var wasCut: Bool { unsafe tpc_transfer_was_cut(pointer) }
+    /// How often the request was about to be sent.
+    var sends: Int { unsafe Int(pointer.pointee.sends) }
+
+    /// What libcurl says of a failure.
+    func faultText(_ code: Int32) -> String {
+        let text = unsafe withUnsafeBytes(of: &pointer.pointee.error) { bytes in
+            unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        return text.isEmpty ? CurlLibrary.text(of: code) : text
+    }
+
+    var times: CurlTimes {
+        var times = unsafe tpc_times()
+        unsafe tpc_transfer_times(pointer, &times)
+        return unsafe CurlTimes(
+            lookup: times.lookup, connect: times.connect, handshake: times.handshake,
+            ready: times.ready, firstByte: times.first_byte, isReused: times.is_reused,
+            peer: times.peer.map { unsafe String(cString: $0) })
+    }
+
+    // MARK: Pauses
+
+    var isReceivePaused: Bool { unsafe pointer.pointee.is_receive_paused }
+
+    func setReceivePaused(_ isPaused: Bool) {
+        unsafe tpc_transfer_pause(pointer, isPaused, pointer.pointee.is_send_paused)
+    }
+
+    func resumeSending() {
+        guard unsafe pointer.pointee.is_send_paused else { return }
+        unsafe tpc_transfer_pause(pointer, pointer.pointee.is_receive_paused, false)
+    }
+
+    // MARK: Options
+
+    func set(_ option: Int, _ value: Int) -> Int32 {
+        unsafe tpc_set_number(pointer, Int32(option), value)
+    }
+
+    func set(_ option: Int, _ text: String?) -> Int32 {
+        unsafe tpc_set_text(pointer, Int32(option), text)
+    }
+
+    func set(_ option: Int, _ data: Data) -> Int32 {
+        unsafe data.withUnsafeBytes { bytes in
+            unsafe tpc_set_bytes(pointer, Int32(option), bytes.baseAddress, bytes.count)
+        }
+    }
+
+    func set(_ option: Int, lines: [String]) -> Int32 {
+        let text = lines.map { $0 + "\0" }.joined()
+        return unsafe tpc_set_lines(pointer, Int32(option), text, text.utf8.count)
+    }
+}
+
+/// When the things of a transfer happened, in microseconds from its begin.
+struct CurlTimes: Sendable {
+    let lookup, connect, handshake, ready, firstByte: Int64
+    let isReused: Bool
+    let peer: String?
+}
+
+private func readContent(
+    owner: UnsafeMutableRawPointer?, bytes: UnsafeMutablePointer<CChar>?, room: Int
+) -> Int {
+    guard let owner = unsafe owner, let bytes = unsafe bytes else { return TPC_READ_FAIL }
+    let transfer = unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).takeUnretainedValue()
+    let target = unsafe UnsafeMutableRawBufferPointer(start: bytes, count: room)
+    switch unsafe transfer.upload.read(into: target) {
+    case .bytes(let count): return count
+    case .wait: return TPC_READ_WAIT
+    case .failed: return TPC_READ_FAIL
+    }
+}
+
+private func rewindContent(owner: UnsafeMutableRawPointer?) -> Bool {
+    guard let owner = unsafe owner else { return false }
+    return unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).takeUnretainedValue().upload.rewind()
+}

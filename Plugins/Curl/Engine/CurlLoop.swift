@@ -1,0 +1,44 @@
+import CTurnpikeCurl
+import TurnpikeCore
+
+/// The loop around libcurl's multi handle, in C.
+// SAFETY: the pointer is valid until `free`, which the engine's end calls; all but `wake` and `wait`
+// is called under the engine's lock.
+@safe struct CurlLoop: @unchecked Sendable {
+    private let pointer: OpaquePointer
+
+    init(_ limits: tpc_limits) throws {
+        var limits = limits
+        guard let pointer = unsafe tpc_loop_create(&limits) else {
+            throw ClientError(
+                .connection, "no event loop could be made; are there descriptors left?")
+        }
+        unsafe self.pointer = pointer
+    }
+
+    /// Closes all connections.
+    func close() { unsafe tpc_loop_close(pointer) }
+    func free() { unsafe tpc_loop_free(pointer) }
+    func wake() { unsafe tpc_loop_wake(pointer) }
+    func wait(_ milliseconds: Int32) { unsafe tpc_loop_wait(pointer, milliseconds) }
+    func act() { unsafe tpc_loop_act(pointer) }
+    func runTimers() { unsafe tpc_loop_run_timers(pointer) }
+    var timeout: Int32 { unsafe tpc_loop_timeout(pointer) }
+
+    func nextReady() -> CurlHandle? {
+        unsafe tpc_loop_next_ready(pointer).map { unsafe CurlHandle($0) }
+    }
+
+    func makeHandle(_ options: CurlOptions) throws -> CurlHandle {
+        guard let handle = unsafe CurlHandle(loop: pointer) else {
+            throw ClientError(.connection, "libcurl has no memory for another transfer")
+        }
+        do {
+            try options.apply(to: handle)
+        } catch {
+            handle.free()
+            throw error
+        }
+        return handle
+    }
+}

@@ -1,0 +1,149 @@
+import CTurnpikeCurl
+import Foundation
+import TurnpikeCore
+
+/// A configuration, in libcurl's options: what a handle is set to once.
+struct CurlOptions: Sendable {
+    let library: CurlLibrary
+    let configuration: CurlTransport.Configuration
+
+    private typealias Configuration = CurlTransport.Configuration
+
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for what this libcurl cannot do,
+    ///   ``/TurnpikeCore/ClientError/Code/configuration`` for what nobody could.
+    init(_ configuration: CurlTransport.Configuration, library: CurlLibrary) throws {
+        self.library = library
+        self.configuration = configuration
+        let trust = configuration.trust
+        if configuration.unixSocket != nil, !library.hasUnixSockets {
+            throw library.unsupported("Unix sockets")
+        }
+        switch trust.authorities {
+        case .system: break
+        case .file(let path): try Self.checkFile(path, "the certificate authorities")
+        case .data(let data):
+            if library.version < 0x074D00 { throw library.unsupported("authorities in memory") }
+            if data.isEmpty { throw ClientError(.configuration, "there are no authorities") }
+        }
+        if let certificate = trust.clientCertificate {
+            try Self.checkFile(certificate.certificate, "the client's certificate")
+            try Self.checkFile(certificate.key, "the client's key")
+        }
+        let isTrustSet =
+            !trust.pins.isEmpty || trust.clientCertificate != nil
+            || trust.insecurelyAcceptsAnyCertificate
+        if isTrustSet, !library.hasTLS { throw library.unsupported("TLS") }
+        if let path = configuration.unixSocket, path.utf8.count > 103 {
+            throw ClientError(.configuration, "the path of the Unix socket is too long")
+        }
+    }
+
+    private static func checkFile(_ path: String, _ what: String) throws {
+        guard FileManager.default.isReadableFile(atPath: path) else {
+            throw ClientError(.configuration, "\(what): there is no file \(path) that can be read")
+        }
+    }
+
+    var limits: tpc_limits {
+        func long(_ count: Int?) -> Int { min(max(count ?? 0, 0), Int(Int32.max)) }
+        return tpc_limits(
+            idle_connections: max(1, long(configuration.maxIdleConnections)),
+            connections_per_host: long(configuration.maxConnectionsPerHost),
+            connections: long(configuration.maxConnections),
+            streams: max(1, long(configuration.maxStreamsPerConnection)))
+    }
+
+    /// Sets what does not change from request to request.
+    func apply(to handle: CurlHandle) throws {
+        let setter = Setter(handle: handle, library: library)
+        let limit = configuration.connectTimeout.wholeNanoseconds / 1_000_000
+        try setter.set(TPC_CONNECT_TIMEOUT_MS, Int(min(max(limit, 1), 1 << 31)), "connectTimeout")
+        let age = configuration.idleConnectionTimeout.components.seconds
+        try setter.set(
+            TPC_MAX_AGE_CONNECTION, Int(min(max(age, 1), 1 << 31)), "idleConnectionTimeout")
+        let isHTTP2 = configuration.http2 && library.hasHTTP2
+        try setter.set(TPC_HTTP_VERSION, isHTTP2 ? TPC_HTTP_2_TLS : TPC_HTTP_1_1, "http2")
+        // Calls wait for a connection that may carry them all.
+        if isHTTP2 { try setter.set(TPC_PIPEWAIT, 1, "http2") }
+        if let path = configuration.unixSocket {
+            try setter.set(TPC_UNIX_SOCKET_PATH, path, "unixSocket")
+        }
+        if let interface = configuration.sourceInterface {
+            try setter.set(TPC_INTERFACE, interface, "sourceInterface")
+        }
+        if !configuration.overrides.isEmpty {
+            let lines = configuration.overrides.map { override in
+                "\(override.host):\(override.port):" + override.addresses.joined(separator: ",")
+            }
+            try setter.set(TPC_RESOLVE, lines: lines, "overrides")
+        }
+        if let proxy = configuration.proxy { try apply(proxy, setter) }
+        if library.hasTLS { try apply(configuration.trust, setter) }
+    }
+
+    private func apply(_ proxy: CurlTransport.Proxy, _ setter: Setter) throws {
+        try setter.set(TPC_PROXY, proxy.description, "proxy")
+        if let user = proxy.user { try setter.set(TPC_PROXY_USER, user, "proxy.user") }
+        if let password = proxy.password {
+            try setter.set(TPC_PROXY_PASSWORD, password, "proxy.password")
+        }
+        try setter.set(
+            TPC_NO_PROXY, proxy.exceptions.joined(separator: ","), "proxy.exceptions")
+    }
+
+    private func apply(_ trust: CurlTransport.Trust, _ setter: Setter) throws {
+        let version = trust.minimumVersion == .tls13 ? TPC_TLS_1_3 : TPC_TLS_1_2
+        try setter.set(TPC_TLS_VERSION, version, "trust.minimumVersion")
+        if trust.insecurelyAcceptsAnyCertificate {
+            try setter.set(TPC_VERIFY_PEER, 0, "trust")
+            try setter.set(TPC_VERIFY_HOST, 0, "trust")
+        }
+        switch trust.authorities {
+        case .system: break
+        case .file(let path):
+            try setter.set(TPC_CA_FILE, path, "trust.authorities")
+            try setter.set(TPC_CA_PATH, nil, "trust.authorities")
+        case .data(let data):
+            try setter.set(TPC_CA_BLOB, data, "trust.authorities")
+            try setter.set(TPC_CA_FILE, nil, "trust.authorities")
+            try setter.set(TPC_CA_PATH, nil, "trust.authorities")
+        }
+        if !trust.pins.isEmpty {
+            let pins = trust.pins.map(\.curlText).joined(separator: ";")
+            try setter.set(TPC_PINNED_KEYS, pins, "trust.pins")
+        }
+        if let certificate = trust.clientCertificate {
+            try setter.set(TPC_CERTIFICATE, certificate.certificate, "trust.clientCertificate")
+            try setter.set(TPC_KEY, certificate.key, "trust.clientCertificate")
+            if let password = certificate.password {
+                try setter.set(TPC_KEY_PASSWORD, password, "trust.clientCertificate")
+            }
+        }
+    }
+}
+
+/// Sets options, and names the setting that libcurl refuses.
+private struct Setter {
+    let handle: CurlHandle
+    let library: CurlLibrary
+
+    func set(_ option: Int, _ value: Int, _ name: String) throws {
+        try check(handle.set(option, value), name)
+    }
+
+    func set(_ option: Int, _ text: String?, _ name: String) throws {
+        try check(handle.set(option, text), name)
+    }
+
+    func set(_ option: Int, _ data: Data, _ name: String) throws {
+        try check(handle.set(option, data), name)
+    }
+
+    func set(_ option: Int, lines: [String], _ name: String) throws {
+        try check(handle.set(option, lines: lines), name)
+    }
+
+    private func check(_ code: Int32, _ name: String) throws {
+        if code != 0 { throw library.unsupported("\(name): \(CurlLibrary.text(of: code))") }
+    }
+}

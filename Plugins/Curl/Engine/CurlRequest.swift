@@ -1,0 +1,119 @@
+import CTurnpikeCurl
+import Foundation
+import TurnpikeCore
+
+/// A request as libcurl is told of it.
+struct CurlRequest: Sendable {
+    private let url: String
+    // nil where libcurl's own is right.
+    private let method: String?
+    private let isHead: Bool
+    private let hasContent: Bool
+    private let contentLength: Int64
+    private let isRepeatable: Bool
+    // Field lines, each with its NUL.
+    private let fields: [UInt8]
+
+    /// Whether the caller names the codings, and so gets the content as it comes.
+    let takesContentAsItComes: Bool
+
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for what libcurl cannot send.
+    init(_ request: Request, length: Int64?, decodes: Bool) throws {
+        let method = request.method
+        isHead = method == .head
+        isRepeatable = request.isRepeatable
+        url = Self.wireURL(request.url)
+        if method == .connect {
+            throw ClientError(
+                .unsupported, "CONNECT is a proxy's business; name one in the transport")
+        }
+        if isHead, !request.body.isEmpty {
+            throw ClientError(
+                .unsupported, "libcurl cannot send HEAD with a body; use QUERY or POST")
+        }
+        // A method that expects content says that there is none (RFC 9110 §8.6).
+        let announces = method == .post || method == .put || method == .patch || method == .query
+        hasContent = announces || !request.body.isEmpty
+        contentLength = hasContent ? length ?? -1 : -1
+        self.method = isHead || (method == .get && !hasContent) ? nil : method.rawValue
+        var lines = FieldLines()
+        for field in request.headers { lines.add(field) }
+        takesContentAsItComes = lines.hasAcceptEncoding || !decodes
+        lines.complete(hasContent: hasContent, decodes: decodes)
+        fields = lines.bytes
+    }
+
+    func withPointers(_ body: (tpc_request) -> Int32) -> Int32 {
+        unsafe url.withCString { url in
+            unsafe fields.withUnsafeBufferPointer { fields in
+                unsafe fields.withMemoryRebound(to: CChar.self) { fields in
+                    var request = unsafe tpc_request(
+                        url: url, method: nil, is_head: isHead, has_content: hasContent,
+                        content_length: contentLength, fields: fields.baseAddress,
+                        fields_count: fields.count, is_repeatable: isRepeatable)
+                    guard let method else { return unsafe body(request) }
+                    return unsafe method.withCString { method in
+                        unsafe request.method = unsafe method
+                        return unsafe body(request)
+                    }
+                }
+            }
+        }
+    }
+
+    // A user and a password in a URL were moved to a header, or are nobody's; a fragment is never
+    // sent.
+    private static func wireURL(_ url: URL) -> String {
+        let text = url.absoluteString
+        guard text.utf8.contains(where: { $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "#") }),
+            url.user(percentEncoded: true) != nil || url.fragment != nil,
+            var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
+        else { return text }
+        components.user = nil
+        components.password = nil
+        components.fragment = nil
+        return components.url?.absoluteString ?? text
+    }
+}
+
+/// The field lines of a request, in the form that libcurl takes.
+private struct FieldLines {
+    var bytes: [UInt8] = []
+    private(set) var hasAcceptEncoding = false
+    private var hasAgent = false
+    private var hasExpect = false
+
+    init() { bytes.reserveCapacity(256) }
+
+    mutating func add(_ field: HTTPHeaders.Field) {
+        switch field.name.rawValue.utf8.count {
+        case 4 where field.name == .host: return
+        case 14 where field.name == .contentLength: return
+        case 15 where field.name == .acceptEncoding: hasAcceptEncoding = true
+        case 10 where field.name == .userAgent: hasAgent = true
+        case 6 where field.name == .expect: hasExpect = true
+        default: break
+        }
+        bytes += field.name.rawValue.utf8
+        if field.value.isEmpty {
+            // A colon alone would mean that the field is not sent.
+            bytes.append(UInt8(ascii: ";"))
+        } else {
+            bytes += ": ".utf8
+            bytes += field.value.utf8
+        }
+        bytes.append(0)
+    }
+
+    mutating func complete(hasContent: Bool, decodes: Bool) {
+        if !hasAgent { add("User-Agent: turnpike") }
+        if !hasAcceptEncoding, decodes { add("Accept-Encoding: gzip, deflate") }
+        // libcurl would wait for a server's consent before large content; who wants that says so.
+        if hasContent, !hasExpect { add("Expect:") }
+    }
+
+    private mutating func add(_ line: StaticString) {
+        line.withUTF8Buffer { unsafe bytes += $0 }
+        bytes.append(0)
+    }
+}

@@ -1,0 +1,159 @@
+import Foundation
+import Synchronization
+import TurnpikeCore
+
+/// One exchange in an engine: joins libcurl's handle with the ``/TurnpikeCore/Exchange`` that the
+/// caller waits for.
+// SAFETY: `exchange` is set before the transfer is handed to an engine; that and `EngineState` are
+// touched under the engine's lock alone from then on. `times` is written before the head is
+// published, and read behind that.
+final class CurlTransfer: @unchecked Sendable {
+    /// What an engine is asked to do for a transfer; several are one post.
+    struct Orders: OptionSet {
+        let rawValue: UInt8
+        static let start = Orders(rawValue: 1)
+        static let cancel = Orders(rawValue: 2)
+        static let receive = Orders(rawValue: 4)
+        static let send = Orders(rawValue: 8)
+    }
+
+    let request: CurlRequest
+    let upload: CurlUpload
+    private let url: URL
+    private let isHead: Bool
+    private let isSecure: Bool
+    private let pending = Atomic<UInt8>(0)
+
+    private var exchange: Exchange?
+    private(set) var times: CurlTimes?
+
+    /// The place among the engine's transfers; -1 while it is in none.
+    var place = -1
+    private var handle: CurlHandle?
+    private var hasOpened = false
+    private var endsWithConnection = false
+
+    init(_ request: Request, wire: CurlRequest, upload: CurlUpload) {
+        self.request = wire
+        self.upload = upload
+        url = request.url
+        isHead = request.method == .head
+        isSecure = request.url.scheme?.first == "h" && request.url.scheme?.count == 5
+    }
+
+    func feed(_ exchange: Exchange) { self.exchange = exchange }
+
+    /// Adds orders; true where there were none, and the engine must be told.
+    func add(_ orders: Orders) -> Bool {
+        pending.bitwiseOr(orders.rawValue, ordering: .acquiringAndReleasing).oldValue == 0
+    }
+
+    func takeOrders() -> Orders {
+        Orders(rawValue: pending.exchange(0, ordering: .acquiringAndReleasing))
+    }
+
+    // MARK: Under the engine's lock
+
+    var isRunning: Bool { handle != nil }
+
+    /// Begins, unless it was given up before.
+    /// - Returns: Whether the handle is used now.
+    func begin(_ handle: CurlHandle) -> Bool {
+        guard let exchange, !exchange.hasEnded else {
+            finish()
+            return false
+        }
+        let code = handle.begin(self, request)
+        guard code == 0 else {
+            exchange.fail(CurlFault.of(code, text: handle.faultText(code), handle: handle, self))
+            handle.end()
+            finish()
+            return false
+        }
+        self.handle = handle
+        return true
+    }
+
+    /// Lets go of the handle.
+    /// - Returns: The handle, and whether it may serve again: libcurl does not forget how often a
+    ///   handle has met a dead connection, and fails when it has met several.
+    func end() -> (handle: CurlHandle, isGood: Bool)? {
+        guard let handle else { return nil }
+        let isGood = handle.hasHead && handle.sends == 1
+        self.handle = nil
+        handle.end()
+        finish()
+        return (handle, isGood)
+    }
+
+    func fail(_ error: any Error) {
+        exchange?.fail(error)
+        if handle == nil { finish() }
+    }
+
+    private func finish() {
+        upload.close()
+        exchange = nil
+    }
+
+    func resume(_ orders: Orders) {
+        guard let handle else { return }
+        if orders.contains(.send) { handle.resumeSending() }
+        if orders.contains(.receive), handle.isReceivePaused { handle.setReceivePaused(false) }
+    }
+
+    /// Passes on what has come.
+    /// - Returns: Whether the transfer is over.
+    func flush() -> Bool {
+        guard let handle, let exchange else { return true }
+        let chunk = handle.takeBody()
+        let result = handle.result
+        var isComplete = result == 0 || (result != nil && handle.wasRepeated)
+        let goesOn: Bool
+        if handle.hasHead, !hasOpened {
+            hasOpened = true
+            times = handle.times
+            switch open(handle) {
+            case .success(let opening):
+                endsWithConnection =
+                    isSecure && opening.length == nil && opening.head.version?.first == "1"
+                    && !opening.head.headers.contains(.transferEncoding)
+                if isComplete, endsWithConnection, handle.wasCut { isComplete = false }
+                goesOn = exchange.receive(opening, with: chunk, isComplete: isComplete)
+            case .failure(let error):
+                exchange.fail(error)
+                return true
+            }
+        } else {
+            goesOn = exchange.receive(chunk)
+            if isComplete, endsWithConnection, handle.wasCut { isComplete = false }
+            if isComplete { exchange.finish() }
+        }
+        if let result {
+            if !isComplete { exchange.fail(fault(result, handle)) }
+            return true
+        }
+        if exchange.hasEnded { return true }
+        if handle.isReceivePaused == goesOn { handle.setReceivePaused(!goesOn) }
+        return false
+    }
+
+    private func open(_ handle: CurlHandle) -> Result<Exchange.Opening, ClientError> {
+        unsafe handle.withHead { bytes in
+            unsafe CurlHead.opening(of: bytes, url: url, isHead: isHead)
+        }
+    }
+
+    private func fault(_ code: Int32, _ handle: CurlHandle) -> any Error {
+        if code == 0 { return CurlFault.wasCut }
+        if let fault = upload.fault { return fault }
+        return CurlFault.of(code, text: handle.faultText(code), handle: handle, self)
+    }
+
+    /// How far the exchange has come, for an error.
+    func state(_ handle: CurlHandle) -> TransferState {
+        let phase: TransferState.Phase =
+            handle.hasHead ? .receiving : handle.sends > 0 ? .sending : .connecting
+        return TransferState(phase, bodyBytesSent: phase == .connecting ? 0 : upload.bytesSent)
+    }
+}

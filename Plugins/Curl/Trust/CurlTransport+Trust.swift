@@ -1,0 +1,93 @@
+public import Foundation
+import TurnpikeCore
+
+extension CurlTransport {
+    /// Whom TLS trusts, and what the client shows of itself.
+    ///
+    /// A certificate is always verified, its host name too; pins come on top of that.
+    public struct Trust: Sendable {
+        /// The authorities that vouch for servers.
+        public enum Authorities: Sendable {
+            /// The system's.
+            case system
+            /// Those in a PEM file, and no others.
+            case file(String)
+            /// Those in PEM text, and no others.
+            case data(Data)
+        }
+
+        /// A version of TLS.
+        public enum Version: String, Sendable, CaseIterable {
+            /// TLS 1.2.
+            case tls12 = "1.2"
+            /// TLS 1.3.
+            case tls13 = "1.3"
+        }
+
+        /// The authorities that vouch for servers.
+        public var authorities = Authorities.system
+        /// The public keys that a server may have; with an empty list, any that is certified.
+        ///
+        /// Name a backup, or a change of keys locks the client out.
+        public var pins: [PublicKeyPin] = []
+        /// What the client shows of itself, where a server asks.
+        public var clientCertificate: ClientCertificate?
+        /// The oldest version of TLS that is spoken.
+        public var minimumVersion = Version.tls12
+        /// Whether any server is believed, with whatever certificate, and so anyone between.
+        ///
+        /// For tests against servers with certificates of their own, better name those as
+        /// ``authorities``.
+        public var insecurelyAcceptsAnyCertificate = false
+
+        /// Creates the default: the system's authorities, TLS 1.2 or later.
+        public init() {}
+    }
+
+    /// The hash of a server's public key: SHA-256 of its SubjectPublicKeyInfo (RFC 7469 §2.4).
+    public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
+        /// The pin as text: `sha256/` and Base64.
+        public let description: String
+
+        /// Creates a pin from `sha256/` and Base64, with one slash or two.
+        /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` where the text is no such
+        ///   hash.
+        public init(_ text: String) throws {
+            let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+            let hash = parts.count == 2 ? parts[1].drop { $0 == "/" } : ""
+            guard parts.first == "sha256", Data(base64Encoded: String(hash))?.count == 32 else {
+                throw ClientError(
+                    .configuration, "a pin is sha256/ and 32 bytes in Base64; see openssl dgst")
+            }
+            description = "sha256/" + hash
+        }
+
+        // As libcurl wants it.
+        var curlText: String { "sha256//" + description.dropFirst(7) }
+    }
+
+    /// The client's certificate and key, in PEM files.
+    public struct ClientCertificate: Sendable {
+        /// The file of the certificate, followed by those that vouch for it.
+        public var certificate: String
+        /// The file of the private key.
+        public var key: String
+        /// The password of the key.
+        public var password: String?
+
+        /// Creates a client certificate.
+        public init(certificate: String, key: String, password: String? = nil) {
+            self.certificate = certificate
+            self.key = key
+            self.password = password
+        }
+    }
+}
+
+extension CurlTransport.ClientCertificate: CustomStringConvertible, CustomReflectable {
+    /// The names of the files.
+    public var description: String { "certificate \(certificate), key \(key)" }
+
+    /// What a dump shows: no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import Synchronization
+import TurnpikeCore
+
+/// A request's content, as libcurl asks for it.
+///
+/// What is in memory is copied from there. Files and streams are read by a task into a bounded
+/// pipe: the network thread never waits for a disk or a sequence.
+// SAFETY: `position` is touched under the engine's lock alone.
+final class CurlUpload: @unchecked Sendable {
+    enum Portion {
+        case bytes(Int)
+        case wait
+        case failed
+    }
+
+    private let body: Body
+    private let data: Data?
+    private let call: CallState
+    private let pipe = Mutex<UploadPipe?>(nil)
+    private let sent = Atomic<Int64>(0)
+    private let onReady = Mutex<(@Sendable () -> Void)?>(nil)
+    private var position = 0
+
+    /// The number of bytes, or nil where it is not known.
+    let length: Int64?
+
+    /// Opens the body.
+    /// - Throws: What ``/TurnpikeCore/Body/open()`` throws.
+    init(_ body: Body, context: Context) throws {
+        self.body = body
+        call = context.call
+        data = body.inMemory
+        if let data {
+            length = Int64(data.count)
+        } else {
+            length = body.length
+            let reader = try body.open()
+            pipe.withLock { $0 = UploadPipe(reader) { [weak self] in self?.wasFilled() } }
+        }
+    }
+
+    /// Names who is told when there is something to read again.
+    func start(_ onReady: @escaping @Sendable () -> Void) {
+        guard data == nil else { return }
+        self.onReady.withLock { $0 = onReady }
+        pipe.withLock { $0 }?.start()
+    }
+
+    private func wasFilled() { onReady.withLock { $0 }?() }
+
+    /// The most bytes that any one send has handed to the connection.
+    var bytesSent: Int64 { sent.load(ordering: .relaxed) }
+
+    /// Why there is nothing to send, where that is so.
+    var fault: (any Error)? { pipe.withLock { $0 }?.fault }
+
+    func close() {
+        onReady.withLock { $0 = nil }
+        pipe.withLock { $0 }?.close()
+    }
+
+    // MARK: From libcurl, under the engine's lock
+
+    func read(into target: UnsafeMutableRawBufferPointer) -> Portion {
+        let portion: Portion
+        if let data {
+            let count = min(target.count, data.count - position)
+            let start = data.startIndex + position
+            unsafe data.copyBytes(to: target, from: start..<start + count)
+            portion = .bytes(count)
+        } else if let pipe = pipe.withLock({ $0 }) {
+            portion = unsafe pipe.read(into: target)
+        } else {
+            portion = .failed
+        }
+        guard case .bytes(let count) = portion, count > 0 else { return portion }
+        position += count
+        let total = max(Int64(position), bytesSent)
+        sent.store(total, ordering: .relaxed)
+        call.record.didSend(totalBytes: Int64(position))
+        return portion
+    }
+
+    /// Makes the content start again, for a connection that turned out to be dead.
+    func rewind() -> Bool {
+        position = 0
+        if data != nil { return true }
+        guard body.isReplayable, let reader = try? body.open() else { return false }
+        let fresh = UploadPipe(reader) { [weak self] in self?.wasFilled() }
+        let old = pipe.withLock { pipe in
+            defer { pipe = fresh }
+            return pipe
+        }
+        old?.close()
+        fresh.start()
+        return true
+    }
+}

@@ -1,0 +1,140 @@
+import Foundation
+import Synchronization
+import TurnpikeCore
+
+/// Chunks of one reading of a request's content, on their way from its task to libcurl.
+final class UploadPipe: Sendable {
+    private struct State {
+        var chunks: [Data] = []
+        var first = 0
+        var offset = 0
+        var count = 0
+        var hasEnded = false
+        var isClosed = false
+        var fault: (any Error)?
+        // The reader's side found nothing, and wants to be told.
+        var isWanting = false
+        // The task's side found no room.
+        var room: OneShot<Void>?
+        var task: Task<Void, Never>?
+
+        mutating func dropFirst() {
+            chunks[first] = Data()
+            first += 1
+            offset = 0
+            guard first == chunks.count || first > 64 else { return }
+            chunks.removeFirst(first)
+            first = 0
+        }
+    }
+
+    // SAFETY: the reader is taken once, by the task.
+    private struct Source: @unchecked Sendable { let reader: BodyReader }
+
+    private let source: Mutex<Source?>
+    private let state = Mutex(State())
+    private let onFill: @Sendable () -> Void
+
+    private static let highWater = 524_288
+    private static let lowWater = 262_144
+
+    init(_ reader: BodyReader, onFill: @escaping @Sendable () -> Void) {
+        source = Mutex(Source(reader: reader))
+        self.onFill = onFill
+    }
+
+    var fault: (any Error)? { state.withLock { $0.fault } }
+
+    /// Begins to read the content.
+    func start() {
+        let source = source.withLock { source in
+            defer { source = nil }
+            return source
+        }
+        guard let source else { return }
+        // Ends with the content, or is cancelled by `close`, which every end of the transfer calls.
+        let task = Task { [self] in
+            do {
+                let reader = source.reader
+                while let chunk = try await reader.next() { try await write(chunk) }
+                finish(nil)
+            } catch {
+                finish(error)
+            }
+        }
+        let isClosed = state.withLock { state in
+            state.task = task
+            return state.isClosed
+        }
+        if isClosed { task.cancel() }
+    }
+
+    private func write(_ chunk: Data) async throws {
+        let (room, isWanted) = try state.withLock { state -> (OneShot<Void>?, Bool) in
+            if state.isClosed { throw CancellationError() }
+            state.chunks.append(chunk)
+            state.count += chunk.count
+            if state.count >= Self.highWater { state.room = OneShot() }
+            defer { state.isWanting = false }
+            return (state.room, state.isWanting)
+        }
+        if isWanted { onFill() }
+        if let room { try await room.value { room.settle(.failure(CancellationError())) } }
+    }
+
+    private func finish(_ error: (any Error)?) {
+        state.withLock { state in
+            state.hasEnded = true
+            switch error {
+            case nil: break
+            case let error as ClientError: state.fault = error
+            case is CancellationError where state.isClosed: break
+            case let error?:
+                state.fault = ClientError(
+                    .upload, "the request body's stream failed", underlying: error)
+            }
+        }
+        onFill()
+    }
+
+    /// Stops reading the content.
+    func close() {
+        let (task, room) = state.withLock { state in
+            state.isClosed = true
+            state.chunks = []
+            state.first = 0
+            defer { state.room = nil }
+            return (state.task, state.room)
+        }
+        room?.settle(.failure(CancellationError()))
+        task?.cancel()
+    }
+
+    func read(into target: UnsafeMutableRawBufferPointer) -> CurlUpload.Portion {
+        let (portion, room) = state.withLock { state -> (CurlUpload.Portion, OneShot<Void>?) in
+            if state.fault != nil || state.isClosed { return (.failed, nil) }
+            var done = 0
+            while done < target.count, state.first < state.chunks.count {
+                let chunk = state.chunks[state.first]
+                let count = min(target.count - done, chunk.count - state.offset)
+                let start = chunk.startIndex + state.offset
+                let place = unsafe UnsafeMutableRawBufferPointer(
+                    rebasing: target[done..<done + count])
+                unsafe chunk.copyBytes(to: place, from: start..<start + count)
+                done += count
+                state.offset += count
+                if state.offset == chunk.count { state.dropFirst() }
+            }
+            state.count -= done
+            if done == 0, !state.hasEnded {
+                state.isWanting = true
+                return (.wait, nil)
+            }
+            guard state.count <= Self.lowWater else { return (.bytes(done), nil) }
+            defer { state.room = nil }
+            return (.bytes(done), state.room)
+        }
+        room?.settle(.success(()))
+        return portion
+    }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeCurl
+import TurnpikeTesting
+
+@Suite("Content codings over libcurl")
+struct ContentDecodingTests {
+    private let server: TestServer
+    private let client: Client
+
+    // "hello" times 1000, by gzip, zlib and raw deflate.
+    private static let content = Data(String(repeating: "hello", count: 1000).utf8)
+    private static let gzip = coded(
+        "H4sIAAAAAAACA+3EoQ0AAAgDsGtJJpbwv+MKXCuaaTeSJEmSJEmSPjvWqsWSiBMAAA==")
+    private static let zlib = coded(
+        "eJztxKENAAAIA7BrSSaW8L/jClwrmmk3kiRJkiRJkj47pqIemQ==")
+
+    private static func coded(_ text: String) -> Data { Data(base64Encoded: text) ?? Data() }
+
+    init() throws {
+        let fixture = try CurlFixture()
+        server = fixture.server
+        client = fixture.client
+    }
+
+    private func answer(_ data: Data, _ coding: String) {
+        server.route("/", .data(data, headers: ["Content-Encoding": coding]))
+    }
+
+    @Test(
+        "Content is decoded, and the fields that told of its coding are gone",
+        arguments: ["gzip", "x-gzip", "GZIP", "deflate", "raw", "gzip, identity", "twice"])
+    func decoded(coding: String) async throws {
+        switch coding {
+        case "deflate": answer(Self.zlib, coding)
+        case "raw": answer(Self.zlib.dropFirst(2).dropLast(4), "deflate")
+        case "twice": answer(Self.gzip + Self.gzip, "gzip")
+        default: answer(Self.gzip, coding)
+        }
+        let response = try await client.get("/").response()
+        #expect(response.headers[.contentEncoding] == nil)
+        #expect(response.headers[.contentLength] == nil)
+        #expect(response.body.length == nil)
+        #expect(response.body.encodedLength != nil)
+        let wanted = coding == "twice" ? Self.content + Self.content : Self.content
+        #expect(try await response.body.collect(upTo: 20_000) == wanted)
+        #expect(server.requests.first?.headers[.acceptEncoding] == "gzip, deflate")
+    }
+
+    @Test("Content that is cut or damaged is an error", arguments: [1, 10, 30, 45])
+    func cut(left: Int) async throws {
+        answer(Self.gzip.prefix(left), "gzip")
+        let error = await #expect(throws: ClientError.self) { try await client.get("/").data() }
+        #expect(error?.code == .decompression)
+        var damaged = Self.gzip
+        damaged[damaged.count - 6] ^= 1
+        answer(damaged, "gzip")
+        await #expect(throws: ClientError.self) { try await client.get("/").data() }
+    }
+
+    @Test("A coding that nobody asked for, and too many of them, are errors")
+    func unknown() async throws {
+        for coding in ["br", Array(repeating: "gzip", count: 6).joined(separator: ",")] {
+            answer(Self.gzip, coding)
+            let error = await #expect(throws: ClientError.self) { try await client.get("/").data() }
+            #expect(error?.code == .decompression)
+        }
+    }
+
+    @Test("Who names the codings gets the bytes as they come")
+    func raw() async throws {
+        answer(Self.gzip, "gzip")
+        let response = try await client.get("/", headers: ["Accept-Encoding": "gzip"]).response()
+        #expect(response.headers[.contentEncoding] == "gzip")
+        #expect(try await response.body.collect(upTo: 10_000) == Self.gzip)
+    }
+
+    @Test("A small response does not become a large one that nobody reads")
+    func bomb() async throws {
+        // 64 MiB of nothing, coded three times.
+        let bomb = try #require(
+            output(of: "sh", "-c", "head -c 67108864 /dev/zero | gzip -9 | gzip -9 | gzip -9"))
+        answer(bomb, "gzip, gzip, gzip")
+        let response = try await client.get("/").response()
+        let error = await #expect(throws: ClientError.self) {
+            try await response.body.collect(upTo: 1_000_000)
+        }
+        #expect(error?.code == .tooLarge)
+    }
+}

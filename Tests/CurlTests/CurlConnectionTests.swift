@@ -1,0 +1,122 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeCurl
+import TurnpikeTesting
+
+@Suite("Connections of libcurl")
+struct CurlConnectionTests {
+    @Test("A proxy gets the whole URL, and its credential, which origins do not")
+    func proxy() async throws {
+        let fixture = try CurlFixture()
+        fixture.server.route("http://origin.invalid/x", .echo)
+        let port = fixture.server.port
+        var configuration = CurlTransport.Configuration()
+        configuration.proxy = CurlTransport.Proxy(host: "127.0.0.1", port: port)
+        configuration.proxy?.user = "me"
+        configuration.proxy?.password = "S3CRET"
+        configuration.proxy?.exceptions = ["127.0.0.1"]
+        let client = Client(
+            transport: try CurlTransport(configuration: configuration), stack: [])
+        let echo = try await client.get("http://origin.invalid/x").json()
+        #expect(echo["target"] == "http://origin.invalid/x")
+        let expected = "Basic " + Data("me:S3CRET".utf8).base64EncodedString()
+        #expect(fixture.server.requests.first?.headers[.proxyAuthorization] == expected)
+        fixture.server.route("/direct", .echo)
+        let direct = try await client.get("http://127.0.0.1:\(port)/direct").json()
+        #expect(direct["target"] == "/direct")
+        #expect(fixture.server.requests.last?.headers[.proxyAuthorization] == nil)
+        #expect(!String(reflecting: configuration.proxy as Any).contains("S3CRET"))
+    }
+
+    @Test("The environment names no proxy")
+    func environment() async throws {
+        unsafe setenv("http_proxy", "http://127.0.0.1:1/", 1)
+        defer { unsafe unsetenv("http_proxy") }
+        let fixture = try CurlFixture()
+        fixture.server.route("/", .text("x"))
+        #expect(try await fixture.client.get("/").string() == "x")
+    }
+
+    @Test("A proxy that cannot be reached is an error of the connection, and nothing was sent")
+    func deadProxy() async throws {
+        let fixture = try CurlFixture { $0.proxy = CurlTransport.Proxy(host: "127.0.0.1", port: 1) }
+        let error = await #expect(throws: ClientError.self) {
+            try await fixture.client.get("/").data()
+        }
+        #expect(error?.code == .connection)
+        #expect(error?.transfer?.isUnsent == true)
+    }
+
+    @Test("A host may stand for another address")
+    func overrides() async throws {
+        let plain = try CurlFixture()
+        plain.server.route("/", .echo)
+        let port = plain.server.port
+        var configuration = CurlTransport.Configuration()
+        configuration.overrides = [
+            CurlTransport.HostOverride(host: "api.invalid", port: port, addresses: ["127.0.0.1"])
+        ]
+        let client = Client(
+            transport: try CurlTransport(configuration: configuration), stack: [])
+        let response = try await client.get("http://api.invalid:\(port)/").response()
+        #expect(response.status == 200)
+        #expect(response.timeline.peerAddress == "127.0.0.1")
+        #expect(plain.server.requests.first?.headers[.host] == "api.invalid:\(port)")
+    }
+
+    @Test("A name that does not exist is an error of the lookup")
+    func unknownHost() async throws {
+        let client = Client(transport: try CurlTransport(), stack: [])
+        let error = await #expect(throws: ClientError.self) {
+            try await client.get("http://nothing.invalid/").data()
+        }
+        #expect(error?.code == .dns)
+        #expect(error?.transfer?.isUnsent == true)
+    }
+
+    @Test("Requests reach a Unix socket")
+    func unixSocket() async throws {
+        let server = try UnixServer()
+        defer { server.stop() }
+        var configuration = CurlTransport.Configuration()
+        configuration.unixSocket = server.path
+        let client = Client(
+            transport: try CurlTransport(configuration: configuration), stack: [])
+        #expect(try await client.get("http://docker/info").string() == "/info at docker")
+        configuration.unixSocket = "/nonexistent/socket"
+        let other = Client(
+            transport: try CurlTransport(configuration: configuration), stack: [])
+        let error = await #expect(throws: ClientError.self) {
+            try await other.get("http://docker/").data()
+        }
+        #expect(error?.code == .connection)
+    }
+
+    @Test("A connection that is not made in time is an error of its own")
+    func connectTimeout() async throws {
+        let listener = try FullListener()
+        defer { listener.close() }
+        let fixture = try CurlFixture { $0.connectTimeout = .milliseconds(200) }
+        let error = await #expect(throws: ClientError.self) {
+            try await fixture.client.get("http://127.0.0.1:\(listener.port)/").data()
+        }
+        #expect(error?.code == .connectTimeout)
+        #expect(error?.transfer?.isUnsent == true)
+    }
+
+    @Test("Several engines share the origins between them")
+    func engines() async throws {
+        let fixture = try CurlFixture { $0.engines = 3 }
+        let others = try (0..<5).map { _ in try TestServer() }
+        for server in [fixture.server] + others {
+            server.route("/", .text("x"))
+            for _ in 0..<5 {
+                #expect(try await fixture.client.get(Target(server.url)).string() == "x")
+            }
+            #expect(server.counts.accepted == 1)
+        }
+        await fixture.client.shutdown()
+        for server in others { await server.wait { $0.open == 0 } }
+    }
+}

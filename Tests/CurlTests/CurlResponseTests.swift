@@ -1,0 +1,157 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeCurl
+import TurnpikeTesting
+
+@Suite("Responses over libcurl")
+struct CurlResponseTests {
+    private let server: TestServer
+    private let client: Client
+
+    init() throws {
+        let fixture = try CurlFixture()
+        server = fixture.server
+        client = fixture.client
+    }
+
+    private func error(of call: Call) async -> ClientError? {
+        await #expect(throws: ClientError.self) { try await call.data() }
+    }
+
+    @Test("A body that ends early is never success", arguments: ["short", "reset", "chunks"])
+    func truncation(how: String) async throws {
+        server.route("/short", .short(declared: 100, sent: Data("abc".utf8)))
+        server.route("/reset", .reset(after: Data("abc".utf8), declared: 100))
+        server.route("/chunks", .chunked([Data("abc".utf8)], endsWell: false))
+        let error = await error(of: client.get(Target(how)))
+        #expect(error?.code == .incomplete)
+        #expect(error?.transfer?.phase == .receiving)
+    }
+
+    @Test("What came before a body broke off is read first")
+    func prefix() async throws {
+        server.route("/", .short(declared: 100, sent: Data("abc".utf8)))
+        var got = Data()
+        await #expect(throws: ClientError.self) {
+            for try await chunk in try await client.get("/").response().body { got += chunk }
+        }
+        #expect(got == Data("abc".utf8))
+    }
+
+    @Test("Chunks come as they are sent, trailer fields leave no trace")
+    func chunked() async throws {
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        server.route(
+            "/",
+            .raw(
+                Data((head + "2\r\nab\r\n2\r\ncd\r\n0\r\nX-Late: 1\r\n\r\n").utf8), closes: false))
+        let response = try await client.get("/").response()
+        #expect(response.body.length == nil)
+        #expect(try await response.body.collect(upTo: 10) == Data("abcd".utf8))
+        #expect(response.headers["X-Late"] == nil)
+        server.route("/next", .text("x"))
+        #expect(try await client.get("next").string() == "x")
+        #expect(server.counts.accepted == 1)
+    }
+
+    @Test("A drip comes drop by drop")
+    func drip() async throws {
+        server.route("/", .drip(Data("abcde".utf8), every: .milliseconds(5)))
+        var pieces: [Data] = []
+        for try await chunk in try await client.get("/").response().body { pieces.append(chunk) }
+        #expect(pieces.count > 1)
+        #expect(Data(pieces.joined()) == Data("abcde".utf8))
+    }
+
+    @Test("Interim responses are passed over")
+    func interim() async throws {
+        server.route(
+            "/",
+            .text("final").preceded(
+                by: [103, 102, 103, 100, 103], headers: ["X-Early": "1", "Set-Cookie": "e=1"]))
+        let response = try await client.get("/").response()
+        #expect(response.status == 200)
+        #expect(response.headers["X-Early"] == nil)
+        #expect(try await response.body.collect(upTo: 10) == Data("final".utf8))
+    }
+
+    @Test("Header fields keep order, spelling and lines; Latin-1 is read as such")
+    func fields() async throws {
+        var head = Data("HTTP/1.1 200 Fine\r\nx-b:1\r\nX-A:  2 \r\nx-B: 3\r\nX-L: caf".utf8)
+        head += [0xE9]
+        head += Data("\r\nSet-Cookie: a=1; Expires=Wed, 21 Oct 2065 07:28:00 GMT\r\n".utf8)
+        head += Data("Set-Cookie: b=2\r\nContent-Length: 0\r\n\r\n".utf8)
+        server.route("/", .raw(head))
+        let headers = try await client.get("/").response().headers
+        #expect(
+            headers.map(\.name.rawValue) == [
+                "x-b", "X-A", "x-B", "X-L", "Set-Cookie", "Set-Cookie", "Content-Length",
+            ])
+        #expect(headers["X-B"] == "1, 3")
+        #expect(headers["X-A"] == "2")
+        #expect(headers["X-L"] == "café")
+        #expect(headers.values(of: .setCookie).count == 2)
+    }
+
+    @Test("Equal lengths in several lines are one, different ones are refused")
+    func lengths() async throws {
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
+        server.route("/same", .raw(Data((head + "Content-Length: 2\r\n\r\nok").utf8)))
+        server.route("/two", .raw(Data((head + "Content-Length: 3\r\n\r\nokk").utf8)))
+        #expect(try await client.get("same").string() == "ok")
+        #expect(await error(of: client.get("two"))?.code == .protocol)
+    }
+
+    @Test(
+        "What is no HTTP is an error of the protocol",
+        arguments: [
+            "SSH-2.0-OpenSSH_9\r\n", "HTTP/1.1 99 x\r\n\r\n", "HTTP/9.9 200 OK\r\n\r\n",
+            "garbage\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nX: a\u{0}b\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        ])
+    func nonsense(bytes: String) async throws {
+        server.route("/", .raw(Data(bytes.utf8)))
+        #expect(await error(of: client.get("/"))?.code == .protocol)
+    }
+
+    @Test("A head that is too large is refused", arguments: ["line", "section"])
+    func largeHead(what: String) async throws {
+        var head = "HTTP/1.1 200 OK\r\n"
+        if what == "line" {
+            head += "X: " + String(repeating: "x", count: 200_000) + "\r\n"
+        } else {
+            for number in 0..<10_000 { head += "X-\(number): " + "abcdefghijklmnopqrstuvwxyz\r\n" }
+        }
+        server.route("/", .raw(Data((head + "\r\n").utf8)))
+        #expect(await error(of: client.get("/"))?.code == .tooLarge)
+    }
+
+    @Test("A reader that does not pull holds the server back")
+    func backpressure() async throws {
+        server.route("/", .bytes(100_000_000).thenClose())
+        server.route("/ok", .text("x"))
+        let response = try await client.get("/").response()
+        // Time for the whole body, if nothing held it back; then the server would close.
+        for _ in 0..<300 { #expect(try await client.get("ok").string() == "x") }
+        #expect(server.counts.open == 2)
+        var count = 0
+        for try await chunk in response.body { count += chunk.count }
+        #expect(count == 100_000_000)
+        await server.wait { $0.open == 1 }
+    }
+
+    @Test("A slow reader gets all bytes in order")
+    func slowReader() async throws {
+        let content = Data((0..<6_000_000).map { UInt8(truncatingIfNeeded: $0 / 251) })
+        server.route("/", .data(content))
+        server.route("/ok", .text("x"))
+        var got = Data()
+        for try await chunk in try await client.get("/").response().body {
+            got.append(chunk)
+            if got.count < 2_000_000 { _ = try await client.get("ok").string() }
+        }
+        #expect(got == content)
+    }
+}

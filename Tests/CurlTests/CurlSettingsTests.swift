@@ -1,0 +1,64 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeCurl
+import TurnpikeTesting
+
+@Suite("The transport curl in stack files")
+struct CurlSettingsTests {
+    private var registry: Registry {
+        var registry = Registry.standard
+        registry.registerCurl()
+        return registry
+    }
+
+    private func client(_ transport: JSONValue) throws -> ConfiguredClient {
+        let file = try StackFile(["transport": transport, "stack": []])
+        return try ConfiguredClient(file, registry: registry, serializers: .standard)
+    }
+
+    @Test("A file may name it, with all its settings")
+    func settings() async throws {
+        let server = try TestServer()
+        server.route("http://origin.invalid/", .text("x"))
+        let configured = try client([
+            "use": "curl", "connectTimeout": 2, "maxConnectionsPerHost": 4,
+            "idleConnectionTimeout": 10, "http2": false,
+            "proxy": .string("http://me:secret@127.0.0.1:\(server.port)"),
+            "trust": ["minimumTLS": "1.3"],
+        ])
+        #expect(try await configured.client.get("http://origin.invalid/").string() == "x")
+        #expect(!configured.client.transport.capabilities.contains(.http2))
+    }
+
+    @Test(
+        "A mistake names its place",
+        arguments: [
+            (#"{"use":"curl","connectTimeout":0}"#, "transport.connectTimeout"),
+            (#"{"use":"curl","proxy":"ftp://x"}"#, "transport.proxy"),
+            (#"{"use":"curl","conectTimeout":1}"#, "transport.conectTimeout"),
+            (#"{"use":"curl","trust":{"pins":["sha256/x"]}}"#, "transport.trust.pins[0]"),
+            (#"{"use":"curl","trust":{"clientKey":"x"}}"#, "transport.trust.clientKey"),
+            (#"{"use":"curl","trust":{"minimumTLS":"1.1"}}"#, "transport.trust.minimumTLS"),
+            (#"{"use":"curl","trust":{"ca":"/nonexistent.pem"}}"#, "transport"),
+        ])
+    func mistakes(text: String, place: String) throws {
+        let transport = try JSONValue(parsing: Data(text.utf8))
+        let error = #expect(throws: ClientError.self) { try client(transport) }
+        #expect(error?.code == .configuration)
+        #expect(error?.message.contains(place + ":") == true, "\(error?.message ?? "")")
+    }
+
+    @Test("Pins are sha256 and 32 bytes", arguments: ["sha256/", "sha256//"])
+    func pins(prefix: String) throws {
+        let hash = Data(repeating: 7, count: 32).base64EncodedString()
+        #expect(try CurlTransport.PublicKeyPin(prefix + hash).description == "sha256/" + hash)
+        #expect(throws: ClientError.self) { try CurlTransport.PublicKeyPin("md5/" + hash) }
+    }
+
+    @Test("It says what it can do")
+    func capabilities() throws {
+        let capabilities = try CurlTransport().capabilities
+        #expect(capabilities.isSuperset(of: [.liveUpload, .backpressure, .pinning, .proxy]))
+    }
+}

@@ -1,0 +1,157 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeCurl
+
+/// TLS against `openssl s_server`, with certificates made for this run.
+@Suite("TLS over libcurl", .enabled(if: TLSFiles.shared != nil, "there is no openssl command"))
+struct CurlTLSTests {
+    private let files: TLSFiles
+
+    init() throws { files = try #require(TLSFiles.shared) }
+
+    private func get(
+        _ server: TLSServer, host: String = "localhost",
+        _ configure: (inout CurlTransport.Trust) -> Void
+    ) async throws -> HTTPStatus {
+        var configuration = CurlTransport.Configuration()
+        configuration.trust.authorities = .file(files.authority)
+        configure(&configuration.trust)
+        configuration.overrides = [
+            CurlTransport.HostOverride(host: host, port: server.port, addresses: ["127.0.0.1"])
+        ]
+        let transport = try CurlTransport(configuration: configuration)
+        let client = Client(transport: transport, stack: [])
+        let response = try await client.get("https://\(host):\(server.port)/").response()
+        #expect(response.timeline.secured != nil)
+        response.body.cancel()
+        return response.status
+    }
+
+    private func refusal(
+        _ server: TLSServer, host: String = "localhost",
+        _ configure: (inout CurlTransport.Trust) -> Void
+    ) async -> ClientError? {
+        let error = await #expect(throws: ClientError.self) {
+            try await get(server, host: host, configure)
+        }
+        #expect(error?.code == .tls)
+        return error
+    }
+
+    @Test("A server is believed where its authority is, from a file or from memory")
+    func authorities() async throws {
+        let server = try TLSServer(files)
+        defer { server.stop() }
+        #expect(try await get(server) { _ in } == 200)
+        let data = try Data(contentsOf: URL(filePath: files.authority))
+        #expect(try await get(server) { $0.authorities = .data(data) } == 200)
+        let error = await refusal(server) { $0.authorities = .system }
+        #expect("\(error?.underlying as Any)".contains("certificate"), "the reason is told")
+        #expect(error?.transfer?.isUnsent == true)
+    }
+
+    @Test("The host's name is verified, unless nothing is, by name")
+    func hostName() async throws {
+        let server = try TLSServer(files)
+        defer { server.stop() }
+        _ = await refusal(server, host: "other.invalid") { _ in }
+        let status = try await get(server, host: "other.invalid") {
+            $0.authorities = .system
+            $0.insecurelyAcceptsAnyCertificate = true
+        }
+        #expect(status == 200)
+    }
+
+    @Test("A pin, or its backup, must match the server's key")
+    func pins() async throws {
+        let server = try TLSServer(files)
+        defer { server.stop() }
+        let right = try CurlTransport.PublicKeyPin("sha256/" + files.pin)
+        let wrong = try CurlTransport.PublicKeyPin(
+            "sha256/" + Data(repeating: 1, count: 32).base64EncodedString())
+        #expect(try await get(server) { $0.pins = [wrong, right] } == 200)
+        let error = await refusal(server) { $0.pins = [wrong] }
+        #expect(error?.message.contains("pinned") == true)
+    }
+
+    @Test("A client's certificate is shown where a server wants one")
+    func clientCertificate() async throws {
+        let server = try TLSServer(files, "-Verify", "1", "-CAfile", files.authority)
+        defer { server.stop() }
+        let status = try await get(server) {
+            $0.clientCertificate = CurlTransport.ClientCertificate(
+                certificate: files.certificate, key: files.key)
+        }
+        #expect(status == 200)
+        await #expect(throws: ClientError.self) { try await get(server) { _ in } }
+    }
+
+    @Test("Old versions of TLS are refused")
+    func version() async throws {
+        let server = try TLSServer(files, "-tls1_2")
+        defer { server.stop() }
+        #expect(try await get(server) { _ in } == 200)
+        _ = await refusal(server) { $0.minimumVersion = .tls13 }
+    }
+}
+
+/// An authority, and a server's certificate by it.
+struct TLSFiles: Sendable {
+    let authority, certificate, key, pin: String
+
+    static let shared = TLSFiles()
+
+    private init?() {
+        let folder = FileManager.default.temporaryDirectory.path + "/turnpike-tls-\(getpid())"
+        try? FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true)
+        authority = folder + "/ca.pem"
+        certificate = folder + "/server.pem"
+        key = folder + "/server.key"
+        let script = """
+            set -e; cd '\(folder)'
+            openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=ca
+            openssl req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=localhost
+            printf 'subjectAltName=DNS:localhost' > ext
+            openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
+                -extfile ext -out server.pem
+            openssl x509 -in server.pem -pubkey -noout | openssl pkey -pubin -outform der \
+                | openssl dgst -sha256 -binary | openssl base64 > pin
+            """
+        guard output(of: "sh", "-c", script) != nil,
+            let pin = try? String(contentsOfFile: folder + "/pin", encoding: .utf8)
+        else { return nil }
+        self.pin = pin.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+}
+
+/// `openssl s_server`, which answers each request with a page.
+final class TLSServer {
+    let port: Int
+    private let process = Process()
+
+    init(_ files: TLSFiles, _ options: String...) throws {
+        let pipe = Pipe()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments =
+            [
+                "openssl", "s_server", "-accept", "127.0.0.1:0", "-www", "-cert",
+                files.certificate, "-key", files.key,
+            ] + options
+        process.standardOutput = pipe
+        process.standardInput = Pipe()
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        var text = ""
+        while let byte = try pipe.fileHandleForReading.read(upToCount: 1), !byte.isEmpty {
+            text += String(decoding: byte, as: UTF8.self)
+            if text.contains("ACCEPT "), text.hasSuffix("\n") { break }
+        }
+        let address = text.components(separatedBy: "ACCEPT ").last ?? ""
+        let digits = address.split(separator: ":").last?.prefix { $0.isNumber } ?? ""
+        port = try Int(digits) ?? { throw POSIXError(.EIO) }()
+    }
+
+    func stop() { process.terminate() }
+}

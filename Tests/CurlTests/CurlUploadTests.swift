@@ -1,0 +1,156 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeCurl
+import TurnpikeTesting
+
+@Suite("Request bodies over libcurl")
+struct CurlUploadTests {
+    private let server: TestServer
+    private let client: Client
+    private let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+
+    init() throws {
+        let fixture = try CurlFixture()
+        server = fixture.server
+        client = fixture.client
+    }
+
+    private func removeFile() { try? FileManager.default.removeItem(at: file) }
+
+    @Test(
+        "Bodies of every kind arrive whole, in chunks where their length is not known",
+        arguments: ["data", "file", "known", "stream", "live"])
+    func kinds(kind: String) async throws {
+        defer { removeFile() }
+        server.route("/", .text("x"))
+        let content = Data((0..<900_000).map { UInt8(truncatingIfNeeded: $0 / 3) })
+        let response = try await client.put("/", body: .of(kind, content, file: file)).response()
+        _ = try await response.body.collect(upTo: 10_000_000)
+        #expect(response.timeline.bodyBytesSent == 900_000)
+        let request = try #require(server.requests.first)
+        #expect(request.body == content)
+        let isChunked = kind == "stream" || kind == "live"
+        #expect(request.headers[.contentLength] == (isChunked ? nil : "900000"))
+        #expect(request.headers[.transferEncoding] == (isChunked ? "chunked" : nil))
+    }
+
+    @Test("What a live body yields leaves at once")
+    func live() async throws {
+        let content = AsyncStream.makeStream(of: Data.self)
+        server.route("/", .echo.withoutReading())
+        server.route("/", .handler { _ in .text("early") }.withoutReading())
+        let call = Task {
+            try await client.post(
+                "/", body: .stream(live: true) { content.stream },
+                headers: ["Expect": "100-continue"]
+            ).string()
+        }
+        content.continuation.yield(Data("first".utf8))
+        #expect(try await call.value == "early", "the answer came before the body's end")
+        content.continuation.finish()
+    }
+
+    @Test("A stream that fails ends the call with its error")
+    func failing() async throws {
+        struct Broken: Error {}
+        server.route("/", .text("x"))
+        let body = Body.stream {
+            AsyncThrowingStream<Data, any Error> {
+                $0.yield(Data("ab".utf8)); $0.finish(throwing: Broken())
+            }
+        }
+        let error = await #expect(throws: ClientError.self) {
+            try await client.post("/", body: body).empty()
+        }
+        #expect(error?.code == .upload)
+        #expect(error?.underlying is Broken)
+    }
+
+    @Test("A stream of another length than it promised is an error", arguments: [1, 9])
+    func wrongLength(length: Int64) async throws {
+        server.route("/", .text("x"))
+        let body = Body.stream(length: length) { Pieces(Data("abcde".utf8)) }
+        let error = await #expect(throws: ClientError.self) {
+            try await client.post("/", body: body).empty()
+        }
+        #expect(error?.code == .upload)
+    }
+
+    @Test("A missing file sends nothing")
+    func missingFile() async throws {
+        let error = await #expect(throws: ClientError.self) {
+            try await client.post("/", body: .file(file)).empty()
+        }
+        #expect(error?.code == .upload)
+        #expect(server.counts.accepted == 0)
+    }
+
+    @Test(
+        "A connection that died while it was idle costs no body",
+        arguments: ["data", "stream", "known", "file"])
+    func keepAliveRace(kind: String) async throws {
+        defer { removeFile() }
+        server.route("/first", .text("x").thenClose())
+        server.route("/second", .echo)
+        for _ in 0..<20 {
+            let body = try Body.of(kind, Data("hello".utf8), file: file)
+            #expect(try await client.get("first").string() == "x")
+            let call = client.put("second", body: body)
+            #expect(try await call.deadline(.seconds(10)).json()["body"] == "hello")
+        }
+    }
+
+    @Test(
+        "A request that may not be sent twice is not, though its connection died under it",
+        arguments: ["data", "stream", "none"])
+    func notTwice(kind: String) async throws {
+        server.route("/ok", .text("x"))
+        server.route("/post", .close)
+        #expect(try await client.get("ok").string() == "x")
+        let body =
+            kind == "none"
+            ? Body.empty : try Body.of(kind, Data("hello".utf8), file: file)
+        let error = await #expect(throws: ClientError.self) {
+            try await client.post("post", body: body).empty()
+        }
+        #expect(error?.code == .connection)
+        #expect(error?.transfer?.phase == .sending)
+        #expect(server.requests(to: "/post").count == 1)
+        #expect(server.counts.accepted >= 1)
+        // By the caller's word it is, in full.
+        server.route("/retryable", .close, .echo)
+        #expect(try await client.get("ok").string() == "x")
+        let echo = try await client.post("retryable", body: body).retryable().json()
+        #expect(echo["body"]?.string == (kind == "none" ? "" : "hello"))
+    }
+
+    @Test("Many dead connections in a row are no failure")
+    func deadConnections() async throws {
+        server.route("/", .text("x").thenClose())
+        for _ in 0..<60 { #expect(try await client.get("/").string() == "x") }
+    }
+
+    @Test("Content waits for the server's consent where the request says so")
+    func consent() async throws {
+        server.route("/", .echo)
+        let echo = try await client.post(
+            "/", body: .text("hello"), headers: ["Expect": "100-continue"]
+        ).json()
+        #expect(echo["body"] == "hello")
+        #expect(server.requests.first?.headers[.expect] == "100-continue")
+        server.route("/no", .status(413, body: Data("no".utf8)).withoutReading().withoutContinue())
+        let call = client.post(
+            "no", body: .data(Data(count: 1_000_000)), headers: ["Expect": "100-continue"])
+        let response = try await call.response()
+        #expect(response.status == 413)
+    }
+
+    @Test("Progress is told of as content is sent")
+    func progress() async throws {
+        server.route("/", .echo)
+        let running = client.put("/", body: .data(Data(count: 900_000))).start(.data)
+        _ = try await running.value
+        #expect(server.requests.first?.bodyBytes == 900_000)
+    }
+}

@@ -1,0 +1,102 @@
+import Foundation
+
+#if canImport(Glibc)
+import Glibc
+private let streamSocket = CInt(SOCK_STREAM.rawValue)
+#elseif canImport(Musl)
+import Musl
+private let streamSocket = SOCK_STREAM
+#else
+import Darwin
+private let streamSocket = SOCK_STREAM
+#endif
+
+/// An HTTP server on a Unix socket that answers with the target and the host.
+final class UnixServer: Sendable {
+    let path = "/tmp/turnpike-\(UUID().uuidString.prefix(8)).sock"
+    private let descriptor: CInt
+
+    init() throws {
+        let descriptor = socket(AF_UNIX, streamSocket, 0)
+        self.descriptor = descriptor
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) { bytes in
+            unsafe bytes.copyBytes(from: path.utf8)
+        }
+        let bound = unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard bound == 0, listen(descriptor, 8) == 0 else { throw POSIXError(.EIO) }
+        // Ends when `stop` shuts the socket down.
+        Thread.detachNewThread {
+            while case let client = accept(descriptor, nil, nil), client >= 0 {
+                Self.answer(client)
+                close(client)
+            }
+        }
+    }
+
+    func stop() {
+        _ = shutdown(descriptor, CInt(2))
+        close(descriptor)
+        unsafe unlink(path)
+    }
+
+    private static func answer(_ client: CInt) {
+        var head = [UInt8](repeating: 0, count: 4096)
+        let count = unsafe read(client, &head, head.count)
+        let lines = String(decoding: head.prefix(max(count, 0)), as: UTF8.self)
+            .components(separatedBy: "\r\n")
+        let target = lines[0].split(separator: " ").dropFirst().first ?? ""
+        let host = lines.first { $0.hasPrefix("Host: ") }?.dropFirst(6) ?? ""
+        let content = "\(target) at \(host)"
+        let text = "HTTP/1.1 200 OK\r\nContent-Length: \(content.utf8.count)\r\n\r\n\(content)"
+        _ = unsafe Array(text.utf8).withUnsafeBytes { bytes in
+            unsafe write(client, bytes.baseAddress, bytes.count)
+        }
+    }
+}
+
+/// A socket that listens, and takes no more connections.
+final class FullListener {
+    let port: Int
+    private var descriptors: [CInt] = []
+
+    init() throws {
+        let listener = socket(AF_INET, streamSocket, 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = unsafe inet_addr("127.0.0.1")
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let size = length
+        let bound = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                let result = unsafe bind(listener, pointer, size)
+                _ = listen(listener, 0)
+                _ = unsafe getsockname(listener, pointer, &length)
+                return result
+            }
+        }
+        guard bound == 0 else { throw POSIXError(.EIO) }
+        port = Int(UInt16(bigEndian: address.sin_port))
+        descriptors = [listener]
+        // The queue has room for one; those that come then wait for an answer.
+        for _ in 0..<4 {
+            let client = socket(AF_INET, streamSocket, 0)
+            _ = fcntl(client, F_SETFL, O_NONBLOCK)
+            _ = unsafe withUnsafePointer(to: &address) { pointer in
+                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    unsafe connect(client, $0, size)
+                }
+            }
+            descriptors.append(client)
+        }
+    }
+
+    func close() { for descriptor in descriptors { closeDescriptor(descriptor) } }
+}
+
+private func closeDescriptor(_ descriptor: CInt) { close(descriptor) }
