@@ -121,6 +121,24 @@ public struct TestAnswer: Sendable {
         }
     }
 
+    /// 200 in chunks, one of which waits for a hold.
+    /// - Parameters:
+    ///   - chunks: The chunks.
+    ///   - hold: What keeps the chunk, and those behind it, back.
+    ///   - index: Which chunk waits, from 0.
+    /// - Returns: The answer.
+    public static func chunked(
+        _ chunks: [Data], holding hold: TestHold, before index: Int
+    ) -> TestAnswer {
+        let answer = chunked(chunks)
+        return TestAnswer { request in
+            var steps = answer.steps(for: request)
+            // Behind the head and the chunks before it.
+            steps.insert(.hold(hold), at: min(index + 1, steps.count))
+            return steps
+        }
+    }
+
     /// 200 whose content drips.
     public static func drip(
         _ content: Data, bytes: Int = 1, every interval: Duration

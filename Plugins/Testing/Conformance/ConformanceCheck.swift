@@ -1,0 +1,98 @@
+import Foundation
+import TurnpikeCore
+
+/// One thing that everybody who writes a plugin of a kind must get right.
+///
+/// The suites (``TransportConformance``, ``InterceptorConformance``, ``SerializerConformance``)
+/// are lists of these, made for a parameterised test:
+///
+/// ```swift
+/// @Test(arguments: TransportConformance.checks)
+/// func conforms(_ check: TransportConformance.Check) async throws {
+///     try await check.run(on: MyTransport())
+/// }
+/// ```
+public struct ConformanceCheck<Subject: Sendable>: Sendable, CustomStringConvertible {
+    /// What the check asserts, as a sentence.
+    public let name: String
+    private let body: @Sendable (Subject) async throws -> Void
+
+    init(_ name: String, _ body: @escaping @Sendable (Subject) async throws -> Void) {
+        self.name = name
+        self.body = body
+    }
+
+    /// What the check asserts.
+    public var description: String { name }
+
+    /// Runs the check.
+    /// - Parameters:
+    ///   - subject: What is to be checked; a fresh one for each check.
+    ///   - limit: After how long the check counts as hanging.
+    /// - Throws: ``ConformanceFailure`` where the subject does not hold what the name says.
+    public func run(on subject: Subject, limit: Duration = .seconds(20)) async throws {
+        let outcome = OneShot<Void>()
+        // Ended by the limit, or with the check; one that hangs stays behind, as what it checks does.
+        let task = Task {
+            do {
+                try await body(subject)
+                outcome.settle(.success(()))
+            } catch let failure as ConformanceFailure {
+                outcome.settle(.failure(failure.named(name)))
+            } catch {
+                outcome.settle(.failure(ConformanceFailure("it threw: \(error)").named(name)))
+            }
+        }
+        let timer = SystemTimeSource().schedule(after: limit) { [name] in
+            outcome.settle(.failure(ConformanceFailure("it hangs").named(name)))
+        }
+        defer {
+            timer.cancel()
+            task.cancel()
+        }
+        try await outcome.value { outcome.settle(.failure(CancellationError())) }
+    }
+}
+
+/// What a plugin does not hold to.
+public struct ConformanceFailure: Error, CustomStringConvertible {
+    /// The check, and what it found.
+    public let description: String
+
+    init(_ finding: String) { description = finding }
+
+    func named(_ check: String) -> Self { Self("\(check): \(description)") }
+}
+
+/// Throws where a condition does not hold.
+func require(_ condition: Bool, _ finding: @autoclosure () -> String) throws {
+    if !condition { throw ConformanceFailure(finding()) }
+}
+
+/// The error that a body throws.
+func error(of body: () async throws -> Void) async throws -> any Error {
+    do {
+        try await body()
+    } catch {
+        return error
+    }
+    throw ConformanceFailure("it succeeds, and should fail")
+}
+
+/// Requires that a body fails with one of some codes.
+@discardableResult
+func requireError(
+    _ codes: ClientError.Code..., from body: () async throws -> Void
+) async throws -> ClientError {
+    let error = try await error(of: body)
+    guard let error = error as? ClientError, codes.contains(error.code) else {
+        throw ConformanceFailure("it fails with \(error) and not with \(codes)")
+    }
+    return error
+}
+
+/// Requires that a body fails as cancelled.
+func requireCancellation(from body: () async throws -> Void) async throws {
+    let error = try await error(of: body)
+    try require(error is CancellationError, "it fails with \(error), not with CancellationError")
+}

@@ -1,0 +1,116 @@
+import Foundation
+import TurnpikeCore
+
+extension TransportConformance {
+    static var bodies: [Check] {
+        [
+            check("Content can be read while the rest is still to come") { road in
+                let hold = TestHold()
+                let parts = [Data("first".utf8), Data("second".utf8)]
+                road.server.route("/", .chunked(parts, holding: hold, before: 1))
+                var got = Data()
+                for try await chunk in try await road.get("/").response().body {
+                    got.append(chunk)
+                    if got.count >= 5 { hold.open() }
+                }
+                try require(got == Data("firstsecond".utf8), "the content differs")
+            },
+            check("Chunked content arrives without its framing") { road in
+                let parts = (0..<50).map { Data("part \($0);".utf8) }
+                road.server.route("/", .chunked(parts))
+                let content = try await road.content(of: road.get("/"))
+                try require(content == parts.reduce(Data(), +), "the content differs")
+            },
+            check("A reader slower than the server gets all bytes in order") { road in
+                road.server.route("/", .handler { _ in .data(Self.pattern(6 << 20)) })
+                var position = 0
+                let pattern = Self.pattern(6 << 20)
+                for try await chunk in try await road.get("/").response().body {
+                    let end = position + chunk.count
+                    try require(
+                        end <= pattern.count && chunk == pattern[position..<end],
+                        "bytes from \(position) on differ")
+                    position = end
+                    await Task.yield()
+                }
+                try require(position == pattern.count, "\(position) bytes came")
+            },
+            check("Bodies of each kind are sent whole") { road in
+                road.server.fallback(.echo)
+                let file = FileManager.default.temporaryDirectory.appending(
+                    path: "turnpike-\(UUID().uuidString)")
+                try Data("0123456789".utf8).write(to: file)
+                defer { try? FileManager.default.removeItem(at: file) }
+                let bodies: [(String, Body, String)] = [
+                    ("text", .text("hello"), "hello"), ("file", .file(file), "0123456789"),
+                    ("range", .file(file, range: 2..<5), "234"),
+                    ("stream", .stream { Self.stream("ab", "cd") }, "abcd"),
+                    ("sized stream", .stream(length: 4) { Self.stream("ab", "cd") }, "abcd"),
+                    ("empty", .empty, ""),
+                ]
+                for (kind, body, wanted) in bodies {
+                    let content = try await road.content(of: road.client.post("/", body: body))
+                    let echo = try JSONValue(parsing: content)
+                    try require(echo["body"]?.string == wanted, "a \(kind) body arrives otherwise")
+                }
+            },
+            check("A large body is sent whole") { road in
+                road.server.fallback(.echo)
+                let content = try await road.content(
+                    of: road.client.post("/", body: .data(Self.pattern(5 << 20))))
+                let echo = try JSONValue(parsing: content)
+                try require(echo["bodyBytes"]?.int == 5 << 20, "the server got another size")
+            },
+            check("A request body that fails is an error, and nothing that looks whole arrives") {
+                road in
+                struct Broken: Error {}
+                road.server.fallback(.echo)
+                let body = Body.stream(length: 100) {
+                    AsyncThrowingStream<Data, any Error> { continuation in
+                        continuation.yield(Data("abc".utf8))
+                        continuation.finish(throwing: Broken())
+                    }
+                }
+                _ = try await error {
+                    _ = try await road.content(of: road.client.post("/", body: body))
+                }
+                try require(
+                    road.server.requests.allSatisfy { !$0.isComplete || $0.bodyBytes == 0 },
+                    "a whole request arrived")
+            },
+            check("What is cut off is never success") { road in
+                let sent = Data("abc".utf8)
+                road.server.route("/short", .short(declared: 100, sent: sent))
+                road.server.route("/reset", .reset(after: sent, declared: 100))
+                road.server.route("/chunks", .chunked([sent], endsWell: false))
+                for path in ["short", "reset", "chunks"] {
+                    let error = try await requireError(.incomplete, .connection, .protocol) {
+                        _ = try await road.content(of: road.get(Target(path)))
+                    }
+                    try require(
+                        error.transfer?.phase == .receiving,
+                        "\(path): the phase is \(String(describing: error.transfer?.phase))")
+                }
+            },
+        ]
+    }
+
+    static func pattern(_ count: Int) -> Data {
+        var generator = SeededGenerator(seed: 42)
+        var data = Data(capacity: count + 8)
+        while data.count < count {
+            let word = generator.next()
+            for shift in stride(from: 0, to: 64, by: 8) {
+                data.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
+            }
+        }
+        return data.prefix(count)
+    }
+
+    static func stream(_ parts: String...) -> AsyncStream<Data> {
+        AsyncStream { continuation in
+            for part in parts { continuation.yield(Data(part.utf8)) }
+            continuation.finish()
+        }
+    }
+}

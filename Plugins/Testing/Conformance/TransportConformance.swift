@@ -1,0 +1,58 @@
+import Foundation
+public import TurnpikeCore
+
+/// What every ``Transport`` must hold to: checks over real sockets against a ``TestServer``.
+///
+/// ```swift
+/// @Test(arguments: TransportConformance.checks)
+/// func conforms(_ check: TransportConformance.Check) async throws {
+///     try await check.run(on: MyTransport())
+/// }
+/// ```
+///
+/// Each check gets a transport of its own and shuts it down. The checks use plain HTTP/1.1 on
+/// 127.0.0.1; TLS and newer versions are the transport's own to test.
+public enum TransportConformance {
+    /// One check of a transport.
+    public typealias Check = ConformanceCheck<any Transport>
+
+    /// All checks.
+    public static var checks: [Check] { messages + bodies + ends + faults + life }
+
+    /// Where a check runs: a server, and a client over the transport with an empty stack.
+    struct Road: Sendable {
+        let server: TestServer
+        let client: Client
+        let transport: any Transport
+
+        func get(_ path: Target) -> Call { client.get(path) }
+
+        func content(of call: Call) async throws -> Data {
+            try await call.response().body.collect(upTo: 64 << 20)
+        }
+
+        func text(of call: Call) async throws -> String {
+            String(decoding: try await content(of: call), as: UTF8.self)
+        }
+    }
+
+    static func check(
+        _ name: String, _ body: @escaping @Sendable (Road) async throws -> Void
+    ) -> Check {
+        Check(name) { transport in
+            let server = try TestServer()
+            let client = Client(
+                baseURL: server.target, transport: transport, stack: [],
+                serializers: SerializerTable())
+            do {
+                try await body(Road(server: server, client: client, transport: transport))
+            } catch {
+                server.stop()
+                await transport.shutdown()
+                throw error
+            }
+            server.stop()
+            await transport.shutdown()
+        }
+    }
+}
