@@ -114,11 +114,20 @@ final class TestSocket: Sendable {
         }
     }
 
+    // POLLRDHUP of Linux, which its C library hides from Swift.
+    #if os(Linux)
+    private static let hangup: Int16 = 0x2000
+    #else
+    private static let hangup: Int16 = 0
+    #endif
+
     /// Waits for a time, or until the peer has closed.
     func peerIsGone(within duration: Duration) -> Bool {
         let milliseconds = max(1, Int(duration / .milliseconds(1)))
-        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN) | Self.hangup, revents: 0)
         guard unsafe poll(&entry, 1, CInt(milliseconds)) > 0 else { return false }
+        // Behind bytes that nobody has read, a peek would not see the end.
+        if entry.revents & (Self.hangup | Int16(POLLHUP) | Int16(POLLERR)) != 0 { return true }
         var byte: UInt8 = 0
         let got = unsafe recv(descriptor, &byte, 1, peeking)
         if got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) { return true }
