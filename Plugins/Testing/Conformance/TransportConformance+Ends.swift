@@ -61,7 +61,7 @@ extension TransportConformance {
                     // Fits into the buffers of a socket: behind more, the server would not see the end.
                     try await road.content(
                         of: road.client.post(
-                            "upload", body: .data(Data(count: 500_000)),
+                            "upload", body: .data(Data(count: 50_000)),
                             headers: ["Expect": "100-continue"]))
                 }
                 await road.server.waitForRequests(1)
