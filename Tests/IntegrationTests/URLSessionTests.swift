@@ -118,7 +118,7 @@ struct URLSessionTests {
     @Test("A file that shrinks while it is sent ends the call")
     func shrinkingFile() async throws {
         let hold = TestHold()
-        server.route("/", .text("x").held(by: hold).withoutReading())
+        server.route("/", .text("x").reading(heldBy: hold))
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try Data(count: 30_000_000).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
@@ -130,9 +130,9 @@ struct URLSessionTests {
         try Data(count: 1000).write(to: file, options: [])
         let handle = try FileHandle(forWritingTo: file)
         try handle.truncate(atOffset: 1000)
+        hold.open()
         let error = await #expect(throws: ClientError.self) { try await call.value }
         #expect(error?.code == .upload)
-        hold.open()
     }
 
     @Test("A body comes in pieces as it is read, and chunked framing leaves no trace")

@@ -16,6 +16,7 @@ public struct TestAnswer: Sendable {
     private let make: @Sendable (ReceivedRequest) -> [Step]
     var readsBody = true
     var sendsContinue = true
+    var readingHold: TestHold?
 
     private init(_ make: @escaping @Sendable (ReceivedRequest) -> [Step]) { self.make = make }
 
@@ -213,10 +214,19 @@ public struct TestAnswer: Sendable {
         return copy
     }
 
+    /// The same answer, where the content of a request with `Expect: 100-continue` is asked for and
+    /// read once a test opens the hold.
+    public func reading(heldBy hold: TestHold) -> TestAnswer {
+        var copy = self
+        copy.readingHold = hold
+        return copy
+    }
+
     private func prefixed(_ step: Step) -> TestAnswer {
         var copy = TestAnswer { [make] in [step] + make($0) }
         copy.readsBody = readsBody
         copy.sendsContinue = sendsContinue
+        copy.readingHold = readingHold
         return copy
     }
 

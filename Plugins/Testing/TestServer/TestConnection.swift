@@ -32,6 +32,11 @@ final class TestConnection: Sendable {
             if !isBodiless, request.headers[.expect] == nil { readBody(&request, &buffer) }
             let answer = server.answer(to: request)
             if !isBodiless, request.headers[.expect] != nil, answer.readsBody {
+                if let hold = answer.readingHold,
+                    !wait(upTo: .seconds(3600), until: { hold.isOpen })
+                {
+                    return server.wasAbandoned()
+                }
                 if answer.sendsContinue {
                     _ = socket.write(Data("HTTP/1.1 100 Continue\r\n\r\n".utf8))
                 }
