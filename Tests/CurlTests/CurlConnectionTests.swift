@@ -29,15 +29,6 @@ struct CurlConnectionTests {
         #expect(!String(reflecting: configuration.proxy as Any).contains("S3CRET"))
     }
 
-    @Test("The environment names no proxy")
-    func environment() async throws {
-        unsafe setenv("http_proxy", "http://127.0.0.1:1/", 1)
-        defer { unsafe unsetenv("http_proxy") }
-        let fixture = try CurlFixture()
-        fixture.server.route("/", .text("x"))
-        #expect(try await fixture.client.get("/").string() == "x")
-    }
-
     @Test("A proxy that cannot be reached is an error of the connection, and nothing was sent")
     func deadProxy() async throws {
         let fixture = try CurlFixture { $0.proxy = CurlTransport.Proxy(host: "127.0.0.1", port: 1) }

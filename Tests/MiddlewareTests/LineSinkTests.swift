@@ -40,7 +40,7 @@ struct LineSinkTests {
         let dropped = sink.dropped
         #expect(dropped > 800)
         // The queue moves on as soon as someone reads.
-        let reader = Task.detached { try pipe.fileHandleForReading.readToEnd() ?? Data() }
+        let reader = Task { await readToEnd(pipe) }
         while true {
             let before = sink.dropped
             sink.write("last")
@@ -49,7 +49,7 @@ struct LineSinkTests {
         }
         let total = sink.dropped
         while await !settled(sink, pipe) {}
-        let lines = String(decoding: try await reader.value, as: UTF8.self).split(separator: "\n")
+        let lines = String(decoding: await reader.value, as: UTF8.self).split(separator: "\n")
         #expect(lines.count { $0 == line } == 1000 - dropped)
         #expect(lines.last == "last")
         #expect(lines.compactMap(droppedCount).reduce(0, +) == total)

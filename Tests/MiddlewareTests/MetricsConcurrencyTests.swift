@@ -5,7 +5,7 @@ import TurnpikeMiddleware
 import TurnpikeTesting
 
 @Suite("Metrics and logs, from several threads")
-struct MetricsConcurrencyTests {
+struct MetricsStoreConcurrencyTests {
     @Test("A thousand calls at once are all counted, while others read the store")
     func metrics() async {
         let store = MetricsStore()
@@ -37,7 +37,7 @@ struct MetricsConcurrencyTests {
     func sink() async throws {
         let pipe = Pipe()
         let sink = LineSink(pipe.fileHandleForWriting, capacity: 8)
-        async let text = Task.detached { pipe.fileHandleForReading.readDataToEndOfFile() }.value
+        async let text = readToEnd(pipe)
         await withTaskGroup { group in
             for task in 0..<4 {
                 group.addTask {

@@ -59,3 +59,12 @@ final class Counter: Sendable {
         }
     }
 }
+
+/// All that comes out of a pipe, read on a thread of its own: a few reads that wait in the pool
+/// would stop every test.
+func readToEnd(_ pipe: Pipe) async -> Data {
+    await withCheckedContinuation { continuation in
+        Thread { continuation.resume(returning: pipe.fileHandleForReading.readDataToEndOfFile()) }
+            .start()
+    }
+}

@@ -108,7 +108,7 @@ struct SecretsTests {
                     underlying: URLError(
                         .networkConnectionLost,
                         userInfo: [
-                            NSURLErrorFailingURLStringErrorKey: "http://u:s3cret@a.example/",
+                            NSURLErrorFailingURLErrorKey: "http://u:s3cret@a.example/",
                             NSLocalizedDescriptionKey: "http://u:s3cret@a.example/?sig=s3cret",
                         ]))),
             .ok(text: "s3cret"),

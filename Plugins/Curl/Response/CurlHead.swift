@@ -90,7 +90,7 @@ private struct StatusLine {
         else { return nil }
         var code = 0
         var digits = 0
-        while digits < 4, unsafe blank + 1 + digits < line.count {
+        while digits < 4, blank + 1 + digits < line.count {
             let digit = unsafe line[blank + 1 + digits] &- UInt8(ascii: "0")
             if digit > 9 { break }
             code = code * 10 + Int(digit)
