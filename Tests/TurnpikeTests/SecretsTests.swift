@@ -91,7 +91,11 @@ struct SecretsTests {
         Case("the client") { _ in
             Client(baseURL: "http://u:s3cret@a.example/?token=s3cret", stack: .standard)
         },
-        Case("a target") { _ in Target("http://u:s3cret@a.example/?token=s3cret") },
+        Case("a target") { _ in
+            let target = Target("http://u:s3cret@a.example/?token=s3cret")
+            return [target, target.appending(["sig": "s3cret"])]
+        },
+        Case("a query") { _ in ["token": "s3cret", "q": "kept"] as Query },
     ]
 
     @Test("None is printed, whatever the call ends with", arguments: cases)

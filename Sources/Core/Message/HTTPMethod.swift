@@ -53,6 +53,6 @@ extension HTTPMethod: ExpressibleByStringLiteral {
 }
 
 extension HTTPMethod: CustomStringConvertible {
-    /// The method's name; what could forge a line of a log is escaped.
-    public var description: String { isValid ? rawValue : Grammar.escaped(rawValue) }
+    /// The method's name; what is no token is not shown, for it may be anything, a secret too.
+    public var description: String { isValid ? rawValue : "(invalid method)" }
 }

@@ -186,3 +186,18 @@ extension URL {
         return components?.url ?? self
     }
 }
+
+extension Target: CustomStringConvertible, CustomReflectable {
+    /// The target without user information and secret query items.
+    public var description: String {
+        let query = addedQuery.isEmpty ? "" : "?" + addedQuery
+        return switch kind {
+        case .url(let url): Redaction.standard.url(url.absoluteString + query)
+        case .text(let text): Redaction.standard.url(text + query)
+        case .fault: "(invalid target)"
+        }
+    }
+
+    /// What a dump shows: no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: [description]) }
+}
