@@ -29,7 +29,9 @@ struct Program {
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
         process.terminationHandler = { _ in end.finish() }
         try process.run()
-        let timer = SystemTimeSource().schedule(after: limit) { process.terminate() }
+        // A child of a dispatch thread inherits its blocked signals; this one cannot be blocked.
+        let child = process.processIdentifier
+        let timer = SystemTimeSource().schedule(after: limit) { kill(child, SIGKILL) }
         for await _ in ends {}
         timer.cancel()
         // What it prints fits in a pipe, so it never waited for a reader.

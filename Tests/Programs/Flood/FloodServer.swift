@@ -25,7 +25,8 @@ final class FloodServer {
     }
 
     func end() {
-        process.terminate()
+        // What a dispatch thread starts inherits its blocked signals; this one cannot be blocked.
+        kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
     }
 
