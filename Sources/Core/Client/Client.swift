@@ -173,3 +173,10 @@ extension Client {
             timeSource: timeSource, randomSource: randomSource)
     }
 }
+
+extension Client: CustomReflectable {
+    /// What a dump shows: the base URL without secrets, and the gates' names.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["baseURL": baseURL as Any, "stack": stack.description])
+    }
+}

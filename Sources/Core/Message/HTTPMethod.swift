@@ -52,7 +52,10 @@ extension HTTPMethod: ExpressibleByStringLiteral {
     public init(stringLiteral value: String) { self.init(value) }
 }
 
-extension HTTPMethod: CustomStringConvertible {
+extension HTTPMethod: CustomStringConvertible, CustomReflectable {
     /// The method's name; what is no token is not shown, for it may be anything, a secret too.
     public var description: String { isValid ? rawValue : "(invalid method)" }
+
+    /// What a dump shows: no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: [description]) }
 }
