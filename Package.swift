@@ -84,5 +84,14 @@ let package = Package(
         .executableTarget(
             name: "turnpike-flood", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Tests/Programs/Flood", swiftSettings: settings),
+        .executableTarget(
+            name: "turnpike-fuzz", dependencies: ["Turnpike", "TurnpikeTesting"],
+            path: "Tests/Programs/Fuzz", swiftSettings: settings),
+        .executableTarget(
+            name: "turnpike-fault", dependencies: ["Turnpike", "TurnpikeTesting"],
+            path: "Tests/Programs/Fault", swiftSettings: settings),
+        .executableTarget(
+            name: "turnpike-endurance", dependencies: ["Turnpike", "TurnpikeTesting"],
+            path: "Tests/Programs/Endurance", swiftSettings: settings),
     ]
 )

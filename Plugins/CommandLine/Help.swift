@@ -54,8 +54,8 @@ package enum Help: String, CaseIterable {
               POST, since there is a body; any other method is named before the URL
           turnpike send PUT https://example.com/report -d @report.pdf
               a file, read as it is sent; tar c . | turnpike send … -d @- sends standard input
-          turnpike send https://example.com/photos -F title=Sea -F place=Sylt
-              a form
+          turnpike send https://example.com/photos -F title=Sea -F photo=@sea.jpg
+              a form (multipart); a value that begins with @ names a file
           turnpike send https://example.com/big.iso -o big.iso
               the file appears when it is whole; what takes more than a second shows its progress
           turnpike send https://example.com/users/1 --json

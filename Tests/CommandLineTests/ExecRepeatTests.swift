@@ -76,14 +76,12 @@ struct ExecRepeatTests {
     @Test("The time to a cancellation counts from each one's own start")
     func cancelAfter() async {
         server.fallback(.silence)
+        // Counted from the line's start, the second would be cancelled before it is sent.
         let answer = await run(
-            "x", ["repeat": 3, "concurrency": 3, "stagger": 0.25, "cancelAfter": 0.5])
+            "x", ["repeat": 2, "concurrency": 2, "stagger": 1, "cancelAfter": 1])
         let results = answer["results"]?.array ?? []
-        #expect(
-            results.map { $0["error"]?["code"]?.string } == ["cancelled", "cancelled", "cancelled"])
-        // Counted from the line's start, the last would have no time at all.
-        #expect(results.allSatisfy { ($0["elapsed"]?.double ?? 0) > 0.25 })
-        #expect(server.requests.count == 3)
+        #expect(results.map { $0["error"]?["code"]?.string } == ["cancelled", "cancelled"])
+        #expect(server.requests.count == 2)
         await server.wait { $0.open == 0 }
     }
 

@@ -14,7 +14,8 @@ import Darwin
 /// The built command as a process of its own.
 @Suite("The executable")
 struct ExecutableTests {
-    private final class Child {
+    // SAFETY: it is used by one test, which waits for what it does elsewhere.
+    private final class Child: @unchecked Sendable {
         private let process = Process()
         private let input = Pipe()
         private let output = Pipe()
@@ -38,17 +39,22 @@ struct ExecutableTests {
         func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
         /// One line, as soon as it is there.
-        func readLine() -> String {
-            var line = Data()
-            while let byte = try? output.fileHandleForReading.read(upToCount: 1),
-                byte != Data("\n".utf8),
-                !byte.isEmpty
-            { line += byte }
-            return String(decoding: line, as: UTF8.self)
+        func readLine() async -> String {
+            await Blocking.run { [self] in
+                var line = Data()
+                while let byte = try? output.fileHandleForReading.read(upToCount: 1),
+                    byte != Data("\n".utf8), !byte.isEmpty
+                { line += byte }
+                return String(decoding: line, as: UTF8.self)
+            }
         }
 
         /// Waits for the end.
-        func end() -> (status: Int32, output: String, messages: String) {
+        func end() async -> (status: Int32, output: String, messages: String) {
+            await Blocking.run { [self] in waitForEnd() }
+        }
+
+        private func waitForEnd() -> (status: Int32, output: String, messages: String) {
             let output = (try? output.fileHandleForReading.readToEnd()) ?? nil
             let messages = (try? messages.fileHandleForReading.readToEnd()) ?? nil
             process.waitUntilExit()
@@ -74,41 +80,41 @@ struct ExecutableTests {
     }()
 
     @Test("Commands are told apart, and a wrong one is told")
-    func commands() throws {
-        let help = try Child(["--help"]).end()
+    func commands() async throws {
+        let help = try await Child(["--help"]).end()
         #expect(help.status == 0)
         #expect(help.output.contains("turnpike send https://example.com/"))
-        let wrong = try Child(["sedn"]).end()
+        let wrong = try await Child(["sedn"]).end()
         #expect(wrong.status == 2)
         #expect(
             wrong.messages == "turnpike: there is no command \"sedn\"; did you mean \"send\"?\n")
-        #expect(try Child(["send"]).end().status == 2)
+        #expect(try await Child(["send"]).end().status == 2)
     }
 
     @Test("send writes the answer to the output, and exits by what came of it")
-    func send() throws {
+    func send() async throws {
         let server = try TestServer()
         server.route("/x", .text("hello"))
-        let sent = try Child(["send", server.url.absoluteString + "x"]).end()
+        let sent = try await Child(["send", server.url.absoluteString + "x"]).end()
         #expect(sent.status == 0)
         #expect(sent.output == "hello")
         #expect(sent.messages.isEmpty)
-        #expect(try Child(["send", server.url.absoluteString + "missing"]).end().status == 5)
+        #expect(try await Child(["send", server.url.absoluteString + "missing"]).end().status == 5)
     }
 
     @Test("exec answers a line before the next one comes")
-    func exec() throws {
+    func exec() async throws {
         let child = try Child(["exec"])
         for id in ["a", "b"] {
             try child.write(
                 "{\"id\": \"\(id)\", \"stack\": [], \"transport\": {\"use\": \"mock\"},")
             try child.write("\"request\": {\"url\": \"http://a.example/\"}}\n")
-            let answer = try JSONValue(parsing: Data(child.readLine().utf8))
+            let answer = try JSONValue(parsing: Data(await child.readLine().utf8))
             #expect(answer["id"]?.string == id)
             #expect(answer["outcome"] == "response")
         }
         try child.closeInput()
-        #expect(child.end().status == 0)
+        #expect(await child.end().status == 0)
     }
 
     @Test("A signal cancels send, which leaves no file behind", arguments: signals)
@@ -120,7 +126,7 @@ struct ExecutableTests {
             ["send", server.url.absoluteString + "x", "-o", folder.path("out")])
         await server.waitForRequests(1)
         child.signal(signal)
-        #expect(child.end().status == 128 + signal)
+        #expect(await child.end().status == 128 + signal)
         await server.wait { $0.open == 0 }
         #expect(folder.names.isEmpty)
     }
@@ -135,13 +141,13 @@ struct ExecutableTests {
         try busy.write("{\"request\": {\"url\": \"\(server.url)x\"}, \"stack\": []}\n")
         await server.waitForRequests(1)
         busy.signal(signal)
-        let end = busy.end()
+        let end = await busy.end()
         #expect(end.status == 128 + signal)
         #expect(end.output.contains("\"cancelled\""))
         let idle = try Child(["exec"])
         try idle.write("{}\n")
-        _ = idle.readLine()
+        _ = await idle.readLine()
         idle.signal(signal)
-        #expect(idle.end().status == 128 + signal)
+        #expect(await idle.end().status == 128 + signal)
     }
 }

@@ -67,6 +67,21 @@ struct SendTests {
         #expect(server.requests.first?.body == Data("piped".utf8))
     }
 
+    @Test("Fields go out as a multipart form, files among them")
+    func form() async throws {
+        server.route("/x", .text("ok"))
+        let file = try folder.write("a photo", to: "sea.txt")
+        #expect(await send(url("x"), "-F", "title=Sea & sun", "-F", "photo=@" + file) == 0)
+        let request = try #require(server.requests.first)
+        #expect(request.method == .post)
+        #expect(request.headers[.contentType]?.hasPrefix("multipart/form-data; boundary=") == true)
+        let body = String(decoding: request.body, as: UTF8.self)
+        for part in ["name=\"title\"", "Sea & sun", "filename=\"sea.txt\"", "a photo"] {
+            #expect(body.contains(part))
+        }
+        #expect(await send(url("x"), "-F", "photo=@" + folder.path("missing")) == 7)
+    }
+
     @Test("A status that is no success is told, its content shown, and the exit status says so")
     func refused() async {
         server.route("/x", .status(404, body: Data("no such page".utf8)))

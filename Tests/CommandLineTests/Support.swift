@@ -110,3 +110,12 @@ final class Feed: Sendable {
         }
     }
 }
+
+/// Runs what blocks on a thread of its own: the tests' few threads are needed by all of them.
+enum Blocking {
+    static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+        await withCheckedContinuation { continuation in
+            Thread { continuation.resume(returning: body()) }.start()
+        }
+    }
+}

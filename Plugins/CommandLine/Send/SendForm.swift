@@ -1,19 +1,20 @@
 import Foundation
 import Turnpike
-import TurnpikeCore
 
 extension Body {
-    /// A form of text fields, URL-encoded.
+    /// A form of texts and files, as `multipart/form-data` (RFC 7578).
+    ///
+    /// Files are read while they are sent.
     static func form(of fields: [SendOptions.Field]) -> Body {
-        .catching {
-            let items = try fields.map { field in
-                guard case .text(let value) = field.value else {
-                    throw ClientError(.unsupported, "-F cannot send files yet; use -d @file")
-                }
-                return PercentEncoding.unreserved.encode(field.name) + "="
-                    + PercentEncoding.unreserved.encode(value)
+        var form = MultipartFormData()
+        for field in fields {
+            switch field.value {
+            case .text(let text): form.append(text, name: field.name)
+            case .file(let path):
+                let file = URL(filePath: path)
+                form.append(file: file, name: field.name, filename: file.lastPathComponent)
             }
-            return .data(Data(items.joined(separator: "&").utf8), type: .form)
         }
+        return .multipart(form)
     }
 }

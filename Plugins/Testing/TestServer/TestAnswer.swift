@@ -62,11 +62,12 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// 200 whose content never ends, until the client closes the connection.
+    /// An answer whose content never ends, until the client closes the connection.
     public static func endless(
-        _ chunk: Data = Data(count: 65_536), every interval: Duration = .milliseconds(2)
+        _ chunk: Data = Data(count: 65_536), every interval: Duration = .milliseconds(2),
+        status: HTTPStatus = .ok, headers: HTTPHeaders = [:]
     ) -> TestAnswer {
-        TestAnswer { _ in [.write(head(.ok, [:])), .endless(chunk, every: interval)] }
+        TestAnswer { _ in [.write(head(status, headers)), .endless(chunk, every: interval)] }
     }
 
     /// 200 with the request as JSON.

@@ -1,0 +1,57 @@
+import Foundation
+import Testing
+import Turnpike
+
+#if os(Linux)
+/// What FoundationNetworking does wrong and no client can repair, one fault in a process each.
+///
+/// A fault that is gone fails its test: then its entry in `Tests/URLSessionFaults.json`, its page
+/// of the documentation and what works around it can go as well.
+@Suite("Faults of FoundationNetworking")
+struct URLSessionFaultTests {
+    struct Fault: Decodable, Sendable, CustomTestStringConvertible {
+        let cases: [String]
+        let shown: String
+        let ends: String
+        let reason: String
+
+        var testDescription: String { shown }
+    }
+
+    private static let faults: [Fault] = {
+        let file = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "URLSessionFaults.json")
+        let data = (try? Data(contentsOf: file)) ?? Data()
+        return (try? JSONDecoder().decode([Fault].self, from: data)) ?? []
+    }()
+
+    @Test("The list can be read")
+    func list() { #expect(Self.faults.count == 5) }
+
+    @Test("A fault is still there", .timeLimit(.minutes(3)), arguments: faults)
+    func fault(fault: Fault) async throws {
+        let process = Process()
+        process.executableURL = Bundle.main.bundleURL.appending(path: "turnpike-fault")
+        process.arguments = [fault.shown]
+        process.standardError = FileHandle.nullDevice
+        var environment = ProcessInfo.processInfo.environment
+        environment["SWIFT_BACKTRACE"] = "enable=no"
+        process.environment = environment
+        await withCheckedContinuation { continuation in
+            process.terminationHandler = { _ in continuation.resume() }
+            do {
+                try process.run()
+            } catch {
+                Issue.record(error)
+                continuation.resume()
+            }
+        }
+        if fault.ends == "crash" {
+            #expect(process.terminationReason == .uncaughtSignal)
+        } else {
+            #expect(process.terminationReason == .exit)
+            #expect(process.terminationStatus == 3)
+        }
+    }
+}
+#endif

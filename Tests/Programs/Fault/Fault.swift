@@ -1,0 +1,64 @@
+import Foundation
+import Turnpike
+import TurnpikeTesting
+
+/// Shows one fault of FoundationNetworking that no client can repair.
+///
+/// `turnpike-fault trailers|close-in-head|huge-length|many-fields|endless-redirect`
+///
+/// It ends by a signal, or with 3, where the fault is there, and with 0 where it is gone. The list
+/// of faults is `Tests/URLSessionFaults.json`.
+@main
+enum Fault {
+    private static let isThere: Int32 = 3
+
+    static func main() async {
+        do {
+            exit(try await show(CommandLine.arguments.last ?? "") ? isThere : 0)
+        } catch {
+            FileHandle.standardError.write(Data("turnpike-fault: \(error)\n".utf8))
+            exit(1)
+        }
+    }
+
+    private static func show(_ name: String) async throws -> Bool {
+        let server = try TestServer()
+        let client = Client(baseURL: server.target, stack: [])
+        switch name {
+        case "trailers":
+            server.route(
+                "/", raw("Transfer-Encoding: chunked", "\r\n1\r\na\r\n0\r\nX-Sum: 1\r\n\r\n"))
+        case "close-in-head": server.route("/", raw("X-Half: 1", ""))
+        case "huge-length":
+            server.route("/", raw("Content-Length: 9223372036854775807", "\r\nabc"))
+        case "many-fields":
+            let fields = (0..<10_000).map { "X-\($0): 1" }.joined(separator: "\r\n")
+            server.route("/", raw(fields + "\r\nContent-Length: 0", "\r\n"))
+        case "endless-redirect":
+            server.route(
+                "/", .endless(every: .zero, status: 302, headers: ["Location": "/elsewhere"]))
+            return try await keepsConnection(client, server)
+        default: throw FaultFailure(description: "there is no fault \"\(name)\"")
+        }
+        let begin = ContinuousClock.now
+        // An error in place of the trap is as good as an answer.
+        _ = try? await client.get("/").data()
+        return name == "many-fields" && ContinuousClock.now - begin > .seconds(1)
+    }
+
+    private static func keepsConnection(_ client: Client, _ server: TestServer) async throws -> Bool
+    {
+        _ = try? await client.get("/").deadline(.seconds(1)).data()
+        // Long enough for a transport that can close.
+        try await Task.sleep(for: .seconds(2))
+        return server.counts.open > 0
+    }
+
+    private static func raw(_ fields: String, _ rest: String) -> TestAnswer {
+        .raw(Data("HTTP/1.1 200 OK\r\n\(fields)\r\n\(rest)".utf8))
+    }
+}
+
+struct FaultFailure: Error, CustomStringConvertible {
+    let description: String
+}
