@@ -1,0 +1,69 @@
+import Foundation
+import Synchronization
+
+/// The servers of others that the integration tests talk to: started by `scripts/peers` at the
+/// first use, ended with this process.
+///
+/// Only with `TURNPIKE_INTEGRATION=1`, which `scripts/test --integration` sets; what cannot be had
+/// is nil, and its tests are skipped.
+final class Peers: Sendable {
+    static let shared: Peers? = {
+        guard ProcessInfo.processInfo.environment["TURNPIKE_INTEGRATION"] == "1" else { return nil }
+        return try? Peers()
+    }()
+
+    let folder: URL
+    private let addresses: [String: String]
+    private let input = Pipe()
+    private let output = Pipe()
+    private let commands = Mutex(())
+
+    /// Plain HTTP by nginx.
+    var nginx: String? { addresses["nginx"] }
+    /// HTTPS by nginx, with a certificate of an authority that nobody knows.
+    var secure: String? { addresses["secure"] }
+    /// httpbin behind gunicorn.
+    var httpbin: String? { addresses["httpbin"] }
+
+    private init() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        folder = FileManager.default.temporaryDirectory.appending(
+            path: "turnpike-peers-" + UUID().uuidString)
+        let process = Process()
+        process.executableURL = root.appending(path: "scripts/peers")
+        process.arguments = [folder.path()]
+        // It ends the servers when its input does, however this process ends.
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+        var addresses: [String: String] = [:]
+        while let line = Self.line(of: output), line != "ready" {
+            let parts = line.split(separator: "=", maxSplits: 1)
+            if parts.count == 2 { addresses[String(parts[0])] = String(parts[1]) }
+        }
+        self.addresses = addresses
+    }
+
+    /// Lets nginx take up its configuration anew, or end and start again; returns when it has.
+    func nginx(_ command: String) async {
+        await withCheckedContinuation { continuation in
+            Thread { [self] in
+                commands.withLock { _ in
+                    try? input.fileHandleForWriting.write(contentsOf: Data((command + "\n").utf8))
+                    _ = Self.line(of: output)
+                }
+                continuation.resume()
+            }.start()
+        }
+    }
+
+    private static func line(of pipe: Pipe) -> String? {
+        var line = Data()
+        while let byte = try? pipe.fileHandleForReading.read(upToCount: 1), !byte.isEmpty {
+            if byte == Data("\n".utf8) { return String(decoding: line, as: UTF8.self) }
+            line += byte
+        }
+        return nil
+    }
+}
