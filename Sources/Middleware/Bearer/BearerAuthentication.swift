@@ -52,6 +52,7 @@ public struct BearerAuthentication: Interceptor {
         guard mayReplay(first, in: context) else { return try outcome.result.get() }
         context.note(gate: name, "the token was refused; the request waits for a new one")
         await outcome.response?.discard(in: context)
+        try context.checkCancellation()
         let second: BearerTokens.Credential
         do {
             second = try await tokens.credential(after: first, in: context, next: next)

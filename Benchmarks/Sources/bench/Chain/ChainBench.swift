@@ -56,8 +56,9 @@ enum ChainBench {
             ("gates-5", Stack(Array(repeating: Pass(), count: 5))),
             ("gates-10", Stack(Array(repeating: Pass(), count: 10))),
             ("adapters-5", Stack(five)), ("roles-5", Stack(roles)), ("standard", Stack.standard),
-            ("basic", [.basic(user: "u", password: "p")]), ("bearer", [.bearer(token: "t")]),
-            ("digest", [.digest(user: "u", password: "p")]),
+            ("basic", Stack([BasicAuthentication(user: "u", password: "p")])),
+            ("bearer", Stack([BearerAuthentication(BearerTokens(BearerToken("t")))])),
+            ("digest", Stack([DigestAuthentication(user: "u", password: "p")])),
         ].map { name, stack in
             let transport = name == "digest" ? digest : transport
             return Case(name: name, client: Client(transport: transport, stack: stack))
