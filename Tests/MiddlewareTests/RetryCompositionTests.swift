@@ -91,11 +91,13 @@ struct RetryCompositionTests {
         }
         let error = await #expect(throws: ClientError.self) { try await call.value }
         #expect(error?.code == .validation)
-        #expect(error?.history.map(\.status) == [503, nil])
-        #expect(error?.history.map(\.errorType) == [nil, "connection"])
-        #expect(error?.history.map(\.elapsed) == [.seconds(1), .zero])
-        #expect(error?.history.map(\.delay) == [nil, .seconds(2)])
-        #expect(error?.description.contains("[3 attempts: 503 in 1 s, connection in 0 s]") == true)
+        #expect(error?.history.map(\.status) == [503, nil, 502])
+        #expect(error?.history.map(\.errorType) == [nil, "connection", nil])
+        #expect(error?.history.map(\.elapsed) == [.seconds(1), .zero, .zero])
+        #expect(error?.history.map(\.delay) == [nil, .seconds(2), .seconds(4)])
+        #expect(
+            error?.description.contains(
+                "[3 attempts: 503 in 1 s, connection in 0 s, 502 in 0 s]") == true)
         let inside = Client(
             MockTransport { _ in .connectionLost }, clock: clock, [.retry(backoff: now)])
         let second = await #expect(throws: ClientError.self) {

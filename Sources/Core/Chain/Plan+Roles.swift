@@ -35,8 +35,8 @@ extension Plan {
             let outcome = Outcome(
                 request: request, result: result, attempts: attempts,
                 elapsed: begin.duration(to: context.timeSource.now), previousDelay: previousDelay)
-            // The attempts that failed, for the error that may come of it.
-            if attempts > 1, outcome.error != nil {
+            // For the error that may come of it, here or further out.
+            if attempts > 1 {
                 context.call.record.add(AttemptSummary(outcome, number: attempt.attempt))
             }
             if outcome.isCancellation || context.cancelReason != nil { return try result.get() }
@@ -50,7 +50,7 @@ extension Plan {
                     retrier.retryWasAbandoned(outcome, context: context)
                     return try result.get()
                 }
-                if attempts == 1 || outcome.error == nil {
+                if attempts == 1 {
                     context.call.record.add(AttemptSummary(outcome, number: attempt.attempt))
                 }
                 previousDelay = delay

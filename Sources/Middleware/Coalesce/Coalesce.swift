@@ -7,7 +7,7 @@ public import TurnpikeCore
 /// its answer instead of being sent. All header fields count, so that calls of different users
 /// never meet: `Authorization`, `Cookie`, keys of any name, `Accept-Language`; only fields that
 /// name a single call are passed over. A request with content, with gates of its own
-/// (``TurnpikeCore/Call/through(_:)``) or with options of its own, and one that streams, goes
+/// (``/TurnpikeCore/Call/through(_:)``) or with options of its own, and one that streams, goes
 /// alone. What identifies a user must be in the request when it comes here: place the gate inside
 /// those that set credentials for each call.
 ///

@@ -55,12 +55,16 @@ final class Flights: Sendable {
             state.count += 1
             let number = state.count
             let landing = OneShot<Landing>()
-            let isFirst = state.flights[key] == nil
-            var flight = state.flights[key] ?? Flight(id: number, context: context())
-            flight.seats[number] = landing
-            state.flights[key] = flight
+            let present = state.flights.index(forKey: key)
+            if let present {
+                state.flights.values[present].seats[number] = landing
+            } else {
+                state.flights[key] = Flight(
+                    id: number, context: context(), seats: [number: landing])
+            }
             return Seat(
-                key: key, flight: flight.id, number: number, landing: landing, isFirst: isFirst)
+                key: key, flight: present.map { state.flights.values[$0].id } ?? number,
+                number: number, landing: landing, isFirst: present == nil)
         }
     }
 
@@ -82,11 +86,12 @@ final class Flights: Sendable {
     /// Gives a seat up; the last one to do so ends the exchange.
     func leave(_ seat: Seat, _ error: any Error) {
         let (hasLeft, ended) = state.withLock { state -> (Bool, Flight?) in
-            guard var flight = state.flights[seat.key], flight.id == seat.flight,
-                flight.seats.removeValue(forKey: seat.number) != nil
+            guard let index = state.flights.index(forKey: seat.key),
+                state.flights.values[index].id == seat.flight,
+                state.flights.values[index].seats.removeValue(forKey: seat.number) != nil
             else { return (false, nil) }
-            state.flights[seat.key] = flight.seats.isEmpty ? nil : flight
-            return (true, flight.seats.isEmpty ? flight : nil)
+            guard state.flights.values[index].seats.isEmpty else { return (true, nil) }
+            return (true, state.flights.remove(at: index).value)
         }
         if hasLeft { seat.landing.settle(.failure(error)) }
         ended?.context.cancel(.drop)

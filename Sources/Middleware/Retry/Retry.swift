@@ -8,7 +8,7 @@ public import TurnpikeCore
 ///   outside; an error if its code is listed. A cancellation never is.
 /// - Nothing of the request was written, or it was answered with 408: it may be sent again. Bytes
 ///   were written: only an idempotent method (RFC 9110 §9.2.2), a request with an
-///   `Idempotency-Key`, or one that the caller vouches for (``/TurnpikeCore/Call/retryable()``),
+///   `Idempotency-Key`, or one that the caller vouches for (``/TurnpikeCore/Call/retryable(_:)``),
 ///   and only with a body that can be replayed.
 /// - `Retry-After`, in seconds or as a date, is never undercut. One above the cap ends the retries;
 ///   one above the time left is ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once.
