@@ -168,6 +168,29 @@ struct HedgeTests {
         await client.shutdown()
     }
 
+    @Test("A spent budget is asked once for a call, however small the delay")
+    func spentBudget() async throws {
+        final class Notes: RequestLogger {
+            let count = Mutex(0)
+            func log(_ event: CallEvent) {
+                if case .note = event.kind { count.withLock { $0 += 1 } }
+            }
+        }
+        let notes = Notes()
+        let budget = RetryBudget(ratio: 0, floorPerSecond: 0)
+        let transport = MockTransport { _ in .ok().delayed(by: .seconds(60)) }
+        let client = Client(
+            transport, clock: clock, [notes, .hedge(after: .seconds(1), budget: budget)])
+        let call = Task { try await client.get(anywhere).response() }
+        await clock.waitForTimers(2)
+        clock.advance(by: .seconds(1))
+        while notes.count.withLock({ $0 }) == 0 { await Task.yield() }
+        clock.advance(by: .seconds(59))
+        _ = try await call.value
+        #expect(notes.count.withLock { $0 } == 1)
+        #expect(transport.sentCount == 1)
+    }
+
     @Test("The delay follows what attempts took, once enough were measured")
     func percentile() async throws {
         let (client, transport) = client(

@@ -62,7 +62,9 @@ final class HedgeRace: Sendable {
             case .decided(let decision):
                 state.withLock { $0.decision = nil }
                 return try decision.get()
-            case .due: if mayLaunch() { launch() }
+            case .due where mayLaunch(): launch()
+            // Who is refused does not ask again.
+            case .due: state.withLock { $0.launched = limit }
             }
         }
     }
