@@ -10,6 +10,7 @@ extension Registry {
         register(gate: "circuitBreaker") { CircuitBreaker(settings: $0) }
         register(gate: "coalesce") { Coalesce(settings: $0) }
         register(gate: "concurrencyLimit") { ConcurrencyLimit(settings: $0) }
+        register(gate: "cookies") { try Cookies(settings: $0) }
         register(gate: "deadline") { Deadline(settings: $0) }
         register(gate: "defaultHeaders") { DefaultHeaders(settings: $0) }
         register(gate: "digest") { DigestAuthentication(settings: $0) }
@@ -17,6 +18,7 @@ extension Registry {
         register(gate: "headers") { SetHeaders(settings: $0) }
         register(gate: "hedge") { Hedge(settings: $0) }
         register(gate: "idempotencyKey") { IdempotencyKey(settings: $0) }
+        register(gate: "hsts") { try HSTS(settings: $0) }
         register(gate: "idleTimeout") { IdleTimeout(settings: $0) }
         register(gate: "limits") { Limits(settings: $0) }
         register(gate: "log") { try Log(settings: $0) }

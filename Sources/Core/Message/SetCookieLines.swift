@@ -1,19 +1,24 @@
 /// `Set-Cookie` lines that something joined with commas, taken apart again.
 ///
-/// A comma also stands in the date of `Expires`, so a split is made only where a cookie's name and
-/// an equals sign follow.
+/// A comma also stands in the date of `Expires` and may stand in a value, so a split is made only
+/// behind a line with attributes, at a comma and a blank, where a cookie's name and an equals sign
+/// follow. Two lines of which the first has no attribute stay one: a value must never become a
+/// cookie of its own.
 package enum SetCookieLines {
     package static func split(_ joined: String) -> [String] {
         guard joined.utf8.contains(UInt8(ascii: ",")) else { return [joined] }
         var lines: [String] = []
         var start = joined.startIndex
         var index = start
+        var hasAttributes = false
         let utf8 = joined.utf8
         while let comma = utf8[index...].firstIndex(of: UInt8(ascii: ",")) {
+            if utf8[index..<comma].contains(UInt8(ascii: ";")) { hasAttributes = true }
             index = utf8.index(after: comma)
-            if beginsCookie(utf8[index...]) {
+            if hasAttributes, beginsCookie(utf8[index...]) {
                 lines.append(String(Grammar.trimmed(joined[start..<comma])))
                 start = index
+                hasAttributes = false
             }
         }
         lines.append(String(Grammar.trimmed(joined[start...])))
@@ -24,7 +29,7 @@ package enum SetCookieLines {
     // sign, is the next cookie; `Expires=Wed, 21 Oct` has a blank behind the day.
     private static func beginsCookie(_ rest: Substring.UTF8View) -> Bool {
         var rest = rest
-        while let byte = rest.first, Grammar.isBlank(byte) { rest.removeFirst() }
+        guard rest.popFirst() == UInt8(ascii: " ") else { return false }
         var length = 0
         for byte in rest {
             if byte == UInt8(ascii: "=") { return length > 0 }

@@ -23,18 +23,24 @@ public struct Limits: Interceptor {
         ///
         /// It holds where the transport knows the size before decoding.
         public var ratio: Int
+        /// How many content codings may lie on each other.
+        ///
+        /// It holds for those that the transport leaves in the head; what it decodes by itself it
+        /// bounds by itself (libcurl at five).
+        public var codings: Int
         /// The bytes of one line, item or event of a stream.
         public var line: Int
 
         /// Creates bounds.
         public init(
             body: Int? = nil, headers: Int = 262_144, headerCount: Int = 1000, ratio: Int = 100,
-            line: Int = 1_048_576
+            codings: Int = 5, line: Int = 1_048_576
         ) {
             self.body = body
             self.headers = headers
             self.headerCount = headerCount
             self.ratio = ratio
+            self.codings = codings
             self.line = line
         }
     }
@@ -69,18 +75,27 @@ public struct Limits: Interceptor {
             return tooLarge(
                 "the response's header section is larger than \(settings.headers) bytes")
         }
+        if response.headers.values(of: .contentEncoding).reduce(0, { $0 + codings(in: $1) })
+            > settings.codings
+        {
+            return tooLarge("the content lies in more than \(settings.codings) codings")
+        }
         if let limit = settings.body, let length = response.body.length, length > limit {
             return tooLarge("the response announces more than \(limit) bytes of content")
         }
         return nil
     }
 
+    private static func codings(in value: String) -> Int {
+        value.utf8.split(separator: UInt8(ascii: ",")).count
+    }
+
     private func watch(_ body: ResponseBody, _ settings: Settings) {
         if body.isEmpty { return }
-        let decoded = body.encodedLength.map { encoded in
-            max(
-                encoded.multipliedReportingOverflow(by: Int64(settings.ratio)).partialValue,
-                1_048_576)
+        let decoded = body.encodedLength.map { encoded -> Int64 in
+            let (product, overflows) = encoded.multipliedReportingOverflow(
+                by: Int64(settings.ratio))
+            return overflows ? .max : max(product, 1_048_576)
         }
         let isDecoded = body.encodedLength != nil && body.length != body.encodedLength
         let bounds = [settings.body.map(Int64.init), isDecoded ? decoded : nil].compactMap(\.self)

@@ -58,7 +58,9 @@ struct SetCookieLinesTests {
     @Test(
         "Joined lines are taken apart, dates are not",
         arguments: [
-            (["a=1"], "a=1"), (["a=1", "b=2"], "a=1, b=2"), (["a=1", "b=2"], "a=1,b=2"),
+            (["a=1"], "a=1"), (["a=1; Path=/", "b=2"], "a=1; Path=/, b=2"),
+            (["a=1, b=2"], "a=1, b=2"), (["a=1; Path=/,b=2"], "a=1; Path=/,b=2"),
+            (["a=1; Path=/", "b=2; Path=/", "c=3"], "a=1; Path=/, b=2; Path=/, c=3"),
             (
                 ["a=1; Expires=Wed, 21 Oct 2065 07:28:00 GMT; Path=/", "b=2"],
                 "a=1; Expires=Wed, 21 Oct 2065 07:28:00 GMT; Path=/, b=2"

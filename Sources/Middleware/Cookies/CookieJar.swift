@@ -1,0 +1,155 @@
+public import Foundation
+import Synchronization
+public import TurnpikeCore
+
+/// Cookies in memory, and in a file if wished, by the rules of RFC 6265bis.
+///
+/// It is bounded: 4096 bytes for name and value of a cookie, ``maxPerDomain`` cookies of a domain,
+/// ``maxTotal`` in all. Above that, what has ended goes first, then what was not sent for the
+/// longest time, of a domain those first that are not `Secure`. One request gets at most 8190 bytes
+/// of cookies.
+///
+/// The file has mode 0600 and is replaced as a whole, a second after a change and on `shutdown` of
+/// the client. It holds the cookies that have an end; those without one live as long as the jar. A
+/// line in it that is no cookie is passed over. Jars of two processes with one file overwrite each
+/// other's cookies.
+public final class CookieJar: CookieStorage {
+    /// The most cookies of one domain.
+    public static let maxPerDomain = 180
+    /// The most cookies in all.
+    public static let maxTotal = 3000
+    private static let maxSentBytes = 8190
+
+    private let suffixes: PublicSuffixes
+    private let file: SavedFile?
+    private let state = Mutex(CookieTable())
+
+    /// Creates a jar in memory.
+    /// - Parameter suffixes: The domains that nobody may set cookies for.
+    public init(suffixes: PublicSuffixes = .standard) {
+        self.suffixes = suffixes
+        file = nil
+    }
+
+    /// Creates a jar that is kept in a file.
+    /// - Parameters:
+    ///   - path: The file; it need not exist.
+    ///   - suffixes: The domains that nobody may set cookies for.
+    ///   - timeSource: What the delay of writing is measured on.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` where there is a file that cannot
+    ///   be read.
+    public init(
+        file path: String, suffixes: PublicSuffixes = .standard,
+        timeSource: any TimeSource = SystemTimeSource()
+    ) throws {
+        self.suffixes = suffixes
+        file = SavedFile(path: path, timeSource: timeSource)
+        let lines: [JSONObject]
+        do {
+            lines = try SavedFile.lines(of: path, maxBytes: Self.maxFileBytes)
+        } catch {
+            throw ClientError(
+                .configuration, "the file of cookies cannot be read", underlying: error)
+        }
+        let date = timeSource.date
+        state.withLock { table in
+            for cookie in lines.lazy.compactMap(Cookie.init(line:))
+            where !cookie.isExpired(at: date) {
+                table.insert(cookie, at: date)
+            }
+        }
+    }
+
+    // All that fits into a jar, with room for names and marks.
+    private static let maxFileBytes = 32 << 20
+
+    /// All cookies, in no order; some may have ended.
+    public var cookies: [Cookie] { state.withLock { $0.all } }
+
+    /// The cookies to send: longer paths first, then those that were set earlier (RFC 6265bis
+    /// §5.8.3).
+    ///
+    /// To a hop that a redirect of another site led to, `SameSite=Strict` cookies do not go, and
+    /// `Lax` ones only with a safe method. What a program sends of itself counts as same-site.
+    public func cookies(for request: Request, at date: Date) -> [Cookie] {
+        guard let origin = request.origin, !state.withLock({ $0.isEmpty }) else { return [] }
+        let path = CookieRules.requestPath(of: request.url)
+        let sites = isSameSite(request, origin)
+        let isSafe = request.method.isSafe
+        let found = state.withLock { table in
+            table.use(forHost: origin.host, at: date) { cookie in
+                guard cookie.goes(toPath: path), !cookie.isSecure || origin.scheme == "https" else {
+                    return false
+                }
+                switch cookie.sameSite {
+                case .strict: return sites
+                case .lax: return sites || isSafe
+                case .some(.none), nil: return true
+                }
+            }
+        }
+        return Self.ordered(found)
+    }
+
+    /// Takes the `Set-Cookie` lines of a response.
+    @discardableResult
+    public func store(_ lines: [String], from url: URL, at date: Date) -> Bool {
+        let cookies = lines.compactMap {
+            Cookie(setCookie: $0, from: url, at: date, suffixes: suffixes)
+        }
+        if cookies.isEmpty { return false }
+        let isTrusted = url.scheme?.lowercased() == "https"
+        let hasChanged = state.withLock { table in
+            var hasChanged = false
+            for cookie in cookies where isTrusted || !table.shadowsSecure(cookie) {
+                if table.insert(cookie, at: date) { hasChanged = true }
+            }
+            return hasChanged
+        }
+        if hasChanged { file?.changed(content) }
+        return hasChanged
+    }
+
+    /// Adds a cookie, or puts it in the place of the one with its name, domain and path.
+    public func insert(_ cookie: Cookie, at date: Date) {
+        state.withLock { _ = $0.insert(cookie, at: date) }
+        file?.changed(content)
+    }
+
+    /// Removes all cookies.
+    public func removeAll() {
+        state.withLock { $0 = CookieTable() }
+        file?.changed(content)
+    }
+
+    /// Returns when all changes so far are in the file.
+    public func flush() async { await file?.flush(content) }
+
+    private func content() -> Data {
+        let lasting = cookies.filter { $0.expires != nil }
+        return Data(lasting.flatMap { $0.line.data() + [UInt8(ascii: "\n")] })
+    }
+
+    private func isSameSite(_ request: Request, _ origin: Origin) -> Bool {
+        guard let trail = request.options[RedirectTrail.self] else { return true }
+        return trail.allSatisfy {
+            $0.scheme == origin.scheme && suffixes.isSameSite($0.host, origin.host)
+        }
+    }
+
+    private static func ordered(_ cookies: [Cookie]) -> [Cookie] {
+        let sorted = cookies.sorted { left, right in
+            let (leftLength, rightLength) = (left.path.utf8.count, right.path.utf8.count)
+            if leftLength != rightLength { return leftLength > rightLength }
+            if left.created != right.created { return left.created < right.created }
+            return left.serial < right.serial
+        }
+        var bytes = 0
+        return sorted.filter { cookie in
+            let size = cookie.pair.utf8.count + 2
+            guard bytes + size <= maxSentBytes + 2 else { return false }
+            bytes += size
+            return true
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import Foundation
+public import TurnpikeCore
+
+/// Sends requests over TLS to hosts that have asked for it (HTTP Strict Transport Security, RFC
+/// 6797).
+///
+/// An http URL of such a host becomes https before anything is sent; port 80 becomes 443, another
+/// port stays. Hosts are learned from `Strict-Transport-Security` on responses that came over TLS,
+/// and only from those.
+///
+/// Place it inside ``Redirect``, so that each hop is judged, and outside ``Cookies`` and
+/// credentials. A redirect from https to http of such a host is then followed as https.
+public struct HSTS: Interceptor {
+    private let store: HSTSStore
+
+    /// Creates a gate that upgrades requests.
+    /// - Parameter store: Where the hosts are kept; in memory, if none is given.
+    public init(_ store: HSTSStore = HSTSStore()) { self.store = store }
+
+    /// Upgrades the request, and learns from the response.
+    public func intercept(
+        _ request: Request, context: Context, next: Next
+    ) async throws -> Response {
+        let upgraded = Self.upgrade(request, store, at: context.timeSource.date)
+        if upgraded.url.scheme != request.url.scheme {
+            context.note(gate: name, "http was upgraded to https")
+        }
+        do {
+            let response = try await next(upgraded)
+            learn(from: response.head, context)
+            return response
+        } catch {
+            let outcome = Outcome(request: upgraded, result: .failure(error))
+            if let head = outcome.head { learn(from: head, context) }
+            throw error
+        }
+    }
+
+    /// Waits until the hosts are safe.
+    public func shutdown() async { await store.flush() }
+
+    private func learn(from head: ResponseHead, _ context: Context) {
+        if let origin = Origin(head.url), origin.scheme == "https",
+            let line = head.headers.first("Strict-Transport-Security")
+        {
+            store.store(line, from: origin.host, at: context.timeSource.date)
+        }
+        if head.status.code / 100 == 3, head.headers.contains(.location) {
+            let timeSource = context.timeSource
+            context[RedirectHints.self].upgrade = { [store] in
+                Self.upgrade($0, store, at: timeSource.date)
+            }
+        }
+    }
+
+    private static func upgrade(_ request: Request, _ store: HSTSStore, at date: Date) -> Request {
+        guard let origin = request.origin, origin.scheme == "http",
+            store.requiresTLS(origin.host, at: date),
+            var components = URLComponents(url: request.url, resolvingAgainstBaseURL: true)
+        else { return request }
+        components.scheme = "https"
+        if components.port == 80 { components.port = nil }
+        guard let url = components.url else { return request }
+        var upgraded = request
+        upgraded.url = url
+        return upgraded
+    }
+}
+
+extension Gate where Self == HSTS {
+    /// Sends requests over TLS to hosts that have asked for it; see ``HSTS``.
+    public static func hsts(_ store: HSTSStore = HSTSStore()) -> Self { HSTS(store) }
+}

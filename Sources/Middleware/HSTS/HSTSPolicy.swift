@@ -1,0 +1,57 @@
+import TurnpikeCore
+
+/// What a `Strict-Transport-Security` line says (RFC 6797 §6.1).
+package struct HSTSPolicy: Hashable, Sendable {
+    /// For how many seconds the host wants TLS; 0 takes the wish back.
+    package let maxAge: Int64
+    /// Whether the hosts below it do, too.
+    package let includesSubdomains: Bool
+
+    // Ten years; a longer wish does no more.
+    private static let longest: Int64 = 10 * 366 * 86_400
+
+    /// Reads the value of a line, or nil where it breaks the rules: no `max-age`, or a directive
+    /// that stands twice.
+    package init?(_ text: String) {
+        // A transport may have joined lines; the first one counts (§8.1).
+        guard let line = Grammar.split(text[...], at: UInt8(ascii: ",")).first else { return nil }
+        var seen: Set<String> = []
+        var maxAge: Int64?
+        var includesSubdomains = false
+        for directive in Grammar.split(line, at: UInt8(ascii: ";")) {
+            let parts = directive.split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = Grammar.trimmed(parts[0]).lowercased()
+            if name.isEmpty && parts.count == 1 { continue }
+            guard Grammar.isToken(name), seen.count < 32, seen.insert(name).inserted else {
+                return nil
+            }
+            let value = parts.count > 1 ? Grammar.trimmed(parts[1]) : nil
+            switch name {
+            case "max-age":
+                guard let seconds = value.flatMap(Self.seconds) else { return nil }
+                maxAge = seconds
+            case "includesubdomains":
+                guard value == nil else { return nil }
+                includesSubdomains = true
+            default: break
+            }
+        }
+        guard let maxAge else { return nil }
+        self.maxAge = maxAge
+        self.includesSubdomains = includesSubdomains
+    }
+
+    private static func seconds(_ text: Substring) -> Int64? {
+        var digits = text
+        if digits.utf8.count > 1, digits.utf8.first == UInt8(ascii: "\""),
+            digits.utf8.last == UInt8(ascii: "\"")
+        {
+            digits = Substring(digits.utf8.dropFirst().dropLast())
+        }
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) else {
+            return nil
+        }
+        return min(Int64(digits) ?? longest, longest)
+    }
+}

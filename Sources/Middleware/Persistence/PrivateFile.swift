@@ -1,0 +1,69 @@
+import Foundation
+import TurnpikeCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Small files that nobody but their owner may read, replaced as a whole.
+enum PrivateFile {
+    /// The content, or nil where there is no file.
+    /// - Throws: What keeps it from being read, also that it is larger than `maxBytes`.
+    static func read(_ path: String, maxBytes: Int) throws -> Data? {
+        let file: UnnamedFile
+        do {
+            file = try UnnamedFile.reading(path)
+        } catch let fault as FileFault where fault.code == ENOENT {
+            return nil
+        }
+        var content = Data()
+        while content.count <= maxBytes {
+            let chunk = try file.read(upToCount: 65_536, at: Int64(content.count))
+            if chunk.isEmpty { return content }
+            content.append(chunk)
+        }
+        throw FileFault("read a file of that size", code: EFBIG)
+    }
+
+    /// Writes a file of mode 0600 beside the old one, and puts it in its place: a reader, and a
+    /// process that dies, see the old content or the new one.
+    static func write(_ content: Data, to path: String) throws {
+        let temporary = "\(path).\(getpid())-\(UInt32.random(in: 0...UInt32.max)).tmp"
+        let descriptor = unsafe open(
+            temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw FileFault("create a file") }
+        do {
+            defer { close(descriptor) }
+            try write(content, to: descriptor)
+            guard fsync(descriptor) == 0 else { throw FileFault("write a file") }
+        } catch {
+            unsafe unlink(temporary)
+            throw error
+        }
+        guard unsafe rename(temporary, path) == 0 else {
+            let fault = FileFault("replace a file")
+            unsafe unlink(temporary)
+            throw fault
+        }
+    }
+
+    private static func write(_ content: Data, to descriptor: CInt) throws {
+        try unsafe content.withUnsafeBytes { bytes in
+            var done = 0
+            while done < bytes.count {
+                let count = unsafe pwrite(
+                    descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done,
+                    off_t(done))
+                if count >= 0 {
+                    done += count
+                } else if errno != EINTR {
+                    throw FileFault("write a file")
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeMiddleware
+
+@Suite("Stack files of the gates that say where requests go")
+struct PolicySettingsTests {
+    private let registry: Registry
+
+    init() {
+        var registry = Registry()
+        registry.registerMiddleware()
+        registry.registerTransports()
+        self.registry = registry
+    }
+
+    private func file(_ stack: String, headers: String = "[]") throws -> StackFile {
+        let text = """
+            {"baseURL": "https://a.example/", "stack": [\(stack)],
+             "transport": {"use": "mock", "responses": [{"status": 200, "headers": \(headers)}]}}
+            """
+        return try StackFile(parsing: Data(text.utf8))
+    }
+
+    private func configured(_ file: StackFile) throws -> ConfiguredClient {
+        try ConfiguredClient(file, registry: registry, serializers: SerializerTable())
+    }
+
+    @Test("Cookies and hosts outlive a reload that leaves their settings as they are")
+    func reload() async throws {
+        let headers = #"[["Set-Cookie", "a=1"], ["Strict-Transport-Security", "max-age=100"]]"#
+        let gates = #"{"use": "hsts"}, {"use": "cookies"}"#
+        let configured = try configured(file(gates, headers: headers))
+        let transport = try #require(configured.client.transport as? MockTransport)
+        _ = try await configured.client.get("x").response()
+        try configured.reload(file(gates + #", {"use": "limits"}"#, headers: headers))
+        _ = try await configured.client.get("http://a.example/x").response()
+        #expect(transport.sent.last?.request.headers[.cookie] == "a=1")
+        #expect(transport.sent.last?.request.url.scheme == "https")
+        let list =
+            FileManager.default.temporaryDirectory.path + "/turnpike-\(UUID().uuidString).jar"
+        try configured.reload(
+            file(#"{"use": "hsts"}, {"use": "cookies", "file": "\#(list)"}"#, headers: headers))
+        _ = try await configured.client.get("x").response()
+        #expect(transport.sent.last?.request.headers[.cookie] == nil)
+        await configured.client.shutdown()
+        try? FileManager.default.removeItem(atPath: list)
+    }
+
+    @Test(
+        "Mistakes are named with their place",
+        arguments: [
+            (#"{"use": "urlPolicy", "denyPrivate": "sometimes"}"#, "stack[0].denyPrivate"),
+            (#"{"use": "urlPolicy", "schemes": ["ftp"]}"#, "stack[0].schemes[0]"),
+            (
+                #"{"use": "urlPolicy", "allowedHosts": ["a.example", "a b"]}"#,
+                "stack[0].allowedHosts[1]"
+            ),
+            (#"{"use": "cookies", "path": "x"}"#, "stack[0].path"),
+            (#"{"use": "hsts", "file": 1}"#, "stack[0].file"),
+            (#"{"use": "redirect", "sensitiveHeaders": "x"}"#, "stack[0].sensitiveHeaders"),
+            (#"{"use": "limits", "codings": 0}"#, "stack[0].codings"),
+        ])
+    func mistakes(gate: String, path: String) throws {
+        let issues = try file(gate).check(with: registry)
+        #expect(issues.map(\.path) == [path])
+    }
+
+    @Test("A check opens no file; what cannot be read is an error of the configuration")
+    func files() throws {
+        let directory = FileManager.default.temporaryDirectory.path
+        for gate in ["cookies", "hsts"] {
+            let file = try file(#"{"use": "\#(gate)", "file": "\#(directory)"}"#)
+            #expect(file.check(with: registry).isEmpty)
+            #expect {
+                try configured(file)
+            } throws: {
+                ClientError.Code.configuration ~= $0
+            }
+        }
+    }
+
+    @Test("The settings reach the gates")
+    func settings() async throws {
+        let policy = try configured(
+            file(#"{"use": "urlPolicy", "denyPrivate": "always", "resolve": false}"#))
+        #expect(await code(of: policy.client.get("https://10.0.0.1/")) == .urlPolicy)
+        #expect(await code(of: policy.client.get("x")) == nil)
+        let hosts = try configured(
+            file(#"{"use": "urlPolicy", "allowedHosts": ["*.a.example"], "schemes": ["https"]}"#))
+        #expect(await code(of: hosts.client.get("x")) == .urlPolicy)
+        #expect(await code(of: hosts.client.get("https://b.a.example/")) == nil)
+    }
+}
