@@ -111,6 +111,7 @@ struct UserGateTests {
         _ = try await response.body.collect(upTo: 100)
         #expect(counter.measurements.map(\.responseBodyBytes) == [5])
         #expect(counter.measurements.first?.status == 200)
+        #expect(counter.measurements.first?.resends == 0)
     }
 
     @Test("An interceptor wraps the rest of the chain")

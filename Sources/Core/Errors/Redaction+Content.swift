@@ -19,12 +19,14 @@ extension Redaction {
     package func redacted(_ text: String, type: MediaType?) -> String {
         let isForm = type?.essence == MediaType.form.essence
         if let type, Self.isText(type), !isForm {
-            return Self.isJSON(type) ? JSONRedactor(text, self).result() : unescapedText(text)
+            if Self.isJSON(type) { return JSONRedactor(text, self).result() }
+            let isXML = type.subtype == "xml" || type.suffix == "xml"
+            return unescapedText(isXML ? XMLRedactor(text).result() : text)
         }
         if !isForm, let first = text.first(where: { !$0.isWhitespace }), "{[".contains(first) {
             return JSONRedactor(text, self).result()
         }
-        return form(isForm ? text : unescapedText(text))
+        return items((isForm ? text : unescapedText(text))[...], depth: 0)
     }
 
     private static func isJSON(_ type: MediaType) -> Bool {
@@ -51,102 +53,5 @@ extension Redaction {
         if type.type == "text" || type.suffix == "json" || type.suffix == "xml" { return true }
         return ["json", "xml", "x-www-form-urlencoded", "x-ndjson", "javascript"].contains(
             type.subtype)
-    }
-
-    private func form(_ text: String) -> String {
-        text.split(separator: "&", omittingEmptySubsequences: false).map { item in
-            guard let equals = item.firstIndex(of: "="),
-                hides(key: item[..<equals].replacingOccurrences(of: "+", with: " "))
-            else { return String(item) }
-            return item[...equals] + Self.mark
-        }.joined(separator: "&")
-    }
-}
-
-/// Copies JSON text and leaves out the values of secret members.
-///
-/// It needs no valid text, and no whole one.
-private struct JSONRedactor {
-    private let bytes: [UInt8]
-    private let redaction: Redaction
-    private var output: [UInt8] = []
-    private var position = 0
-
-    init(_ text: String, _ redaction: Redaction) {
-        bytes = Array(text.utf8)
-        self.redaction = redaction
-    }
-
-    consuming func result() -> String {
-        while position < bytes.count {
-            if bytes[position] == UInt8(ascii: "\"") {
-                copyString()
-            } else {
-                output.append(bytes[position])
-                position += 1
-            }
-        }
-        return String(decoding: output, as: UTF8.self)
-    }
-
-    private mutating func copyString() {
-        let start = position
-        skipString()
-        output += redacted(bytes[start..<position])
-        let name = position
-        var next = position
-        while next < bytes.count, bytes[next] <= 0x20 { next += 1 }
-        guard next < bytes.count, bytes[next] == UInt8(ascii: ":"), hides(bytes[start..<name])
-        else { return }
-        position = next + 1
-        output += Array(":\"\(Redaction.mark)\"".utf8)
-        skipValue()
-    }
-
-    // A URL in a text may hold secrets of its own.
-    private func redacted(_ literal: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        guard literal.contains(UInt8(ascii: "?")) || literal.contains(UInt8(ascii: "@")) else {
-            return literal
-        }
-        return Array(redaction.unescapedText(String(decoding: literal, as: UTF8.self)).utf8)[...]
-    }
-
-    private func hides(_ literal: ArraySlice<UInt8>) -> Bool {
-        // The name as it is meant, escapes resolved.
-        let name = try? JSONValue(parsing: Data(literal)).string
-        return redaction.hides(key: name ?? String(decoding: literal, as: UTF8.self))
-    }
-
-    private mutating func skipString() {
-        position += 1
-        while position < bytes.count {
-            switch bytes[position] {
-            case UInt8(ascii: "\\"): position += 2
-            case UInt8(ascii: "\""):
-                position += 1
-                return
-            default: position += 1
-            }
-        }
-        position = min(position, bytes.count)
-    }
-
-    // Up to the comma or bracket that ends the value, nested ones included.
-    private mutating func skipValue() {
-        var depth = 0
-        while position < bytes.count {
-            switch bytes[position] {
-            case UInt8(ascii: "\""):
-                skipString()
-                continue
-            case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
-            case UInt8(ascii: "}"), UInt8(ascii: "]"):
-                if depth == 0 { return }
-                depth -= 1
-            case UInt8(ascii: ","): if depth == 0 { return }
-            default: break
-            }
-            position += 1
-        }
     }
 }

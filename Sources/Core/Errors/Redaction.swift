@@ -43,8 +43,17 @@ public struct Redaction: Sendable {
 
     /// Whether a query item's, a form's or a JSON member's value is hidden.
     public func hides(key: String) -> Bool {
-        let key = (key.removingPercentEncoding ?? key).lowercased()
-        return Self.secretKeys.contains(key) || query.contains(key) || Self.isKeyLike(key)
+        // Twice, since a key may stand in a URL that stands in a URL.
+        var key = key
+        for _ in 0..<2 { key = key.removingPercentEncoding ?? key }
+        key = key.lowercased()
+        if Self.secretKeys.contains(key) || query.contains(key) || Self.isKeyLike(key) {
+            return true
+        }
+        guard key.contains("[") else { return false }
+        return key.split { $0 == "[" || $0 == "]" }.contains { part in
+            Self.secretKeys.contains(String(part)) || query.contains(String(part))
+        }
     }
 
     /// The value of a header as it may be printed.
@@ -56,66 +65,16 @@ public struct Redaction: Sendable {
         }
     }
 
-    /// A URL as it may be printed: user information, secret query items and fragments are hidden.
+    /// A URL as it may be printed: user information, secret items of query, fragment and path
+    /// parameters, and what looks like a credential are hidden.
     public func url(_ url: URL) -> String { self.url(url.absoluteString) }
 
     /// A URL as it may be printed, from its text; the text need not be a valid URL.
-    public func url(_ text: String) -> String { unescapedURL(Grammar.escaped(text)) }
+    public func url(_ text: String) -> String { urlText(Grammar.escaped(text), depth: 0) }
 
-    private func unescapedURL(_ text: String) -> String {
-        var text = text
-        var fragment = ""
-        if let hash = text.firstIndex(of: "#") {
-            fragment = "#" + items(String(text[text.index(after: hash)...]))
-            text = String(text[..<hash])
-        }
-        var query = ""
-        if let mark = text.firstIndex(of: "?") {
-            query = "?" + items(String(text[text.index(after: mark)...]))
-            text = String(text[..<mark])
-        }
-        return withoutUserInformation(text) + query + fragment
-    }
-
-    /// Free text as it may be printed: the URLs in it are redacted, control characters escaped.
+    /// Free text as it may be printed: the URLs, credentials and assignments in it are redacted,
+    /// control characters escaped.
     public func text(_ text: String) -> String { Grammar.escaped(unescapedText(text)) }
-
-    /// The text with the URLs in it redacted, and nothing escaped.
-    func unescapedText(_ text: String) -> String {
-        guard text.contains("://") || text.contains("?") else { return text }
-        var result = ""
-        var rest = text[...]
-        while !rest.isEmpty {
-            let piece = rest.prefix { !$0.isWhitespace }
-            let isURL = piece.contains("://") || piece.contains("?")
-            result += isURL ? unescapedURL(String(piece)) : String(piece)
-            rest = rest[piece.endIndex...]
-            let blanks = rest.prefix { $0.isWhitespace }
-            result += blanks
-            rest = rest[blanks.endIndex...]
-        }
-        return result
-    }
-
-    private func withoutUserInformation(_ text: String) -> String {
-        let start: String.Index
-        guard let slashes = text.range(of: "//") else {
-            return text
-        }
-        start = slashes.upperBound
-        let authority = text[start...].prefix { $0 != "/" && $0 != "\\" }
-        guard let at = authority.lastIndex(of: "@") else { return text }
-        return text[..<start] + Self.mark + text[at...]
-    }
-
-    private func items(_ query: String) -> String {
-        query.split(separator: "&", omittingEmptySubsequences: false).map { item in
-            guard let equals = item.firstIndex(of: "="), hides(key: String(item[..<equals])) else {
-                return String(item)
-            }
-            return item[...equals] + Self.mark
-        }.joined(separator: "&")
-    }
 
     private static let secretHeaders: Set<String> = [
         "authorization", "proxy-authorization", "cookie", "cookie2", "set-cookie", "set-cookie2",
@@ -128,8 +87,8 @@ public struct Redaction: Sendable {
         "x-goog-signature", "x-goog-credential", "assertion", "id_token_hint",
     ]
 
-    private static func isKeyLike(_ name: String) -> Bool {
-        let name = name.filter { $0 != "-" && $0 != "_" && $0 != "." }
+    static func isKeyLike(_ name: String) -> Bool {
+        let name = name.filter { !"-_.+ ".contains($0) }
         return words.contains { name.contains($0) }
     }
 

@@ -29,7 +29,7 @@ public struct BaseURL: RequestAdapter {
 }
 
 extension Gate where Self == BaseURL {
-    /// Resolves relative targets against a base URL; see ``BaseURL/init(_:)-(Target)``.
+    /// Resolves relative targets against one base URL.
     public static func baseURL(_ base: Target) -> Self { BaseURL(base) }
 
     /// Resolves relative targets against a base URL that is asked for.
