@@ -147,7 +147,8 @@ static int on_request(void *user, char *peer, char *local, int peer_port, int lo
 
 // MARK: Life.
 
-tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_rewind rewind) {
+tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char *codings, tpc_read read,
+                                  tpc_rewind rewind) {
     transfer_t *this = calloc(1, sizeof *this);
     CURL *easy = this ? tpc_curl.easy_init() : NULL;
     if (!easy) {
@@ -168,6 +169,10 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_rewind rewi
     set(easy, CURLOPT_SEEKDATA, this);
     set(easy, CURLOPT_PREREQFUNCTION, on_request);
     set(easy, CURLOPT_PREREQDATA, this);
+    // As options these cost less than as header lines, which libcurl searches again and again.
+    set(easy, CURLOPT_USERAGENT, agent);
+    set(easy, CURLOPT_ACCEPT_ENCODING, codings);
+    set(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
     set(easy, CURLOPT_NOSIGNAL, 1L);
     set(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BUFFER);
     set(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)SEND_BUFFER);

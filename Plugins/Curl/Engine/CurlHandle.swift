@@ -10,10 +10,11 @@ import Foundation
 
     init(_ pointer: UnsafeMutablePointer<tpc_transfer>) { unsafe self.pointer = pointer }
 
-    init?(loop: OpaquePointer) {
-        guard let pointer = unsafe tpc_transfer_create(loop, readContent, rewindContent) else {
-            return nil
-        }
+    init?(loop: OpaquePointer, decodes: Bool) {
+        guard
+            let pointer = unsafe tpc_transfer_create(
+                loop, "turnpike", decodes ? "gzip, deflate" : nil, readContent, rewindContent)
+        else { return nil }
         unsafe self.pointer = pointer
     }
 

@@ -30,7 +30,8 @@ import TurnpikeCore
     }
 
     func makeHandle(_ options: CurlOptions) throws -> CurlHandle {
-        guard let handle = unsafe CurlHandle(loop: pointer) else {
+        guard let handle = unsafe CurlHandle(loop: pointer, decodes: options.library.hasZlib)
+        else {
             throw ClientError(.connection, "libcurl has no memory for another transfer")
         }
         do {

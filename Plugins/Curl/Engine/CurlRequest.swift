@@ -39,7 +39,7 @@ struct CurlRequest: Sendable {
         var lines = FieldLines()
         for field in request.headers { lines.add(field) }
         takesContentAsItComes = lines.hasAcceptEncoding || !decodes
-        lines.complete(hasContent: hasContent, decodes: decodes)
+        lines.complete(hasContent: hasContent)
         fields = lines.bytes
     }
 
@@ -80,17 +80,13 @@ struct CurlRequest: Sendable {
 private struct FieldLines {
     var bytes: [UInt8] = []
     private(set) var hasAcceptEncoding = false
-    private var hasAgent = false
     private var hasExpect = false
-
-    init() { bytes.reserveCapacity(256) }
 
     mutating func add(_ field: HTTPHeaders.Field) {
         switch field.name.rawValue.utf8.count {
         case 4 where field.name == .host: return
         case 14 where field.name == .contentLength: return
         case 15 where field.name == .acceptEncoding: hasAcceptEncoding = true
-        case 10 where field.name == .userAgent: hasAgent = true
         case 6 where field.name == .expect: hasExpect = true
         default: break
         }
@@ -105,9 +101,7 @@ private struct FieldLines {
         bytes.append(0)
     }
 
-    mutating func complete(hasContent: Bool, decodes: Bool) {
-        if !hasAgent { add("User-Agent: turnpike") }
-        if !hasAcceptEncoding, decodes { add("Accept-Encoding: gzip, deflate") }
+    mutating func complete(hasContent: Bool) {
         // libcurl would wait for a server's consent before large content; who wants that says so.
         if hasContent, !hasExpect { add("Expect:") }
     }

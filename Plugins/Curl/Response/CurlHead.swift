@@ -7,51 +7,29 @@ enum CurlHead {
         of bytes: UnsafeBufferPointer<UInt8>, url: URL, isHead: Bool
     ) -> Result<Exchange.Opening, ClientError> {
         var lines = unsafe HeadLines(bytes: bytes)
-        guard let first = lines.next(),
-            let status = unsafe StatusLine(UnsafeBufferPointer(rebasing: bytes[first]))
-        else { return .failure(broken("its first line is none of HTTP")) }
-        var headers = HTTPHeaders()
-        var length = DeclaredLength()
-        var isChunked = false
-        while let line = lines.next() {
+        guard let first = unsafe lines.next(), let status = unsafe StatusLine(first) else {
+            return .failure(broken("its first line is none of HTTP"))
+        }
+        var fields = FieldReader()
+        while let line = unsafe lines.next() {
             if line.isEmpty { break }
-            let field = unsafe UnsafeBufferPointer(rebasing: bytes[line])
-            guard let colon = unsafe field.firstIndex(of: UInt8(ascii: ":")) else {
+            guard unsafe fields.read(line) else {
                 return .failure(broken("a header line has no colon"))
             }
-            let name = unsafe HTTPHeaders.Name(
-                String(decoding: UnsafeBufferPointer(rebasing: field[..<colon]), as: UTF8.self))
-            let value = unsafe text(UnsafeBufferPointer(rebasing: field[(colon + 1)...]))
-            switch name.rawValue.utf8.count {
-            case 14 where name == .contentLength: length.add(value)
-            case 17 where name == .transferEncoding: isChunked = true
-            default: break
-            }
-            headers.appendReceived(name, value)
         }
+        var headers = fields.headers
         if let defect = headers.defect { return .failure(broken(defect.description)) }
-        if let fault = length.fault { return .failure(broken(fault)) }
+        if let fault = fields.length.fault { return .failure(broken(fault)) }
         // A length beside it has no meaning (RFC 9112 §6.3).
-        if isChunked { headers.remove(.contentLength) }
+        if fields.isChunked { headers.remove(.contentLength) }
         let code = HTTPStatus(status.code)
         let hasContent = !isHead && !code.hasNoContent
-        let declared = isChunked ? nil : length.value
+        let declared = fields.isChunked ? nil : fields.length.value
         return .success(
             Exchange.Opening(
                 head: ResponseHead(
                     status: code, headers: headers, url: url, version: status.version),
                 length: hasContent ? declared : 0, encodedLength: hasContent ? declared : nil))
-    }
-
-    // UTF-8, or else what was meant by one byte a character (RFC 9110 §5.5).
-    private static func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
-        var start = 0
-        var end = bytes.count
-        while start < end, unsafe Grammar.isBlank(bytes[start]) { start += 1 }
-        while end > start, unsafe Grammar.isBlank(bytes[end - 1]) { end -= 1 }
-        let trimmed = unsafe UnsafeBufferPointer(rebasing: bytes[start..<end])
-        return unsafe String(validating: trimmed, as: UTF8.self)
-            ?? String(String.UnicodeScalarView(trimmed.map { Unicode.Scalar($0) }))
     }
 
     static func broken(_ reason: String) -> ClientError {
@@ -62,21 +40,21 @@ enum CurlHead {
 }
 
 // SAFETY: it is used within the call that gives the bytes.
-/// The lines of a head without their ends; a line that begins with a blank goes on the one before.
+/// The lines of a head without their ends.
 @safe private struct HeadLines {
     private let bytes: UnsafeBufferPointer<UInt8>
     private var position = 0
 
     init(bytes: UnsafeBufferPointer<UInt8>) { unsafe self.bytes = unsafe bytes }
 
-    mutating func next() -> Range<Int>? {
+    mutating func next() -> UnsafeBufferPointer<UInt8>? {
         guard unsafe position < bytes.count else { return nil }
         let start = position
         while unsafe position < bytes.count, unsafe bytes[position] != 0x0A { position += 1 }
         var end = position
         position += 1
         if end > start, unsafe bytes[end - 1] == 0x0D { end -= 1 }
-        return start..<end
+        return unsafe UnsafeBufferPointer(rebasing: bytes[start..<end])
     }
 }
 
@@ -103,6 +81,78 @@ private struct StatusLine {
     }
 }
 
+/// Reads field lines: each byte is looked at once.
+private struct FieldReader {
+    private(set) var headers = HTTPHeaders()
+    private(set) var length = DeclaredLength()
+    private(set) var isChunked = false
+
+    // The bytes of a token (RFC 9110 §5.6.2), a bit each.
+    private static let tokenBytes: (UInt64, UInt64) = {
+        var bits: (UInt64, UInt64) = (0, 0)
+        for byte in UInt8(0)..<128 where Grammar.isTokenByte(byte) {
+            if byte < 64 { bits.0 |= 1 << byte } else { bits.1 |= 1 << (byte - 64) }
+        }
+        return bits
+    }()
+
+    private let low = Self.tokenBytes.0
+    private let high = Self.tokenBytes.1
+
+    init() { headers.reserveCapacity(16) }
+
+    /// - Returns: Whether it is a field line at all.
+    mutating func read(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
+        var colon = 0
+        var isToken = true
+        while true {
+            guard colon < line.count else { return false }
+            let byte = unsafe line[colon]
+            if byte == UInt8(ascii: ":") { break }
+            if !isTokenByte(byte) { isToken = false }
+            colon += 1
+        }
+        var start = colon + 1
+        var end = line.count
+        while start < end, unsafe isBlank(line[start]) { start += 1 }
+        while end > start, unsafe isBlank(line[end - 1]) { end -= 1 }
+        let content = unsafe UnsafeBufferPointer(rebasing: line[start..<end])
+        var isPlain = true
+        var isASCII = true
+        for index in content.indices {
+            let byte = unsafe content[index]
+            if byte >= 0x80 { isASCII = false }
+            if byte == 0x7F || (byte < 0x20 && byte != 0x09) { isPlain = false }
+        }
+        let name = unsafe HTTPHeaders.Name(
+            String(decoding: UnsafeBufferPointer(rebasing: line[..<colon]), as: UTF8.self))
+        let value = unsafe isASCII ? String(decoding: content, as: UTF8.self) : text(content)
+        switch colon {
+        case 14 where name == .contentLength: length.add(value)
+        case 17 where name == .transferEncoding: isChunked = true
+        default: break
+        }
+        if isToken, isPlain, colon > 0 {
+            headers.appendChecked(name, value)
+        } else {
+            headers.appendReceived(name, value)
+        }
+        return true
+    }
+
+    private func isTokenByte(_ byte: UInt8) -> Bool {
+        (byte < 64 ? low >> UInt64(byte) : byte < 128 ? high >> UInt64(byte & 63) : 0) & 1 == 1
+    }
+
+    private func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+    // UTF-8, or else what was meant by one byte a character (RFC 9110 §5.5).
+    private func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
+        unsafe String(validating: bytes, as: UTF8.self)
+            ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    }
+}
+
 /// The length that a response declares, perhaps several times.
 private struct DeclaredLength {
     private(set) var value: Int64?
@@ -111,16 +161,36 @@ private struct DeclaredLength {
     // Equal lengths in several lines are one; different ones are a sign of smuggling (RFC 9112
     // §6.3).
     mutating func add(_ text: String) {
-        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
-            let digits = Grammar.trimmed(part)
-            guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }),
-                let number = Int64(digits)
-            else {
+        var number: Int64 = 0
+        var digits = 0
+        for byte in text.utf8 {
+            let digit = byte &- UInt8(ascii: "0")
+            if byte == UInt8(ascii: ","), digits > 0 {
+                add(number)
+                (number, digits) = (0, 0)
+            } else if digit < 10, let longer = number.appending(digit) {
+                number = longer
+                digits += 1
+            } else if !(digits == 0 && byte == UInt8(ascii: " ")) {
                 fault = "its length is not a number"
                 return
             }
-            if let value, value != number { fault = "it has two different lengths" }
-            value = number
         }
+        if digits == 0 { fault = "its length is not a number" }
+        add(number)
+    }
+
+    private mutating func add(_ number: Int64) {
+        if let value, value != number { fault = "it has two different lengths" }
+        value = number
+    }
+}
+
+extension Int64 {
+    /// The number with another decimal digit behind it, or nil where that is too large.
+    fileprivate func appending(_ digit: UInt8) -> Int64? {
+        let (product, isTooLarge) = multipliedReportingOverflow(by: 10)
+        let (sum, isLargerYet) = product.addingReportingOverflow(Int64(digit))
+        return isTooLarge || isLargerYet ? nil : sum
     }
 }

@@ -119,6 +119,15 @@ public struct HTTPHeaders: Sendable {
         fields.append(Field(name: name, value: Grammar.trimmed(value)))
     }
 
+    /// Adds a line that is known to be a valid one: its name a token, its value without control
+    /// characters, and without blanks around it.
+    package mutating func appendChecked(_ name: Name, _ value: String) {
+        fields.append(Field(name: name, value: value))
+    }
+
+    /// Makes room for a number of lines.
+    package mutating func reserveCapacity(_ count: Int) { fields.reserveCapacity(count) }
+
     /// What keeps the section from being sent, or nil.
     package var sendingFault: String? {
         if let defect { return defect.description }

@@ -153,11 +153,11 @@ public struct Target: Sendable {
     // Names as DNS and the hosts files know them (letters, digits, hyphen, dot, underscore), IPv4,
     // and IPv6, which Foundation has checked and gives without its brackets.
     private static func isHost(_ host: String) -> Bool {
-        if host.contains(":") { return true }
+        if host.utf8.contains(UInt8(ascii: ":")) { return true }
         let isMadeOfHostBytes = host.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
-            default: Character(Unicode.Scalar(byte)).isASCII && isAlphanumeric(byte)
+            default: byte < 0x80 && isAlphanumeric(byte)
             }
         }
         return isMadeOfHostBytes && host.utf8.contains(where: isAlphanumeric)

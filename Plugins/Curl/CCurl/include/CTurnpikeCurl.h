@@ -87,7 +87,9 @@ struct tpc_transfer {
     char error[256];
 };
 
-tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_rewind rewind);
+/// `agent` and `codings` are sent where a request has no such fields; NULL for none. Content is not decoded.
+tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char *codings, tpc_read read,
+                                  tpc_rewind rewind);
 void tpc_transfer_free(tpc_transfer *transfer);
 
 /// libcurl's options that a configuration may set.
