@@ -154,7 +154,7 @@ struct CookieTests {
                 github.io
                 *.ck
                 !www.ck
-                公司.cn
+                XN--55qx5d.cn
                 """)
         for suffix in ["com", "github.io", "x.ck", "uk", "xn--55qx5d.cn"] {
             #expect(list.contains(suffix), "\(suffix)")

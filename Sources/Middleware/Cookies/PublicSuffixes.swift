@@ -7,7 +7,8 @@ import TurnpikeCore
 /// ``standard`` has no list: it takes for such a domain what has a single label, and what has two
 /// of which the second is a country's and the first one of those that registries use (`co`, `com`,
 /// `ac`, `gov`, …). That stops cookies for `co.uk` and lets through those for `github.io`. A file in
-/// the format of the Public Suffix List (publicsuffix.org) makes it exact.
+/// the format of the Public Suffix List (publicsuffix.org) makes it exact; rules beyond ASCII count
+/// where the file has them as hosts do, in punycode (`xn--55qx5d.cn`).
 public struct PublicSuffixes: Sendable {
     private let rules: Set<String>
     private let wildcards: Set<String>
@@ -96,12 +97,7 @@ public struct PublicSuffixes: Sendable {
         return site
     }
 
-    // Rules beyond ASCII are compared in the form that hosts have.
-    private static func encoded(_ rule: Substring) -> String {
-        let rule = rule.lowercased()
-        if rule.utf8.allSatisfy({ $0 < 0x80 }) { return rule }
-        return URL(string: "http://\(rule)/")?.host(percentEncoded: true) ?? rule
-    }
+    private static func encoded(_ rule: Substring) -> String { rule.lowercased() }
 
     private static func looksLikeSuffix(_ label: Substring, _ country: Substring) -> Bool {
         country.utf8.count == 2 && registryLabels.contains(String(label))
