@@ -120,7 +120,8 @@ struct CurlEndTests {
     func upload(kind: String) async throws {
         server.route("/upload", .silence.withoutReading())
         let file = URL(filePath: "/nonexistent")
-        let body = try Body.of(kind, Data(count: 20_000_000), file: file)
+        // Below what an unread socket takes: behind more, the server would not see the end.
+        let body = try Body.of(kind, Data(count: 50_000), file: file)
         let call = Task {
             try await client.post("upload", body: body, headers: ["Expect": "100-continue"]).data()
         }

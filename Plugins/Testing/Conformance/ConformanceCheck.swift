@@ -30,7 +30,7 @@ public struct ConformanceCheck<Subject: Sendable>: Sendable, CustomStringConvert
     ///   - subject: What is to be checked; a fresh one for each check.
     ///   - limit: After how long the check counts as hanging.
     /// - Throws: ``ConformanceFailure`` where the subject does not hold what the name says.
-    public func run(on subject: Subject, limit: Duration = .seconds(20)) async throws {
+    public func run(on subject: Subject, limit: Duration = .seconds(60)) async throws {
         let outcome = OneShot<Void>()
         // Ended by the limit, or with the check; one that hangs stays behind, as what it checks does.
         let task = Task {

@@ -78,12 +78,12 @@ struct CredentialPropertyTests {
         return Array(credentials[..<place]) + [Redirect(limit: 6)] + Array(credentials[place...])
     }
 
-    @Test("No credential is ever sent off its origins: ten thousand worlds")
+    @Test("No credential is ever sent off its origins, whatever the world")
     func origins() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var carried = 0
-        for run in 0..<10_000 {
-            var generator = SeededGenerator(seed: seed &+ UInt64(run))
+        for run in Law.runs {
+            var generator = SeededGenerator(seed: seed &+ run)
             let world = World(&generator)
             let transport = Self.transport(world)
             let client = Client(
@@ -98,9 +98,9 @@ struct CredentialPropertyTests {
             for sent in transport.sent where sent.request.headers.contains(.authorization) {
                 carried += 1
                 let origin = sent.request.origin?.description ?? "?"
-                #expect(allowed.contains(origin), "seed \(seed &+ UInt64(run)): \(origin)")
+                #expect(allowed.contains(origin), "seed \(seed &+ run): \(origin)")
             }
         }
-        #expect(carried > 10_000, "the law was put to the test")
+        #expect(carried > Law.runs.count, "the law was put to the test")
     }
 }

@@ -27,7 +27,8 @@ final class Child {
     }
 
     func end() {
-        process.terminate()
+        // A signal that can be blocked may be: children inherit that.
+        kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
     }
 }

@@ -5,7 +5,7 @@ import TurnpikeCore
 ///
 /// A law gives nil where it holds, or what broke it. To see a failure again, begin with its seed.
 func forAllSeeds(
-    _ runs: UInt64 = 10_000, from first: UInt64 = 0,
+    _ runs: UInt64 = Law.runs.upperBound, from first: UInt64 = 0,
     sourceLocation: SourceLocation = #_sourceLocation,
     _ law: (inout SeededGenerator) async throws -> String?
 ) async throws {
