@@ -79,7 +79,7 @@ let package = Package(
             name: "IntegrationTests", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Tests/IntegrationTests", swiftSettings: settings),
         .executableTarget(
-            name: "turnpike-storm", dependencies: ["Turnpike", "TurnpikeTesting"],
+            name: "turnpike-storm", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/Programs/Storm", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-flood", dependencies: ["Turnpike", "TurnpikeTesting"],

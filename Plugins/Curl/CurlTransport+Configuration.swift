@@ -9,7 +9,10 @@ extension CurlTransport {
         /// One serves tens of thousands of requests a second. With more, an origin always gets the
         /// same one.
         public var engines = 1
-        /// The time for name lookup, connection and TLS handshake; then the call fails as
+        /// The time for name lookup, connection and TLS handshake, and before them for a free place
+        /// among the connections.
+        ///
+        /// When it has passed the call fails as
         /// ``/TurnpikeCore/ClientError/Code/connectTimeout``.
         public var connectTimeout: Duration = .seconds(10)
         /// Connections to one host at a time.

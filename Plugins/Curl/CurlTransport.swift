@@ -59,8 +59,9 @@ public final class CurlTransport: Transport {
     /// Sends a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
         try context.checkCancellation()
-        let upload = try CurlUpload(request.body, context: context)
-        let wire = try CurlRequest(request, length: upload.length, decodes: library.hasZlib)
+        let upload = request.body.isEmpty ? nil : try CurlUpload(request.body, context: context)
+        let length = upload.map(\.length) ?? 0
+        let wire = try CurlRequest(request, length: length, decodes: library.hasZlib)
         let transfer = CurlTransfer(request, wire: wire, upload: upload)
         let engine = engine(for: request)
         let exchange = Exchange(
@@ -68,10 +69,10 @@ public final class CurlTransport: Transport {
             onResume: { engine.post(transfer, .receive) },
             onCancel: { _ in engine.post(transfer, .cancel) })
         transfer.feed(exchange)
-        upload.start { [weak transfer] in
+        upload?.start { [weak transfer] in
             if let transfer { engine.post(transfer, .send) }
         }
-        engine.post(transfer, .start)
+        engine.start(transfer, isQuick: !transfer.isSecure)
         let response = try await exchange.response()
         transfer.times?.record(in: context)
         return wire.takesContentAsItComes ? response : try response.decoded()

@@ -28,18 +28,20 @@ enum Bench {
         switch arguments.first {
         case "chain": try await ChainBench.run(report)
         case "gates": try await GatesBench.run(report)
-        case "instructions": try InstructionsBench(rest).run(report)
+        case "peers": try PeersPackage.run(rest + (json ? ["--json"] : []))
+        case "instructions":
+            try PeersPackage.run(["instructions"] + rest + (json ? ["--json"] : []))
         case "loopback": try LoopbackBench(rest).run(report)
         // What `loopback` starts in processes of their own.
         case LoopbackServer.subcommand: try LoopbackServer.run()
-        case InstructionsBench.subcommand: try await InstructionsBench.send(rest)
         case LoopbackClient.subcommand: try await LoopbackClient(rest).run()
         default:
             print(
                 """
                 usage: bench chain [--json]
-                       bench gates [--json]
-                       bench instructions [--url URL]
+                           bench gates [--json]
+                       bench peers [--only W2,…] [--clients curl,…] [--rounds N] [--svg FILE] [--json]
+                       bench instructions [--clients curl,…] [--json]
                        bench loopback [--url URL] [--rounds N] [--seconds S] [--json]
                 """
             )

@@ -60,6 +60,7 @@ static bool open_poller(tpc_loop *loop) {
 static void close_poller(tpc_loop *loop) {
     if (loop->poller >= 0) close(loop->poller);
     if (loop->wake_read >= 0) close(loop->wake_read);
+    loop->poller = loop->wake_read = loop->wake_write = -1;
 }
 
 static void watch(tpc_loop *loop, int descriptor, int before, int mask) {
@@ -115,6 +116,7 @@ static void close_poller(tpc_loop *loop) {
     if (loop->poller >= 0) close(loop->poller);
     if (loop->wake_read >= 0) close(loop->wake_read);
     if (loop->wake_write >= 0) close(loop->wake_write);
+    loop->poller = loop->wake_read = loop->wake_write = -1;
 }
 
 static void watch(tpc_loop *loop, int descriptor, int before, int mask) {
@@ -238,11 +240,13 @@ tpc_loop *tpc_loop_create(const tpc_limits *limits) {
 void tpc_loop_close(tpc_loop *loop) {
     if (loop->multi) tpc_curl.multi_cleanup(loop->multi);
     loop->multi = NULL;
+    loop->due = INT64_MAX;
+    loop->happening_count = 0;
+    close_poller(loop);
 }
 
 void tpc_loop_free(tpc_loop *loop) {
     tpc_loop_close(loop);
-    close_poller(loop);
     free(loop->interests);
     free(loop);
 }
@@ -287,7 +291,7 @@ void tpc_loop_run_timers(tpc_loop *loop) {
         loop->due = INT64_MAX;
         tpc_curl.multi_socket_action(loop->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
-    read_messages(loop);
+    if (loop->multi) read_messages(loop);
 }
 
 int tpc_loop_timeout(tpc_loop *loop) {
@@ -296,6 +300,8 @@ int tpc_loop_timeout(tpc_loop *loop) {
     int64_t left = loop->due - now();
     return left <= 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
+
+int64_t tpc_loop_due(tpc_loop *loop) { return loop->due; }
 
 // MARK: Transfers with something new, in order.
 

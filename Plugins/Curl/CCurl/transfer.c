@@ -248,7 +248,7 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     this->is_repeatable = request->is_repeatable;
     this->fields = tpc_list(request->fields, request->fields_count);
     int code = set(easy, CURLOPT_URL, request->url);
-    if (code == 0) code = set(easy, CURLOPT_HTTPHEADER, this->fields);
+    if (code == 0 && this->fields) code = set(easy, CURLOPT_HTTPHEADER, this->fields);
     this->is_plain = !request->method && !request->is_head && !request->has_content;
     if (code == 0 && !this->is_plain) {
         if (request->has_content) {
@@ -278,7 +278,7 @@ void tpc_transfer_end(tpc_transfer *transfer) {
         tpc_curl.easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (int64_t)-1);
         tpc_curl.easy_setopt(easy, CURLOPT_HTTPGET, 1L);
     }
-    tpc_curl.easy_setopt(easy, CURLOPT_HTTPHEADER, NULL);
+    if (this->fields) tpc_curl.easy_setopt(easy, CURLOPT_HTTPHEADER, NULL);
     free(this->fields);
     this->fields = NULL;
     free(this->body);

@@ -5,8 +5,9 @@ import TurnpikeCore
 
 /// libcurl's multi handle, and the thread that waits for its sockets.
 ///
-/// What callers want of a transfer is posted to a list, and the thread is woken only where it
-/// sleeps; one turn of the loop takes all that was posted and all that has come.
+/// What callers want of a transfer is posted to a list; one turn of the loop takes all that was
+/// posted and all that has come. The thread is woken only where it sleeps, and not for the start of
+/// a plain transfer: while the thread waits for sockets, the caller takes that turn itself.
 final class CurlEngine: Sendable {
     private enum Ending {
         case none
@@ -18,12 +19,16 @@ final class CurlEngine: Sendable {
     private struct Mail {
         var transfers: [CurlTransfer] = []
         var ending = Ending.none
+        // Something was posted since the last turn.
+        var isNew = false
         var isOver = false
     }
 
     // SAFETY: inside the lock.
     private struct Core: @unchecked Sendable {
         var loop: CurlLoop
+        // When the thread wakes at the latest, by the loop's clock.
+        var threadDue = Int64.max
         var running: [CurlTransfer] = []
         var idle: [CurlHandle] = []
     }
@@ -54,39 +59,60 @@ final class CurlEngine: Sendable {
         thread.start()
     }
 
-    // The thread holds the engine, so it has ended. Not before: someone may be about to wake it.
+    // The thread holds the engine, so it has ended.
     deinit { loop.free() }
 
     // MARK: From any thread
 
+    /// Begins a transfer: here, where that is quick, as a handshake is not.
+    func start(_ transfer: CurlTransfer, isQuick: Bool) {
+        guard enqueue(transfer, .start) else { return }
+        if !isQuick { return wake() }
+        // Who holds the lock looks at the mail when it has let go of it.
+        repeat {
+            guard core.withLockIfAvailable({ turnOfCaller(&$0) }) != nil else { return }
+        } while mail.withLock { $0.isNew }
+    }
+
     func post(_ transfer: CurlTransfer, _ orders: CurlTransfer.Orders) {
-        guard transfer.add(orders) else { return }
+        if enqueue(transfer, orders) { wake() }
+    }
+
+    private func enqueue(_ transfer: CurlTransfer, _ orders: CurlTransfer.Orders) -> Bool {
+        guard transfer.add(orders) else { return false }
         let isOver = mail.withLock { mail in
-            if !mail.isOver { mail.transfers.append(transfer) }
-            return mail.isOver
+            if mail.isOver { return true }
+            mail.transfers.append(transfer)
+            mail.isNew = true
+            return false
         }
-        if isOver {
-            transfer.fail(Self.isShutDown)
-        } else {
-            wake()
-        }
+        if isOver { core.withLock { _ in transfer.fail(Self.isShutDown) } }
+        return !isOver
     }
 
     /// Lets what is under way end, then ends.
     func stop() {
-        mail.withLock { if $0.ending == .none { $0.ending = .drain } }
-        wake()
+        end(.drain)
     }
 
     /// Ends what is under way.
     func shutdown() async {
-        mail.withLock { $0.ending = .now }
-        wake()
+        end(.now)
         try? await over.value()
     }
 
+    private func end(_ ending: Ending) {
+        mail.withLock { mail in
+            if mail.ending != .now { mail.ending = ending }
+            mail.isNew = true
+        }
+        wake()
+    }
+
     private func wake() {
-        if !isAwake.exchange(true, ordering: .sequentiallyConsistent) { loop.wake() }
+        if isAwake.exchange(true, ordering: .sequentiallyConsistent) { return }
+        // Under the lock, for the loop is closed behind `isOver`.
+        mail.withLock { if !$0.isOver { loop.wake() } }
     }
 
     private static var isShutDown: ClientError {
@@ -97,43 +123,53 @@ final class CurlEngine: Sendable {
 
     private func run() {
         while true {
-            let timeout = core.withLock { turn(&$0) }
+            let timeout = core.withLock { turnOfThread(&$0) }
             guard let timeout else { break }
             isAwake.store(false, ordering: .sequentiallyConsistent)
-            let isDue = mail.withLock { !$0.transfers.isEmpty || $0.ending == .now }
-            loop.wait(isDue ? 0 : timeout)
+            let isNew = mail.withLock { $0.isNew }
+            loop.wait(isNew ? 0 : timeout)
             isAwake.store(true, ordering: .sequentiallyConsistent)
         }
         over.settle(.success(()))
     }
 
-    /// One turn of the loop.
-    /// - Returns: The milliseconds until the next one at the latest, -1 for any time; nil at the
+    /// - Returns: The milliseconds until the next turn at the latest, -1 for any time; nil at the
     ///   end.
-    private func turn(_ core: inout Core) -> Int32? {
+    private func turnOfThread(_ core: inout Core) -> Int32? {
         core.loop.act()
-        let (posted, ending) = mail.withLock { mail in
-            defer { mail.transfers.removeAll(keepingCapacity: true) }
-            return (mail.transfers, mail.ending)
-        }
-        for transfer in posted { obey(transfer, &core) }
-        core.loop.runTimers()
-        var isMore = false
-        var left = Self.flushLimit
-        while let handle = core.loop.nextReady() {
-            if let transfer = handle.transfer, transfer.flush() { end(transfer, &core) }
-            left -= 1
-            if left == 0 {
-                isMore = true
-                break
-            }
-        }
+        let (ending, isMore) = turn(&core)
         switch ending {
         case .none: break
         case .drain: if core.running.isEmpty, close(&core, ifIdle: true) { return nil }
         case .now: if close(&core, ifIdle: false) { return nil }
         }
+        core.threadDue = isMore ? 0 : core.loop.due
         return isMore ? 0 : core.loop.timeout
+    }
+
+    private func turnOfCaller(_ core: inout Core) {
+        let (ending, isMore) = turn(&core)
+        if isMore || ending != .none || core.loop.due < core.threadDue {
+            core.threadDue = 0
+            wake()
+        }
+    }
+
+    /// Takes what was posted, and passes on what has come.
+    /// - Returns: How the engine is to end, and whether something is left to be passed on.
+    private func turn(_ core: inout Core) -> (Ending, isMore: Bool) {
+        let (posted, ending) = mail.withLock { mail in
+            mail.isNew = false
+            defer { mail.transfers.removeAll(keepingCapacity: true) }
+            return (mail.transfers, mail.ending)
+        }
+        for transfer in posted { obey(transfer, &core) }
+        core.loop.runTimers()
+        for _ in 0..<Self.flushLimit {
+            guard let handle = core.loop.nextReady() else { return (ending, false) }
+            if let transfer = handle.transfer, transfer.flush() { end(transfer, &core) }
+        }
+        return (ending, true)
     }
 
     private static let flushLimit = 1024

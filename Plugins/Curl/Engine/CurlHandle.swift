@@ -135,8 +135,9 @@ private func readContent(
 ) -> Int {
     guard let owner = unsafe owner, let bytes = unsafe bytes else { return TPC_READ_FAIL }
     let transfer = unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).takeUnretainedValue()
+    guard let upload = transfer.upload else { return 0 }
     let target = unsafe UnsafeMutableRawBufferPointer(start: bytes, count: room)
-    switch unsafe transfer.upload.read(into: target) {
+    switch unsafe upload.read(into: target) {
     case .bytes(let count): return count
     case .wait: return TPC_READ_WAIT
     case .failed: return TPC_READ_FAIL
@@ -145,5 +146,6 @@ private func readContent(
 
 private func rewindContent(owner: UnsafeMutableRawPointer?) -> Bool {
     guard let owner = unsafe owner else { return false }
-    return unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).takeUnretainedValue().upload.rewind()
+    let transfer = unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).takeUnretainedValue()
+    return transfer.upload?.rewind() ?? true
 }

@@ -23,6 +23,8 @@ import TurnpikeCore
     func wait(_ milliseconds: Int32) { unsafe tpc_loop_wait(pointer, milliseconds) }
     func act() { unsafe tpc_loop_act(pointer) }
     func runTimers() { unsafe tpc_loop_run_timers(pointer) }
+    /// When time is up, in milliseconds of the loop's clock.
+    var due: Int64 { unsafe tpc_loop_due(pointer) }
     var timeout: Int32 { unsafe tpc_loop_timeout(pointer) }
 
     func nextReady() -> CurlHandle? {

@@ -18,10 +18,10 @@ final class CurlTransfer: @unchecked Sendable {
     }
 
     let request: CurlRequest
-    let upload: CurlUpload
+    let upload: CurlUpload?
     private let url: URL
     private let isHead: Bool
-    private let isSecure: Bool
+    let isSecure: Bool
     private let pending = Atomic<UInt8>(0)
 
     private var exchange: Exchange?
@@ -33,7 +33,7 @@ final class CurlTransfer: @unchecked Sendable {
     private var hasOpened = false
     private var endsWithConnection = false
 
-    init(_ request: Request, wire: CurlRequest, upload: CurlUpload) {
+    init(_ request: Request, wire: CurlRequest, upload: CurlUpload?) {
         self.request = wire
         self.upload = upload
         url = request.url
@@ -92,7 +92,7 @@ final class CurlTransfer: @unchecked Sendable {
     }
 
     private func finish() {
-        upload.close()
+        upload?.close()
         exchange = nil
     }
 
@@ -146,7 +146,7 @@ final class CurlTransfer: @unchecked Sendable {
 
     private func fault(_ code: Int32, _ handle: CurlHandle) -> any Error {
         if code == 0 { return CurlFault.wasCut }
-        if let fault = upload.fault { return fault }
+        if let fault = upload?.fault { return fault }
         return CurlFault.of(code, text: handle.faultText(code), handle: handle, self)
     }
 
@@ -154,6 +154,7 @@ final class CurlTransfer: @unchecked Sendable {
     func state(_ handle: CurlHandle) -> TransferState {
         let phase: TransferState.Phase =
             handle.hasHead ? .receiving : handle.sends > 0 ? .sending : .connecting
-        return TransferState(phase, bodyBytesSent: phase == .connecting ? 0 : upload.bytesSent)
+        return TransferState(
+            phase, bodyBytesSent: phase == .connecting ? 0 : upload?.bytesSent ?? 0)
     }
 }

@@ -36,3 +36,14 @@ struct PrivateDirectory {
 
     func remove() { try? FileManager.default.removeItem(atPath: path) }
 }
+
+/// The memory of this process.
+enum ProcessMemory {
+    /// The most that was resident; 0 where `/proc` does not tell.
+    static var peakMiB: Double {
+        let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        let kibibytes = line?.split(separator: " ").dropFirst().first.flatMap { Double($0) }
+        return (kibibytes ?? 0) / 1024
+    }
+}

@@ -4,7 +4,7 @@ import Turnpike
 /// Sends a mix of requests over URLSession and cancels half of them at random moments, then shuts
 /// transports down in the midst of their work.
 ///
-/// `turnpike-storm [--count N] [--seed N] [--concurrency N] [--shutdowns N]`
+/// `turnpike-storm [--count N] [--seed N] [--concurrency N] [--shutdowns N] [--transport NAME]`
 ///
 /// Faults of URLSession there are traps and hangs, so this is a program of its own and ends itself
 /// in time.
@@ -39,10 +39,18 @@ struct StormOptions {
     private(set) var seed: UInt64 = 1
     private(set) var concurrency = 200
     private(set) var shutdowns = 200
+    private(set) var transport = StormTransport.urlsession
 
     init(_ arguments: [String]) throws {
         var rest = arguments[...]
         while let option = rest.popFirst() {
+            if option == "--transport" {
+                guard let known = rest.popFirst().flatMap(StormTransport.init(rawValue:)) else {
+                    throw StormFailure("--transport is urlsession or curl")
+                }
+                transport = known
+                continue
+            }
             guard let value = rest.popFirst().flatMap({ UInt64($0) }) else {
                 throw StormFailure("\(option) needs a number")
             }
@@ -54,7 +62,7 @@ struct StormOptions {
             default:
                 throw StormFailure(
                     "usage: turnpike-storm [--count N] [--seed N] [--concurrency N]"
-                        + " [--shutdowns N]")
+                        + " [--shutdowns N] [--transport NAME]")
             }
         }
     }

@@ -17,12 +17,12 @@ final class StormProbe: Sendable {
         case content
     }
 
-    private let transport: URLSessionTransport
+    private let transport: any Transport
     private let seed: UInt64
     private let isOver = Atomic(false)
     private let kept = Mutex<[Double]>([])
 
-    init(transport: URLSessionTransport, seed: UInt64) {
+    init(transport: any Transport, seed: UInt64) {
         self.transport = transport
         self.seed = seed
     }

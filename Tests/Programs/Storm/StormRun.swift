@@ -23,7 +23,7 @@ struct StormRun {
         let ends = EndCount()
         let tally = StormTally()
         let begin = clock.now
-        let transport = URLSessionTransport()
+        let transport = try options.transport.make()
         let target = server.server.target
         let clients = (
             empty: Client(baseURL: target, transport: transport, stack: Stack([ends])),
@@ -41,7 +41,7 @@ struct StormRun {
         try await checkPlain(clients.empty)
         try await checkPlain(clients.standard)
         // Each connection of the pool has two ends here.
-        let pool = 2 * URLSessionTransport.Configuration().maxConnectionsPerHost
+        let pool = 2 * options.transport.poolSize
         let pooled = await Descriptors.settled { $0 <= before + pool }
         guard pooled <= before + pool else {
             throw StormFailure(
@@ -52,7 +52,7 @@ struct StormRun {
 
         await clients.empty.shutdown()
         await clients.standard.shutdown()
-        let shutdown = StormShutdown(server: server, seed: options.seed)
+        let shutdown = StormShutdown(server: server, options: options)
         if let fault = await shutdown.run(waves: options.shutdowns) { throw StormFailure(fault) }
         let after = await Descriptors.settled { $0 <= before }
         // The clients still live: what has closed was closed by their shutdown.
@@ -76,7 +76,8 @@ struct StormRun {
 
     // What the first exchange of a process opens for good is none of the storm's.
     private func warmUp(_ server: StormServer) async throws {
-        let client = Client(baseURL: server.server.target, stack: [])
+        let client = Client(
+            baseURL: server.server.target, transport: try options.transport.make(), stack: [])
         try await checkPlain(client)
         await client.shutdown()
     }

@@ -5,11 +5,11 @@ import TurnpikeTesting
 /// Transports that are shut down, or let go of, while their exchanges are under way.
 struct StormShutdown {
     private let server: StormServer
-    private let seed: UInt64
+    private let options: StormOptions
 
-    init(server: StormServer, seed: UInt64) {
+    init(server: StormServer, options: StormOptions) {
         self.server = server
-        self.seed = seed
+        self.options = options
     }
 
     /// - Returns: What went wrong, or nil.
@@ -25,9 +25,9 @@ struct StormShutdown {
 
     // At a redirect URLSession traps when a cancellation comes in the wrong order.
     private func shutDown(wave: Int) async -> String? {
-        var random = SeededGenerator(seed: seed &* 1_000_003 &+ UInt64(wave))
+        var random = SeededGenerator(seed: options.seed &* 1_000_003 &+ UInt64(wave))
         let moment = Duration.microseconds(Int.random(in: 0...12_000, using: &random))
-        let transport = URLSessionTransport()
+        guard let transport = try? options.transport.make() else { return "there is no transport" }
         let client = Client(baseURL: server.server.target, transport: transport, stack: [])
         return await withTaskGroup(of: String?.self) { group in
             for number in 0..<20 {
@@ -55,7 +55,9 @@ struct StormShutdown {
     private func letGo() async -> String? {
         do {
             let target = server.server.target
-            let response = try await Client(baseURL: target, stack: []).get("drip").response()
+            let client = Client(
+                baseURL: target, transport: try options.transport.make(), stack: [])
+            let response = try await client.get("drip").response()
             let count = try await response.body.collect(upTo: 1000).count
             return count == 200 ? nil : "\(count) bytes came"
         } catch {

@@ -46,7 +46,7 @@ final class StormTally: Sendable {
             "cancelMilliseconds": spread(state.times), "closeMilliseconds": spread(closeTimes),
             "callsThroughChain": whole(calls),
             "descriptors": descriptors, "connections": whole(connections),
-            "seconds": number(seconds),
+            "seconds": number(seconds), "peakMiB": number(ProcessMemory.peakMiB),
         ]
     }
 

@@ -1,15 +1,13 @@
 import Foundation
 
-/// This program once more, with other arguments, or another one.
+/// This program once more, with other arguments.
 final class ChildProcess {
     private let process = Process()
     private let input = Pipe()
     private let output = Pipe()
-    private let errors = Pipe()
 
-    init(_ arguments: [String], executable: String? = nil) throws {
-        process.executableURL = executable.map { URL(filePath: $0) } ?? Bundle.main.executableURL
-        if executable != nil { process.standardError = errors }
+    init(_ arguments: [String]) throws {
+        process.executableURL = Bundle.main.executableURL
         process.arguments = arguments
         // Its end, when this process ends in whatever way, ends a child that waits for it.
         process.standardInput = input
@@ -23,14 +21,9 @@ final class ChildProcess {
     }
 
     /// The next line that it prints, or nil at the end.
-    func readLine() throws -> String? { try Self.readLine(output) }
-
-    /// The next line that another program prints as an error, or nil at the end.
-    func readErrorLine() throws -> String? { try Self.readLine(errors) }
-
-    private static func readLine(_ pipe: Pipe) throws -> String? {
+    func readLine() throws -> String? {
         var line = Data()
-        while let byte = try pipe.fileHandleForReading.read(upToCount: 1), !byte.isEmpty {
+        while let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty {
             if byte[0] == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
             line += byte
         }

@@ -39,7 +39,7 @@ typedef struct tpc_limits {
 } tpc_limits;
 
 tpc_loop *tpc_loop_create(const tpc_limits *limits);
-/// Closes its connections. Its transfers must have been freed.
+/// Closes all its descriptors. Its transfers must have been freed, and nobody may wake it or wait any more.
 void tpc_loop_close(tpc_loop *loop);
 void tpc_loop_free(tpc_loop *loop);
 /// Makes a wait return; from any thread.
@@ -52,6 +52,8 @@ void tpc_loop_act(tpc_loop *loop);
 void tpc_loop_run_timers(tpc_loop *loop);
 /// Milliseconds until time is up; -1 for never.
 int tpc_loop_timeout(tpc_loop *loop);
+/// When time is up, in milliseconds of the loop's own clock; INT64_MAX for never.
+int64_t tpc_loop_due(tpc_loop *loop);
 /// The next transfer with something new, or NULL; each is named once until it has something new again.
 tpc_transfer *tpc_loop_next_ready(tpc_loop *loop);
 

@@ -1,0 +1,26 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Apart from the other benchmarks: AsyncHTTPClient takes minutes to build.
+let package = Package(
+    name: "peers",
+    platforms: [.macOS(.v15)],
+    products: [.executable(name: "peers", targets: ["peers"])],
+    dependencies: [
+        .package(name: "turnpike", path: "../.."),
+        .package(url: "https://github.com/swift-server/async-http-client.git", exact: "1.37.0"),
+    ],
+    targets: [
+        .target(name: "CurlLoop"),
+        .executableTarget(
+            name: "peers",
+            dependencies: [
+                "CurlLoop",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeCurl", package: "turnpike"),
+            ],
+            swiftSettings: [.swiftLanguageMode(.v6)]
+        ),
+    ]
+)
