@@ -128,7 +128,9 @@ struct CurlEndTests {
         await server.waitForRequests(1)
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
-        await server.wait { $0.abandoned == 1 }
+        // Content that it does not read may hide the close from the server.
+        #expect(try await client.get("ok").string() == "x", "the client goes on")
+        #expect(server.counts.accepted == 2)
     }
 
     @Test("Cancelling while the body's source is waited for")

@@ -120,6 +120,7 @@ func output(of command: String, _ arguments: [String]) throws -> String {
     process.executableURL = URL(filePath: "/usr/bin/env")
     process.arguments = [command] + arguments
     process.standardOutput = pipe
+    process.standardError = FileHandle.nullDevice
     try process.run()
     let data = pipe.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
