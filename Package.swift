@@ -20,6 +20,8 @@ let package = Package(
             targets: ["Turnpike", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers"]),
         .library(name: "TurnpikeTesting", targets: ["TurnpikeTesting"]),
         .library(name: "TurnpikeCurl", targets: ["TurnpikeCurl"]),
+        .library(name: "TurnpikeXML", targets: ["TurnpikeXML"]),
+        .library(name: "TurnpikeReachability", targets: ["TurnpikeReachability"]),
         .executable(name: "turnpike", targets: ["TurnpikeCommandLine"]),
     ],
     targets: [
@@ -43,6 +45,12 @@ let package = Package(
         .target(
             name: "TurnpikeCurl", dependencies: ["CTurnpikeCurl", "TurnpikeCore"],
             path: "Plugins/Curl", exclude: ["CCurl", "README.md"], swiftSettings: settings),
+        .target(
+            name: "TurnpikeXML", dependencies: ["TurnpikeCore", "TurnpikeSerializers"],
+            path: "Plugins/XML", exclude: ["README.md"], swiftSettings: settings),
+        .target(
+            name: "TurnpikeReachability", dependencies: ["TurnpikeCore"],
+            path: "Plugins/Reachability", exclude: ["README.md"], swiftSettings: settings),
         .executableTarget(
             name: "TurnpikeCommandLine",
             dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeCurl"],
@@ -65,6 +73,16 @@ let package = Package(
             name: "CommandLineTests",
             dependencies: ["TurnpikeCommandLine", "Turnpike", "TurnpikeCore", "TurnpikeTesting"],
             path: "Tests/CommandLineTests", swiftSettings: settings),
+        .testTarget(
+            name: "XMLTests",
+            dependencies: [
+                "TurnpikeCore", "TurnpikeSerializers", "TurnpikeTesting", "TurnpikeXML",
+            ],
+            path: "Tests/XMLTests", swiftSettings: settings),
+        .testTarget(
+            name: "ReachabilityTests",
+            dependencies: ["TurnpikeCore", "TurnpikeReachability", "TurnpikeTesting"],
+            path: "Tests/ReachabilityTests", swiftSettings: settings),
         .testTarget(
             name: "TestingTests", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
             path: "Tests/TestingTests", swiftSettings: settings),

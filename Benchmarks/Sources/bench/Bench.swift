@@ -32,6 +32,7 @@ enum Bench {
         case "instructions":
             try PeersPackage.run(["instructions"] + rest + (json ? ["--json"] : []))
         case "loopback": try LoopbackBench(rest).run(report)
+        case "values": try await ValuesBench.run(report)
         // What `loopback` starts in processes of their own.
         case LoopbackServer.subcommand: try LoopbackServer.run()
         case LoopbackClient.subcommand: try await LoopbackClient(rest).run()
@@ -42,6 +43,7 @@ enum Bench {
                            bench gates [--json]
                        bench peers [--only W2,…] [--clients curl,…] [--rounds N] [--svg FILE] [--json]
                        bench instructions [--clients curl,…] [--json]
+                       bench values [--json]
                        bench loopback [--url URL] [--rounds N] [--seconds S] [--json]
                 """
             )

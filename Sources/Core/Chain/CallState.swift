@@ -42,6 +42,8 @@ final class RunningCount: Sendable {
 
     private let state = Mutex(State())
 
+    var count: Int { state.withLock { $0.count } }
+
     func add() { state.withLock { $0.count += 1 } }
 
     func remove() {

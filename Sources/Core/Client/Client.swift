@@ -118,6 +118,12 @@ public final class Client: Sendable {
 
     // MARK: Life cycle
 
+    /// How many calls are under way: begun, and with a task, a response or a body that is still
+    /// there.
+    ///
+    /// ``CallMonitor`` tells which they are and what they do.
+    public var runningCallCount: Int { environment.running.count }
+
     /// Cancels all calls that are under way; later ones are not affected.
     public func cancelAll() {
         let ended = state.withLock { state in

@@ -62,6 +62,12 @@ public final class RunningCall<Value: Sendable>: Sendable {
         }
     }
 
+    func whenSettled(_ handler: @escaping @Sendable (Result<Value, any Error>) -> Void) {
+        outcome.whenSettled { [outcome] in
+            if let result = outcome.result { handler(result) }
+        }
+    }
+
     /// When things happened in the call so far.
     public var timeline: Timeline { record?.timeline ?? Timeline() }
 

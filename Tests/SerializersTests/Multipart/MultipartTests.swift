@@ -164,4 +164,20 @@ struct MultipartTests {
         try handle.truncate(atOffset: 10)
         await #expect(throws: (any Error).self) { while try await reader.next() != nil {} }
     }
+
+    @Test("A form can be written to a file, and to nothing else", arguments: ["V313"])
+    func writing(id: String) async throws {
+        let directory = try TemporaryDirectory()
+        var form = MultipartFormData(boundary: "B")
+        form.append("x", name: "a")
+        let body = Body.multipart(form)
+        let web = try #require(URL(string: "http://a.example/x"))
+        let error = await #expect(throws: ClientError.self) { try await body.write(to: web) }
+        #expect(error?.code == .invalidRequest)
+        let file = directory.url.appending(path: "form")
+        let count = try await body.write(to: file)
+        #expect(try Data(contentsOf: file) == body.inMemory && count == body.length)
+        await #expect(throws: ClientError.self) { try await body.write(to: file) }
+        #expect(directory.names == ["form"])
+    }
 }

@@ -1,0 +1,144 @@
+import Foundation
+import Turnpike
+
+/// What it costs to make values of bytes in memory: JSON beside Foundation's, lines and events.
+enum ValuesBench {
+    private struct Item: Codable, Sendable {
+        let id: Int
+        let name: String
+        let price: Double
+        let tags: [String]
+        let note: String?
+    }
+
+    private static let rounds = 7
+
+    static func run(_ report: Report) async throws {
+        let items = (0..<80_000).map { index in
+            Item(
+                id: index, name: "item number \(index), with \"quotes\" and é",
+                price: Double(index) * 1.25, tags: ["a", "b\(index % 10)"],
+                note: index % 3 == 0 ? nil : "short")
+        }
+        let json = try JSONEncoder().encode(items)
+        let decoder = JSONDecoder()
+        let head = ResponseHead(status: 200, url: URL(filePath: "/"))
+        let request = Request(.get, URL(filePath: "/"))
+
+        let reference = try time { _ = try JSONSerialization.jsonObject(with: json) }
+        let value = try time { _ = try JSONValue(parsing: json) }
+        line(report, "JSONSerialization", json, reference, nil)
+        line(report, "JSONValue", json, value, value / reference)
+
+        let plain = try time { _ = try decoder.decode([Item].self, from: json) }
+        let ours = try await timeAsync {
+            let response = Response(head: head, body: ResponseBody(json))
+            _ = try await DecodableSerializer([Item].self, with: JSONValueDecoder()).serialize(
+                response, context: SerializationContext(request: request, table: .standard))
+        }
+        line(report, "JSONDecoder", json, plain, nil)
+        line(report, "decode", json, ours, ours / plain)
+
+        let chunks = Chunks(
+            data: Data(
+                String(
+                    repeating:
+                        "a line of a log, of some eighty bytes, as they are written by most servers today\n",
+                    count: 1_000_000
+                ).utf8))
+        let lines = try await timeAsync {
+            var count = 0
+            for try await text in ResponseBody(source: chunks.source()).lines() {
+                count += text.utf8.count
+            }
+            precondition(count > 0)
+        }
+        line(report, "lines", chunks.data, lines, nil)
+
+        let events = Chunks(
+            data: Data(
+                String(
+                    repeating:
+                        "id: 17\nevent: message\ndata: {\"temperature\":21.5,\"place\":\"kitchen\"}\n\n",
+                    count: 1_000_000
+                ).utf8))
+        let transport = MockTransport(recordLimit: 0) { _ in .ok() }
+        let client = Client(transport: transport, stack: [EventSource(chunks: events)])
+        let sse = try await timeAsync {
+            var count = 0
+            for try await event in client.get("http://a.example/").events(reconnects: 0) {
+                count += event.data.utf8.count
+            }
+            precondition(count > 0)
+        }
+        line(report, "events", events.data, sse, nil)
+    }
+
+    private static func line(
+        _ report: Report, _ name: String, _ data: Data, _ seconds: Double, _ ratio: Double?
+    ) {
+        var fields: [(String, Report.Value)] = [
+            ("bench", "values"), ("case", .text(name)),
+            ("megabytes", .number(Double(data.count) / 1e6)),
+            ("milliseconds", .number(seconds * 1e3)),
+            ("megabytesPerSecond", .number(Double(data.count) / 1e6 / seconds)),
+        ]
+        if let ratio { fields.append(("ratio", .number(ratio))) }
+        report.line(fields)
+    }
+
+    // The best of several: the others were disturbed.
+    private static func time(_ body: () throws -> Void) rethrows -> Double {
+        var best = Double.infinity
+        for _ in 0..<rounds {
+            let begin = Usage.cpuSeconds
+            try body()
+            best = min(best, Usage.cpuSeconds - begin)
+        }
+        return best
+    }
+
+    private static func timeAsync(_ body: () async throws -> Void) async rethrows -> Double {
+        var best = Double.infinity
+        for _ in 0..<rounds {
+            let begin = Usage.cpuSeconds
+            try await body()
+            best = min(best, Usage.cpuSeconds - begin)
+        }
+        return best
+    }
+}
+
+/// Bytes in chunks of the size in which they come from a network.
+private struct Chunks: Sendable {
+    let data: Data
+
+    func source() -> any ResponseBodySource { Source(data: data) }
+
+    private final class Source: ResponseBodySource, @unchecked Sendable {
+        // SAFETY: pulled by one reader at a time.
+        private let data: Data
+        private var position = 0
+
+        init(data: Data) { self.data = data }
+
+        func next() async throws -> Data? {
+            guard position < data.count else { return nil }
+            let end = min(position + 65_536, data.count)
+            defer { position = end }
+            return data[position..<end]
+        }
+
+        func cancel(_ reason: CancelReason) {}
+    }
+}
+
+private struct EventSource: Interceptor {
+    let chunks: Chunks
+
+    func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
+        Response(
+            to: request, status: 200, headers: ["Content-Type": "text/event-stream"],
+            body: ResponseBody(source: chunks.source()))
+    }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import Synchronization
+public import TurnpikeCore
+
+/// Tells how this machine is connected, now and whenever that changes.
+///
+/// ```swift
+/// let monitor = PathMonitor.system()
+/// for await path in monitor.paths { show(path.isReachable) }
+/// ```
+///
+/// On Linux the kernel tells changes by rtnetlink, on Apple's systems `NWPathMonitor` does. A
+/// monitor that is made from a path is told by ``update(_:)``: what tests use.
+public final class PathMonitor: Sendable {
+    private struct State {
+        var path: NetworkPath
+        var nextObserver: UInt64 = 0
+        var observers: [UInt64: @Sendable (NetworkPath) -> Void] = [:]
+        var source: (any PathSource)?
+    }
+
+    private let state: Mutex<State>
+
+    /// Creates a monitor that is told what to say.
+    public init(_ path: NetworkPath) { state = Mutex(State(path: path)) }
+
+    /// Creates a monitor of this machine; it stops when it is let go of.
+    ///
+    /// Where the system does not say (no netlink, another platform) it stays at what was first
+    /// found, and counts as connected where nothing could be found out.
+    public static func system() -> PathMonitor {
+        let monitor = PathMonitor(SystemPath.current() ?? NetworkPath(interfaces: ["unknown"]))
+        let source = SystemPath.source { [weak monitor] path in monitor?.update(path) }
+        monitor.state.withLock { $0.source = source }
+        return monitor
+    }
+
+    deinit { state.withLock { $0.source }?.stop() }
+
+    /// How the machine is connected now.
+    public var current: NetworkPath { state.withLock { $0.path } }
+
+    /// The present path, then each change; a slow reader gets the latest.
+    public var paths: AsyncStream<NetworkPath> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: NetworkPath.self, bufferingPolicy: .bufferingNewest(1))
+        let id = observe { continuation.yield($0) }
+        continuation.onTermination = { [weak self] _ in self?.forget(id) }
+        return stream
+    }
+
+    /// Says how the machine is connected.
+    public func update(_ path: NetworkPath) {
+        let observers = state.withLock { state -> [@Sendable (NetworkPath) -> Void] in
+            guard state.path != path else { return [] }
+            state.path = path
+            return Array(state.observers.values)
+        }
+        for observer in observers { observer(path) }
+    }
+
+    /// Waits until there is a way to other machines, but not longer than a limit.
+    /// - Returns: Whether there is one.
+    /// - Throws: `CancellationError`, or the error of the context's cancellation.
+    public func waitUntilReachable(for limit: Duration, in context: Context) async throws -> Bool {
+        if current.isReachable { return true }
+        try context.checkCancellation()
+        let moment = OneShot<Bool>()
+        let id = observe { if $0.isReachable { moment.settle(.success(true)) } }
+        let timer = context.timeSource.schedule(after: limit) { moment.settle(.success(false)) }
+        let registration = context.onCancel { moment.settle(.failure($0.error)) }
+        defer {
+            forget(id)
+            timer.cancel()
+            registration.end()
+        }
+        return try await moment.value { moment.settle(.failure(CancellationError())) }
+    }
+
+    private func observe(_ observer: @escaping @Sendable (NetworkPath) -> Void) -> UInt64 {
+        let (id, path) = state.withLock { state in
+            state.nextObserver += 1
+            state.observers[state.nextObserver] = observer
+            return (state.nextObserver, state.path)
+        }
+        observer(path)
+        return id
+    }
+
+    private func forget(_ id: UInt64) {
+        _ = state.withLock { $0.observers.removeValue(forKey: id) }
+    }
+}
+
+/// What tells a monitor of changes.
+protocol PathSource: Sendable {
+    func stop()
+}

@@ -1,0 +1,122 @@
+import Dispatch
+import Foundation
+
+#if canImport(Network)
+import Network
+#endif
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What the system says of its interfaces.
+enum SystemPath {
+    /// The interfaces that are up, run, and have an address that reaches beyond their link.
+    static func current() -> NetworkPath? {
+        var first: UnsafeMutablePointer<ifaddrs>?
+        guard unsafe getifaddrs(&first) == 0 else { return nil }
+        defer { unsafe freeifaddrs(first) }
+        var names: Set<String> = []
+        var entry = unsafe first
+        while let address = unsafe entry {
+            defer { unsafe entry = address.pointee.ifa_next }
+            let flags = unsafe Int32(bitPattern: UInt32(address.pointee.ifa_flags))
+            let wanted = Int32(IFF_UP) | Int32(IFF_RUNNING)
+            guard flags & wanted == wanted, flags & Int32(IFF_LOOPBACK) == 0,
+                unsafe isRoutable(address.pointee.ifa_addr)
+            else { continue }
+            unsafe names.insert(String(cString: address.pointee.ifa_name))
+        }
+        return NetworkPath(interfaces: Array(names))
+    }
+
+    private static func isRoutable(_ address: UnsafeMutablePointer<sockaddr>?) -> Bool {
+        guard let address = unsafe address else { return false }
+        switch unsafe Int32(address.pointee.sa_family) {
+        case AF_INET: return true
+        case AF_INET6:
+            // fe80::/10 is the link's own.
+            let bytes = UnsafeRawPointer(address)
+            let offset = MemoryLayout<sockaddr_in6>.offset(of: \.sin6_addr) ?? 8
+            let (high, low) = unsafe (
+                bytes.load(fromByteOffset: offset, as: UInt8.self),
+                bytes.load(fromByteOffset: offset + 1, as: UInt8.self)
+            )
+            return !(high == 0xFE && low & 0xC0 == 0x80)
+        default: return false
+        }
+    }
+
+    #if os(Linux)
+    /// Tells changes by rtnetlink(7), or gives nil where there is none.
+    static func source(_ handle: @escaping @Sendable (NetworkPath) -> Void) -> (any PathSource)? {
+        NetlinkSource(handle)
+    }
+    #elseif canImport(Network)
+    static func source(_ handle: @escaping @Sendable (NetworkPath) -> Void) -> (any PathSource)? {
+        let monitor = NWPathMonitor()
+        monitor.pathUpdateHandler = { path in
+            let names = path.status == .satisfied ? path.availableInterfaces.map(\.name) : []
+            handle(NetworkPath(interfaces: names))
+        }
+        monitor.start(queue: DispatchQueue(label: "turnpike.reachability"))
+        return AppleSource(monitor: monitor)
+    }
+
+    private struct AppleSource: PathSource {
+        let monitor: NWPathMonitor
+        func stop() { monitor.cancel() }
+    }
+    #else
+    static func source(_ handle: @escaping @Sendable (NetworkPath) -> Void) -> (any PathSource)? {
+        nil
+    }
+    #endif
+}
+
+#if os(Linux)
+/// A socket on which the kernel tells that links, addresses or routes have changed.
+private final class NetlinkSource: PathSource {
+    // SAFETY: a dispatch source may be used from any thread.
+    private struct Locked: @unchecked Sendable { let source: any DispatchSourceRead }
+
+    private let box: Locked
+
+    // The kernel's interface: the C library's headers for it are not in the module.
+    private static let family: Int32 = 16
+    private static let groups: UInt32 = 0x1 | 0x10 | 0x100 | 0x40 | 0x400
+
+    init?(_ handle: @escaping @Sendable (NetworkPath) -> Void) {
+        let type = Int32(SOCK_RAW.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        let descriptor = socket(Self.family, type | Int32(SOCK_NONBLOCK.rawValue), 0)
+        guard descriptor >= 0 else { return nil }
+        // struct sockaddr_nl: family, padding, port (the kernel's choice), groups.
+        var address: (UInt16, UInt16, UInt32, UInt32) = (UInt16(Self.family), 0, 0, Self.groups)
+        let bound = unsafe withUnsafeBytes(of: &address) { bytes -> Int32 in
+            guard let base = bytes.baseAddress else { return -1 }
+            return unsafe bind(
+                descriptor, base.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+        }
+        guard bound == 0 else {
+            close(descriptor)
+            return nil
+        }
+        let source = DispatchSource.makeReadSource(
+            fileDescriptor: descriptor, queue: DispatchQueue(label: "turnpike.reachability"))
+        source.setEventHandler {
+            // What changed is not read out of the messages: the state is asked for anew.
+            var buffer = [UInt8](repeating: 0, count: 8192)
+            while unsafe recv(descriptor, &buffer, buffer.count, 0) > 0 {}
+            if let path = SystemPath.current() { handle(path) }
+        }
+        source.setCancelHandler { close(descriptor) }
+        source.activate()
+        box = Locked(source: source)
+    }
+
+    func stop() { box.source.cancel() }
+}
+#endif

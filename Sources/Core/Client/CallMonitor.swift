@@ -1,0 +1,61 @@
+import Synchronization
+
+/// A logger whose events are read as asynchronous sequences, by any number of readers.
+///
+/// ```swift
+/// let monitor = CallMonitor()
+/// let client = Client(baseURL: base, stack: [monitor, .deadline(), .retry()])
+/// for await event in monitor.events { show(event) }
+/// ```
+///
+/// It hears what happens at its place in the stack and inside of it. A reader that is too slow
+/// misses the oldest events, and holds up no call.
+public final class CallMonitor: RequestLogger {
+    private struct State {
+        var nextReader: UInt64 = 0
+        var readers: [UInt64: AsyncStream<CallEvent>.Continuation] = [:]
+        var isFinished = false
+    }
+
+    private let bufferLimit: Int
+    private let state = Mutex(State())
+
+    /// Creates a monitor.
+    /// - Parameter bufferLimit: How many events wait for a reader before the oldest are dropped.
+    public init(bufferLimit: Int = 1024) { self.bufferLimit = max(bufferLimit, 1) }
+
+    /// The events from now on, until the reader stops or the client is shut down.
+    public var events: AsyncStream<CallEvent> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: CallEvent.self, bufferingPolicy: .bufferingNewest(bufferLimit))
+        let id = state.withLock { state -> UInt64? in
+            if state.isFinished { return nil }
+            state.nextReader += 1
+            state.readers[state.nextReader] = continuation
+            return state.nextReader
+        }
+        guard let id else {
+            continuation.finish()
+            return stream
+        }
+        continuation.onTermination = { [weak self] _ in
+            self?.state.withLock { $0.readers[id] = nil }
+        }
+        return stream
+    }
+
+    /// Hands an event to all readers.
+    public func log(_ event: CallEvent) {
+        for reader in state.withLock({ Array($0.readers.values) }) { reader.yield(event) }
+    }
+
+    /// Ends all sequences.
+    public func shutdown() async {
+        let readers = state.withLock { state in
+            state.isFinished = true
+            defer { state.readers = [:] }
+            return Array(state.readers.values)
+        }
+        for reader in readers { reader.finish() }
+    }
+}

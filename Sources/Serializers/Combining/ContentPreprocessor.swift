@@ -1,0 +1,68 @@
+public import Foundation
+public import TurnpikeCore
+
+/// A change to content before a serializer reads it.
+///
+/// ```swift
+/// let json = JSONSerializer().preprocessed(by: .removingXSSIPrefix)
+/// let value = try await client.get("data").serialize(with: json)
+/// ```
+public struct ContentPreprocessor: Sendable {
+    let process: @Sendable (Data) throws -> Data
+
+    /// Creates a change from a closure.
+    public init(_ process: @escaping @Sendable (Data) throws -> Data) { self.process = process }
+
+    /// Takes away a prefix that keeps JSON from being run as a script: `)]}'` and what stands
+    /// behind it in its line, as Google and Angular write it, or `while(1);` and `for(;;);`.
+    public static let removingXSSIPrefix = ContentPreprocessor { content in
+        if content.starts(with: Data(")]}'".utf8)) {
+            let rest = content.dropFirst(4)
+            guard let end = rest.firstIndex(of: 0x0A) else {
+                return rest.first == UInt8(ascii: ",") ? rest.dropFirst() : rest
+            }
+            let line = rest[..<end].filter { $0 != 0x0D && $0 != 0x20 && $0 != UInt8(ascii: ",") }
+            return line.isEmpty ? rest[(end + 1)...] : rest
+        }
+        for prefix in ["while(1);", "for(;;);"] where content.starts(with: Data(prefix.utf8)) {
+            return content.dropFirst(prefix.utf8.count)
+        }
+        return content
+    }
+}
+
+/// A serializer that reads changed content.
+public struct PreprocessedSerializer<Base: ResponseSerializer>: ResponseSerializer {
+    private let base: Base
+    private let preprocessor: ContentPreprocessor
+
+    init(_ base: Base, _ preprocessor: ContentPreprocessor) {
+        self.base = base
+        self.preprocessor = preprocessor
+    }
+
+    /// What the other reads.
+    public func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
+
+    /// Collects the content, changes it and gives the other's value for it.
+    public func serialize(
+        _ response: Response, context: SerializationContext
+    ) async throws -> Base.Output {
+        let content = try await response.body.collect(upTo: context.maxBytes)
+        var changed = response
+        do {
+            // A slice becomes bytes of its own, whose indices begin at 0.
+            changed.body = ResponseBody(Data(try preprocessor.process(content)))
+        } catch {
+            throw ClientError.serialization(error, of: response.head, content: content)
+        }
+        return try await base.serialize(changed, context: context)
+    }
+}
+
+extension ResponseSerializer {
+    /// The same serializer for content that is changed first.
+    public func preprocessed(by preprocessor: ContentPreprocessor) -> PreprocessedSerializer<Self> {
+        PreprocessedSerializer(self, preprocessor)
+    }
+}

@@ -1,0 +1,15 @@
+public import Foundation
+public import TurnpikeCore
+
+/// One part of a multipart response (RFC 2046 §5.1).
+public struct ReceivedPart: Sendable {
+    /// The part's header fields.
+    public let headers: HTTPHeaders
+    /// The part's content.
+    public let content: Data
+
+    /// The part's media type; `text/plain` where it names none.
+    public var type: MediaType {
+        headers[.contentType].flatMap { MediaType(parsing: $0) } ?? .plainText
+    }
+}

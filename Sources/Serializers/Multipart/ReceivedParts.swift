@@ -1,0 +1,103 @@
+import Foundation
+public import TurnpikeCore
+
+/// The parts of a multipart response, as they come: `multipart/mixed`, `multipart/byteranges`,
+/// `multipart/x-mixed-replace` and the like.
+///
+/// ```swift
+/// for try await part in client.get("feed").parts() { show(part.type, part.content) }
+/// ```
+///
+/// Nothing is sent before the first part is asked for. Each part is held whole: one that is larger
+/// than the limit for lines and events is ``/TurnpikeCore/ClientError/Code/tooLarge``. What stands
+/// before the first boundary and behind the last one is passed over. A response that ends inside a
+/// part gives the parts before it, then ``/TurnpikeCore/ClientError/Code/incomplete``.
+public struct ReceivedParts: AsyncSequence, Sendable {
+    /// A part.
+    public typealias Element = ReceivedPart
+    /// Any error.
+    public typealias Failure = any Error
+
+    private let open: @Sendable () async throws -> (Response, Int)
+
+    init(_ open: @escaping @Sendable () async throws -> (Response, Int)) { self.open = open }
+
+    /// Reads parts.
+    ///
+    /// Dropping it ends the transfer.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        private let open: @Sendable () async throws -> (Response, Int)
+        private var parser: PartParser?
+        private var chunks: ResponseBody.AsyncIterator?
+        private var hasEnded = false
+
+        fileprivate init(_ open: @escaping @Sendable () async throws -> (Response, Int)) {
+            self.open = open
+        }
+
+        /// The next part, or nil at the end.
+        public mutating func next() async throws -> ReceivedPart? {
+            try await next(isolation: nil)
+        }
+
+        /// The next part, or nil at the end.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws -> ReceivedPart? {
+            if hasEnded { return nil }
+            do {
+                if parser == nil {
+                    let (response, maxBytes) = try await open()
+                    parser = try PartParser(response.head, maxBytes: maxBytes)
+                    chunks = response.body.makeAsyncIterator()
+                }
+                while true {
+                    if let part = try parser?.next() { return part }
+                    if parser?.hasEnded ?? true { break }
+                    guard let chunk = try await chunks?.next() else {
+                        throw ClientError(.incomplete, "the response ended inside a part")
+                    }
+                    parser?.append(chunk)
+                }
+                end()
+                return nil
+            } catch {
+                end()
+                throw error
+            }
+        }
+
+        private mutating func end() {
+            hasEnded = true
+            chunks = nil
+            parser = nil
+        }
+    }
+
+    /// Begins to read.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(open) }
+}
+
+extension Call {
+    /// The parts of a multipart response, as they come.
+    public func parts() -> ReceivedParts {
+        ReceivedParts { try await serialize(with: WholeResponse()) }
+    }
+
+    private struct WholeResponse: ResponseSerializer {
+        var accept: [MediaType] { [MediaType("multipart", "*")] }
+
+        func serialize(
+            _ response: Response, context: SerializationContext
+        ) async throws -> (Response, Int) { (response, context.maxLineBytes) }
+    }
+}
+
+extension Response {
+    /// The parts of the response, as they come.
+    /// - Parameter maxBytes: The most bytes of one part.
+    /// - Returns: A sequence of parts.
+    public func parts(maxBytes: Int = LineLimit.defaultValue) -> ReceivedParts {
+        ReceivedParts { (self, maxBytes) }
+    }
+}

@@ -1,0 +1,71 @@
+import Dispatch
+import Foundation
+import Synchronization
+import Testing
+import TurnpikeCore
+import TurnpikeTesting
+
+private struct PlainText: ContentSerializer {
+    func serialize(_ content: Data, of head: ResponseHead) -> String {
+        String(decoding: content, as: UTF8.self)
+    }
+}
+
+@Suite("Completion handlers and monitors")
+struct CompletionTests {
+    private let queue = DispatchQueue(label: "completion")
+
+    private func client(_ answer: MockResponse, _ stack: Stack = []) -> Client {
+        Client(
+            transport: MockTransport { _ in answer }, stack: stack, serializers: SerializerTable())
+    }
+
+    @Test("A handler is called once on its queue, though the handle is gone")
+    func once() async throws {
+        let count = Mutex(0)
+        let text = try await withCheckedThrowingContinuation { continuation in
+            client(.ok(text: "a")).get("http://a.example/").onCompletion(PlainText(), queue: queue)
+            {
+                dispatchPrecondition(condition: .onQueue(queue))
+                count.withLock { $0 += 1 }
+                continuation.resume(with: $0)
+            }
+        }
+        #expect(text == "a" && count.withLock { $0 } == 1)
+    }
+
+    @Test("A cancelled call, and one that has ended already, are told too")
+    func cancelled() async throws {
+        let running = client(.ok().delayed(by: .seconds(3600))).get("http://a.example/").start(
+            PlainText())
+        running.cancel()
+        let results = Mutex<[Result<String, any Error>]>([])
+        for _ in 0..<2 {
+            await withCheckedContinuation { continuation in
+                running.onCompletion(queue: queue) { result in
+                    results.withLock { $0.append(result) }
+                    continuation.resume()
+                }
+            }
+        }
+        let all = results.withLock { $0 }
+        #expect(all.count == 2)
+        for result in all { #expect(throws: CancellationError.self) { try result.get() } }
+    }
+
+    @Test("Readers of a monitor get the events of their time, until the client is shut down")
+    func monitor() async throws {
+        let monitor = CallMonitor()
+        let client = client(.ok(text: "a"), [monitor])
+        let events = monitor.events
+        #expect(client.runningCallCount == 0)
+        _ = try await client.get("http://a.example/").serialize(with: PlainText())
+        let late = monitor.events
+        await client.shutdown()
+        var names: [String] = []
+        for await event in events { names.append("\(event.kind)".prefix { $0 != "(" }.description) }
+        #expect(names.first == "began" && names.contains("sent") && names.last == "bodyEnded")
+        for await _ in late { Issue.record("an event of before") }
+        for await _ in monitor.events { Issue.record("an event after the end") }
+    }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeSerializers
+import TurnpikeTesting
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What zlib's own `uncompress` makes of bytes in its framing; nil where there is no zlib.
+private func inflated(_ data: Data, upTo count: Int) -> Data? {
+    typealias Uncompress =
+        @convention(c) (
+            UnsafeMutablePointer<UInt8>, UnsafeMutablePointer<CUnsignedLong>, UnsafePointer<UInt8>,
+            CUnsignedLong
+        ) -> CInt
+    guard let library = unsafe dlopen("libz.so.1", RTLD_NOW),
+        let symbol = unsafe dlsym(library, "uncompress")
+    else { return nil }
+    var output = [UInt8](repeating: 0, count: count)
+    var length = CUnsignedLong(count)
+    let code = unsafe unsafeBitCast(symbol, to: Uncompress.self)(
+        &output, &length, Array(data), CUnsignedLong(data.count))
+    return code == 0 ? Data(output[..<Int(length)]) : nil
+}
+
+private let hasZlib = unsafe dlopen("libz.so.1", RTLD_NOW) != nil
+
+@Suite("Compressed request bodies", .enabled(if: hasZlib))
+struct CompressBodiesTests {
+    private let content = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 100) })
+
+    private func sent(
+        _ body: Body, _ gate: CompressBodies, headers: HTTPHeaders = [:]
+    ) async throws -> (request: Request, body: Data) {
+        let transport = MockTransport { _ in .ok() }
+        let client = Client(transport: transport, stack: [gate], serializers: SerializerTable())
+        _ = try await client.post(anywhere, body: body, headers: headers).response()
+        let sent = try #require(transport.sent.first)
+        return (sent.request, sent.body)
+    }
+
+    @Test("Bytes in memory become fewer, of a known length")
+    func data() async throws {
+        let (request, body) = try await sent(.data(content, type: .json), CompressBodies(.deflate))
+        #expect(request.headers[.contentEncoding] == "deflate")
+        #expect(request.headers[.contentType] == "application/json")
+        #expect(body.count < content.count / 10 && request.body.length == Int64(body.count))
+        #expect(inflated(body, upTo: content.count) == content)
+    }
+
+    @Test("A stream is compressed while it is sent")
+    func stream() async throws {
+        let content = content
+        let body = Body.stream(replayable: true) {
+            AsyncStream<Data> { continuation in
+                for start in stride(from: 0, to: content.count, by: 1000) {
+                    continuation.yield(content[start..<start + 1000])
+                }
+                continuation.finish()
+            }
+        }
+        let (request, bytes) = try await sent(body, CompressBodies(.deflate))
+        #expect(request.body.length == nil && request.body.isReplayable)
+        #expect(inflated(bytes, upTo: content.count) == content)
+    }
+
+    @Test("gzip has its own framing: magic, checksum, size")
+    func gzip() async throws {
+        let (request, body) = try await sent(.data(content), CompressBodies())
+        #expect(request.headers[.contentEncoding] == "gzip" && body.starts(with: [0x1F, 0x8B, 8]))
+        let size = body.suffix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
+        #expect(size == content.count)
+    }
+
+    @Test("Small bodies, coded ones and those of compressed types stay as they are")
+    func untouched() async throws {
+        let small = try await sent(.data(Data(count: 1023)), CompressBodies())
+        #expect(small.body.count == 1023 && !small.request.headers.contains(.contentEncoding))
+        let coded = try await sent(
+            .data(content), CompressBodies(), headers: ["Content-Encoding": "br"])
+        #expect(coded.body == content && coded.request.headers[.contentEncoding] == "br")
+        let image = try await sent(.data(content, type: "image/png"), CompressBodies())
+        #expect(image.body == content)
+    }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeSerializers
+import TurnpikeTesting
+
+@Suite("Received parts")
+struct ReceivedPartsTests {
+    private func call(_ content: String, chunk: Int = 1, type: String? = nil) -> Call {
+        let bytes = Data(content.utf8)
+        let chunks = stride(from: 0, to: bytes.count, by: chunk)
+            .map { bytes[$0..<min($0 + chunk, bytes.count)] }
+        let transport = MockTransport { _ in
+            .stream(chunks, headers: ["Content-Type": type ?? "multipart/mixed; boundary=\"B b\""])
+        }
+        return Client(transport: transport, stack: [], serializers: SerializerTable())
+            .get(anywhere)
+    }
+
+    @Test("Come in order, whatever the chunks", arguments: [1, 2, 3, 7, 1000])
+    func parts(chunk: Int) async throws {
+        let content =
+            "a preamble\r\n--B bx\r\n--B b \t\r\nContent-Type: application/json\r\nX-A: 1\r\n\r\n{\"a\":1}\r\n"
+            + "--B b\r\n\r\nno headers\r\n--B bb\r\n-- B b\r\n\r\n--B b\r\n\r\n\r\n--B b--\r\nan epilogue"
+        var parts: [ReceivedPart] = []
+        for try await part in call(content, chunk: chunk).parts() { parts.append(part) }
+        #expect(
+            parts.map { String(decoding: $0.content, as: UTF8.self) } == [
+                "{\"a\":1}", "no headers\r\n--B bb\r\n-- B b\r\n", "",
+            ])
+        #expect(parts.first?.type == .json && parts.first?.headers["X-A"] == "1")
+        #expect(parts.last?.type == .plainText)
+    }
+
+    @Test("The first boundary may stand at the very beginning")
+    func first() async throws {
+        var iterator = call("--B b\r\n\r\nx\r\n--B b--").parts().makeAsyncIterator()
+        #expect(try await iterator.next()?.content == Data("x".utf8))
+        #expect(try await iterator.next() == nil)
+        #expect(try await iterator.next() == nil)
+    }
+
+    @Test(
+        "What is cut, too large or no multipart is an error, behind the parts before it",
+        arguments: [
+            ("--B b\r\n\r\nx\r\n--B b\r\n\r\ny", nil, ClientError.Code.incomplete, 1),
+            ("", nil, .incomplete, 0), ("x", "text/plain", .serialization, 0),
+            ("x", "multipart/mixed", .serialization, 0),
+            ("--B b\r\nno colon\r\n\r\nx\r\n--B b--", nil, .serialization, 0),
+            (
+                "--B b\r\n\r\n" + String(repeating: "x", count: 2_000_000) + "\r\n--B b--", nil,
+                .tooLarge, 0
+            ),
+            (
+                "--B b\r\nX: " + String(repeating: "x", count: 20_000) + "\r\n\r\n\r\n--B b--", nil,
+                .tooLarge, 0
+            ),
+        ] as [(String, String?, ClientError.Code, Int)])
+    func faults(content: String, type: String?, code: ClientError.Code, count: Int) async throws {
+        var got = 0
+        do {
+            for try await _ in call(content, chunk: 1000, type: type).parts() { got += 1 }
+            Issue.record("no error")
+        } catch let error as ClientError {
+            #expect(error.code == code)
+        }
+        #expect(got == count)
+    }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import Synchronization
+import Testing
+import TurnpikeCore
+import TurnpikeSerializers
+import TurnpikeTesting
+import TurnpikeXML
+
+@Suite("XML")
+struct XMLTests {
+    private func call(_ content: String) -> Call {
+        let transport = MockTransport { _ in
+            .status(200, headers: ["Content-Type": "application/xml"], body: Data(content.utf8))
+        }
+        return Client(transport: transport, stack: [], serializers: .standard)
+            .get("http://a.example/")
+    }
+
+    @Test("A document is its root element, text and elements in order")
+    func document() async throws {
+        let root = try await call(
+            "<?xml version=\"1.0\"?><!DOCTYPE feed><feed><!-- x --><atom:link href='a&amp;b'/>1 &lt; <b>2</b><![CDATA[<3>]]></feed>"
+        ).xml()
+        #expect(root.name == "feed" && root.text == "1 < 2<3>")
+        #expect(root.first("link")?["href"] == "a&b" && root.children.count == 2)
+        #expect(
+            root.nodes == [
+                .element(XMLTree("atom:link", attributes: ["href": "a&b"])), .text("1 < "),
+                .element(XMLTree("b", nodes: [.text("2")])), .text("<3>"),
+            ])
+    }
+
+    @Test("Events come in order, and an error of the closure ends them")
+    func events() async throws {
+        let seen = Mutex<[XMLEvent]>([])
+        try await call("<a x='1'>t<b/></a>").xmlEvents { event in seen.withLock { $0.append(event) }
+        }
+        #expect(
+            seen.withLock { $0 } == [
+                .begin(name: "a", attributes: ["x": "1"]), .text("t"),
+                .begin(name: "b", attributes: [:]), .end(name: "b"), .end(name: "a"),
+            ])
+        struct Enough: Error {}
+        let error = await #expect(throws: ClientError.self) {
+            try await call("<a/>").xmlEvents { _ in throw Enough() }
+        }
+        #expect(error?.underlying is Enough)
+    }
+
+    @Test(
+        "What is no XML, or would expand, read files or nest without end, is refused",
+        arguments: [
+            "", "x", "<a>", "<a></b>", "<a>&nope;</a>",
+            "<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>",
+            "<!DOCTYPE a [<!ENTITY b SYSTEM \"file:///etc/passwd\">]><a>&b;</a>",
+            "<!DOCTYPE a [ %x; ]><a/>", "<?xml version=\"1.0\" encoding=\"UTF-7\"?><a/>",
+            "<?xml version=\"1.0\" encoding=\"utf-16\"?><a/>",
+            String(repeating: "<a>", count: 100_000),
+            String(repeating: "<a>", count: 201) + String(repeating: "</a>", count: 201),
+        ])
+    func refused(content: String) async throws {
+        let error = await #expect(throws: ClientError.self) { try await call(content).xml() }
+        #expect(error?.code == .serialization && error?.response?.status == 200)
+        #expect(throws: ClientError.self) {
+            try XMLTree(parsing: Data([0xFF, 0xFE, 0x3C, 0, 0x61, 0]))
+        }
+    }
+
+    @Test("The number of nodes is bounded")
+    func nodes() throws {
+        let content = Data("<a>\(String(repeating: "<b c='1'/>", count: 10))</a>".utf8)
+        #expect(throws: Never.self) {
+            try XMLTree(parsing: content, limits: XMLLimits(depth: 2, nodes: 21))
+        }
+        #expect(throws: ClientError.self) {
+            try XMLTree(parsing: content, limits: XMLLimits(depth: 2, nodes: 20))
+        }
+    }
+
+    @Test("A table that has it gives it for XML")
+    func table() async throws {
+        var table = SerializerTable()
+        table.register(XMLSerializer(), as: "xml", for: XMLSerializer.mediaTypes)
+        let transport = MockTransport { _ in
+            .status(200, headers: ["Content-Type": "image/svg+xml"], body: Data("<svg/>".utf8))
+        }
+        let client = Client(transport: transport, stack: [], serializers: table)
+        let value = try await client.get("http://a.example/").auto()
+        #expect(value as? XMLTree == XMLTree("svg"))
+    }
+}
