@@ -41,10 +41,10 @@ enum Bench {
                 """
                 usage: bench chain [--json]
                            bench gates [--json]
-                       bench peers [--only W2,…] [--clients curl,…] [--rounds N] [--svg FILE] [--json]
-                       bench instructions [--clients curl,…] [--json]
-                       bench values [--json]
-                       bench loopback [--url URL] [--rounds N] [--seconds S] [--json]
+                           bench peers [--only W2,…] [--clients curl,…] [--rounds N] [--json]
+                           bench instructions [--clients curl,…] [--json]
+                           bench values [--json]
+                           bench loopback [--url URL] [--rounds N] [--seconds S] [--json]
                 """
             )
             exit(2)
