@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 public import TurnpikeCore
 
-/// What every gate must hold to, whatever it is for: checks over a ``MockTransport`` and a
+/// What every gate must hold to, whatever it is for: checks over a mock transport and a
 /// ``ManualClock``.
 ///
 /// ```swift

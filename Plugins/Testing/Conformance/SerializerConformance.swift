@@ -2,7 +2,7 @@ public import Foundation
 import Synchronization
 public import TurnpikeCore
 
-/// What every ``ResponseSerializer`` must hold to.
+/// What every response serializer must hold to.
 ///
 /// ```swift
 /// static let checks = SerializerConformance.checks(

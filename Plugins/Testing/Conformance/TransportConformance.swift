@@ -1,7 +1,7 @@
 import Foundation
 public import TurnpikeCore
 
-/// What every ``Transport`` must hold to: checks over real sockets against a ``TestServer``.
+/// What every transport must hold to: checks over real sockets against a ``TestServer``.
 ///
 /// ```swift
 /// @Test(arguments: TransportConformance.checks)
