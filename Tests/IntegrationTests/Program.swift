@@ -13,15 +13,17 @@ struct Program {
 
     /// Runs the program and reads the report that it prints.
     /// - Throws: A ``Failure`` with what it said, where it trapped, failed or took too long.
-    func run(_ arguments: String..., within limit: Duration) async throws -> JSONValue {
+    func run(
+        _ arguments: String..., environment: [String: String] = [:], within limit: Duration
+    ) async throws -> JSONValue {
         // The products of a build are in one folder, that of the tests among them.
         let folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
         let process = Process()
         process.executableURL = folder.appending(path: name)
         process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(
-            ["SWIFT_BACKTRACE": "enable=no"]
-        ) { $1 }
+        process.environment = ProcessInfo.processInfo.environment
+            .merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
+            .merging(environment) { $1 }
         let output = Pipe()
         let errors = Pipe()
         process.standardOutput = output

@@ -47,7 +47,7 @@ final class DownloadRunner: Sendable {
         task.cancel()
         outcome.settle(.failure(CancellationError()))
         // Ends by itself, once the transfer has.
-        Task { [session] in
+        _ = Task.inheriting(immediately: false) { [session] in
             await task.value
             session.discard()
         }
@@ -73,7 +73,7 @@ final class DownloadRunner: Sendable {
 
     // Ended by `pause`, `cancel` and `stop`, else by the end of the download.
     private func run(after earlier: Task<Void, Never>?) -> Task<Void, Never> {
-        Task { [self] in
+        Task.inheriting(immediately: false) { [self] in
             await earlier?.value
             do {
                 let file = try await session.run(call)
