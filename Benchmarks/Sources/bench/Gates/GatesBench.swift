@@ -85,7 +85,7 @@ enum GatesBench {
         }
     }
 
-    /// - Parameter only: The gates' names; none for all.
+    // Of the gates that are named; of all where none is.
     static func run(_ report: Report, only: Set<String>) async throws {
         let content = Data(repeating: 0x61, count: 1024)
         let chosen = only.isEmpty ? rows : rows.filter { only.contains($0.name) }
