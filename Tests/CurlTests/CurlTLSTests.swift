@@ -104,7 +104,8 @@ struct TLSFiles: Sendable {
     static let shared = TLSFiles()
 
     private init?() {
-        let folder = FileManager.default.temporaryDirectory.path + "/turnpike-tls-\(UUID().uuidString)"
+        let folder =
+            FileManager.default.temporaryDirectory.path + "/turnpike-tls-\(UUID().uuidString)"
         try? FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true)
         authority = folder + "/ca.pem"

@@ -34,7 +34,8 @@ extension LogRecord {
                 case "failed": ", broken off: \(error ?? "")"
                 default: ""
                 }
-            return "< \(status), \(bytes ?? 0) bytes\(how), after \(duration): \(target)\(timing)\(peek)"
+            let content = "\(bytes ?? 0) bytes\(how)"
+            return "< \(status), \(content), after \(duration): \(target)\(timing)\(peek)"
         }
     }
 

@@ -36,7 +36,9 @@ struct LogTimes {
         var members: [(String, JSONValue)] = []
         if let version = timeline.protocolVersion { members.append(("version", .string(version))) }
         if let peer = timeline.peerAddress { members.append(("peer", .string(peer))) }
-        if let isReused = timeline.isConnectionReused { members.append(("reused", .bool(isReused))) }
+        if let isReused = timeline.isConnectionReused {
+            members.append(("reused", .bool(isReused)))
+        }
         if let bytes = timeline.encodedBodyBytes {
             members.append(("encodedBytes", .number(JSONNumber(bytes))))
         }
