@@ -87,7 +87,7 @@ public struct Redaction: Sendable {
         "x-goog-signature", "x-goog-credential", "assertion", "id_token_hint",
     ]
 
-    static func isKeyLike(_ name: String) -> Bool {
+    package static func isKeyLike(_ name: String) -> Bool {
         let name = name.filter { !"-_.+ ".contains($0) }
         return words.contains { name.contains($0) }
     }
