@@ -101,7 +101,8 @@ let package = Package(
             name: "TurnpikeTests", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Tests/TurnpikeTests", packageAccess: false),
         .testTarget(
-            name: "IntegrationTests", dependencies: ["Turnpike", "TurnpikeTesting"],
+            name: "IntegrationTests",
+            dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/IntegrationTests", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-storm", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],

@@ -61,7 +61,8 @@ public final class CurlTransport: Transport {
         try context.checkCancellation()
         let upload = request.body.isEmpty ? nil : try CurlUpload(request.body, context: context)
         let length = upload.map(\.length) ?? 0
-        let wire = try CurlRequest(request, length: length, decodes: library.hasZlib)
+        let wire = try CurlRequest(
+            request, length: length, decodes: library.hasZlib, hasHTTP2: hasHTTP2)
         let transfer = CurlTransfer(request, wire: wire, upload: upload)
         let engine = engine(for: request)
         let exchange = Exchange(

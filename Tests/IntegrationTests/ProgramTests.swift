@@ -20,6 +20,20 @@ struct ProgramTests {
         #expect((report["closeMilliseconds"]?["count"]?.int ?? 0) > 0)
     }
 
+    // The environment's proxies answer nobody: libcurl would ask them, were it not told to ask none.
+    @Test("A storm over libcurl leaves nothing behind, and asks no proxy of the environment")
+    func curlStorm() async throws {
+        let nobody = "http://127.0.0.1:1/"
+        let report = try await Program("turnpike-storm").run(
+            "--count", "500", "--shutdowns", "20", "--seed", "7", "--transport", "curl",
+            environment: ["http_proxy": nobody, "all_proxy": nobody], within: .seconds(120))
+        let ends = try #require(report["ends"])
+        let names = ["finished", "cancelled", "dropped", "deadline"]
+        #expect(names.reduce(0) { $0 + (ends[$1]?.int ?? 0) } == 500)
+        #expect((ends["finished"]?.int ?? 0) > 50)
+        #expect(report["descriptors"]?["after"] == report["descriptors"]?["before"])
+    }
+
     @Test(
         "A body larger than memory ought to hold costs disk or nothing, down and up",
         arguments: ["down-slow", "down-drop", "up-file", "up-stream"])

@@ -275,6 +275,28 @@ struct URLSessionTests {
         }
     }
 
+    @Test(
+        "A POST that met the end of an idle connection is sent again only if that is safe",
+        arguments: [false, true])
+    func keepAlivePost(isRetryable: Bool) async throws {
+        server.route("/first", .text("x"))
+        server.route("/second", .close, .echo)
+        #expect(try await client.get("first").string() == "x")
+        var call = client.post("second", body: .text("hello"))
+        if isRetryable { call = call.retryable() }
+        let result: Result<JSONValue, any Error>
+        do { result = .success(try await call.json()) } catch { result = .failure(error) }
+        let seconds = server.requests.filter { $0.target == "/second" }
+        if isRetryable {
+            #expect(try result.get()["body"] == "hello")
+            #expect(seconds.map { String(decoding: $0.body, as: UTF8.self) } == ["hello", "hello"])
+        } else {
+            let error = #expect(throws: ClientError.self) { try result.get() }
+            #expect(error?.code == .connection)
+            #expect(seconds.count == 1)
+        }
+    }
+
     @Test("Equal lengths in several lines are one, different ones are refused")
     func lengths() async throws {
         server.route(

@@ -27,7 +27,7 @@ enum Bench {
         let rest = Array(arguments.dropFirst())
         switch arguments.first {
         case "chain": try await ChainBench.run(report)
-        case "gates": try await GatesBench.run(report)
+        case "gates": try await GatesBench.run(report, only: Set(rest))
         case "peers": try PeersPackage.run(rest + (json ? ["--json"] : []))
         case "instructions":
             try PeersPackage.run(["instructions"] + rest + (json ? ["--json"] : []))
@@ -40,7 +40,7 @@ enum Bench {
             print(
                 """
                 usage: bench chain [--json]
-                           bench gates [--json]
+                           bench gates [GATE…] [--json]
                            bench peers [--only W2,…] [--clients curl,…] [--rounds N] [--json]
                            bench instructions [--clients curl,…] [--json]
                            bench values [--json]

@@ -88,7 +88,14 @@ struct CassetteRedactor: Sendable {
     }
 
     private func part(_ data: Data, type: MediaType?, _ redaction: Redaction) -> Data {
-        guard let plain = String(validating: data, as: UTF8.self) else { return scrubbed(data) }
+        guard let plain = String(validating: data, as: UTF8.self) else {
+            // Each byte is a character in Latin-1, whatever the charset is: nothing is lost.
+            guard type?.type == "text", let plain = String(data: data, encoding: .isoLatin1) else {
+                return scrubbed(data)
+            }
+            let shown = text(plain, type: type, redaction)
+            return scrubbed(shown.data(using: .isoLatin1) ?? Data(shown.utf8))
+        }
         if type?.essence == MediaType.form.essence {
             return scrubbed(Data(redaction.redacted(plain, type: type).utf8))
         }

@@ -8,6 +8,8 @@ extension CassetteTransport {
         case replay
         /// Answers from the file, each recorded exchange once, and sends and adds what it does not
         /// hold.
+        ///
+        /// What another tool has written stays as it is, its secrets too.
         case recordMissing = "record-missing"
         /// Sends all and makes the file anew; the old one stays until the first exchange has ended.
         case record

@@ -22,6 +22,8 @@ public import TurnpikeCore
 /// What no transport answered is not recorded. Content whose reader left before its end is recorded
 /// as far as it came, and fails there when it is replayed. A request body that can be opened once
 /// is collected before it is compared; in ``Mode/record`` it is recorded as it leaves.
+///
+/// A file belongs to one transport at a time: two that record would replace each other's.
 public final class CassetteTransport: Transport {
     /// The file.
     public let file: URL

@@ -24,7 +24,7 @@ struct HAREntry: Sendable {
 
     /// Reads an entry.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the place of a mistake.
-    init(_ entry: HARNode, isOurs: Bool) throws {
+    init(_ entry: HARNode) throws {
         json = entry.value
         started = try entry.text("startedDateTime").flatMap(HARDate.parse)
         let request = try entry.required("request")
@@ -39,9 +39,10 @@ struct HAREntry: Sendable {
         self.url = url
         headers = try request.headers()
         content = try Self.content(of: request)
+        let turnpike = try entry.member("_turnpike")
         answer = try Self.answer(
-            of: try entry.required("response"), turnpike: try entry.member("_turnpike"),
-            isHead: method == .head, isOurs: isOurs)
+            of: try entry.required("response"), turnpike: turnpike, isHead: method == .head,
+            isOurs: turnpike != nil)
     }
 
     func teach(_ redactor: CassetteRedactor) {
@@ -107,10 +108,9 @@ struct HAREntry: Sendable {
             return .none("the file has not its content of \(size) bytes")
         }
         let body = data ?? Data()
-        // What a tool has decoded is decoded, whatever the fields say.
-        for name in [HTTPHeaders.Name.contentEncoding, .transferEncoding, .connection] {
-            headers.remove(name)
-        }
+        for name in [HTTPHeaders.Name.transferEncoding, .connection] { headers.remove(name) }
+        // What another tool has decoded is decoded, whatever the fields say.
+        if !isOurs { headers.remove(.contentEncoding) }
         if headers.contains(.contentLength) { headers[.contentLength] = String(body.count) }
         if !isOurs { Self.correctCharset(&headers, of: body) }
         let marks = try RecordingMarks(turnpike)

@@ -7,7 +7,6 @@ struct HARFile {
     var log: JSONObject
     var entries: [HAREntry]
 
-    static let creator = "Turnpike"
     private static let maxBytes = 512 << 20
 
     /// An empty file of our own.
@@ -16,7 +15,7 @@ struct HARFile {
             log: [
                 "version": "1.2",
                 "creator": [
-                    "name": .string(creator), "version": .string(LibraryVersion.current),
+                    "name": "Turnpike", "version": .string(LibraryVersion.current),
                 ],
             ], entries: [])
     }
@@ -48,11 +47,8 @@ struct HARFile {
         let log = HARNode(value: value, path: "log")
         var rest = try log.object()
         rest["entries"] = nil
-        let creator = try log.member("creator")?.text("name")
-        if creator == nil { rest["creator"] = empty.log["creator"] }
-        var entries = try log.required("entries").elements().map {
-            try HAREntry($0, isOurs: creator == Self.creator)
-        }
+        if try log.member("creator") == nil { rest["creator"] = empty.log["creator"] }
+        var entries = try log.required("entries").elements().map { try HAREntry($0) }
         for entry in entries { entry.teach(redactor) }
         for index in entries.indices { entries[index].prepare(redactor, matching) }
         return HARFile(log: rest, entries: entries)

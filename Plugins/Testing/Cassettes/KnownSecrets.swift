@@ -13,7 +13,7 @@ final class KnownSecrets: Sendable {
     var all: [String] { known.withLock { $0 } }
 
     func learn(_ secrets: [String]) {
-        let variants = Set(secrets.filter { $0 != Redaction.mark }).flatMap { secret in
+        let variants = Set(secrets.filter { !$0.contains(Redaction.mark) }).flatMap { secret in
             [secret, PercentEncoding.unreserved.encode(secret)]
         }
         known.withLock { known in

@@ -35,7 +35,7 @@ struct RecordedExchange {
         // The sizes of what was changed tell nothing.
         let marks = RecordingMarks(
             chunks: shown == received ? marks.chunks : [], isPartial: marks.isPartial)
-        if let json = marks.json { entry["_turnpike"] = json }
+        entry["_turnpike"] = marks.json
         return .object(entry)
     }
 

@@ -1,8 +1,8 @@
 import Foundation
 import TurnpikeCore
 
-/// What the format has no place for, in the entry's member `_turnpike`: how the content came in
-/// chunks, and whether its reader left before its end.
+/// What the format has no place for, in the entry's member `_turnpike`, which also tells that the
+/// entry is ours: how the content came in chunks, and whether its reader left before its end.
 struct RecordingMarks {
     var chunks: [Int] = []
     var isPartial = false
@@ -23,11 +23,11 @@ struct RecordingMarks {
         }
     }
 
-    var json: JSONValue? {
+    var json: JSONValue {
         var object = JSONObject()
         if isPartial { object["partial"] = true }
         if chunks.count > 1 { object["chunks"] = .array(chunks.map { .number(JSONNumber($0)) }) }
-        return object.isEmpty ? nil : .object(object)
+        return .object(object)
     }
 
     func response(

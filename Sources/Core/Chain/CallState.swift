@@ -106,7 +106,7 @@ public final class CallRandom: Sendable {
             if let kept { return kept }
             // No call's own number: those count from 0.
             var generator = source.generator(forCall: call ^ 1 << 63)
-            let share = Double(generator.next() >> 11) * 0x1p-53
+            let share = generator.unit()
             kept = share
             return share
         }

@@ -99,10 +99,7 @@ public struct DigestAuthentication: Interceptor {
 
     // 128 bits.
     private static func nonce(_ context: Context) -> String {
-        [context.random.next(), context.random.next()].map { bits in
-            let digits = String(bits, radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }.joined()
+        context.random.next().hexadecimal + context.random.next().hexadecimal
     }
 }
 

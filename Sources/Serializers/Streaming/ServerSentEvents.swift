@@ -69,6 +69,24 @@ private struct EventReader {
         var chunks: ResponseBody.AsyncIterator
         var splitter: LineSplitter
         var parser: ServerSentEventParser
+
+        /// The next event, or nil at the end.
+        mutating func next() async throws -> ServerSentEvent? {
+            while true {
+                if let event = try Self.event(&splitter, &parser) { return event }
+                guard let chunk = try await chunks.next() else { return nil }
+                splitter.append(chunk)
+            }
+        }
+
+        private static func event(
+            _ splitter: inout LineSplitter, _ parser: inout ServerSentEventParser
+        ) throws -> ServerSentEvent? {
+            while let taken = try unsafe splitter.next({ try unsafe parser.take($0) }) {
+                if let taken { return taken }
+            }
+            return nil
+        }
     }
 
     init(_ events: ServerSentEvents) {
@@ -90,7 +108,7 @@ private struct EventReader {
             } catch {
                 let isFinal = !Self.isPassing(error)
                 if isFinal { hasEnded = true }
-                connection = nil
+                leave()
                 if isFinal { throw error }
                 try await reconnect(after: error)
             }
@@ -127,22 +145,17 @@ private struct EventReader {
 
     /// The next event of the connection, or nil at its end.
     private mutating func read() async throws -> ServerSentEvent? {
-        guard var open = connection else { return nil }
+        if let event = try await connection?.next() { return event }
+        leave()
+        return nil
+    }
+
+    // What the stream said goes with the reader to the next connection.
+    private mutating func leave() {
+        guard let parser = connection?.parser else { return }
+        lastEventID = parser.lastEventID
+        wait = parser.retry ?? wait
         connection = nil
-        defer {
-            lastEventID = open.parser.lastEventID
-            wait = open.parser.retry ?? wait
-        }
-        while true {
-            while let taken = try unsafe open.splitter.next({ try unsafe open.parser.take($0) }) {
-                if let event = taken {
-                    connection = open
-                    return event
-                }
-            }
-            guard let chunk = try await open.chunks.next() else { return nil }
-            open.splitter.append(chunk)
-        }
     }
 
     private mutating func reconnect(after error: (any Error)?) async throws {

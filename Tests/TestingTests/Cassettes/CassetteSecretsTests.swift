@@ -40,7 +40,7 @@ struct CassetteSecretsTests {
         "multipart", "partjson", "userinfo", "query", "nestedquery", "authorization", "proxy",
         "cookie", "apikey", "referer", "setcookie", "location", "json", "deep", "jsoninjson",
         "form",
-        "jsonbody", "nestedbody", "event", "xml", "binary",
+        "jsonbody", "nestedbody", "event", "xml", "binary", "latin",
     ]
 
     private static func answer(to request: Request) -> MockResponse {
@@ -64,6 +64,11 @@ struct CassetteSecretsTests {
             return .status(
                 200, headers: headers,
                 body: Data("<a><password>\(secret("xml"))</password></a>".utf8))
+        case "/latin":
+            return .status(
+                200, headers: ["Content-Type": "text/plain; charset=iso-8859-1"],
+                body: Data("gr\u{FC}\u{DF}e".unicodeScalars.map { UInt8($0.value) })
+                    + Data(" https://a.example/?token=\(secret("latin")) ".utf8))
         case "/binary":
             // An echo of what the request carried, in bytes that are no text.
             return .status(
@@ -77,7 +82,7 @@ struct CassetteSecretsTests {
         let base = "https://a.example"
         _ = try await client.request(Self.request).data()
         let key: HTTPHeaders = ["X-Api-Key": Self.secret("apikey")]
-        for path in ["/events", "/xml", "/binary"] {
+        for path in ["/events", "/xml", "/binary", "/latin"] {
             _ = try await client.get(Target(base + path), headers: key).data()
         }
         let form = "user=ada&password=\(Self.secret("form"))"
@@ -91,7 +96,7 @@ struct CassetteSecretsTests {
         _ = try await client.post(Target(base + "/json"), body: .json(body)).data()
         // A token of an answer in places that do not tell.
         _ = try await client.get(Target(base + "/sessions/\(Self.secret("json"))")).data()
-        #expect(cassette.recordedCount == 7)
+        #expect(cassette.recordedCount == 8)
     }
 
     @Test("No planted secret is found in a recorded file", arguments: places)
@@ -131,7 +136,7 @@ struct CassetteSecretsTests {
         #expect(json["you"] == "sent REDACTED and Bearer REDACTED")
         let cookie = try #require(entry["response"]?["cookies"]?[0])
         #expect(cookie["name"] == "sid" && cookie["path"] == "/" && cookie["httpOnly"] == true)
-        #expect(try folder.entries()[6]["request"]?["url"] == "https://a.example/sessions/REDACTED")
+        #expect(try folder.entries()[7]["request"]?["url"] == "https://a.example/sessions/REDACTED")
     }
 
     @Test("A replay matches on the redacted form: with other secrets, and what answers gave")

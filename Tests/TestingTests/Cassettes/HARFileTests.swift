@@ -62,6 +62,19 @@ struct HARFileTests {
         #expect(faults.contains("$.log.entries[0].request is missing"))
     }
 
+    @Test("What the caller left encoded comes again as it came")
+    func encoded() async throws {
+        let bytes = Data([0x1F, 0x8B, 8, 0, 0xFF])
+        let (client, _, _) = try folder.recording { _ in
+            .status(200, headers: ["Content-Encoding": "gzip"], body: bytes)
+        }
+        _ = try await client.get("https://a.example/").response().body.collect(upTo: 100)
+        let (replay, _) = try folder.replaying()
+        let response = try await replay.get("https://a.example/").response()
+        #expect(response.headers[.contentEncoding] == "gzip")
+        #expect(try await response.body.collect(upTo: 100) == bytes)
+    }
+
     // MARK: Files of others
 
     @Test("A file that another tool exported replays: redirects, cookies, base64, forms")

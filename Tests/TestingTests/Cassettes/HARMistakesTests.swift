@@ -92,6 +92,16 @@ struct HARMistakesTests {
             text: response(#""status":200,"cookies":[{"name":"a\u0000","value":"b"}]"#),
             complaint: "log.entries[1].response.cookies[0]"),
         Mistake(
+            text: log(
+                #"{"_turnpike":{"chunks":[-1]},"request":{"method":"GET","url":"http://a.example/"},"response":{"status":200}}"#
+            ),
+            complaint: "log.entries[1]._turnpike.chunks[0]: a number was found; a size in bytes"),
+        Mistake(
+            text: log(
+                #"{"_turnpike":7,"request":{"method":"GET","url":"http://a.example/"},"response":{"status":200}}"#
+            ),
+            complaint: "log.entries[1]._turnpike: a number was found; an object is wanted"),
+        Mistake(
             text: String(repeating: "[", count: 100_000), complaint: "nest deeper than"),
     ]
 

@@ -10,12 +10,58 @@ enum GatesBench {
         let stack: Stack
         /// Why it may cost more than a microsecond.
         var reason: String?
+        /// What the server asks for before it answers.
+        var challenge: String?
+    }
+
+    private struct NoSink: LogSink {
+        func write(_ line: String) {}
+        func flush() async {}
     }
 
     private static let ownTask =
         "each attempt has a task and a context of its own, so that the slower one holds up nobody"
 
+    private static let origin = Origin(scheme: "http", host: "example.com", port: 80)
+    private static let timer =
+        "a timer is set and taken back, and a scope made that can be cancelled"
+    private static let chance = "random numbers come from the kernel, for they must not be guessed"
+
     private static let rows = [
+        Row(name: "deadline", stack: [.deadline()], reason: timer),
+        Row(name: "attemptTimeout", stack: [.attemptTimeout()], reason: timer),
+        Row(name: "idleTimeout", stack: [.idleTimeout()], reason: timer),
+        Row(name: "validate", stack: [.validate()]),
+        Row(name: "redirect", stack: [.redirect()]),
+        Row(name: "limits", stack: [.limits()]),
+        Row(name: "setHeaders", stack: [.setHeaders(["X-A": "1"])]),
+        Row(name: "defaultHeaders", stack: [.defaultHeaders(["X-A": "1"])]),
+        Row(name: "baseURL", stack: [.baseURL("http://example.com/")]),
+        Row(name: "userAgent", stack: [.userAgent()]),
+        Row(name: "requestID", stack: [.requestID()], reason: chance),
+        Row(name: "idempotencyKey", stack: [.idempotencyKey()]),
+        Row(name: "traceContext", stack: [.traceContext()], reason: chance),
+        Row(name: "when", stack: [.when({ $0.method == .get }, then: [Pass()])]),
+        Row(name: "only", stack: [.only(for: [origin], [Pass()])]),
+        Row(name: "urlPolicy", stack: [.urlPolicy()]),
+        Row(name: "cookies", stack: [.cookies()]),
+        Row(name: "hsts", stack: [.hsts()]),
+        Row(name: "basic", stack: [.basic(user: "u", password: "p")]),
+        Row(name: "bearer", stack: [.bearer(token: "t")]),
+        Row(
+            name: "digest", stack: [.digest(user: "u", password: "p")],
+            reason: "each request is hashed, in two blocks and a half, and counted",
+            challenge: #"Digest realm="r", nonce="n", algorithm=SHA-256, qop="auth""#),
+        Row(
+            name: "log", stack: [.log(to: NoSink())],
+            reason: "a line is written for each pass, its URL redacted"),
+        Row(
+            name: "log-sampled", stack: [.log(to: NoSink(), sampling: 0.01)],
+            reason: "a call's share is a random number, and its end is awaited"),
+        Row(
+            name: "metrics", stack: [.metrics(MetricsStore())],
+            reason: "three series are found by their labels, and the body's end is awaited"),
+        Row(name: "compressBodies", stack: [.compressBodies()]),
         Row(name: "circuitBreaker", stack: [.circuitBreaker()]),
         Row(name: "rateLimit", stack: [.rateLimit(perSecond: 1e9, burst: 1_000_000)]),
         Row(name: "concurrencyLimit", stack: [.concurrencyLimit()]),
@@ -39,11 +85,19 @@ enum GatesBench {
         }
     }
 
-    static func run(_ report: Report) async throws {
+    // Of the gates that are named; of all where none is.
+    static func run(_ report: Report, only: Set<String>) async throws {
         let content = Data(repeating: 0x61, count: 1024)
-        let transport = MockTransport(recordLimit: 0) { _ in .status(200, body: content) }
-        let all = [Row(name: "pass", stack: [Pass()])] + rows
-        let clients = all.map { Client(transport: transport, stack: $0.stack) }
+        let chosen = only.isEmpty ? rows : rows.filter { only.contains($0.name) }
+        let all = [Row(name: "pass", stack: [Pass()])] + chosen
+        let clients = all.map { row -> Client in
+            let transport = MockTransport(recordLimit: 0) { request in
+                guard let challenge = row.challenge, !request.headers.contains(.authorization)
+                else { return .status(200, body: content) }
+                return .status(401, headers: ["WWW-Authenticate": challenge])
+            }
+            return Client(transport: transport, stack: row.stack)
+        }
         let request = Request(.get, "http://example.com/users/1")
         var times = all.map { _ in [Double]() }
         for round in 0..<21 {
