@@ -58,6 +58,10 @@ let package = Package(
         .executableTarget(
             name: "quickstart", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Examples/Quickstart", swiftSettings: settings),
+        .executableTarget(
+            name: "outage-study", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
+            path: "Examples/OutageStudy", exclude: ["README.md", "outage.svg"],
+            swiftSettings: settings),
         .testTarget(
             name: "CoreTests", dependencies: ["TurnpikeCore", "TurnpikeTesting"],
             path: "Tests/CoreTests", swiftSettings: settings),
@@ -86,6 +90,9 @@ let package = Package(
         .testTarget(
             name: "TestingTests", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
             path: "Tests/TestingTests", swiftSettings: settings),
+        .testTarget(
+            name: "OutageStudyTests", dependencies: ["TurnpikeCore", "outage-study"],
+            path: "Tests/OutageStudyTests", swiftSettings: settings),
         .testTarget(
             name: "CurlTests", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/CurlTests", swiftSettings: settings),

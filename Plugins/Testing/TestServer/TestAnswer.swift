@@ -104,21 +104,24 @@ public struct TestAnswer: Sendable {
     ///   - interval: The time before each of them.
     ///   - headers: Header fields.
     ///   - endsWell: Whether the last chunk is sent; without it the connection is closed.
+    ///   - trailers: The fields behind the last chunk.
     /// - Returns: The answer.
     public static func chunked(
         _ chunks: [Data], every interval: Duration = .zero, headers: HTTPHeaders = [:],
-        endsWell: Bool = true
+        endsWell: Bool = true, trailers: HTTPHeaders = [:]
     ) -> TestAnswer {
-        TestAnswer { _ in
+        TestAnswer { request in
             var fields = headers
             fields[.transferEncoding] = "chunked"
             var steps: [Step] = [.write(head(.ok, fields))]
+            if request.method == .head { return steps }
             for chunk in chunks {
                 if interval > .zero { steps.append(.wait(interval)) }
                 let size = Data((String(chunk.count, radix: 16) + "\r\n").utf8)
                 steps.append(.write(size + chunk + Data("\r\n".utf8)))
             }
-            steps.append(endsWell ? .write(Data("0\r\n\r\n".utf8)) : .close)
+            let end = Data("0\r\n".utf8) + lines(trailers) + Data("\r\n".utf8)
+            steps.append(endsWell ? .write(end) : .close)
             return steps
         }
     }
@@ -145,8 +148,9 @@ public struct TestAnswer: Sendable {
     public static func drip(
         _ content: Data, bytes: Int = 1, every interval: Duration
     ) -> TestAnswer {
-        TestAnswer { _ in
+        TestAnswer { request in
             var steps: [Step] = [.write(head(.ok, ["Content-Length": String(content.count)]))]
+            if request.method == .head { return steps }
             var rest = content[...]
             while !rest.isEmpty {
                 steps += [.wait(interval), .write(rest.prefix(bytes))]
@@ -196,9 +200,7 @@ public struct TestAnswer: Sendable {
     /// The same answer, after which the connection is closed though nothing announced it: what
     /// makes a client meet a dead connection.
     public func thenClose() -> TestAnswer {
-        var copy = TestAnswer { [make] in make($0) + [.close] }
-        copy.readsBody = readsBody
-        return copy
+        changed { $0 + [.close] }
     }
 
     /// The same answer without the request's content having been read.
@@ -223,8 +225,10 @@ public struct TestAnswer: Sendable {
         return copy
     }
 
-    private func prefixed(_ step: Step) -> TestAnswer {
-        var copy = TestAnswer { [make] in [step] + make($0) }
+    private func prefixed(_ step: Step) -> TestAnswer { changed { [step] + $0 } }
+
+    private func changed(_ change: @escaping @Sendable ([Step]) -> [Step]) -> TestAnswer {
+        var copy = TestAnswer { [make] in change(make($0)) }
         copy.readsBody = readsBody
         copy.sendsContinue = sendsContinue
         copy.readingHold = readingHold
@@ -238,8 +242,11 @@ public struct TestAnswer: Sendable {
     }
 
     private static func head(_ status: HTTPStatus, _ headers: HTTPHeaders) -> Data {
-        var text = "HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n"
-        for field in headers { text += "\(field.name.rawValue): \(field.value)\r\n" }
-        return Data((text + "\r\n").utf8)
+        Data("HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n".utf8) + lines(headers)
+            + Data("\r\n".utf8)
+    }
+
+    private static func lines(_ headers: HTTPHeaders) -> Data {
+        Data(headers.map { "\($0.name.rawValue): \($0.value)\r\n" }.joined().utf8)
     }
 }

@@ -115,7 +115,7 @@ extension Redaction {
     }
 
     /// Whether a word was made by a machine rather than written by a person.
-    static func looksMade(_ word: Substring) -> Bool {
+    package static func looksMade(_ word: Substring) -> Bool {
         let length = word.utf8.count
         return length >= 24 || (length >= 6 && word.contains(where: \.isNumber))
     }

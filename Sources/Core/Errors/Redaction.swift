@@ -89,7 +89,7 @@ public struct Redaction: Sendable {
         "x-goog-signature", "x-goog-credential", "assertion", "id_token_hint",
     ]
 
-    static func isKeyLike(_ name: String) -> Bool {
+    package static func isKeyLike(_ name: String) -> Bool {
         let bytes = name.utf8.filter { !separators.contains($0) }
         // Byte by byte: this runs for each segment of each URL that is logged.
         return bytes.indices.contains { start in
