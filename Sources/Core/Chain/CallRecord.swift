@@ -68,9 +68,14 @@ package final class CallRecord: Sendable {
         }
     }
 
-    /// Calls a handler whenever bytes of content were sent or received.
+    /// Calls a handler with the state now, where something has moved, and whenever bytes of content
+    /// were sent or received.
     func onProgress(_ handler: @escaping @Sendable (TransferProgress) -> Void) {
-        state.withLock { $0.progressHandlers.append(handler) }
+        let progress = state.withLock { state in
+            state.progressHandlers.append(handler)
+            return state.progress
+        }
+        if progress.bytesSent > 0 || progress.bytesReceived > 0 { handler(progress) }
     }
 
     /// How many bytes of the request's content have left in this send.
