@@ -33,6 +33,9 @@ extension Cache {
     }
 
     private static func store(_ setting: Setting) -> any CacheStore {
-        MemoryStore(maxBytes: setting.memory)
+        let memory = MemoryStore(maxBytes: setting.memory)
+        guard let directory = setting.directory else { return memory }
+        let disk = DiskStore(directory: directory, maxBytes: Int64(setting.disk))
+        return setting.memory == 0 ? disk : TieredStore(memory, disk)
     }
 }

@@ -32,7 +32,7 @@ extension Cache {
     /// - Returns: How many entries went.
     @discardableResult
     public func purge(
-        where condition: @Sendable (StoredResponse) -> Bool
+        where condition: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> Int {
         try await state.store.removeAll(where: condition)
     }

@@ -15,7 +15,7 @@ public protocol CacheStore: Sendable {
     /// - Returns: The entry, or nil where there is none.
     /// - Throws: What keeps the store from looking.
     func entry(
-        for key: CacheKey, where isMatch: @Sendable (StoredResponse) -> Bool
+        for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> CacheEntry?
 
     /// Begins to store a response; it is found once it is committed.
@@ -44,7 +44,7 @@ public protocol CacheStore: Sendable {
     /// Removes all entries for which a condition holds.
     /// - Returns: How many went.
     @discardableResult
-    func removeAll(where condition: @Sendable (StoredResponse) -> Bool) async throws -> Int
+    func removeAll(where condition: @escaping @Sendable (StoredResponse) -> Bool) async throws -> Int
 
     /// All entries, in no order, with the lengths of their contents.
     func list() async throws -> [CacheListing]

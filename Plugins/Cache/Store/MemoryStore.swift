@@ -25,7 +25,7 @@ public final class MemoryStore: CacheStore {
 
     /// Finds an entry.
     public func entry(
-        for key: CacheKey, where isMatch: @Sendable (StoredResponse) -> Bool
+        for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> CacheEntry? {
         table.withLock { $0.entry(for: key, where: isMatch) }
     }
@@ -55,7 +55,7 @@ public final class MemoryStore: CacheStore {
     /// Removes all entries for which a condition holds.
     @discardableResult
     public func removeAll(
-        where condition: @Sendable (StoredResponse) -> Bool
+        where condition: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> Int {
         table.withLock { $0.removeAll(where: condition) }
     }
