@@ -111,6 +111,9 @@ let package = Package(
             name: "turnpike-storm", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/Programs/Storm", swiftSettings: settings),
         .executableTarget(
+            name: "turnpike-crash", dependencies: ["TurnpikeCache", "TurnpikeCore"],
+            path: "Tests/Programs/Crash", swiftSettings: settings),
+        .executableTarget(
             name: "turnpike-flood", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Tests/Programs/Flood", swiftSettings: settings),
         .executableTarget(

@@ -84,3 +84,38 @@ extension Date {
     /// The date as HTTP writes it.
     var http: String { HTTPDate.format(self) }
 }
+
+/// A folder that goes with its owner.
+final class TemporaryFolder: Sendable {
+    let path: String
+
+    init() {
+        let name = "turnpike-cache-\(UInt64.random(in: 0...UInt64.max))"
+        let url = FileManager.default.temporaryDirectory.appending(path: name)
+        path = url.path
+        try? FileManager.default.createDirectory(
+            at: url, withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700])
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    /// All files and folders in it.
+    var items: [String] {
+        (try? FileManager.default.subpathsOfDirectory(atPath: path).map { "\(path)/\($0)" }) ?? []
+    }
+
+    /// The files of entries.
+    var entries: [String] { items.filter { $0.hasSuffix("-0") && !$0.contains("/v1/tmp/") } }
+}
+
+/// Counts the notes of the cache.
+struct NoteCounter: RequestLogger {
+    private let counter = Counter()
+
+    var count: Int { counter.count }
+
+    func log(_ event: CallEvent) {
+        if case .note(gate: "Cache", _) = event.kind { _ = counter.next() }
+    }
+}

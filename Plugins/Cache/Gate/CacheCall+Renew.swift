@@ -61,7 +61,8 @@ extension CacheCall {
             timer.cancel()
             registration.end()
         }
-        await fly(entry, .stale, seat, side)
+        // In a task of its own, which is cancelled when the seat is given up.
+        state.revalidations.start(seat) { await fly(entry, .stale, seat, $0) }
         guard case .own(let response) = try? await wait(for: seat) else { return }
         let canceller = response.body.canceller
         let bodyRegistration = side.onCancel { canceller.cancel($0) }

@@ -9,7 +9,7 @@ final class CacheState: Sendable {
     let revalidations = Revalidations()
     let recordings = Recordings()
     let background = BackgroundTasks()
-    private let isFailing = Atomic(false)
+    private let lastNote = Mutex<MonotonicInstant?>(nil)
 
     init(store: any CacheStore, meter: (any GateMeter)? = nil) {
         self.store = store
@@ -17,27 +17,31 @@ final class CacheState: Sendable {
     }
 
     /// Asks something of the store; a fault is a miss.
-    ///
-    /// The loggers hear of the first fault, and again of the first behind a success.
     func attempt<Value>(
         _ context: Context, _ action: () async throws -> Value?
     ) async -> Value? {
         do {
-            let value = try await action()
-            if isFailing.load(ordering: .relaxed) { isFailing.store(false, ordering: .relaxed) }
-            return value
+            return try await action()
         } catch {
             failed(error, context)
             return nil
         }
     }
 
+    /// Hears of a fault of the store; loggers are told once a minute.
     func failed(_ error: any Error, _ context: Context) {
         if error is CancellationError { return }
         counts.addFailure()
-        if isFailing.exchange(true, ordering: .relaxed) { return }
-        context.note(
-            gate: "Cache", "the store fails, and calls go on without it: \(error)")
+        let now = context.timeSource.now
+        let isNews = lastNote.withLock { last in
+            if let last, last.duration(to: now) < .seconds(60) { return false }
+            last = now
+            return true
+        }
+        if isNews {
+            context.note(
+                gate: "Cache", "the store fails, and calls go on without it: \(error)")
+        }
     }
 }
 

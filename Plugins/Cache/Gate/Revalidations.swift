@@ -51,6 +51,9 @@ final class Revalidations: Sendable {
 
     private let state = Mutex(State())
 
+    /// How many wait, for all exchanges.
+    var seatCount: Int { state.withLock { $0.flights.values.reduce(0) { $0 + $1.seats.count } } }
+
     /// Takes a seat; the first one has to see to the exchange.
     func join(_ key: RevalidationKey, context: @autoclosure () -> Context) -> Seat {
         state.withLock { state in

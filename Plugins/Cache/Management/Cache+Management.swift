@@ -37,3 +37,8 @@ extension Cache {
         try await state.store.removeAll(where: condition)
     }
 }
+
+extension Cache {
+    /// How many calls wait for a validation, refreshes in the background included.
+    package var waiting: Int { state.revalidations.seatCount }
+}

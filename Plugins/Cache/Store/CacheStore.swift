@@ -44,7 +44,8 @@ public protocol CacheStore: Sendable {
     /// Removes all entries for which a condition holds.
     /// - Returns: How many went.
     @discardableResult
-    func removeAll(where condition: @escaping @Sendable (StoredResponse) -> Bool) async throws -> Int
+    func removeAll(where condition: @escaping @Sendable (StoredResponse) -> Bool) async throws
+        -> Int
 
     /// All entries, in no order, with the lengths of their contents.
     func list() async throws -> [CacheListing]

@@ -72,7 +72,8 @@ private final class DiskSource: ResponseBodySource {
 
 extension DispatchQueue {
     /// Runs what may block on this queue.
-    func run<Value: Sendable>(_ action: @escaping @Sendable () throws -> Value) async throws -> Value
+    func run<Value: Sendable>(_ action: @escaping @Sendable () throws -> Value) async throws
+        -> Value
     {
         try await withCheckedThrowingContinuation { continuation in
             async { continuation.resume(with: Result { try action() }) }

@@ -1,17 +1,17 @@
-import Foundation
+package import Foundation
 
 /// XXH64 (Collet, "xxHash fast digest algorithm", version 0.1.1) with the seed 0.
 ///
 /// It finds what a disk or a broken write has changed. It is no defence against someone who wants
 /// to deceive: who may write to the folder may write anything.
-enum XXHash64 {
+package enum XXHash64 {
     private static let prime1: UInt64 = 0x9E37_79B1_85EB_CA87
     private static let prime2: UInt64 = 0xC2B2_AE3D_27D4_EB4F
     private static let prime3: UInt64 = 0x1656_67B1_9E37_79F9
     private static let prime4: UInt64 = 0x85EB_CA77_C2B2_AE63
     private static let prime5: UInt64 = 0x27D4_EB2F_1656_67C5
 
-    static func hash(_ data: Data) -> UInt64 {
+    package static func hash(_ data: Data) -> UInt64 {
         unsafe data.withUnsafeBytes { unsafe hash($0) }
     }
 
