@@ -75,7 +75,10 @@ let package = Package(
             path: "Tests/SerializersTests", swiftSettings: settings),
         .testTarget(
             name: "CommandLineTests",
-            dependencies: ["TurnpikeCommandLine", "Turnpike", "TurnpikeCore", "TurnpikeTesting"],
+            dependencies: [
+                "TurnpikeCommandLine", "Turnpike", "TurnpikeCache", "TurnpikeCore",
+                "TurnpikeTesting",
+            ],
             path: "Tests/CommandLineTests", swiftSettings: settings),
         .testTarget(
             name: "CacheTests",

@@ -155,6 +155,7 @@ final class DiskFolder: @unchecked Sendable {
     ///   - bytes: The file's size.
     ///   - usage: What there is.
     ///   - make: Gives the file's path.
+    /// - Throws: What keeps the file from being made or moved; nothing has changed then.
     func keep(
         _ response: StoredResponse, bytes: Int64, _ usage: inout CacheUsage,
         _ make: () throws -> String
