@@ -126,7 +126,7 @@ package enum Help: String, CaseIterable {
           turnpike cache purge folder https://example.com/users/1
               removes what is stored for a URL, all variants and users
 
-        A client may use the folder meanwhile.
+        A client may use the folder meanwhile; what it holds in memory, too, stays there.
         """
 }
 

@@ -15,9 +15,13 @@ extension CacheCall {
         var headers = Storability.fields(response.headers)
         // RFC 9110 §6.6.1.
         if !headers.contains(.date) { headers[.date] = HTTPDate.format(now) }
+        // Without fragment and user information.
+        let head = ResponseHead(
+            status: response.status, headers: headers,
+            url: URL(string: mark.key.url) ?? request.url, version: response.head.version)
         let stored = StoredResponse(
-            key: mark.key, variant: variant, head: response.head.replacing(headers: headers),
-            requestTime: mark.requestTime, responseTime: now)
+            key: mark.key, variant: variant, head: head, requestTime: mark.requestTime,
+            responseTime: now)
         guard stored.freshness.isUseful else { return (response, false) }
         let writer = await state.attempt(inner) {
             try await state.store.writer(for: stored, length: response.body.length)

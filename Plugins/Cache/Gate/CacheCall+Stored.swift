@@ -17,7 +17,10 @@ extension CacheCall {
         headers[.age] = String(Int64(min(max(age, 0), Double(DeltaSeconds.longest))))
         part.apply(to: &headers, length: entry.content.length)
         headers.append(CacheStatus.field, status)
-        var head = entry.response.head.replacing(headers: headers, status: part.status)
+        let stored = entry.response.head
+        var head = ResponseHead(
+            status: part.status ?? stored.status, headers: headers, url: request.url,
+            version: stored.version)
         head.isStored = true
         let range = part.range(of: entry.content.length)
         let isEmpty = request.method == .head || range.isEmpty

@@ -167,9 +167,9 @@ extension ResponseHead {
     }
 
     /// The head with other header fields.
-    func replacing(headers: HTTPHeaders, status: HTTPStatus? = nil) -> ResponseHead {
+    func replacing(headers: HTTPHeaders) -> ResponseHead {
         var head = ResponseHead(
-            status: status ?? self.status, headers: headers, url: url, version: version)
+            status: status, headers: headers, url: url, version: version)
         head.isStored = isStored
         return head
     }

@@ -92,7 +92,7 @@ enum CrashRun {
         var total: Int64 = 0
         while let file = files?.nextObject() as? URL {
             let values = try? file.resourceValues(forKeys: [.fileSizeKey, .isRegularFileKey])
-            total += Int64(values?.fileSize ?? 0)
+            if values?.isRegularFile ?? false { total += Int64(values?.fileSize ?? 0) }
         }
         return total
     }

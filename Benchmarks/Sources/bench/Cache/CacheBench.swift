@@ -64,15 +64,17 @@ struct CacheBench {
         var ratios = clients.map { _ in [Double]() }
         var times = clients.map { _ in [Double]() }
         var number = 0
-        for round in 0..<25 {
+        for round in 0..<150 {
             var turn = clients.map { _ in 0.0 }
             for offset in clients.indices {
                 // Who comes first changes, so that no client always runs behind the same one.
                 let index = (offset + round) % clients.count
-                turn[index] = try await Self.measure(clients[index].1, calls: 400) { _ in
+                turn[index] = try await Self.measure(clients[index].1, calls: 60) { _ in
                     number += 1
                     return Request(.get, "\(url)fresh?\(number)")
                 }
+                // Not at the expense of who comes next.
+                await disk.flush()
             }
             if round == 0 { continue }
             for index in clients.indices {

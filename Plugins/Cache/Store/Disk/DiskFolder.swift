@@ -12,6 +12,8 @@ final class DiskFolder: @unchecked Sendable {
     private let maxBytes: Int64
     private var lockFile: CacheFile?
     private var temporaries: UInt64 = 0
+    // What stands in the lock's file.
+    private var noted: CacheUsage?
 
     /// The most variants of one key.
     static let maxVariants = 8
@@ -50,9 +52,9 @@ final class DiskFolder: @unchecked Sendable {
         let lock = try opened()
         guard lock.lock() else { throw FileFault("lock the cache") }
         defer { lock.unlock() }
-        var usage = try read(lock) ?? count()
-        let before = usage
-        defer { if usage != before { try? write(usage, lock) } }
+        noted = try read(lock)
+        var usage = try noted ?? count()
+        defer { if usage != noted { try? write(usage, lock) } }
         let value = try action(&usage)
         return (value, usage)
     }
@@ -91,6 +93,7 @@ final class DiskFolder: @unchecked Sendable {
         writer.add(UInt64(max(usage.entries, 0)))
         writer.add(XXHash64.hash(writer.data))
         try lock.write(writer.data, at: 0)
+        noted = CacheUsage(entries: usage.entries, bytes: usage.bytes)
     }
 
     // MARK: The bound
@@ -171,9 +174,7 @@ final class DiskFolder: @unchecked Sendable {
         usage.entries += 1
         do {
             try note(usage)
-            let path = try make()
-            try CacheFile.makeFolder(String(place.dropLast(43)))
-            try CacheFile.move(path, to: place)
+            try Self.move(try make(), to: place)
         } catch {
             usage.bytes -= room
             usage.entries -= 1
@@ -182,6 +183,15 @@ final class DiskFolder: @unchecked Sendable {
         if let before {
             usage.bytes -= Self.room(before)
             usage.entries -= 1
+        }
+    }
+
+    private static func move(_ path: String, to place: String) throws {
+        do {
+            try CacheFile.move(path, to: place)
+        } catch let fault as FileFault where fault.code == ENOENT {
+            try CacheFile.makeFolder(String(place.dropLast(43)))
+            try CacheFile.move(path, to: place)
         }
     }
 
@@ -235,20 +245,17 @@ final class DiskFolder: @unchecked Sendable {
     /// entry that came first.
     func place(for response: StoredResponse) throws -> String {
         let stem = Self.stem(root, response.key)
-        var free: String?
         var oldest: (path: String, date: Date)?
         for slot in 0..<Self.maxVariants {
             let path = Self.path(stem, slot)
-            guard let file = try CacheFile.existing(path) else {
-                free = free ?? path
-                continue
-            }
+            // Its own may come behind the gap: then the newer one of the two is found.
+            guard let file = try CacheFile.existing(path) else { return path }
             guard let entry = try EntryFile(file) else { return path }
             if entry.response.variant == response.variant { return path }
             if entry.response.responseTime < oldest?.date ?? .distantFuture {
                 oldest = (path, entry.response.responseTime)
             }
         }
-        return free ?? oldest?.path ?? Self.path(stem, 0)
+        return oldest?.path ?? Self.path(stem, 0)
     }
 }

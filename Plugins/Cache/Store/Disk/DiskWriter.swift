@@ -54,7 +54,8 @@ final class DiskWriter: CacheWriter {
             return (blocks, state.written, state.temporary)
         }
         if blocks.isEmpty { return }
-        let target = try temporary ?? store.folder.temporary()
+        // Within the lock, so that nobody takes it for a dead one's before it is locked itself.
+        let target = try temporary ?? store.change { _ in try store.folder.temporary() }
         if temporary == nil {
             let hasEnded = state.withLock { state in
                 if !state.hasEnded { state.temporary = target }
