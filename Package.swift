@@ -20,6 +20,7 @@ let package = Package(
             targets: ["Turnpike", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers"]),
         .library(name: "TurnpikeTesting", targets: ["TurnpikeTesting"]),
         .library(name: "TurnpikeCurl", targets: ["TurnpikeCurl"]),
+        .library(name: "TurnpikeCache", targets: ["TurnpikeCache"]),
         .library(name: "TurnpikeXML", targets: ["TurnpikeXML"]),
         .library(name: "TurnpikeReachability", targets: ["TurnpikeReachability"]),
         .executable(name: "turnpike", targets: ["TurnpikeCommandLine"]),
@@ -46,6 +47,9 @@ let package = Package(
             name: "TurnpikeCurl", dependencies: ["CTurnpikeCurl", "TurnpikeCore"],
             path: "Plugins/Curl", exclude: ["CCurl", "README.md"], swiftSettings: settings),
         .target(
+            name: "TurnpikeCache", dependencies: ["TurnpikeCore", "TurnpikeMiddleware"],
+            path: "Plugins/Cache", exclude: ["README.md"], swiftSettings: settings),
+        .target(
             name: "TurnpikeXML", dependencies: ["TurnpikeCore", "TurnpikeSerializers"],
             path: "Plugins/XML", exclude: ["README.md"], swiftSettings: settings),
         .target(
@@ -53,7 +57,7 @@ let package = Package(
             path: "Plugins/Reachability", exclude: ["README.md"], swiftSettings: settings),
         .executableTarget(
             name: "TurnpikeCommandLine",
-            dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeCurl"],
+            dependencies: ["Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl"],
             path: "Plugins/CommandLine", swiftSettings: settings),
         .executableTarget(
             name: "quickstart", dependencies: ["Turnpike", "TurnpikeTesting"],
@@ -75,8 +79,18 @@ let package = Package(
             path: "Tests/SerializersTests", swiftSettings: settings),
         .testTarget(
             name: "CommandLineTests",
-            dependencies: ["TurnpikeCommandLine", "Turnpike", "TurnpikeCore", "TurnpikeTesting"],
+            dependencies: [
+                "TurnpikeCommandLine", "Turnpike", "TurnpikeCache", "TurnpikeCore",
+                "TurnpikeTesting",
+            ],
             path: "Tests/CommandLineTests", swiftSettings: settings),
+        .testTarget(
+            name: "CacheTests",
+            dependencies: [
+                "TurnpikeCache", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers",
+                "TurnpikeTesting",
+            ],
+            path: "Tests/CacheTests", swiftSettings: settings),
         .testTarget(
             name: "XMLTests",
             dependencies: [
@@ -107,6 +121,9 @@ let package = Package(
         .executableTarget(
             name: "turnpike-storm", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/Programs/Storm", swiftSettings: settings),
+        .executableTarget(
+            name: "turnpike-crash", dependencies: ["TurnpikeCache", "TurnpikeCore"],
+            path: "Tests/Programs/Crash", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-flood", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Tests/Programs/Flood", swiftSettings: settings),

@@ -13,6 +13,7 @@ let package = Package(
             dependencies: [
                 "MallocCounter",
                 .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeCache", package: "turnpike"),
                 .product(name: "TurnpikeCurl", package: "turnpike"),
                 .product(name: "TurnpikeTesting", package: "turnpike"),
             ],

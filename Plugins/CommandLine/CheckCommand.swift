@@ -1,5 +1,6 @@
 import Foundation
 package import Turnpike
+import TurnpikeCache
 import TurnpikeCurl
 
 /// The command `turnpike check FILE`.
@@ -27,6 +28,7 @@ extension Registry {
     package static var commandLine: Registry {
         var registry = Registry.standard
         registry.registerCurl()
+        registry.registerCache()
         return registry
     }
 }

@@ -3,7 +3,7 @@ import TurnpikeCore
 
 /// What `--help` tells.
 package enum Help: String, CaseIterable {
-    case overview, send, exec, check
+    case overview, send, exec, check, cache
 
     /// Shows a page.
     package static func show(_ page: Help, _ terminal: Terminal) -> Int32 {
@@ -28,6 +28,7 @@ package enum Help: String, CaseIterable {
         case .send: Self.sendText + "\n\n" + Self.exitText
         case .exec: Self.execText
         case .check: Self.checkText
+        case .cache: Self.cacheText
         }
     }
 
@@ -40,8 +41,10 @@ package enum Help: String, CaseIterable {
               JSON Lines in, JSON Lines out: one exchange each
           turnpike check stack.json
               every mistake in a stack file, with its place
+          turnpike cache list folder
+              what a cache on disk holds; purge empties it
 
-        turnpike send --help, turnpike exec --help and turnpike check --help tell more.
+        turnpike send --help, and the same for the others, tells more.
         """
 
     private static let sendText = """
@@ -110,11 +113,26 @@ package enum Help: String, CaseIterable {
 
         Nothing is sent, opened or made.
         """
+
+    private static let cacheText = """
+        turnpike cache list DIRECTORY
+        turnpike cache purge DIRECTORY [URL]
+
+          turnpike cache list folder
+              a line for each response that the gate cache has stored there: status, bytes, age and
+              time left in seconds (below 0: stale), URL, with tabs between; secrets are hidden
+          turnpike cache purge folder
+              removes them all
+          turnpike cache purge folder https://example.com/users/1
+              removes what is stored for a URL, all variants and users
+
+        A client may use the folder meanwhile; what it holds in memory, too, stays there.
+        """
 }
 
 /// Finds the command that someone meant.
 enum NearMissCommand {
     static func hint(for name: String) -> String {
-        NearMiss.hint(for: name, among: ["send", "exec", "check", "help"])
+        NearMiss.hint(for: name, among: ["send", "exec", "check", "cache", "help"])
     }
 }

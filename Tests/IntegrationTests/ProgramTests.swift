@@ -46,4 +46,14 @@ struct ProgramTests {
         #expect((report["bytes"]?.int ?? 0) >= expected)
         #expect(report["temporaryMiBLeft"]?.double == 0)
     }
+
+    @Test(
+        "Processes that are killed, or share a folder, leave whole entries of a cache and no more",
+        arguments: [("kill", "--count", "5"), ("share", "--seconds", "1")])
+    func crash(mode: String, option: String, count: String) async throws {
+        let report = try await Program("turnpike-crash").run(
+            "--mode", mode, option, count, within: .seconds(120))
+        #expect(report["wrong"]?.int == 0)
+        #expect((report["checked"]?.int ?? 0) > 0)
+    }
 }

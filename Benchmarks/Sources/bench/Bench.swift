@@ -26,6 +26,7 @@ enum Bench {
         let report = Report(json: json)
         let rest = Array(arguments.dropFirst())
         switch arguments.first {
+        case "cache": try await CacheBench.run(report)
         case "chain": try await ChainBench.run(report)
         case "gates": try await GatesBench.run(report, only: Set(rest))
         case "peers": try PeersPackage.run(rest + (json ? ["--json"] : []))
@@ -39,7 +40,8 @@ enum Bench {
         default:
             print(
                 """
-                usage: bench chain [--json]
+                usage: bench cache [--json]
+                           bench chain [--json]
                            bench gates [GATE…] [--json]
                            bench peers [--only W2,…] [--clients curl,…] [--rounds N] [--json]
                            bench instructions [--clients curl,…] [--json]

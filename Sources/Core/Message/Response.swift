@@ -11,6 +11,9 @@ public struct ResponseHead: Sendable, Hashable {
     /// The protocol's version (`1.1`, `2`), where the transport knows it.
     public let version: String?
 
+    /// Whether it was stored before, so that its cookies have been taken.
+    package var isStored = false
+
     /// Creates a head.
     public init(status: HTTPStatus, headers: HTTPHeaders = [:], url: URL, version: String? = nil) {
         self.status = status

@@ -47,7 +47,8 @@ public struct Cookies: Interceptor {
     public func shutdown() async { await storage.flush() }
 
     private func take(_ head: ResponseHead, _ context: Context) {
-        guard head.headers.contains(.setCookie) else { return }
+        // What a cache gives again was set when it came.
+        guard head.headers.contains(.setCookie), !head.isStored else { return }
         let hasChanged = storage.store(
             head.headers.values(of: .setCookie), from: head.url, at: context.timeSource.date)
         // A redirect to the same URL is no circle where a cookie makes the difference.

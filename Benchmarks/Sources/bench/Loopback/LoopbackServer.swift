@@ -10,12 +10,17 @@ enum LoopbackServer {
     static func run() throws {
         let server = try TestServer(keepsRecord: false)
         // As many lines as an ordinary server sends: URLSession's cost grows with each.
-        let headers: HTTPHeaders = [
+        var headers: HTTPHeaders = [
             "Server": "bench", "Date": "Sat, 21 Nov 2026 08:00:00 GMT",
             "Last-Modified": "Sat, 21 Nov 2026 07:00:00 GMT", "ETag": "\"1024-5f0c2a1b\"",
             "Cache-Control": "no-store", "Accept-Ranges": "bytes", "Connection": "keep-alive",
         ]
-        server.route("/", .data(Data(repeating: 0x61, count: 1024), headers: headers))
+        let content = Data(repeating: 0x61, count: 1024)
+        server.route("/", .data(content, headers: headers))
+        // For what a cache makes of it.
+        headers[.cacheControl] = "max-age=3600"
+        headers[.date] = HTTPDate.format(Date())
+        server.route("/fresh", .data(content, headers: headers))
         print(server.url.absoluteString)
         // Standard output is a pipe here, and the address must not wait in a buffer.
         fflush(nil)

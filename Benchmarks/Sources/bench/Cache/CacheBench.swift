@@ -1,0 +1,108 @@
+import Foundation
+import Turnpike
+import TurnpikeCache
+
+/// What the cache costs: hits beside a bare call over a mock transport, and misses beside a plain
+/// call over loopback.
+struct CacheBench {
+    private let report: Report
+    private let folder = FileManager.default.temporaryDirectory.appending(
+        path: "turnpike-bench-\(UInt32.random(in: 0...UInt32.max))")
+
+    static func run(_ report: Report) async throws {
+        let bench = CacheBench(report: report)
+        defer { try? FileManager.default.removeItem(at: bench.folder) }
+        try await bench.hits()
+        try await bench.misses()
+    }
+
+    private init(report: Report) { self.report = report }
+
+    // MARK: Hits
+
+    private func hits() async throws {
+        let bare = Client(transport: Self.transport(1024), stack: [])
+        let memory = Client(transport: Self.transport(1024), stack: [.cache(MemoryStore())])
+        let disk = Client(
+            transport: Self.transport(65_536), stack: [.cache(DiskStore(directory: folder.path))])
+        let clients = [bare, memory, disk]
+        let request = Request(.get, "http://example.com/users/1")
+        var times = clients.map { _ in [Double]() }
+        for round in 0..<21 {
+            for (index, client) in clients.enumerated() {
+                let time = try await Self.measure(client, calls: 1000) { _ in request }
+                if round > 0 { times[index].append(time) }
+            }
+        }
+        let base = median(times[0])
+        line("mock-1k", median(times[0]), [])
+        line("memory-hit-1k", median(times[1]), [("ratio", .number(median(times[1]) / base))])
+        let perSecond = (1e9 / median(times[2])).rounded()
+        line("disk-hit-64k", median(times[2]), [("perSecond", .number(perSecond))])
+        for client in clients { await client.shutdown() }
+    }
+
+    private static func transport(_ bytes: Int) -> MockTransport {
+        let content = Data(repeating: 0x61, count: bytes)
+        return MockTransport(recordLimit: 0) { _ in
+            .status(200, headers: ["Cache-Control": "max-age=3600"], body: content)
+        }
+    }
+
+    // MARK: Misses
+
+    private func misses() async throws {
+        let server = try ChildProcess([LoopbackServer.subcommand])
+        defer { server.end() }
+        guard let url = try server.readLine() else { throw BenchError("the server did not start") }
+        let disk = DiskStore(directory: folder.appending(path: "misses").path)
+        let clients = [
+            ("call", Client(stack: [])),
+            ("miss-memory", Client(stack: [.cache(MemoryStore())])),
+            ("miss-disk", Client(stack: [.cache(disk)])),
+        ]
+        var ratios = clients.map { _ in [Double]() }
+        var times = clients.map { _ in [Double]() }
+        var number = 0
+        for round in 0..<150 {
+            var turn = clients.map { _ in 0.0 }
+            for offset in clients.indices {
+                // Who comes first changes, so that no client always runs behind the same one.
+                let index = (offset + round) % clients.count
+                turn[index] = try await Self.measure(clients[index].1, calls: 60) { _ in
+                    number += 1
+                    return Request(.get, "\(url)fresh?\(number)")
+                }
+                // Not at the expense of who comes next.
+                await disk.flush()
+            }
+            if round == 0 { continue }
+            for index in clients.indices {
+                times[index].append(turn[index])
+                ratios[index].append(turn[index] / turn[0])
+            }
+        }
+        for (index, client) in clients.enumerated() {
+            line(
+                client.0, median(times[index]), [("ratio", .number(median(ratios[index])))])
+            await client.1.shutdown()
+        }
+    }
+
+    private func line(_ name: String, _ time: Double, _ more: [(String, Report.Value)]) {
+        report.line(
+            [("bench", "cache"), ("case", .text(name)), ("ns", .number(time.rounded()))] + more)
+    }
+
+    private static func measure(
+        _ client: Client, calls: Int, _ request: (Int) -> Request
+    ) async throws -> Double {
+        let clock = ContinuousClock()
+        let start = clock.now
+        for number in 0..<calls {
+            let response = try await client.request(request(number)).response()
+            _ = try await response.body.collect(upTo: 1 << 20)
+        }
+        return Double((clock.now - start) / .nanoseconds(1)) / Double(calls)
+    }
+}

@@ -1,0 +1,102 @@
+public import TurnpikeCore
+public import TurnpikeMiddleware
+
+/// Answers requests from what was answered before: a private HTTP cache (RFC 9111).
+///
+/// ```swift
+/// let cache = Cache(TieredStore(MemoryStore(), try DiskStore(directory: path)))
+/// let client = Client(stack: [.redirect(), .cookies(jar), .cache(cache), .retry(), .validate()])
+/// ```
+///
+/// Place it inside ``/TurnpikeMiddleware/Redirect`` and ``/TurnpikeMiddleware/Cookies``, so that each
+/// hop is looked up by itself and cookies are part of the request; and outside retries, limits and
+/// what identifies all calls of the client alike. What tells users apart must be in the request when
+/// it comes here, or be given by ``Options/tenant``: a request with `Authorization` finds what was
+/// stored for that credential and nothing else.
+///
+/// Content is stored as its reader pulls it, and found once it was read to its end. What the cache
+/// did stands in `Cache-Status` (RFC 9211) on each response, in ``statistics``, and in the notes that
+/// loggers get.
+public struct Cache: Interceptor {
+    let state: CacheState
+    let options: Options
+
+    /// Creates a cache.
+    /// - Parameters:
+    ///   - store: Where responses are kept; in memory, if none is given.
+    ///   - options: What is stored and served.
+    ///   - meter: Takes what ``statistics`` counts, as `turnpike.cache.…`.
+    public init(
+        _ store: any CacheStore = MemoryStore(), options: Options = Options(),
+        meter: (any GateMeter)? = nil
+    ) {
+        self.init(state: CacheState(store: store, meter: meter), options: options)
+    }
+
+    init(state: CacheState, options: Options = Options()) {
+        self.state = state
+        self.options = options
+    }
+
+    /// Answers the request from the store, or stores what answers it.
+    public func intercept(
+        _ request: Request, context: Context, next: Next
+    ) async throws -> Response {
+        let call = CacheCall(
+            request: request, context: context, next: next, state: state, options: options)
+        if request.method == .get || request.method == .head {
+            guard request.body.isEmpty, request.headers.defect == nil,
+                !request.options.isStreaming,
+                let key = CacheKey(request, tenant: options.tenant?(request, context))
+            else { return try await next(request) }
+            return try await call.answer(key)
+        }
+        if request.method.isSafe { return try await next(request) }
+        return try await call.change()
+    }
+
+    /// Waits for what is asked for anew in the background, and until what was stored is safe.
+    public func shutdown() async {
+        await state.background.waitForAll()
+        await state.store.flush()
+    }
+}
+
+extension Cache {
+    /// What a cache stores and serves.
+    public struct Options: Sendable {
+        /// The most bytes of one response's content that are stored; the store may want less.
+        public var maxContentBytes: Int64 = 64 << 20
+
+        /// For how long after its lifetime a response may stand in for an error, where it does not
+        /// say so itself (RFC 5861 §4).
+        public var staleIfError: Duration = .zero
+
+        /// For how long after its lifetime a response may stand in where its origin cannot be reached,
+        /// if it does not say so itself (RFC 9111 §4.2.4); never for one that must be validated.
+        public var staleIfUnreachable: Duration = .seconds(300)
+
+        /// How long one refresh in the background may take.
+        public var refreshLimit: Duration = .seconds(30)
+
+        /// The most bytes of a changed response that callers who wait for one revalidation share.
+        public var maxSharedBytes = 1 << 20
+
+        /// Names whose responses these are, beyond the credential in the request; nil for one for
+        /// all.
+        public var tenant: (@Sendable (Request, Context) -> String?)?
+
+        /// Creates the default options.
+        public init() {}
+    }
+}
+
+extension Gate where Self == Cache {
+    /// Answers requests from what was answered before; see ``Cache``.
+    public static func cache(_ cache: Cache = Cache()) -> Self { cache }
+
+    /// Answers requests from what was answered before; see ``Cache/init(_:options:meter:)``.
+    public static func cache(
+        _ store: any CacheStore, options: Cache.Options = Cache.Options()
+    ) -> Self { Cache(store, options: options) }
+}

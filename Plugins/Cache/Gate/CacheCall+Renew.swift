@@ -1,0 +1,213 @@
+import Foundation
+import TurnpikeCore
+
+extension CacheCall {
+    /// Asks the origin whether an entry is still right (RFC 9111 §4.3).
+    func renew(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
+        if request.method == .head { return try await renewByHead(entry, reason) }
+        if isPartialOrConditional { return try await forwardPart(entry, reason) }
+        try context.checkCancellation()
+        let seat = state.revalidations.join(
+            RevalidationKey(entry.response, next), context: context.detached())
+        if seat.isFirst {
+            state.revalidations.start(seat) { await fly(entry, reason, seat, $0) }
+        } else {
+            context.note(gate: "Cache", "waits for a validation that is under way")
+        }
+        let landing: Revalidations.Landing
+        do {
+            landing = try await wait(for: seat)
+        } catch {
+            return try staleOnError(entry, error)
+        }
+        switch landing {
+        case .validated(let validation):
+            return validated(validation, reason, isCollapsed: !seat.isFirst)
+        case .own(let response): return try await checked(adopted(response), entry)
+        case .shared(let head, let data, let variant):
+            guard variant.matches(request.headers, of: head.headers) else { break }
+            var response = Response(head: head, body: ResponseBody(data))
+            response.record = context.call.record
+            return try await checked(response, entry)
+        case .alone: break
+        }
+        return try await renewAlone(entry, reason)
+    }
+
+    /// Asks for an entry anew while its stale content is served (RFC 5861 §3).
+    func refresh(_ entry: CacheEntry) {
+        var plain = request
+        plain.method = .get
+        for name in [HTTPHeaders.Name.range, .ifRange, .ifNoneMatch, .ifModifiedSince] {
+            plain.headers.remove(name)
+        }
+        let call = CacheCall(
+            request: plain, context: context, next: next, state: state, options: options)
+        let seat = state.revalidations.join(
+            RevalidationKey(entry.response, next), context: context.sideCall())
+        guard seat.isFirst else {
+            return state.revalidations.leave(seat, CancellationError())
+        }
+        state.background.run { await call.flyInBackground(entry, seat) }
+    }
+
+    private func flyInBackground(_ entry: CacheEntry, _ seat: Revalidations.Seat) async {
+        guard let side = state.revalidations.context(of: seat) else { return }
+        let timer = side.timeSource.schedule(after: options.refreshLimit) {
+            side.cancel(.failed(CancellationError()))
+        }
+        let registration = side.onCancel { [state] in state.revalidations.leave(seat, $0.error) }
+        defer {
+            timer.cancel()
+            registration.end()
+        }
+        // In a task of its own, which is cancelled when the seat is given up.
+        state.revalidations.start(seat) { await fly(entry, .stale, seat, $0) }
+        guard case .own(let response) = try? await wait(for: seat) else { return }
+        let canceller = response.body.canceller
+        let bodyRegistration = side.onCancel { canceller.cancel($0) }
+        defer { bodyRegistration.end() }
+        // Reading it is what stores it.
+        do { for try await _ in response.body {} } catch {}
+    }
+
+    // MARK: The exchange
+
+    private func fly(
+        _ entry: CacheEntry, _ reason: CacheOutcome, _ seat: Revalidations.Seat, _ inner: Context
+    ) async {
+        let flights = state.revalidations
+        do {
+            var response: Response
+            switch try await validate(entry, reason, inner) {
+            case .confirmed(let validation):
+                return flights.land(seat, .success(.validated(validation)))
+            case .answered(let answer): response = answer
+            }
+            guard flights.waiting(seat) > 1, let variant = shareable(response),
+                response.body.length ?? 0 <= options.maxSharedBytes
+            else { return flights.handOver(seat, response) }
+            let content = try await response.body.peek(upTo: options.maxSharedBytes + 1)
+            if content.count > options.maxSharedBytes { return flights.handOver(seat, response) }
+            flights.land(seat, .success(.shared(response.head, content, variant)))
+        } catch {
+            flights.land(seat, .failure(error))
+        }
+    }
+
+    // A response that is stored could be found by all who wait; another is for the one who asked.
+    private func shareable(_ response: Response) -> Variant? {
+        CacheControl(response.headers).noStore
+            ? nil : Variant(response.headers, to: request.headers)
+    }
+
+    private func renewAlone(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
+        do {
+            switch try await validate(entry, reason, context) {
+            case .confirmed(let validation):
+                return validated(validation, reason, isCollapsed: false)
+            case .answered(let response): return try await checked(response, entry)
+            }
+        } catch {
+            return try staleOnError(entry, error)
+        }
+    }
+
+    private func wait(for seat: Revalidations.Seat) async throws -> Revalidations.Landing {
+        let registration = context.onCancel { [state] in state.revalidations.leave(seat, $0.error) }
+        defer { registration.end() }
+        return try await seat.landing.value { [state] in
+            state.revalidations.leave(seat, CancellationError())
+        }
+    }
+
+    // The body of another context ends with this call too.
+    private func adopted(_ response: Response) -> Response {
+        var response = response
+        response.record = context.call.record
+        let canceller = response.body.canceller
+        let registration = context.onCancel { canceller.cancel($0) }
+        response.body.onEnd { _ in registration.end() }
+        return response
+    }
+
+    private func validated(
+        _ validation: Validation, _ reason: CacheOutcome, isCollapsed: Bool
+    ) -> Response {
+        state.counts.add(.validated)
+        let entry = validation.entry
+        let left = entry.response.freshness.timeLeft(at: date)
+        var response = response(
+            entry, .whole,
+            CacheStatus.validated(reason, secondsLeft: left, isCollapsed: isCollapsed))
+        if !validation.cookies.isEmpty {
+            // These are new, unlike those that are stored.
+            var headers = response.headers
+            headers.remove(.setCookie)
+            for line in validation.cookies { headers.append(.setCookie, line) }
+            response.head = response.head.replacing(headers: headers)
+            response.head.isStored = false
+        }
+        return response
+    }
+
+    // MARK: Errors
+
+    // RFC 5861 §4: what stands for a server that cannot answer.
+    private func checked(_ response: Response, _ entry: CacheEntry) async throws -> Response {
+        guard Self.isServerFault(response.status), mayStandIn(entry) else { return response }
+        await response.discard(in: context)
+        return stand(in: entry, status: response.status.code)
+    }
+
+    private func staleOnError(_ entry: CacheEntry, _ error: any Error) throws -> Response {
+        let outcome = Outcome(request: request, result: .failure(error))
+        guard !outcome.isCancellation, context.cancelReason == nil, !Task.isCancelled,
+            Self.isPassing(outcome), mayStandIn(entry, isReachable: !Self.isUnreachable(outcome))
+        else { throw error }
+        return stand(in: entry, status: outcome.status?.code)
+    }
+
+    private func stand(in entry: CacheEntry, status: Int?) -> Response {
+        state.counts.add(.staleHit)
+        let left = entry.response.freshness.timeLeft(at: date)
+        context.note(gate: "Cache", "a stale response stands in for an error")
+        return response(entry, .whole, CacheStatus.staleOnError(status, secondsLeft: left))
+    }
+
+    private func mayStandIn(_ entry: CacheEntry, isReachable: Bool = true) -> Bool {
+        let freshness = entry.response.freshness
+        let control = CacheControl(request.headers)
+        if freshness.mustRevalidate || freshness.noCache || control.noCache { return false }
+        let standard =
+            isReachable
+            ? options.staleIfError : max(options.staleIfError, options.staleIfUnreachable)
+        let allowed =
+            freshness.staleIfError ?? control.staleIfError.map(Double.init) ?? standard.inSeconds
+        return -freshness.timeLeft(at: date) <= allowed && allowed > 0
+    }
+
+    private static func isServerFault(_ status: HTTPStatus) -> Bool {
+        switch status.code {
+        case 500, 502, 503, 504: true
+        default: false
+        }
+    }
+
+    private static func isUnreachable(_ outcome: Outcome) -> Bool {
+        switch outcome.code {
+        case .connection, .dns, .connectTimeout: true
+        default: false
+        }
+    }
+
+    private static func isPassing(_ outcome: Outcome) -> Bool {
+        if let status = outcome.status { return isServerFault(status) }
+        switch outcome.code {
+        case .connection, .dns, .tls, .incomplete, .protocol, .attemptTimeout, .connectTimeout,
+            .idleTimeout, .circuitOpen, .overloaded, .rateLimited, .retryBudget:
+            return true
+        default: return false
+        }
+    }
+}

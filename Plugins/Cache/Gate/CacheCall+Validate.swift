@@ -1,0 +1,160 @@
+import Foundation
+import TurnpikeCore
+
+/// An entry that its origin has confirmed.
+struct Validation: Sendable {
+    let entry: CacheEntry
+    /// The `Set-Cookie` lines that came with the confirmation.
+    var cookies: [String] = []
+}
+
+extension CacheCall {
+    enum Answer {
+        case confirmed(Validation)
+        /// Another response, which is stored as it is read where it may be.
+        case answered(Response)
+    }
+
+    /// Sends the request with the entry's validators (RFC 9111 §4.3.1).
+    func validate(
+        _ entry: CacheEntry, _ reason: CacheOutcome, _ inner: Context
+    ) async throws -> Answer {
+        var conditional = request
+        let headers = entry.response.head.headers
+        if let tag = headers.first(.eTag) { conditional.headers[.ifNoneMatch] = tag }
+        if let date = headers.first(.lastModified) { conditional.headers[.ifModifiedSince] = date }
+        let mark = state.recordings.begin(entry.response.key, at: date)
+        let outcome: Outcome
+        do {
+            outcome = Outcome(
+                request: conditional,
+                result: .success(try await next(conditional, context: inner)))
+        } catch {
+            outcome = Outcome(request: conditional, result: .failure(error))
+        }
+        guard let head = outcome.head, head.status == .notModified,
+            entry.response.freshness.hasValidator
+        else { return try await answered(try outcome.result.get(), reason, mark, inner) }
+        await outcome.response?.discard(in: inner)
+        if let validation = await confirm(entry, by: head, mark) { return .confirmed(validation) }
+        // It confirms what is not stored: the whole is asked for.
+        let second = state.recordings.begin(entry.response.key, at: date)
+        return try await answered(try await next(request, context: inner), reason, second, inner)
+    }
+
+    private func answered(
+        _ response: Response, _ reason: CacheOutcome, _ mark: Recordings.Mark, _ inner: Context
+    ) async throws -> Answer {
+        state.counts.add(reason)
+        let (recorded, isStored) = await record(response, mark, inner)
+        return .answered(marked(recorded, reason, isStored: isStored))
+    }
+
+    /// Takes over what a 304 says of an entry (RFC 9111 §4.3.4), or gives nil where it is not about
+    /// it.
+    private func confirm(
+        _ entry: CacheEntry, by head: ResponseHead, _ mark: Recordings.Mark
+    ) async -> Validation? {
+        if let new = head.headers.first(.eTag), let old = entry.response.head.headers.first(.eTag),
+            !Preconditions.isSame(new, old, strongly: false)
+        {
+            return nil
+        }
+        return Validation(
+            entry: await freshen(entry, by: head, mark),
+            cookies: head.headers.values(of: .setCookie))
+    }
+
+    /// Updates an entry's fields (RFC 9111 §3.2), in the store too.
+    private func freshen(
+        _ entry: CacheEntry, by head: ResponseHead, _ mark: Recordings.Mark
+    ) async -> CacheEntry {
+        let now = date
+        let old = entry.response
+        var headers = old.head.headers
+        // It counted until then.
+        headers.remove(.age)
+        let news = Storability.fields(head.headers).filtered { !Self.isKept($0.name) }
+        for name in Set(news.map(\.name)) { headers.remove(name) }
+        for field in news { headers.append(field.name, field.value) }
+        if !head.headers.contains(.date) { headers[.date] = HTTPDate.format(now) }
+        let variant = Variant(headers, to: request.headers)
+        let response = old.replacing(
+            head: old.head.replacing(headers: headers), variant: variant ?? old.variant,
+            requestTime: mark.requestTime, responseTime: now)
+        let isStorable =
+            variant != nil && Storability.allows(response.head)
+            && !CacheControl(head.headers).noStore && !mark.isSpoiled
+        _ = await state.attempt(context) {
+            if isStorable {
+                try await state.store.update(entry, to: response)
+            } else {
+                try await state.store.remove(old.key)
+            }
+        }
+        return CacheEntry(response: response, content: entry.content)
+    }
+
+    // What describes the content that is kept, or was set once.
+    private static func isKept(_ name: HTTPHeaders.Name) -> Bool {
+        switch name {
+        case .contentLength, .contentEncoding, .contentRange, .setCookie, "Content-MD5": true
+        default: false
+        }
+    }
+
+    // MARK: Requests of which the origin's answer is not stored
+
+    /// Forwards a HEAD, and takes over what it says of the entry (RFC 9111 §4.3.5).
+    func renewByHead(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
+        let mark = state.recordings.begin(entry.response.key, at: date)
+        let response = try await next(request)
+        state.counts.add(reason)
+        if response.status == .ok {
+            let old = entry.response.head.headers
+            let isSame = [HTTPHeaders.Name.eTag, .lastModified, .contentLength].allSatisfy {
+                guard let new = response.headers.first($0), let old = old.first($0) else {
+                    return true
+                }
+                return new == old
+            }
+            if isSame, entry.response.head.status == .ok {
+                _ = await freshen(entry, by: response.head, mark)
+            } else {
+                _ = await state.attempt(context) {
+                    try await state.store.remove(entry.response.key)
+                }
+            }
+        }
+        return marked(response, reason, isStored: false)
+    }
+
+    /// Forwards a request for a part, or with a condition of the caller's own.
+    func forwardPart(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
+        let mark = state.recordings.begin(entry.response.key, at: date)
+        let response: Response
+        do {
+            response = try await next(request)
+        } catch {
+            // A validator inside may have refused the confirmation.
+            let outcome = Outcome(request: request, result: .failure(error))
+            if let head = outcome.head { await learn(from: head, entry, mark) }
+            throw error
+        }
+        state.counts.add(reason)
+        await learn(from: response.head, entry, mark)
+        let (recorded, isStored) = await record(response, mark, context)
+        return marked(recorded, reason, isStored: isStored)
+    }
+
+    // The caller's condition was about the entry where both have the same strong tag.
+    private func learn(
+        from head: ResponseHead, _ entry: CacheEntry, _ mark: Recordings.Mark
+    ) async {
+        guard head.status == .notModified, let new = head.headers.first(.eTag),
+            let old = entry.response.head.headers.first(.eTag),
+            Preconditions.isSame(new, old, strongly: true)
+        else { return }
+        _ = await freshen(entry, by: head, mark)
+    }
+}

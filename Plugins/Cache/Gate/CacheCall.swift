@@ -1,0 +1,176 @@
+import Foundation
+import TurnpikeCore
+
+/// One pass of a request through the cache.
+struct CacheCall: Sendable {
+    let request: Request
+    let context: Context
+    let next: Next
+    let state: CacheState
+    let options: Cache.Options
+
+    var date: Date { context.timeSource.date }
+
+    /// Answers a GET or HEAD (RFC 9111 §4).
+    func answer(_ key: CacheKey) async throws -> Response {
+        let control = CacheControl(request.headers)
+        if control.noStore || needsOrigin {
+            return try await passing(.bypass, control)
+        }
+        let headers = request.headers
+        let entry = await state.attempt(context) {
+            try await state.store.entry(for: key) {
+                $0.variant.matches(headers, of: $0.head.headers)
+            }
+        }
+        guard let entry else {
+            if control.onlyIfCached { return notCached() }
+            return try await fetch(key, .miss)
+        }
+        let usability = Usability(entry.response.freshness, for: control, at: date)
+        switch usability {
+        case .fresh:
+            if let response = stored(entry, .hit) { return response }
+        case .staleAccepted:
+            if let response = stored(entry, .staleHit) { return response }
+        case .staleWhileRevalidate:
+            if let response = stored(entry, .staleHit) {
+                refresh(entry)
+                return response
+            }
+        case .stale, .refused: break
+        }
+        if control.onlyIfCached { return notCached() }
+        return try await renew(entry, usability == .stale ? .stale : .refused)
+    }
+
+    // Preconditions that only the origin can judge (RFC 9110 §13.1).
+    private var needsOrigin: Bool {
+        request.headers.contains(.ifMatch) || request.headers.contains(.ifUnmodifiedSince)
+    }
+
+    /// Whether the caller asks for a part, or under a condition of its own.
+    var isPartialOrConditional: Bool {
+        request.headers.contains { field in
+            switch field.name {
+            case .range, .ifRange, .ifNoneMatch, .ifModifiedSince: true
+            default: false
+            }
+        }
+    }
+
+    /// Sends the request, and stores what comes.
+    func fetch(_ key: CacheKey, _ reason: CacheOutcome) async throws -> Response {
+        guard request.method == .get else {
+            let response = try await next(request)
+            state.counts.add(reason)
+            return marked(response, reason, isStored: false)
+        }
+        let mark = state.recordings.begin(key, at: date)
+        let response = try await next(request)
+        state.counts.add(reason)
+        let (recorded, isStored) = await record(response, mark, context)
+        return marked(recorded, reason, isStored: isStored)
+    }
+
+    private func passing(
+        _ reason: CacheOutcome, _ control: CacheControl
+    ) async throws -> Response {
+        if control.onlyIfCached { return notCached() }
+        let response = try await next(request)
+        state.counts.add(reason)
+        return marked(response, reason, isStored: false)
+    }
+
+    // RFC 9111 §5.2.1.7.
+    private func notCached() -> Response {
+        state.counts.add(.miss)
+        var response = Response(to: request, status: .gatewayTimeout)
+        response.record = context.call.record
+        response.head.append(
+            CacheStatus.field, CacheStatus.name + ";detail=only-if-cached")
+        return response
+    }
+
+    /// A response that was forwarded, with what the cache did.
+    func marked(_ response: Response, _ reason: CacheOutcome, isStored: Bool) -> Response {
+        var response = response
+        let status = response.status.code
+        response.head.append(
+            CacheStatus.field, CacheStatus.forwarded(reason, status: status, isStored: isStored))
+        return response
+    }
+
+    // MARK: Changes
+
+    /// Sends a request that may change what it names, and forgets what that was (RFC 9111 §4.4).
+    func change() async throws -> Response {
+        let requestTime = date
+        let outcome: Outcome
+        do {
+            outcome = Outcome(request: request, result: .success(try await next(request)))
+        } catch {
+            outcome = Outcome(request: request, result: .failure(error))
+        }
+        if let head = outcome.head, (200..<400).contains(head.status.code) {
+            await forget(head)
+        }
+        let response = try outcome.result.get()
+        state.counts.add(.bypass)
+        guard request.method == .post, let key = keyOfOwnContent(response) else {
+            return marked(response, .method, isStored: false)
+        }
+        let mark = state.recordings.begin(key, at: requestTime)
+        let (recorded, isStored) = await record(response, mark, context)
+        return marked(recorded, .method, isStored: isStored)
+    }
+
+    // The response to a POST that says it is what a GET of the same URL gives (RFC 9110 §9.3.3).
+    private func keyOfOwnContent(_ response: Response) -> CacheKey? {
+        let control = CacheControl(response.headers)
+        guard response.status.isSuccessful, control.maxAge != nil,
+            let location = response.headers[.contentLocation],
+            let url = URL(string: location, relativeTo: request.url)?.absoluteURL,
+            let key = CacheKey(request, tenant: options.tenant?(request, context)),
+            CacheKey(url, partition: key.partition) == key
+        else { return nil }
+        return key
+    }
+
+    private func forget(_ head: ResponseHead) async {
+        var urls = [request.url]
+        for name in [HTTPHeaders.Name.location, .contentLocation] {
+            // Another origin's responses are not this one's to forget.
+            guard let text = head.headers[name],
+                let url = URL(string: text, relativeTo: request.url)?.absoluteURL,
+                Origin(url) == request.origin
+            else { continue }
+            urls.append(url)
+        }
+        let own = CacheKey(request, tenant: options.tenant?(request, context))?.partition
+        for url in urls {
+            for partition in Set([own, nil]) {
+                guard let key = CacheKey(url, partition: partition) else { continue }
+                state.recordings.spoil(key)
+                _ = await state.attempt(context) { try await state.store.remove(key) }
+            }
+        }
+    }
+}
+
+extension ResponseHead {
+    /// Adds a header field.
+    mutating func append(_ name: HTTPHeaders.Name, _ value: String) {
+        var headers = headers
+        headers.append(name, value)
+        self = replacing(headers: headers)
+    }
+
+    /// The head with other header fields.
+    func replacing(headers: HTTPHeaders) -> ResponseHead {
+        var head = ResponseHead(
+            status: status, headers: headers, url: url, version: version)
+        head.isStored = isStored
+        return head
+    }
+}

@@ -1,0 +1,62 @@
+import TurnpikeCore
+
+/// What the cache did for one request.
+enum CacheOutcome: String, CaseIterable {
+    /// Answered by a fresh entry.
+    case hit
+    /// Answered by a stale entry.
+    case staleHit = "stale_hit"
+    /// Answered by an entry that the origin has confirmed.
+    case validated
+    /// Nothing that fits was stored.
+    case miss
+    /// What was stored had to be asked for anew, and was sent anew.
+    case stale
+    /// The request did not allow what was stored.
+    case refused
+    /// Neither looked up nor stored.
+    case bypass
+    /// A method that is not cached.
+    case method
+
+    /// The word of RFC 9211 §2.2 for why the request went on.
+    var forwardReason: String {
+        switch self {
+        case .miss: "uri-miss"
+        case .refused: "request"
+        case .bypass: "bypass"
+        case .method: "method"
+        case .hit, .staleHit, .validated, .stale: "stale"
+        }
+    }
+}
+
+/// The value of `Cache-Status` (RFC 9211).
+enum CacheStatus {
+    static let field: HTTPHeaders.Name = "Cache-Status"
+    static let name = "Turnpike"
+
+    static func hit(secondsLeft: Double) -> String { name + ";hit" + ttl(secondsLeft) }
+
+    static func forwarded(_ reason: CacheOutcome, status: Int, isStored: Bool) -> String {
+        name + ";fwd=" + reason.forwardReason + (reason == .stale ? ";fwd-status=\(status)" : "")
+            + (isStored ? ";stored" : "")
+    }
+
+    static func validated(
+        _ reason: CacheOutcome, secondsLeft: Double, isCollapsed: Bool
+    ) -> String {
+        name + ";fwd=" + reason.forwardReason + ";fwd-status=304" + ttl(secondsLeft)
+            + (isCollapsed ? ";collapsed" : "")
+    }
+
+    static func staleOnError(_ status: Int?, secondsLeft: Double) -> String {
+        name + ";fwd=stale" + (status.map { ";fwd-status=\($0)" } ?? "") + ttl(secondsLeft)
+            + ";detail=stale-if-error"
+    }
+
+    private static func ttl(_ seconds: Double) -> String {
+        let bound = Double(DeltaSeconds.longest)
+        return ";ttl=\(Int64(min(max(seconds.rounded(.down), -bound), bound)))"
+    }
+}

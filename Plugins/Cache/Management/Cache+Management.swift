@@ -1,0 +1,44 @@
+public import Foundation
+import TurnpikeCore
+
+extension Cache {
+    /// What it did, and what its store holds.
+    public var statistics: CacheStatistics {
+        var statistics = state.counts.statistics
+        statistics.usage = state.store.usage
+        return statistics
+    }
+
+    /// All that is stored, in the order of URLs.
+    public func list() async throws -> [CacheListing] {
+        try await state.store.list().sorted { $0.response.key.url < $1.response.key.url }
+    }
+
+    /// What is stored for a URL: all variants, whosoever they are.
+    public func lookUp(_ url: URL) async throws -> [CacheListing] {
+        guard let key = CacheKey(url) else { return [] }
+        return try await state.store.list().filter { $0.response.key.url == key.url }
+    }
+
+    /// Forgets what is stored for a URL: all variants, whosoever they are.
+    /// - Returns: How many entries went.
+    @discardableResult
+    public func purge(_ url: URL) async throws -> Int {
+        guard let key = CacheKey(url) else { return 0 }
+        return try await purge { $0.key.url == key.url }
+    }
+
+    /// Forgets what a condition holds for.
+    /// - Returns: How many entries went.
+    @discardableResult
+    public func purge(
+        where condition: @escaping @Sendable (StoredResponse) -> Bool
+    ) async throws -> Int {
+        try await state.store.removeAll(where: condition)
+    }
+}
+
+extension Cache {
+    /// How many calls wait for a validation, refreshes in the background included.
+    package var waiting: Int { state.revalidations.seatCount }
+}

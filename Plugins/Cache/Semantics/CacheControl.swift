@@ -1,0 +1,114 @@
+import TurnpikeCore
+
+/// The directives of `Cache-Control` (RFC 9111 §5.2, RFC 5861, RFC 8246) that a private cache obeys.
+///
+/// Where a directive stands twice the stricter one counts, and a lifetime that is no number is zero
+/// (§4.2.1: what is malformed makes the response stale).
+struct CacheControl {
+    var isPublic = false
+    var noStore = false
+    var noCache = false
+    /// The fields that `no-cache="…"` names.
+    var noCacheFields: Set<HTTPHeaders.Name> = []
+    var mustRevalidate = false
+    var mustUnderstand = false
+    var isImmutable = false
+    var onlyIfCached = false
+    /// Whether something asks for storing, be it by a lifetime or by `public` or `private`.
+    var isExplicit = false
+    /// Seconds.
+    var maxAge: Int64?
+    var minFresh: Int64?
+    /// Seconds; ``Int64/max`` where any staleness is accepted.
+    var maxStale: Int64?
+    var staleWhileRevalidate: Int64?
+    var staleIfError: Int64?
+
+    /// Reads the lines of a message; `Pragma: no-cache` counts where there are none (§5.4).
+    init(_ headers: HTTPHeaders) {
+        var hasLine = false
+        for field in headers where field.name == .cacheControl {
+            hasLine = true
+            read(field.value)
+        }
+        guard !hasLine else { return }
+        for field in headers where field.name == .pragma {
+            noCache = noCache || field.value.lowercased().contains("no-cache")
+        }
+    }
+
+    private mutating func read(_ line: String) {
+        let quotes = line.utf8.count { $0 == UInt8(ascii: "\"") }
+        // What a quotation that does not end has swallowed cannot be told; it is not stored.
+        if !quotes.isMultiple(of: 2), !line.utf8.contains(UInt8(ascii: "\\")) { noStore = true }
+        for member in Grammar.split(line[...], at: UInt8(ascii: ",")) { add(member) }
+    }
+
+    private mutating func add(_ member: Substring) {
+        let parts = member.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let name = Grammar.trimmed(parts[0]).lowercased()
+        let argument = parts.count > 1 ? Self.unquoted(Grammar.trimmed(parts[1])) : nil
+        switch name {
+        case "public", "private":
+            isExplicit = true
+            isPublic = isPublic || name == "public"
+        case "no-store": noStore = true
+        case "no-cache": addNoCache(argument)
+        case "must-revalidate": mustRevalidate = true
+        case "must-understand": mustUnderstand = true
+        case "immutable": isImmutable = true
+        case "only-if-cached": onlyIfCached = true
+        case "max-age":
+            isExplicit = true
+            lower(&maxAge, argument.flatMap(DeltaSeconds.parse) ?? 0)
+        case "min-fresh": minFresh = max(minFresh ?? 0, argument.flatMap(DeltaSeconds.parse) ?? 0)
+        case "max-stale":
+            lower(&maxStale, argument.map { DeltaSeconds.parse($0) ?? 0 } ?? .max)
+        case "stale-while-revalidate":
+            lower(&staleWhileRevalidate, argument.flatMap(DeltaSeconds.parse) ?? 0)
+        case "stale-if-error": lower(&staleIfError, argument.flatMap(DeltaSeconds.parse) ?? 0)
+        default: break
+        }
+    }
+
+    private mutating func addNoCache(_ argument: String?) {
+        let names = (argument ?? "").split(separator: ",").map { String(Grammar.trimmed($0)) }
+        guard !names.isEmpty, names.allSatisfy(Grammar.isToken) else { return noCache = true }
+        noCacheFields.formUnion(names.map { HTTPHeaders.Name($0) })
+    }
+
+    private func lower(_ value: inout Int64?, _ other: Int64) { value = min(value ?? other, other) }
+
+    /// An argument without its quotation marks and escapes (RFC 9110 §5.6.4); one that is not quoted
+    /// stays as it is.
+    private static func unquoted(_ text: Substring) -> String {
+        guard text.utf8.count > 1, text.utf8.first == UInt8(ascii: "\""),
+            text.utf8.last == UInt8(ascii: "\"")
+        else { return String(text) }
+        var result = ""
+        var isEscaped = false
+        for character in text.dropFirst().dropLast() {
+            if !isEscaped, character == "\\" {
+                isEscaped = true
+            } else {
+                result.append(character)
+                isEscaped = false
+            }
+        }
+        return result
+    }
+}
+
+/// A number of seconds (RFC 9111 §1.2.2).
+enum DeltaSeconds {
+    /// What counts as for ever: the largest value is that which a reader must be able to take.
+    static let longest: Int64 = 1 << 31
+
+    /// The number, or nil where the text is none; too large a one is ``longest``.
+    static func parse(_ text: some StringProtocol) -> Int64? {
+        guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) else {
+            return nil
+        }
+        return min(Int64(text) ?? longest, longest)
+    }
+}

@@ -1,0 +1,91 @@
+public import Foundation
+public import TurnpikeCore
+
+/// What a stored response is found by: method, normalised URL, and whose it is.
+///
+/// The variants of `Vary` stand below a key. Scheme and host are in lower case, and the fragment,
+/// the user information and a port that is the scheme's own are left out, so that they make no
+/// second entry; path and query stay to the byte, since a server may tell apart what looks equal.
+public struct CacheKey: Hashable, Sendable {
+    /// The method; `GET` in entries that the gate makes.
+    public let method: HTTPMethod
+    /// The normalised URL.
+    public let url: String
+    /// Whose responses they are; nil for requests without a credential.
+    public let partition: String?
+
+    /// The longest URL that is cached, in bytes.
+    static let maxURLBytes = 8192
+
+    /// Creates a key of parts.
+    public init(method: HTTPMethod = .get, url: String, partition: String? = nil) {
+        self.method = method
+        self.url = url
+        self.partition = partition
+    }
+
+    /// Creates the key of a URL, or nil where it is not http or https, or longer than 8 KiB.
+    public init?(method: HTTPMethod = .get, _ url: URL, partition: String? = nil) {
+        guard let text = Self.normalised(url) else { return nil }
+        self.init(method: method, url: text, partition: partition)
+    }
+
+    /// Creates the key of a request.
+    ///
+    /// Its credential (`Authorization`, user information) makes a partition of its own: a digest of
+    /// it, never the credential itself.
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - tenant: What the caller tells apart beyond that.
+    init?(_ request: Request, tenant: String?) {
+        guard let text = Self.normalised(request.url) else { return nil }
+        var identity = ""
+        for field in request.headers where field.name == .authorization {
+            identity += "authorization\n" + field.value + "\n"
+        }
+        if let userInformation = Self.userInformation(request.url) {
+            identity += "user\n" + userInformation + "\n"
+        }
+        if let tenant { identity += "tenant\n" + tenant + "\n" }
+        self.init(url: text, partition: identity.isEmpty ? nil : Digest.text(identity))
+    }
+
+    private static func normalised(_ url: URL) -> String? {
+        let text = url.absoluteString
+        guard text.utf8.count <= maxURLBytes, let origin = Origin(url) else { return nil }
+        let rest = afterAuthority(text).prefix { $0 != UInt8(ascii: "#") }
+        return origin.description + (rest.first == UInt8(ascii: "/") ? "" : "/")
+            + String(Substring(rest))
+    }
+
+    private static func userInformation(_ url: URL) -> String? {
+        let text = url.absoluteString
+        guard text.utf8.contains(UInt8(ascii: "@")) else { return nil }
+        let authority = text.utf8[..<afterAuthority(text).startIndex]
+        guard let end = authority.lastIndex(of: UInt8(ascii: "@")) else { return nil }
+        return String(Substring(authority[..<end]))
+    }
+
+    // Path, query and fragment.
+    private static func afterAuthority(_ text: String) -> Substring.UTF8View {
+        let utf8 = text[...].utf8
+        guard let colon = utf8.firstIndex(of: UInt8(ascii: ":")),
+            let start = utf8.index(colon, offsetBy: 3, limitedBy: utf8.endIndex)
+        else { return utf8 }
+        return utf8[start...].drop { byte in
+            byte != UInt8(ascii: "/") && byte != UInt8(ascii: "?") && byte != UInt8(ascii: "#")
+        }
+    }
+}
+
+extension CacheKey: CustomStringConvertible {
+    /// Method and URL, without secrets.
+    public var description: String { "\(method) \(Redaction.standard.url(url))" }
+}
+
+/// A short name of a text that does not tell the text.
+enum Digest {
+    static func text(_ text: String) -> String {
+        SHA256.digest(Data(text.utf8)).prefix(16).hexadecimal
+    }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import TurnpikeCore
+
+/// How long a stored response is good (RFC 9111 §4.2): worked out once, when it is stored.
+///
+/// Times are in seconds.
+struct Freshness: Sendable {
+    /// How long it is fresh, counted from its making.
+    let lifetime: Double
+    let isHeuristic: Bool
+    /// How old it was when it came.
+    let initialAge: Double
+    let responseTime: Date
+    let staleWhileRevalidate: Double
+    let staleIfError: Double?
+    let mustRevalidate: Bool
+    let noCache: Bool
+    let isImmutable: Bool
+    let hasValidator: Bool
+
+    /// The part of the time since the last change for which a response without a lifetime is fresh
+    /// (§4.2.2), and the most that comes of it.
+    static let heuristicPart = 0.1
+    static let heuristicLimit: Double = 7 * 86_400
+
+    init(_ head: ResponseHead, requestTime: Date, responseTime: Date) {
+        let control = CacheControl(head.headers)
+        let headers = head.headers
+        let date = FieldDate.value(of: .date, in: headers, now: responseTime)
+        // §4.2.3; dates count whole seconds.
+        let seconds = responseTime.timeIntervalSince1970.rounded(.down)
+        let apparentAge = date.map { max(0, seconds - $0.timeIntervalSince1970) } ?? 0
+        let delay = max(0, responseTime.timeIntervalSince(requestTime))
+        initialAge = max(apparentAge, Self.ageValue(headers) + delay)
+        self.responseTime = responseTime
+        var isHeuristic = false
+        if let maxAge = control.maxAge {
+            lifetime = Double(maxAge)
+        } else if headers.contains(.expires) {
+            let expires = FieldDate.value(of: .expires, in: headers, now: responseTime)
+            lifetime = expires.map { max(0, $0.timeIntervalSince(date ?? responseTime)) } ?? 0
+        } else if Storability.isHeuristic(head.status) || control.isPublic,
+            let changed = FieldDate.value(of: .lastModified, in: headers, now: responseTime)
+        {
+            isHeuristic = true
+            let rest = (date ?? responseTime).timeIntervalSince(changed)
+            lifetime = min(max(0, rest * Self.heuristicPart), Self.heuristicLimit)
+        } else {
+            lifetime = 0
+        }
+        self.isHeuristic = isHeuristic
+        staleWhileRevalidate = Double(control.staleWhileRevalidate ?? 0)
+        staleIfError = control.staleIfError.map(Double.init)
+        mustRevalidate = control.mustRevalidate
+        noCache = control.noCache
+        isImmutable = control.isImmutable
+        hasValidator = headers.contains(.eTag) || headers.contains(.lastModified)
+    }
+
+    /// How old the response is (§4.2.3).
+    ///
+    /// A clock that was set back makes nothing younger than it came.
+    func age(at date: Date) -> Double { initialAge + max(0, date.timeIntervalSince(responseTime)) }
+
+    /// How long it is still fresh; below zero, since when it is stale.
+    func timeLeft(at date: Date) -> Double { lifetime - age(at: date) }
+
+    /// Whether there is any use in keeping it.
+    var isUseful: Bool {
+        lifetime > initialAge || hasValidator || staleWhileRevalidate > 0 || (staleIfError ?? 0) > 0
+    }
+
+    // The first member of the first line, where it is a number (§5.1).
+    private static func ageValue(_ headers: HTTPHeaders) -> Double {
+        guard let line = headers.first(.age), let member = line.split(separator: ",").first else {
+            return 0
+        }
+        return Double(DeltaSeconds.parse(Grammar.trimmed(member)) ?? 0)
+    }
+}

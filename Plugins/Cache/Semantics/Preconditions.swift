@@ -1,0 +1,87 @@
+import Foundation
+import TurnpikeCore
+
+/// The conditions of a caller, judged by a stored response (RFC 9110 §13, RFC 9111 §4.3.2).
+enum Preconditions {
+    /// Whether the caller has the stored response already; nil where it does not ask.
+    static func isUnchanged(
+        _ head: ResponseHead, for request: Request, at now: Date
+    ) -> Bool? {
+        guard head.status == .ok else { return nil }
+        if let tags = request.headers[.ifNoneMatch] {
+            guard let tag = head.headers.first(.eTag) else { return false }
+            return Grammar.split(tags[...], at: UInt8(ascii: ",")).contains { member in
+                let member = Grammar.trimmed(member)
+                return member == "*" || isSame(String(member), tag, strongly: false)
+            }
+        }
+        guard let text = request.headers[.ifModifiedSince],
+            let since = FieldDate.parse(text, now: now)
+        else { return nil }
+        guard let line = head.headers.first(.lastModified) ?? head.headers.first(.date),
+            let changed = FieldDate.parse(line, now: now)
+        else { return false }
+        return changed <= since
+    }
+
+    /// Whether a range may be given: `If-Range` is missing, or names just this response, by a strong
+    /// validator (RFC 9110 §13.1.5).
+    static func allowsRange(_ head: ResponseHead, for request: Request) -> Bool {
+        guard let condition = request.headers[.ifRange] else { return true }
+        if condition.contains("\"") {
+            return head.headers.first(.eTag).map { isSame(condition, $0, strongly: true) } ?? false
+        }
+        return head.headers.first(.lastModified) == condition
+    }
+
+    /// Whether two entity tags are the same (RFC 9110 §8.8.3.2).
+    static func isSame(_ left: String, _ right: String, strongly: Bool) -> Bool {
+        if strongly { return left == right && !left.hasPrefix("W/") }
+        return opaque(left) == opaque(right)
+    }
+
+    private static func opaque(_ tag: String) -> Substring {
+        tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...]
+    }
+}
+
+/// A `Range` in bytes (RFC 9110 §14.1.2) over content of a known length.
+enum ByteRange {
+    enum Result: Equatable {
+        case one(Range<Int64>)
+        /// No byte of it is there.
+        case none
+        case several
+        /// Not for us: the field is passed over.
+        case malformed
+    }
+
+    static func parse(_ text: String, length: Int64) -> Result {
+        let parts = text.split(separator: "=", maxSplits: 1)
+        guard parts.count == 2, Grammar.equalsIgnoringCase(String(parts[0]), "bytes") else {
+            return .malformed
+        }
+        let members = parts[1].split(separator: ",").map { Grammar.trimmed($0) }.filter {
+            !$0.isEmpty
+        }
+        guard members.count == 1 else { return members.isEmpty ? .malformed : .several }
+        let bounds = members[0].split(separator: "-", omittingEmptySubsequences: false)
+        guard bounds.count == 2 else { return .malformed }
+        if bounds[0].isEmpty {
+            guard let suffix = number(bounds[1]) else { return .malformed }
+            return suffix == 0 || length == 0 ? .none : .one(max(0, length - suffix)..<length)
+        }
+        guard let first = number(bounds[0]) else { return .malformed }
+        if bounds[1].isEmpty { return first < length ? .one(first..<length) : .none }
+        guard let last = number(bounds[1]), first <= last else { return .malformed }
+        return first < length ? .one(first..<(min(last, length - 1) + 1)) : .none
+    }
+
+    // Beyond 64 bits is beyond any content.
+    private static func number(_ text: Substring) -> Int64? {
+        guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) else {
+            return nil
+        }
+        return Int64(text) ?? .max
+    }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import TurnpikeCore
+
+/// Whether, and as what, a response is stored (RFC 9111 §3).
+enum Storability {
+    /// Whether a response with this status and without a lifetime may be reused (RFC 9110 §15.1).
+    static func isHeuristic(_ status: HTTPStatus) -> Bool {
+        switch status.code {
+        case 200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501: true
+        default: false
+        }
+    }
+
+    /// Whether the cache knows what the status means for caching, as `must-understand` asks
+    /// (§5.2.2.3).
+    private static func isUnderstood(_ status: HTTPStatus) -> Bool {
+        !status.reasonPhrase.isEmpty && status != .partialContent && status != .notModified
+    }
+
+    static func allows(_ head: ResponseHead) -> Bool {
+        let control = CacheControl(head.headers)
+        let status = head.status
+        guard status.code >= 200, status.code < 600, status != .partialContent,
+            status != .notModified
+        else { return false }
+        // An accident of the server: what it says of freshness was meant for the answer that failed.
+        if status == .internalServerError { return false }
+        if control.mustUnderstand {
+            if !isUnderstood(status) { return false }
+        } else if control.noStore {
+            return false
+        }
+        return control.isExplicit || head.headers.contains(.expires) || isHeuristic(status)
+    }
+
+    /// The fields of a response that are kept (§3.1).
+    static func fields(_ headers: HTTPHeaders) -> HTTPHeaders {
+        var dropped = connectionFields(headers)
+        dropped.formUnion(CacheControl(headers).noCacheFields)
+        return headers.filtered { field in
+            if dropped.contains(field.name) { return false }
+            return field.name != .setCookie || isOwnCookie(field.value)
+        }
+    }
+
+    /// The fields that are about one connection (RFC 9110 §7.6.1), or about a proxy.
+    static func connectionFields(_ headers: HTTPHeaders) -> Set<HTTPHeaders.Name> {
+        var names = hopByHop
+        for line in headers.values(of: .connection) {
+            for member in line.split(separator: ",").prefix(64) {
+                names.insert(HTTPHeaders.Name(String(Grammar.trimmed(member))))
+            }
+        }
+        return names
+    }
+
+    // A cookie that names a path or a domain reaches beyond the response that set it: it was for the
+    // jar, once. One without is part of the response, and §3.1 keeps it.
+    private static func isOwnCookie(_ line: String) -> Bool {
+        !line.split(separator: ";").dropFirst().contains { attribute in
+            let name = Grammar.trimmed(attribute.prefix { $0 != "=" }).lowercased()
+            return name == "path" || name == "domain"
+        }
+    }
+
+    private static let hopByHop: Set<HTTPHeaders.Name> = [
+        .connection, .keepAlive, .proxyAuthenticate, "Proxy-Authentication-Info",
+        .proxyAuthorization, "Proxy-Connection", .te, .transferEncoding, .upgrade,
+    ]
+}
+
+extension HTTPHeaders {
+    /// The section with the fields for which a condition holds.
+    func filtered(_ isKept: (Field) -> Bool) -> HTTPHeaders {
+        var result = self
+        result.removeAll { !isKept($0) }
+        return result
+    }
+}

@@ -1,0 +1,97 @@
+import TurnpikeCore
+
+/// What a stored response's `Vary` selected: the request's fields as they were, normalised.
+public struct Variant: Hashable, Sendable {
+    /// A field that the response depends on.
+    public struct Field: Hashable, Sendable {
+        /// The name in lower case.
+        public let name: String
+        /// The normalised value, a digest of it where it is secret or long, or nil where the request
+        /// had no such field.
+        public let value: String?
+
+        /// Creates a field.
+        public init(name: String, value: String?) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// The fields, in order of their names.
+    public let fields: [Field]
+
+    /// The most fields that a response may depend on and be stored.
+    static let maxFields = 32
+
+    /// Creates a variant of fields.
+    public init(fields: [Field]) { self.fields = fields }
+
+    /// Creates the variant of a response, or nil where no request would ever match (`*`) or its
+    /// `Vary` is out of bounds.
+    ///
+    /// Content that a transport left coded depends on `Accept-Encoding`, whatever `Vary` says: only
+    /// who asked for that coding can read it.
+    init?(_ response: HTTPHeaders, to request: HTTPHeaders) {
+        var names: Set<String> = []
+        for field in response where field.name == .vary {
+            for member in field.value.split(separator: ",") {
+                let name = Grammar.trimmed(member).lowercased()
+                if name.isEmpty { continue }
+                guard name != "*", Grammar.isToken(name), names.count < Self.maxFields else {
+                    return nil
+                }
+                names.insert(name)
+            }
+        }
+        if response.contains(.contentEncoding) { names.insert("accept-encoding") }
+        fields = names.sorted().map { Field(name: $0, value: Self.value(of: $0, in: request)) }
+    }
+
+    /// Whether a request selects the response (RFC 9111 §4.1).
+    ///
+    /// A response in just the language that the request likes best fits, whatever else either of the
+    /// requests would have taken.
+    func matches(_ request: HTTPHeaders, of response: HTTPHeaders) -> Bool {
+        fields.allSatisfy { field in
+            if field.value == Self.value(of: field.name, in: request) { return true }
+            guard field.name == "accept-language", let language = response[.contentLanguage],
+                let wanted = request[.acceptLanguage]
+            else { return false }
+            return Self.favourite(wanted) == language.lowercased()
+        }
+    }
+
+    // The language with the highest weight, if there is one alone.
+    private static func favourite(_ text: String) -> String? {
+        var best: (language: String, weight: Double)?
+        var isTied = false
+        for member in text.split(separator: ",") {
+            let parts = member.split(separator: ";").map { Grammar.trimmed($0).lowercased() }
+            guard let language = parts.first, !language.isEmpty else { continue }
+            let weight = parts.dropFirst().first { $0.hasPrefix("q=") }.map {
+                Double($0.dropFirst(2)) ?? 0
+            }
+            let known = best?.weight ?? -1
+            isTied = (weight ?? 1) == known || (isTied && (weight ?? 1) < known)
+            if (weight ?? 1) > known { best = (language, weight ?? 1) }
+        }
+        return isTied ? nil : best?.language
+    }
+
+    private static func value(of name: String, in request: HTTPHeaders) -> String? {
+        let name = HTTPHeaders.Name(name)
+        guard let text = request[name] else { return nil }
+        var members = Grammar.split(text[...], at: UInt8(ascii: ",")).map {
+            String(Grammar.trimmed($0))
+        }.filter { !$0.isEmpty }
+        switch name {
+        case .accept, .acceptCharset, .acceptEncoding, .acceptLanguage:
+            // Weights alone tell what is preferred (RFC 9110 §12.4.2): order and case do not.
+            members = members.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }.sorted()
+        default: break
+        }
+        let value = members.joined(separator: ",")
+        let isHidden = value.utf8.count > 256 || Redaction.standard.hides(header: name)
+        return isHidden ? "digest:" + Digest.text(value) : value
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import TurnpikeCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// An open file of a disk store, read and written at positions.
+final class CacheFile: Sendable {
+    private let descriptor: CInt
+
+    private init(descriptor: CInt) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    /// Opens a file, or gives nil where there is none.
+    static func existing(_ path: String, forWriting: Bool = false) throws -> CacheFile? {
+        let mode = forWriting ? O_RDWR : O_RDONLY
+        let descriptor = unsafe open(path, mode | O_NOFOLLOW | O_CLOEXEC)
+        if descriptor >= 0 { return CacheFile(descriptor: descriptor) }
+        if errno == ENOENT { return nil }
+        throw FileFault("open a cached response")
+    }
+
+    /// Makes a file that is not there yet, of mode 0600.
+    static func new(_ path: String) throws -> CacheFile {
+        let descriptor = unsafe open(
+            path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw FileFault("create a file of the cache") }
+        return CacheFile(descriptor: descriptor)
+    }
+
+    /// Opens a file, and makes it where there is none.
+    static func shared(_ path: String) throws -> CacheFile {
+        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw FileFault("open the cache's lock") }
+        return CacheFile(descriptor: descriptor)
+    }
+
+    /// Takes the file's lock, which a process that ends gives back.
+    /// - Parameter waiting: Whether to wait for it.
+    /// - Returns: Whether it was taken.
+    func lock(waiting: Bool = true) -> Bool {
+        while flock(descriptor, waiting ? LOCK_EX : LOCK_EX | LOCK_NB) != 0 {
+            if errno != EINTR { return false }
+        }
+        return true
+    }
+
+    func unlock() { flock(descriptor, LOCK_UN) }
+
+    /// The size in bytes, and when the file was last used, in seconds since 1970.
+    func state() throws -> (size: Int64, used: Int) {
+        var info = stat()
+        guard unsafe fstat(descriptor, &info) == 0 else { throw FileFault("look at a file") }
+        #if canImport(Darwin)
+        return (Int64(info.st_size), info.st_mtimespec.tv_sec)
+        #else
+        return (Int64(info.st_size), info.st_mtim.tv_sec)
+        #endif
+    }
+
+    /// Remembers that the file was used now.
+    func touch() { futimens(descriptor, nil) }
+
+    /// The bytes at a position; fewer at the end of the file.
+    func read(_ count: Int, at offset: Int64) throws -> Data {
+        var data = Data(count: count)
+        var done = 0
+        while done < count {
+            let got = unsafe data.withUnsafeMutableBytes { bytes in
+                unsafe pread(
+                    descriptor, bytes.baseAddress?.advanced(by: done), count - done,
+                    off_t(offset + Int64(done)))
+            }
+            if got > 0 {
+                done += got
+            } else if got == 0 {
+                return data.prefix(done)
+            } else if errno != EINTR {
+                throw FileFault("read a cached response")
+            }
+        }
+        return data
+    }
+
+    func write(_ data: Data, at offset: Int64) throws {
+        try unsafe data.withUnsafeBytes { bytes in
+            var done = 0
+            while done < bytes.count {
+                let written = unsafe pwrite(
+                    descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done,
+                    off_t(offset + Int64(done)))
+                if written >= 0 {
+                    done += written
+                } else if errno != EINTR {
+                    throw FileFault("write a cached response")
+                }
+            }
+        }
+    }
+
+    /// Removes a file; false where it was not there.
+    @discardableResult
+    static func remove(_ path: String) throws -> Bool {
+        if unsafe unlink(path) == 0 { return true }
+        if errno == ENOENT { return false }
+        throw FileFault("remove a cached response")
+    }
+
+    static func move(_ path: String, to other: String) throws {
+        guard unsafe rename(path, other) == 0 else { throw FileFault("keep a cached response") }
+    }
+
+    /// Makes a folder of mode 0700 where there is none.
+    static func makeFolder(_ path: String) throws {
+        if unsafe mkdir(path, 0o700) != 0, errno != EEXIST {
+            throw FileFault("create a folder of the cache")
+        }
+    }
+
+    /// The present in seconds since 1970, for what ``state()`` is compared with.
+    static var now: Int { time(nil) }
+}

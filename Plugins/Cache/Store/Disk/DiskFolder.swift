@@ -1,0 +1,261 @@
+import Foundation
+import TurnpikeCore
+
+/// The folder of a disk store: names, the lock that processes share, and the bound.
+///
+/// All that changes entries is done under the lock, in which stands how much there is; a process
+/// that dies gives it back. Whoever opens the folder, or makes room in it, counts anew. It is used by
+/// one queue.
+// SAFETY: one serial queue uses it; what others use is static.
+final class DiskFolder: @unchecked Sendable {
+    private let root: String
+    private let maxBytes: Int64
+    private var lockFile: CacheFile?
+    private var temporaries: UInt64 = 0
+    // What stands in the lock's file.
+    private var noted: CacheUsage?
+
+    /// The most variants of one key.
+    static let maxVariants = 8
+
+    init(root: String, maxBytes: Int64) {
+        self.root = root
+        self.maxBytes = maxBytes
+    }
+
+    /// The path of a key's entries, without their numbers.
+    static func stem(_ root: String, _ key: CacheKey) -> String {
+        let text = "\(key.method.rawValue)\n\(key.partition ?? "")\n\(key.url)"
+        let name = SHA256.digest(Data(text.utf8)).prefix(20).hexadecimal
+        return "\(root)/\(name.prefix(2))/\(name)"
+    }
+
+    static func path(_ stem: String, _ slot: Int) -> String { "\(stem)-\(slot)" }
+
+    /// The paths of all files that may be entries.
+    static func paths(_ root: String) -> [String] {
+        names(root).filter { $0.utf8.count == 2 }.flatMap { folder in
+            names("\(root)/\(folder)").filter { name in
+                name.utf8.count == 42 && name.hasPrefix(folder) && name.dropLast().last == "-"
+            }.map { "\(root)/\(folder)/\($0)" }
+        }
+    }
+
+    private static func names(_ path: String) -> [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+    }
+
+    // MARK: The lock
+
+    /// Does something that changes entries, within the lock.
+    func change<Value>(_ action: (inout CacheUsage) throws -> Value) throws -> (Value, CacheUsage) {
+        let lock = try opened()
+        guard lock.lock() else { throw FileFault("lock the cache") }
+        defer { lock.unlock() }
+        noted = try read(lock)
+        var usage = try noted ?? count()
+        defer { if usage != noted { try? write(usage, lock) } }
+        let value = try action(&usage)
+        return (value, usage)
+    }
+
+    /// Notes a size before it is taken up, so that a death in between counts too much and not too
+    /// little.
+    func note(_ usage: CacheUsage) throws {
+        if let lockFile { try write(usage, lockFile) }
+    }
+
+    private func opened() throws -> CacheFile {
+        if let lockFile { return lockFile }
+        try FileManager.default.createDirectory(
+            atPath: root + "/tmp", withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700])
+        let lock = try CacheFile.shared(root + "/lock")
+        guard lock.lock() else { throw FileFault("lock the cache") }
+        defer { lock.unlock() }
+        try write(try count(), lock)
+        lockFile = lock
+        return lock
+    }
+
+    private func read(_ lock: CacheFile) throws -> CacheUsage? {
+        let data = try lock.read(24, at: 0)
+        var reader = RecordReader(data)
+        guard let bytes = reader.number64(), let entries = reader.number64(),
+            reader.number64() == XXHash64.hash(data.prefix(16)), bytes < 1 << 60, entries < 1 << 40
+        else { return nil }
+        return CacheUsage(entries: Int(entries), bytes: Int64(bytes))
+    }
+
+    private func write(_ usage: CacheUsage, _ lock: CacheFile) throws {
+        var writer = RecordWriter()
+        writer.add(UInt64(max(usage.bytes, 0)))
+        writer.add(UInt64(max(usage.entries, 0)))
+        writer.add(XXHash64.hash(writer.data))
+        try lock.write(writer.data, at: 0)
+        noted = CacheUsage(entries: usage.entries, bytes: usage.bytes)
+    }
+
+    // MARK: The bound
+
+    /// What a file of a size takes.
+    static func room(_ size: Int64) -> Int64 { (size + 4095) / 4096 * 4096 }
+
+    // Counts what there is, and removes what dead processes left behind.
+    private func count() throws -> CacheUsage {
+        for name in Self.names(root + "/tmp") {
+            let path = "\(root)/tmp/\(name)"
+            // Who writes a file holds its lock.
+            if let file = try? CacheFile.existing(path), file.lock(waiting: false) {
+                _ = try? CacheFile.remove(path)
+            }
+        }
+        var usage = CacheUsage()
+        for path in Self.paths(root) {
+            guard let state = try? CacheFile.existing(path)?.state() else { continue }
+            usage.entries += 1
+            usage.bytes += Self.room(state.size)
+        }
+        return usage
+    }
+
+    /// Makes room, if there is none, by removing what was not used for longest.
+    /// - Returns: Whether there is room now.
+    func makeRoom(_ bytes: Int64, _ usage: inout CacheUsage) throws -> Bool {
+        if usage.bytes + bytes <= maxBytes { return true }
+        guard bytes <= maxBytes else { return false }
+        usage = try count()
+        var files = Self.paths(root).compactMap { path -> (path: String, used: Int, room: Int64)? in
+            guard let state = try? CacheFile.existing(path)?.state() else { return nil }
+            return (path, state.used, Self.room(state.size))
+        }
+        files.sort { $0.used < $1.used }
+        // A tenth more than is needed, so that the search is paid for by many.
+        let aim = max(0, min(maxBytes - bytes, maxBytes / 10 * 9))
+        for file in files where usage.bytes > aim {
+            guard try CacheFile.remove(file.path) else { continue }
+            usage.bytes -= file.room
+            usage.entries -= 1
+            usage.evictions += 1
+        }
+        return usage.bytes + bytes <= maxBytes
+    }
+
+    /// Removes an entry's file.
+    func remove(_ path: String, _ usage: inout CacheUsage) throws {
+        guard let size = try CacheFile.existing(path)?.state().size,
+            try CacheFile.remove(path)
+        else { return }
+        usage.bytes -= Self.room(size)
+        usage.entries -= 1
+    }
+
+    // MARK: Entries
+
+    /// Puts a file in an entry's place, if there is room.
+    /// - Parameters:
+    ///   - response: What the file holds.
+    ///   - bytes: The file's size.
+    ///   - usage: What there is.
+    ///   - make: Gives the file's path.
+    /// - Throws: What keeps the file from being made or moved; nothing has changed then.
+    func keep(
+        _ response: StoredResponse, bytes: Int64, _ usage: inout CacheUsage,
+        _ make: () throws -> String
+    ) throws {
+        let room = Self.room(bytes)
+        guard try makeRoom(room, &usage) else {
+            // What has grown too large is not what it was, either.
+            return try removeAll(of: response.key, &usage)
+        }
+        let place = try place(for: response)
+        let before = try CacheFile.existing(place)?.state().size
+        usage.bytes += room
+        usage.entries += 1
+        do {
+            try note(usage)
+            try Self.move(try make(), to: place)
+        } catch {
+            usage.bytes -= room
+            usage.entries -= 1
+            throw error
+        }
+        if let before {
+            usage.bytes -= Self.room(before)
+            usage.entries -= 1
+        }
+    }
+
+    private static func move(_ path: String, to place: String) throws {
+        do {
+            try CacheFile.move(path, to: place)
+        } catch let fault as FileFault where fault.code == ENOENT {
+            try CacheFile.makeFolder(String(place.dropLast(43)))
+            try CacheFile.move(path, to: place)
+        }
+    }
+
+    /// Puts another head in the place of an entry's.
+    /// - Returns: Whether that is done: false where it does not fit, and the entry was removed.
+    func update(
+        _ old: StoredResponse, to response: StoredResponse, _ usage: inout CacheUsage
+    ) throws -> Bool {
+        let stem = Self.stem(root, old.key)
+        for slot in 0..<Self.maxVariants {
+            let path = Self.path(stem, slot)
+            guard let file = try CacheFile.existing(path, forWriting: true),
+                let entry = try EntryFile(file), entry.response.key == old.key,
+                entry.response.variant == old.variant,
+                entry.response.responseTime == old.responseTime
+            else { continue }
+            if try entry.replace(with: response) { return true }
+            try remove(path, &usage)
+            return false
+        }
+        return true
+    }
+
+    func removeAll(of key: CacheKey, _ usage: inout CacheUsage) throws {
+        let stem = Self.stem(root, key)
+        for slot in 0..<Self.maxVariants { try remove(Self.path(stem, slot), &usage) }
+    }
+
+    // MARK: New files
+
+    /// Makes a file that goes with its writer, unless it is renamed.
+    func temporary() throws -> (path: String, file: CacheFile) {
+        temporaries += 1
+        _ = try opened()
+        let name = "\(ProcessInfo.processInfo.processIdentifier)-\(temporaries)-"
+        let path = "\(root)/tmp/" + name + String(UInt32.random(in: 0...UInt32.max), radix: 16)
+        let file: CacheFile
+        do {
+            file = try CacheFile.new(path)
+        } catch let fault as FileFault where fault.code == ENOENT {
+            // Somebody has removed the folder.
+            lockFile = nil
+            _ = try opened()
+            file = try CacheFile.new(path)
+        }
+        _ = file.lock(waiting: false)
+        return (path, file)
+    }
+
+    /// Where an entry belongs: in the place of its own variant, in a free one, or in that of the
+    /// entry that came first.
+    func place(for response: StoredResponse) throws -> String {
+        let stem = Self.stem(root, response.key)
+        var oldest: (path: String, date: Date)?
+        for slot in 0..<Self.maxVariants {
+            let path = Self.path(stem, slot)
+            // Its own may come behind the gap: then the newer one of the two is found.
+            guard let file = try CacheFile.existing(path) else { return path }
+            guard let entry = try EntryFile(file) else { return path }
+            if entry.response.variant == response.variant { return path }
+            if entry.response.responseTime < oldest?.date ?? .distantFuture {
+                oldest = (path, entry.response.responseTime)
+            }
+        }
+        return oldest?.path ?? Self.path(stem, 0)
+    }
+}

@@ -1,0 +1,159 @@
+import Foundation
+import Synchronization
+import TurnpikeCore
+
+/// Takes the content of one entry: in memory while it is small, then in a file without a name that
+/// is looked up.
+final class DiskWriter: CacheWriter {
+    private struct State {
+        var buffer = Data()
+        // What has left the buffer.
+        var written: Int64 = 0
+        var checksums: [UInt64] = []
+        var temporary: (path: String, file: CacheFile)?
+        var hasEnded = false
+    }
+
+    private let store: DiskStore
+    private let response: StoredResponse
+    private let record: Data
+    private let slotBytes: Int
+    private let maxBytes: Int64
+    private let state = Mutex(State())
+
+    private static let bufferBytes = 256 << 10
+
+    init(store: DiskStore, response: StoredResponse, maxBytes: Int64) {
+        self.store = store
+        self.response = response
+        self.maxBytes = maxBytes
+        record = response.record
+        slotBytes = EntryFile.Layout(record: record, length: 0).slotBytes
+    }
+
+    deinit { abandon() }
+
+    func write(_ chunk: Data) async throws {
+        let (isFull, isTooLarge) = state.withLock { state in
+            if state.hasEnded { return (false, false) }
+            state.buffer.append(chunk)
+            let count = Int64(state.buffer.count) + state.written
+            return (state.buffer.count >= Self.bufferBytes, count > maxBytes)
+        }
+        if isTooLarge { return abandon() }
+        if isFull { try await store.onWrites { [self] _ in try spill() } }
+    }
+
+    // Whole blocks go to the file.
+    private func spill() throws {
+        let (blocks, offset, temporary) = state.withLock { state in
+            let count = state.buffer.count / EntryFile.blockBytes * EntryFile.blockBytes
+            let blocks = state.hasEnded ? Data() : Data(state.buffer.prefix(count))
+            state.buffer = Data(state.buffer.dropFirst(count))
+            defer { state.written += Int64(blocks.count) }
+            return (blocks, state.written, state.temporary)
+        }
+        if blocks.isEmpty { return }
+        // Within the lock, so that nobody takes it for a dead one's before it is locked itself.
+        let target = try temporary ?? store.change { _ in try store.folder.temporary() }
+        if temporary == nil {
+            let hasEnded = state.withLock { state in
+                if !state.hasEnded { state.temporary = target }
+                return state.hasEnded
+            }
+            if hasEnded {
+                try CacheFile.remove(target.path)
+                return
+            }
+        }
+        let layout = EntryFile.Layout(slotBytes: slotBytes, length: 0)
+        try target.file.write(blocks, at: layout.contentOffset + offset)
+        let checksums = Self.checksums(blocks)
+        state.withLock { $0.checksums += checksums }
+    }
+
+    func commit() async throws {
+        let state = self.state.withLock { state in
+            defer {
+                state.hasEnded = true
+                state.temporary = nil
+            }
+            return state
+        }
+        if state.hasEnded { return }
+        let (response, record, slotBytes) = (self.response, self.record, self.slotBytes)
+        store.enqueue(response.key, bytes: state.buffer.count) { store in
+            let layout = EntryFile.Layout(
+                slotBytes: slotBytes, length: state.written + Int64(state.buffer.count))
+            let table = EntryFile.table(state.checksums + Self.checksums(state.buffer))
+            let beginning = EntryFile.beginning(layout, record: record)
+            guard let temporary = state.temporary else {
+                return try Self.put(response, layout, beginning + state.buffer + table, in: store)
+            }
+            do {
+                let (path, file) = temporary
+                try file.write(state.buffer + table, at: layout.contentOffset + state.written)
+                try file.write(beginning, at: 0)
+                try Self.keep(response, layout, in: store) { path }
+            } catch {
+                _ = try? CacheFile.remove(temporary.path)
+                throw error
+            }
+        }
+        if store.isBehind { await store.flush() }
+    }
+
+    func abandon() {
+        let temporary = state.withLock { state in
+            defer {
+                state.hasEnded = true
+                state.buffer = Data()
+                state.temporary = nil
+            }
+            return state.hasEnded ? nil : state.temporary
+        }
+        guard let temporary else { return }
+        store.enqueue(response.key) { _ in try CacheFile.remove(temporary.path) }
+    }
+
+    /// Stores a response with all of its content, on the queue of changes.
+    static func put(_ response: StoredResponse, _ data: Data, in store: DiskStore) throws {
+        let record = response.record
+        let layout = EntryFile.Layout(record: record, length: Int64(data.count))
+        let file =
+            EntryFile.beginning(layout, record: record) + data
+            + EntryFile.table(checksums(data))
+        try put(response, layout, file, in: store)
+    }
+
+    private static func put(
+        _ response: StoredResponse, _ layout: EntryFile.Layout, _ bytes: Data, in store: DiskStore
+    ) throws {
+        try keep(response, layout, in: store) {
+            let (path, file) = try store.folder.temporary()
+            do {
+                try file.write(bytes, at: 0)
+                return path
+            } catch {
+                _ = try? CacheFile.remove(path)
+                throw error
+            }
+        }
+    }
+
+    // The file is made once there is room for it.
+    private static func keep(
+        _ response: StoredResponse, _ layout: EntryFile.Layout, in store: DiskStore,
+        _ make: () throws -> String
+    ) throws {
+        try store.change { usage in
+            try store.folder.keep(response, bytes: layout.fileBytes, &usage, make)
+        }
+    }
+
+    private static func checksums(_ data: Data) -> [UInt64] {
+        stride(from: 0, to: data.count, by: EntryFile.blockBytes).map { start in
+            XXHash64.hash(data.dropFirst(start).prefix(EntryFile.blockBytes))
+        }
+    }
+}

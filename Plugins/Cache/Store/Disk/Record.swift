@@ -1,0 +1,125 @@
+import Foundation
+import TurnpikeCore
+
+/// Numbers and texts as bytes: lowest byte first, texts behind their length.
+struct RecordWriter {
+    private(set) var data = Data()
+
+    mutating func add(_ value: UInt32) {
+        for shift in stride(from: UInt32(0), to: 32, by: 8) {
+            data.append(UInt8(truncatingIfNeeded: value >> shift))
+        }
+    }
+
+    mutating func add(_ value: UInt64) {
+        add(UInt32(truncatingIfNeeded: value))
+        add(UInt32(truncatingIfNeeded: value >> 32))
+    }
+
+    mutating func add(_ text: String) {
+        add(UInt32(text.utf8.count))
+        data.append(contentsOf: text.utf8)
+    }
+
+    mutating func add(_ text: String?) {
+        add(UInt32(text == nil ? 0 : 1))
+        if let text { add(text) }
+    }
+}
+
+/// Reads what a ``RecordWriter`` wrote; nil for all that goes beyond the bytes.
+struct RecordReader {
+    private var rest: Data
+
+    init(_ data: Data) { rest = data }
+
+    mutating func number32() -> UInt32? {
+        guard rest.count >= 4 else { return nil }
+        var value: UInt32 = 0
+        for byte in rest.prefix(4).reversed() { value = value << 8 | UInt32(byte) }
+        rest = rest.dropFirst(4)
+        return value
+    }
+
+    mutating func number64() -> UInt64? {
+        guard let low = number32(), let high = number32() else { return nil }
+        return UInt64(high) << 32 | UInt64(low)
+    }
+
+    mutating func text() -> String? {
+        guard let count = number32(), rest.count >= Int(count) else { return nil }
+        defer { rest = rest.dropFirst(Int(count)) }
+        return String(validating: rest.prefix(Int(count)), as: UTF8.self)
+    }
+
+    mutating func optionalText() -> String?? {
+        guard let flag = number32() else { return nil }
+        if flag == 0 { return .some(nil) }
+        guard let text = text() else { return nil }
+        return text
+    }
+}
+
+extension StoredResponse {
+    /// The response as bytes.
+    var record: Data {
+        var writer = RecordWriter()
+        writer.add(key.method.rawValue)
+        writer.add(key.url)
+        writer.add(key.partition)
+        writer.add(UInt32(variant.fields.count))
+        for field in variant.fields {
+            writer.add(field.name)
+            writer.add(field.value)
+        }
+        writer.add(requestTime.timeIntervalSince1970.bitPattern)
+        writer.add(responseTime.timeIntervalSince1970.bitPattern)
+        writer.add(UInt32(clamping: head.status.code))
+        writer.add(head.url.absoluteString)
+        writer.add(head.version)
+        writer.add(UInt32(head.headers.count))
+        for field in head.headers {
+            writer.add(field.name.rawValue)
+            writer.add(field.value)
+        }
+        return writer.data
+    }
+
+    /// Reads a response, or gives nil where the bytes are none.
+    init?(record: Data) {
+        var reader = RecordReader(record)
+        guard let method = reader.text(), let text = reader.text(),
+            let partition = reader.optionalText(), let count = reader.number32(),
+            count <= Variant.maxFields + 1
+        else { return nil }
+        var fields: [Variant.Field] = []
+        for _ in 0..<count {
+            guard let name = reader.text(), let value = reader.optionalText() else { return nil }
+            fields.append(Variant.Field(name: name, value: value))
+        }
+        guard let requested = reader.number64(), let answered = reader.number64(),
+            let code = reader.number32(), let address = reader.text(),
+            let url = URL(string: address), let version = reader.optionalText(),
+            let headers = Self.headers(&reader)
+        else { return nil }
+        let times = [requested, answered].map { Double(bitPattern: $0) }
+        guard times.allSatisfy({ abs($0) < 1e12 }) else { return nil }
+        self.init(
+            key: CacheKey(method: HTTPMethod(method), url: text, partition: partition),
+            variant: Variant(fields: fields),
+            head: ResponseHead(
+                status: HTTPStatus(Int(code)), headers: headers, url: url, version: version),
+            requestTime: Date(timeIntervalSince1970: times[0]),
+            responseTime: Date(timeIntervalSince1970: times[1]))
+    }
+
+    private static func headers(_ reader: inout RecordReader) -> HTTPHeaders? {
+        guard let count = reader.number32() else { return nil }
+        var headers = HTTPHeaders()
+        for _ in 0..<count {
+            guard let name = reader.text(), let value = reader.text() else { return nil }
+            headers.appendReceived(HTTPHeaders.Name(name), value)
+        }
+        return headers.defect == nil ? headers : nil
+    }
+}

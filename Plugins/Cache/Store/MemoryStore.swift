@@ -1,0 +1,112 @@
+import Foundation
+import Synchronization
+import TurnpikeCore
+
+/// Keeps responses in memory, within a number of bytes.
+///
+/// A new entry is on probation, in a fifth of the room; its first hit moves it to the rest, whose
+/// least recently used entries go back on probation when it is full. So what is asked for once, be
+/// it ever so much, pushes out nothing but what was asked for once too (segmented LRU: Karedla, Love
+/// and Wherry, 1994).
+public final class MemoryStore: CacheStore {
+    private let table: Mutex<MemoryTable>
+    private let maxEntryBytes: Int
+
+    /// Creates a store.
+    /// - Parameters:
+    ///   - maxBytes: The most bytes, heads included.
+    ///   - maxEntryBytes: The most bytes of one entry's content; an eighth of `maxBytes` if none is
+    ///     given.
+    public init(maxBytes: Int = 16 << 20, maxEntryBytes: Int? = nil) {
+        let maxBytes = max(maxBytes, 0)
+        self.maxEntryBytes = min(max(maxEntryBytes ?? maxBytes / 8, 0), maxBytes)
+        table = Mutex(MemoryTable(maxBytes: maxBytes))
+    }
+
+    /// Finds an entry.
+    public func entry(
+        for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
+    ) async throws -> CacheEntry? {
+        table.withLock { $0.entry(for: key, where: isMatch) }
+    }
+
+    /// Begins to store a response; nil where its content is larger than an entry may be.
+    public func writer(
+        for response: StoredResponse, length: Int64?
+    ) async throws -> (any CacheWriter)? {
+        if let length, length > maxEntryBytes { return nil }
+        return MemoryWriter(store: self, response: response, maxBytes: maxEntryBytes)
+    }
+
+    /// Puts another head in an entry's place.
+    public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
+        table.withLock { table in
+            guard table.contains(entry.response) else { return }
+            table.remove(entry.response)
+            if let content = entry.content as? CachedData { table.insert(response, content.data) }
+        }
+    }
+
+    /// Removes all entries under a key.
+    public func remove(_ key: CacheKey) async throws {
+        table.withLock { $0.remove(key) }
+    }
+
+    /// Removes all entries for which a condition holds.
+    @discardableResult
+    public func removeAll(
+        where condition: @escaping @Sendable (StoredResponse) -> Bool
+    ) async throws -> Int {
+        table.withLock { $0.removeAll(where: condition) }
+    }
+
+    /// All entries.
+    public func list() async throws -> [CacheListing] { table.withLock { $0.list } }
+
+    /// How much it holds.
+    public var usage: CacheUsage { table.withLock { $0.usage } }
+
+    /// Does nothing: memory is as safe as it gets.
+    public func flush() async {}
+
+    func commit(_ response: StoredResponse, _ data: Data) {
+        table.withLock { $0.insert(response, data) }
+    }
+}
+
+private final class MemoryWriter: CacheWriter {
+    private let store: MemoryStore
+    private let response: StoredResponse
+    private let maxBytes: Int
+    private let content = Mutex<Data?>(Data())
+
+    init(store: MemoryStore, response: StoredResponse, maxBytes: Int) {
+        self.store = store
+        self.response = response
+        self.maxBytes = maxBytes
+    }
+
+    func write(_ chunk: Data) async throws {
+        content.withLock { content in
+            guard let count = content?.count else { return }
+            if count + chunk.count > maxBytes {
+                content = nil
+            } else if count == 0 {
+                content = chunk
+            } else {
+                content?.append(chunk)
+            }
+        }
+    }
+
+    func commit() async throws {
+        let data = content.withLock { content in
+            defer { content = nil }
+            return content
+        }
+        guard let data else { return }
+        store.commit(response, data)
+    }
+
+    func abandon() { content.withLock { $0 = nil } }
+}

@@ -1,0 +1,102 @@
+public import Foundation
+public import TurnpikeCore
+
+/// A response as a cache keeps it: all but its content.
+public struct StoredResponse: Sendable {
+    /// What it is found by.
+    public let key: CacheKey
+    /// The request's fields that it depends on.
+    public let variant: Variant
+    /// Status, header fields without those of one connection, URL and version.
+    public let head: ResponseHead
+    /// When the request that it answers, or that validated it, was sent.
+    public let requestTime: Date
+    /// When it came, or was validated.
+    public let responseTime: Date
+
+    let freshness: Freshness
+
+    /// Creates a stored response.
+    public init(
+        key: CacheKey, variant: Variant, head: ResponseHead, requestTime: Date, responseTime: Date
+    ) {
+        self.key = key
+        self.variant = variant
+        self.head = head
+        self.requestTime = requestTime
+        self.responseTime = responseTime
+        freshness = Freshness(head, requestTime: requestTime, responseTime: responseTime)
+    }
+
+    /// How old it is: since its origin made it, as far as that is known (RFC 9111 §4.2.3).
+    public func age(at date: Date) -> Duration { Self.duration(freshness.age(at: date)) }
+
+    /// How long it is fresh; zero or less where it is stale.
+    public func timeLeft(at date: Date) -> Duration {
+        Self.duration(freshness.timeLeft(at: date))
+    }
+
+    // Dates and ages are bounded, and so is what comes of them.
+    private static func duration(_ seconds: Double) -> Duration {
+        .seconds(seconds.isFinite ? min(max(seconds, -1e12), 1e12) : 0)
+    }
+
+    /// About how many bytes it takes in memory, without its content.
+    var headBytes: Int {
+        256 + key.url.utf8.count + head.headers.byteCount + 48 * head.headers.count
+            + variant.fields.reduce(0) { $0 + $1.name.utf8.count + ($1.value?.utf8.count ?? 0) }
+    }
+
+    func replacing(
+        head: ResponseHead, variant: Variant, requestTime: Date, responseTime: Date
+    ) -> StoredResponse {
+        StoredResponse(
+            key: key, variant: variant, head: head, requestTime: requestTime,
+            responseTime: responseTime)
+    }
+}
+
+/// A stored response with a hold on its content: it can be read even where the store lets go of it
+/// meanwhile.
+public struct CacheEntry: Sendable {
+    /// The response.
+    public let response: StoredResponse
+    /// Its content.
+    public let content: any CachedContent
+
+    /// Creates an entry.
+    public init(response: StoredResponse, content: any CachedContent) {
+        self.response = response
+        self.content = content
+    }
+}
+
+/// The content of a stored response, whole and of the right length.
+public protocol CachedContent: Sendable {
+    /// The number of bytes.
+    var length: Int64 { get }
+
+    /// A body that reads a part of it, as it is pulled.
+    /// - Parameter range: Which bytes, within 0..<``length``.
+    /// - Returns: The body.
+    func body(_ range: Range<Int64>) -> ResponseBody
+}
+
+/// Content in memory.
+public struct CachedData: CachedContent {
+    /// The bytes.
+    public let data: Data
+
+    /// Creates content.
+    public init(_ data: Data) { self.data = data }
+
+    /// The number of bytes.
+    public var length: Int64 { Int64(data.count) }
+
+    /// A body of these bytes.
+    public func body(_ range: Range<Int64>) -> ResponseBody {
+        if range.count64 == length { return ResponseBody(data) }
+        let start = data.startIndex + Int(range.lowerBound)
+        return ResponseBody(data[start..<(start + Int(range.count64))])
+    }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import Testing
+import TurnpikeCache
+import TurnpikeCore
+import TurnpikeTesting
+
+@Suite("MemoryStore and TieredStore")
+struct MemoryStoreTests {
+    private func put(_ store: any CacheStore, _ name: String, _ bytes: Int) async throws {
+        let key = CacheKey(url: "http://a.example/\(name)")
+        let response = DiskStoreTests.response(key, name)
+        guard let writer = try await store.writer(for: response, length: nil) else { return }
+        try await writer.write(Data(count: bytes))
+        try await writer.commit()
+    }
+
+    private func has(_ store: any CacheStore, _ name: String) async throws -> Bool {
+        let key = CacheKey(url: "http://a.example/\(name)")
+        return try await store.entry(for: key) { _ in true } != nil
+    }
+
+    @Test("It keeps its bound, and one scan pushes out nothing that was asked for again")
+    func scan() async throws {
+        let store = MemoryStore(maxBytes: 200_000)
+        for number in 0..<50 {
+            try await put(store, "hot\(number)", 1000)
+            #expect(try await has(store, "hot\(number)"))
+        }
+        for number in 0..<5000 { try await put(store, "scan\(number)", 1000) }
+        #expect(store.usage.bytes <= 200_000)
+        #expect(store.usage.evictions > 4000)
+        for number in 0..<50 { #expect(try await has(store, "hot\(number)")) }
+    }
+
+    @Test("What is no longer asked for makes room for what is")
+    func adaptation() async throws {
+        let store = MemoryStore(maxBytes: 200_000)
+        for name in ["old", "new"] {
+            for number in 0..<200 {
+                try await put(store, "\(name)\(number)", 1000)
+                _ = try await has(store, "\(name)\(number)")
+            }
+        }
+        #expect(store.usage.bytes <= 200_000)
+        #expect(try await has(store, "new199"))
+        #expect(try await !has(store, "old0"))
+    }
+
+    @Test("What is larger than an entry may be is not stored")
+    func tooLarge() async throws {
+        let store = MemoryStore(maxBytes: 80_000, maxEntryBytes: 1000)
+        try await put(store, "fits", 1000)
+        try await put(store, "large", 1001)
+        #expect(try await has(store, "fits"))
+        #expect(try await !has(store, "large"))
+    }
+
+    @Test("Two tiers: what the front has lost is found in the back, and comes to the front")
+    func tiers() async throws {
+        let folder = TemporaryFolder()
+        let front = MemoryStore()
+        let back = DiskStore(directory: folder.path)
+        let store = TieredStore(front, back)
+        try await put(store, "a", 1000)
+        #expect(try await has(front, "a"))
+        #expect(try await has(back, "a"))
+        _ = try await front.removeAll { _ in true }
+        #expect(try await has(store, "a"))
+        #expect(try await has(front, "a"))
+        #expect(try await store.list().count == 1)
+        try await store.remove(CacheKey(url: "http://a.example/a"))
+        #expect(try await !has(store, "a"))
+    }
+
+    @Test("Counts are right under a thousand calls at once")
+    func concurrency() async throws {
+        let cached = CachedClient { request in
+            .ok(text: request.url.path(), headers: ["Cache-Control": "max-age=60"])
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<1000 {
+                group.addTask {
+                    let path = "/\(number % 10)"
+                    #expect(try await cached.get(path).text == path)
+                    if number % 100 == 0 { _ = try await cached.send(.delete, path) }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let counts = cached.cache.statistics
+        #expect(counts.hits + counts.misses == 1000)
+        #expect(counts.bypassed == 10)
+        #expect(cached.sent == counts.misses + 10)
+    }
+}

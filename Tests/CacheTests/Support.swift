@@ -1,0 +1,121 @@
+import Foundation
+import Synchronization
+import TurnpikeCache
+import TurnpikeCore
+import TurnpikeSerializers
+import TurnpikeTesting
+
+/// A client with a cache, over a mock transport and a clock that stands still.
+struct CachedClient {
+    struct Answer {
+        let code: Int
+        let headers: HTTPHeaders
+        let text: String
+
+        var status: String? { headers["Cache-Status"] }
+    }
+
+    let clock: ManualClock
+    let cache: Cache
+    let transport: MockTransport
+    let client: Client
+
+    init(
+        _ store: any CacheStore = MemoryStore(), options: Cache.Options = Cache.Options(),
+        outside: [any Gate] = [], inside: [any Gate] = [], clock: ManualClock = ManualClock(),
+        _ answer: @escaping @Sendable (Request) async throws -> MockResponse
+    ) {
+        self.clock = clock
+        cache = Cache(store, options: options)
+        transport = MockTransport(answer)
+        client = Client(
+            transport: transport, stack: Stack(outside + [cache] + inside),
+            serializers: SerializerTable(), timeSource: clock,
+            randomSource: SeededRandomSource(seed: 1))
+    }
+
+    var sent: Int { transport.sentCount }
+
+    func send(
+        _ method: HTTPMethod, _ path: String, _ headers: HTTPHeaders = [:]
+    ) async throws -> Answer {
+        let target = Target(path.hasPrefix("/") ? "http://a.example\(path)" : path)
+        let response = try await client.request(method, target, headers: headers).response()
+        let data = try await response.body.collect(upTo: 16 << 20)
+        return Answer(
+            code: response.status.code, headers: response.headers,
+            text: String(decoding: data, as: UTF8.self))
+    }
+
+    func get(_ path: String, _ headers: HTTPHeaders = [:]) async throws -> Answer {
+        try await send(.get, path, headers)
+    }
+}
+
+/// A number that counts up.
+final class Counter: Sendable {
+    private let value = Atomic(0)
+
+    var count: Int { value.load(ordering: .acquiring) }
+
+    func next() -> Int { value.add(1, ordering: .acquiringAndReleasing).newValue }
+}
+
+/// A transport that gives a body of a certain, perhaps false, length.
+struct LengthTransport: Transport {
+    let capabilities = TransportCapabilities(rawValue: .max)
+    let chunks: [Data]
+    let length: Int64
+
+    func send(_ request: Request, context: Context) async throws -> Response {
+        let chunks = AsyncStream<Data> { continuation in
+            for chunk in self.chunks { continuation.yield(chunk) }
+            continuation.finish()
+        }
+        return Response(
+            to: request, status: .ok, headers: ["Cache-Control": "max-age=60"],
+            body: ResponseBody(chunks, length: length))
+    }
+
+    func shutdown() async {}
+}
+
+extension Date {
+    /// The date as HTTP writes it.
+    var http: String { HTTPDate.format(self) }
+}
+
+/// A folder that goes with its owner.
+final class TemporaryFolder: Sendable {
+    let path: String
+
+    init() {
+        let name = "turnpike-cache-\(UInt64.random(in: 0...UInt64.max))"
+        let url = FileManager.default.temporaryDirectory.appending(path: name)
+        path = url.path
+        try? FileManager.default.createDirectory(
+            at: url, withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700])
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    /// All files and folders in it.
+    var items: [String] {
+        (try? FileManager.default.subpathsOfDirectory(atPath: path).map { "\(path)/\($0)" }) ?? []
+    }
+
+    /// The files of entries.
+    var entries: [String] { items.filter { $0.hasSuffix("-0") && !$0.contains("/v1/tmp/") } }
+}
+
+/// Counts the notes of the cache.
+struct NoteCounter: RequestLogger {
+    private let counter = Counter()
+
+    var count: Int { counter.count }
+
+    func log(_ event: CallEvent) {
+        if case .note(gate: "Cache", _) = event.kind { _ = counter.next() }
+    }
+}
