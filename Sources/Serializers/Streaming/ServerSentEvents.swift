@@ -182,7 +182,12 @@ private struct EventReader {
             Swift.min(Swift.max(wait, .milliseconds(500)), .seconds(300))
             * (1 << Swift.min(fruitless, 6))
         fruitless += 1
-        try await Context(timeSource: call.timeSource).sleep(for: Swift.min(doubled, .seconds(300)))
+        do {
+            try await call.wait(for: Swift.min(doubled, .seconds(300)))
+        } catch {
+            hasEnded = true
+            throw error
+        }
     }
 
     // What may be gone after a while: the network, a connection that broke.
