@@ -100,8 +100,11 @@ let package = Package(
             name: "turnpike-storm", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/Programs/Storm", swiftSettings: settings),
         .executableTarget(
-            name: "turnpike-flood", dependencies: ["Turnpike", "TurnpikeTesting"],
+            name: "turnpike-flood", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/Programs/Flood", swiftSettings: settings),
+        .executableTarget(
+            name: "turnpike-resume", dependencies: ["Turnpike", "TurnpikeTesting"],
+            path: "Tests/Programs/Resume", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-fuzz", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Tests/Programs/Fuzz", swiftSettings: settings),
