@@ -106,6 +106,9 @@ let package = Package(
             name: "turnpike-resume", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Tests/Programs/Resume", swiftSettings: settings),
         .executableTarget(
+            name: "turnpike-paths", dependencies: ["TurnpikeReachability"],
+            path: "Tests/Programs/Paths", swiftSettings: settings),
+        .executableTarget(
             name: "turnpike-fuzz", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Tests/Programs/Fuzz", swiftSettings: settings),
         .executableTarget(
