@@ -206,4 +206,25 @@ struct ParameterTests {
         #expect(try PropertyListValue(parsing: sent.body) == .dictionary(["42": .string("value")]))
         #expect(throws: ClientError.self) { try Body.propertyList(encoding: ["a": Opaque()]) }
     }
+
+    @Test("JSON is written as the call's encoder does", arguments: [HTTPMethod.post, .put, .patch])
+    func jsonEncoder(method: HTTPMethod) async throws {
+        struct Item: Encodable { let theName = "a/b", at = Date(timeIntervalSince1970: 1) }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        encoder.dateEncodingStrategy = .secondsSince1970
+        let (request, body) = try await sent { client in
+            switch method {
+            case .post: client.post(anywhere, json: Item(), encoder: encoder)
+            case .put: client.put(anywhere, json: Item(), encoder: encoder)
+            default: client.patch(anywhere, json: Item(), encoder: encoder)
+            }
+        }
+        let text = "{\n  \"at\" : 1,\n  \"the_name\" : \"a\\/b\"\n}"
+        #expect(String(decoding: body, as: UTF8.self) == text && request.method == method)
+        #expect(request.headers[.contentType] == "application/json")
+        let plain = try await sent { $0.request(method, anywhere, json: Item()) }.body
+        #expect(plain == Data(#"{"at":"1970-01-01T00:00:01Z","theName":"a/b"}"#.utf8))
+    }
 }
