@@ -125,8 +125,14 @@ let package = Package(
             name: "turnpike-crash", dependencies: ["TurnpikeCache", "TurnpikeCore"],
             path: "Tests/Programs/Crash", swiftSettings: settings),
         .executableTarget(
-            name: "turnpike-flood", dependencies: ["Turnpike", "TurnpikeTesting"],
+            name: "turnpike-flood", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/Programs/Flood", swiftSettings: settings),
+        .executableTarget(
+            name: "turnpike-resume", dependencies: ["Turnpike", "TurnpikeTesting"],
+            path: "Tests/Programs/Resume", swiftSettings: settings),
+        .executableTarget(
+            name: "turnpike-paths", dependencies: ["TurnpikeReachability"],
+            path: "Tests/Programs/Paths", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-fuzz", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Tests/Programs/Fuzz", swiftSettings: settings),

@@ -36,7 +36,7 @@ struct ProgramTests {
 
     @Test(
         "A body larger than memory ought to hold costs disk or nothing, down and up",
-        arguments: ["down-slow", "down-drop", "up-file", "up-stream"])
+        arguments: ["down-slow", "down-drop", "download", "up-file", "up-stream", "multipart"])
     func flood(mode: String) async throws {
         let report = try await Program("turnpike-flood").run(
             "--mode", mode, "--mib", "160", "--pause", "2", within: .seconds(120))
@@ -55,5 +55,33 @@ struct ProgramTests {
             "--mode", mode, option, count, within: .seconds(120))
         #expect(report["wrong"]?.int == 0)
         #expect((report["checked"]?.int ?? 0) > 0)
+    }
+
+    @Test(
+        "Over libcurl it costs nothing but buffers",
+        arguments: ["down-slow", "download", "up-stream"])
+    func curlFlood(mode: String) async throws {
+        // Above 40 MiB, or with a byte in temporary files, the program fails.
+        let report = try await Program("turnpike-flood").run(
+            "--mode", mode, "--mib", "160", "--pause", "2", "--transport", "curl",
+            within: .seconds(120))
+        #expect((report["bytes"]?.int ?? 0) >= 160 << 20)
+        #expect(report["temporaryMiB"]?.double == 0)
+    }
+
+    // Handlers once piled up with each portion, until their end was a recursion too deep.
+    @Test("A file of more portions than a stack has room for goes over libcurl")
+    func curlLongUpload() async throws {
+        let report = try await Program("turnpike-flood").run(
+            "--mode", "up-file", "--mib", "2100", "--transport", "curl", within: .seconds(240))
+        #expect(report["bytes"]?.int == 2100 << 20)
+    }
+
+    @Test("A download whose process is killed again and again is right in the end")
+    func resume() async throws {
+        let report = try await Program("turnpike-resume").run(
+            "--kills", "8", "--mib", "8", "--seed", "3", within: .seconds(120))
+        #expect(report["kills"]?.int == 8)
+        #expect((report["resumes"]?.int ?? 0) > 0)
     }
 }

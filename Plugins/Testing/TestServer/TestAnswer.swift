@@ -52,13 +52,27 @@ public struct TestAnswer: Sendable {
         _ data: Data, type: MediaType = .octetStream, headers: HTTPHeaders = [:]
     ) -> TestAnswer { typed(type.description, headers, data) }
 
-    /// 200 with a number of equal bytes, which are not held in memory.
-    public static func bytes(_ count: Int64, of byte: UInt8 = 0x78) -> TestAnswer {
+    /// A number of equal bytes, which are not held in memory.
+    /// - Parameters:
+    ///   - count: How many the head announces.
+    ///   - byte: The byte.
+    ///   - status: The status.
+    ///   - headers: Header fields.
+    ///   - sending: How many are sent before the connection is closed; all of them where nil.
+    /// - Returns: The answer.
+    public static func bytes(
+        _ count: Int64, of byte: UInt8 = 0x78, status: HTTPStatus = .ok, headers: HTTPHeaders = [:],
+        sending: Int64? = nil
+    ) -> TestAnswer {
         TestAnswer { request in
-            let head = head(
-                .ok, ["Content-Type": "application/octet-stream", "Content-Length": String(count)])
-            return request.method == .head
-                ? [.write(head)] : [.write(head), .fill(byte: byte, count: count)]
+            var headers = headers
+            headers.setIfAbsent(.contentType, MediaType.octetStream.description)
+            headers[.contentLength] = String(count)
+            var steps: [Step] = [.write(head(status, headers))]
+            if request.method == .head { return steps }
+            steps.append(.fill(byte: byte, count: min(sending ?? count, count)))
+            if let sending, sending < count { steps.append(.close) }
+            return steps
         }
     }
 
@@ -144,12 +158,15 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// 200 whose content drips.
+    /// An answer whose content drips.
     public static func drip(
-        _ content: Data, bytes: Int = 1, every interval: Duration
+        _ content: Data, bytes: Int = 1, every interval: Duration, status: HTTPStatus = .ok,
+        headers: HTTPHeaders = [:]
     ) -> TestAnswer {
         TestAnswer { request in
-            var steps: [Step] = [.write(head(.ok, ["Content-Length": String(content.count)]))]
+            var fields = headers
+            fields[.contentLength] = String(content.count)
+            var steps: [Step] = [.write(head(status, fields))]
             if request.method == .head { return steps }
             var rest = content[...]
             while !rest.isEmpty {

@@ -8,6 +8,7 @@ package final class CallRecord: Sendable {
         var attempts = 0
         var hops: [Hop] = []
         var history: [AttemptSummary] = []
+        var described: Request?
         var lastSent: Request?
         var progress = TransferProgress()
         var progressHandlers: [@Sendable (TransferProgress) -> Void] = []
@@ -26,6 +27,22 @@ package final class CallRecord: Sendable {
 
     /// The request as it was last handed to the transport.
     package var lastSent: Request? { state.withLock { $0.lastSent } }
+
+    /// The request as it was last handed to the transport, or as it was described, and when the call
+    /// was begun; an exchange of a gate's own begins as it is sent.
+    var beginning: (request: Request?, start: MonotonicInstant?) {
+        state.withLock { state in
+            (state.lastSent ?? state.described, state.timeline.start ?? state.timeline.sent)
+        }
+    }
+
+    /// Begins a call for a request.
+    func begin(_ request: Request, at now: MonotonicInstant) {
+        state.withLock { state in
+            state.described = request
+            state.timeline.start = now
+        }
+    }
 
     package func updateTimeline(_ change: (inout Timeline) -> Void) {
         state.withLock { change(&$0.timeline) }

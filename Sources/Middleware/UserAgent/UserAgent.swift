@@ -34,7 +34,8 @@ public struct UserAgent: SynchronousRequestAdapter {
                 + " \(system.majorVersion).\(system.minorVersion).\(system.patchVersion)")
     }()
 
-    static func describe(
+    /// The value for the given parts.
+    package static func describe(
         program: String?, version: String?, bundle: String?, build: String?, system: String
     ) -> String {
         let comment = "\(word(bundle)); build:\(word(build)); \(comment(system))"

@@ -189,7 +189,7 @@ struct ResumeTests {
             ("V394", RunningDownload.State.paused, RunningDownload.State.running, true),
             ("V395", .running, .cancelled, true), ("V396", .paused, .cancelled, true),
             ("V397", .running, .running, false), ("V401", .cancelled, .finished, false),
-            ("V402", .finished, .running, false), ("failed", .failed, .running, false),
+            ("finished", .finished, .running, false), ("failed", .failed, .running, false),
         ])
     func states(id: String, from: RunningDownload.State, to: RunningDownload.State, isLegal: Bool) {
         #expect(from.canBecome(to) == isLegal)
