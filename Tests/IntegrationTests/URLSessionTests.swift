@@ -286,14 +286,15 @@ struct URLSessionTests {
         if isRetryable { call = call.retryable() }
         let result: Result<JSONValue, any Error>
         do { result = .success(try await call.json()) } catch { result = .failure(error) }
-        let seconds = server.requests.filter { $0.target == "/second" }
+        // A second head may be out before its exchange is ended, but no content follows it.
+        let whole = server.requests.filter { $0.body == Data("hello".utf8) }
         if isRetryable {
             #expect(try result.get()["body"] == "hello")
-            #expect(seconds.map { String(decoding: $0.body, as: UTF8.self) } == ["hello", "hello"])
+            #expect(whole.count == 2)
         } else {
             let error = #expect(throws: ClientError.self) { try result.get() }
             #expect(error?.code == .connection)
-            #expect(seconds.count == 1)
+            #expect(whole.count == 1)
         }
     }
 

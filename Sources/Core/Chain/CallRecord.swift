@@ -62,13 +62,7 @@ package final class CallRecord: Sendable {
             state.sends += 1
             state.attempts = max(state.attempts, attempt)
             state.lastSent = request
-            state.timeline.sent = now
-            state.timeline.connected = nil
-            state.timeline.firstByte = nil
-            state.timeline.head = nil
-            state.timeline.bodyEnd = nil
-            state.timeline.bodyBytesSent = 0
-            state.timeline.bodyBytesReceived = 0
+            state.timeline.begin(at: now)
             state.progress = TransferProgress(totalToSend: request.body.length)
             return true
         }
@@ -104,9 +98,12 @@ package final class CallRecord: Sendable {
 
     func didEndBody(at now: MonotonicInstant?) { state.withLock { $0.timeline.bodyEnd = now } }
 
-    func didReceiveHead(at now: MonotonicInstant, length: Int64?) {
+    func didReceiveHead(of response: Response, at now: MonotonicInstant) {
+        let (length, encodedLength) = (response.body.length, response.body.encodedLength)
         state.withLock { state in
             state.timeline.head = now
+            state.timeline.protocolVersion = response.head.version
+            state.timeline.encodedBodyBytes = encodedLength
             state.progress.totalToReceive = length
         }
     }

@@ -89,12 +89,11 @@ final class DownloadRunner: Sendable {
     }
 }
 
-/// Hands progress to any number of readers, the latest state to each; who comes late gets that
-/// first.
+/// Hands progress to any number of readers, the latest state to each, to one that comes late too.
 final class ProgressHub: Sendable {
     private struct State {
-        var latest: TransferProgress?
         var readers: [AsyncStream<TransferProgress>.Continuation] = []
+        var latest: TransferProgress?
         var isFinished = false
     }
 
@@ -112,7 +111,7 @@ final class ProgressHub: Sendable {
         let (stream, continuation) = AsyncStream.makeStream(
             of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
         let isFinished = state.withLock { state in
-            // Under the lock, so that no older state comes behind a newer one.
+            // Under the lock, so that nothing later comes before it.
             if let latest = state.latest { continuation.yield(latest) }
             if !state.isFinished { state.readers.append(continuation) }
             return state.isFinished
