@@ -89,9 +89,10 @@ final class DownloadRunner: Sendable {
     }
 }
 
-/// Hands progress to any number of readers, the latest state to each.
+/// Hands progress to any number of readers, the latest state to each, also to one that comes late.
 final class ProgressHub: Sendable {
     private struct State {
+        var latest: TransferProgress?
         var readers: [AsyncStream<TransferProgress>.Continuation] = []
         var isFinished = false
     }
@@ -99,13 +100,20 @@ final class ProgressHub: Sendable {
     private let state = Mutex(State())
 
     func send(_ progress: TransferProgress) {
-        for reader in state.withLock({ $0.readers }) { reader.yield(progress) }
+        let readers = state.withLock { state in
+            state.latest = progress
+            return state.readers
+        }
+        for reader in readers { reader.yield(progress) }
     }
 
     func stream() -> AsyncStream<TransferProgress> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
         let isFinished = state.withLock { state in
+            // Nobody reads it yet, so that this wakes no one under the lock; and no later state can
+            // come before it.
+            if let latest = state.latest { continuation.yield(latest) }
             if !state.isFinished { state.readers.append(continuation) }
             return state.isFinished
         }
