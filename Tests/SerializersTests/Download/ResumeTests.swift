@@ -183,6 +183,17 @@ struct ResumeTests {
         #expect(!running.pause() && directory.names == ["big.bin"])
     }
 
+    @Test("A reader of progress who comes late gets the latest state")
+    func lateReader() async throws {
+        let (running, gate) = try await halfway()
+        for await progress in running.progress {
+            #expect(progress.bytesReceived == 50_000)
+            break
+        }
+        gate.finish()
+        running.cancel()
+    }
+
     @Test(
         "States follow one another by one table",
         arguments: [
