@@ -43,6 +43,10 @@ struct GateSettingsTests {
             #"{"use": "fallback", "status": 200, "headers": [["A", "b"]], "text": "x"}"#,
             #"{"use": "fallback", "base64": "eA=="}"#,
             #"{"use": "retry", "jitter": "decorrelated"}"#,
+            #"{"use": "circuitBreaker", "metrics": "stderr"}"#,
+            #"{"use": "rateLimit", "perSecond": 1, "metrics": "/tmp/a"}"#,
+            #"{"use": "concurrencyLimit", "metrics": "stderr"}"#,
+            #"{"use": "retry", "metrics": "stderr"}, {"use": "hedge", "metrics": "stderr"}"#,
         ])
     func known(gate: String) throws {
         #expect(try file(gate).check(with: registry).isEmpty)

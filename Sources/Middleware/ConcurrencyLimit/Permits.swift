@@ -53,7 +53,13 @@ package final class Permits: Sendable {
     // Lets one after the other tell a meter, so that what is told last is true.
     private let telling = Mutex(())
 
-    init(_ rules: Rules) { state = Mutex(State(rules: rules)) }
+    // Spares the lock where no outcome changes anything.
+    private let isAdaptive: Atomic<Bool>
+
+    init(_ rules: Rules) {
+        state = Mutex(State(rules: rules))
+        isAdaptive = Atomic(rules.adaptive != nil)
+    }
 
     package convenience init(total: Int, perOrigin: Int, queue: Int, adaptive: AdaptiveLimit?) {
         self.init(Rules(total: total, perOrigin: perOrigin, queue: queue, adaptive: adaptive))
@@ -64,6 +70,7 @@ package final class Permits: Sendable {
     /// Calls that are under way keep their permits: below a lower limit the next is given when
     /// enough have come back.
     func update(_ rules: Rules) {
+        isAdaptive.store(rules.adaptive != nil, ordering: .relaxed)
         let served = state.withLock { state in
             state.rules = rules
             state.shares.updateAll { $0.limit = rules.limit(after: $0.limit) }
@@ -163,8 +170,9 @@ package final class Permits: Sendable {
 
     /// Lets the limit of an origin follow an outcome.
     func observe(_ outcome: Outcome, _ origin: Origin, at now: MonotonicInstant) {
+        guard isAdaptive.load(ordering: .relaxed), !outcome.isCancellation else { return }
         let rules = state.withLock { $0.rules }
-        guard let adaptive = rules.adaptive, !outcome.isCancellation else { return }
+        guard let adaptive = rules.adaptive else { return }
         let isOverload = adaptive.isOverload(outcome)
         if !isOverload, outcome.error != nil { return }
         let served = state.withLock { state in
