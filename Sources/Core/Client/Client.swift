@@ -71,9 +71,13 @@ public final class Client: Sendable {
     /// Calls that are under way keep theirs; later ones pass the new one. A transport that is
     /// replaced closes once its last call has ended.
     public func replace(stack: Stack, transport: (any Transport)? = nil) {
-        state.withLock { state in
-            state.plan = Plan(gates: stack.gates, transport: transport ?? state.plan.transport)
+        let old = state.withLock { state in
+            let old = state.plan
+            state.plan = Plan(gates: stack.gates, transport: transport ?? old.transport)
+            return old
         }
+        // What ends with the old plan ends outside the lock.
+        withExtendedLifetime(old) {}
     }
 
     /// The clocks and timers of the client.
