@@ -51,7 +51,7 @@ package enum PrivateFile {
     }
 
     /// Writes as ``write(_:to:)`` does, or into what is no regular file: a device, a pipe, a link.
-    static func put(_ content: Data, to path: String) throws {
+    package static func put(_ content: Data, to path: String) throws {
         var status = stat()
         let isRegular =
             unsafe lstat(path, &status) == 0 ? status.st_mode & S_IFMT == S_IFREG : errno == ENOENT
