@@ -62,6 +62,10 @@ let package = Package(
         .executableTarget(
             name: "quickstart", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Examples/Quickstart", swiftSettings: settings),
+        .executableTarget(
+            name: "outage-study", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
+            path: "Examples/OutageStudy", exclude: ["README.md", "outage.svg"],
+            swiftSettings: settings),
         .testTarget(
             name: "CoreTests", dependencies: ["TurnpikeCore", "TurnpikeTesting"],
             path: "Tests/CoreTests", swiftSettings: settings),
@@ -101,6 +105,9 @@ let package = Package(
             name: "TestingTests", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
             path: "Tests/TestingTests", swiftSettings: settings),
         .testTarget(
+            name: "OutageStudyTests", dependencies: ["TurnpikeCore", "outage-study"],
+            path: "Tests/OutageStudyTests", swiftSettings: settings),
+        .testTarget(
             name: "CurlTests", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/CurlTests", swiftSettings: settings),
         // What a user writes: no access beyond `public`, and none of the upcoming features.
@@ -108,7 +115,8 @@ let package = Package(
             name: "TurnpikeTests", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Tests/TurnpikeTests", packageAccess: false),
         .testTarget(
-            name: "IntegrationTests", dependencies: ["Turnpike", "TurnpikeTesting"],
+            name: "IntegrationTests",
+            dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/IntegrationTests", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-storm", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
@@ -117,8 +125,14 @@ let package = Package(
             name: "turnpike-crash", dependencies: ["TurnpikeCache", "TurnpikeCore"],
             path: "Tests/Programs/Crash", swiftSettings: settings),
         .executableTarget(
-            name: "turnpike-flood", dependencies: ["Turnpike", "TurnpikeTesting"],
+            name: "turnpike-flood", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/Programs/Flood", swiftSettings: settings),
+        .executableTarget(
+            name: "turnpike-resume", dependencies: ["Turnpike", "TurnpikeTesting"],
+            path: "Tests/Programs/Resume", swiftSettings: settings),
+        .executableTarget(
+            name: "turnpike-paths", dependencies: ["TurnpikeReachability"],
+            path: "Tests/Programs/Paths", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-fuzz", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Tests/Programs/Fuzz", swiftSettings: settings),

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Turnpike
 import TurnpikeTesting
 
@@ -51,6 +52,21 @@ func stack(metrics: MetricsStore) -> Stack {
 struct ConsoleSink: LogSink {
     func write(_ line: String) { print("    log: " + line.drop { $0 != " " }.dropFirst()) }
     func flush() async {}
+}
+
+/// Writes the content into a temporary file, and says when each quarter of it is there.
+func download(_ call: Call) async throws -> DownloadedFile {
+    let quarters = Mutex(0)
+    let file = try await call.download(to: .temporary) { progress in
+        let done = Int((progress.fractionReceived ?? 0) * 4)
+        let isNew = quarters.withLock { quarters in
+            defer { quarters = max(quarters, done) }
+            return done > quarters
+        }
+        if isNew { print("    \(done * 25) %") }
+    }
+    print("    \(file.bytes) bytes in \(file.url.lastPathComponent)")
+    return file
 }
 
 func show(_ timeline: Timeline) {

@@ -33,7 +33,8 @@ struct Tour {
         print("    theme: \(value["theme"]?.string ?? "?")")
 
         print("4. A download with progress")
-        try await download(client)
+        let file = try await download(client.get("big"))
+        try FileManager.default.removeItem(at: file.url)
 
         print("5. A refusal, as an error that says why")
         do {
@@ -55,29 +56,6 @@ struct Tour {
 
     private func settings() throws -> Data {
         try PropertyListValue.dictionary(["theme": .string("dark")]).data()
-    }
-
-    private func download(_ client: Client) async throws {
-        let file = FileManager.default.temporaryDirectory.appending(
-            path: "quickstart-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: file) }
-        try Data().write(to: file)
-        let handle = try FileHandle(forWritingTo: file)
-        let response = try await client.get("big").response()
-        let total = response.body.length ?? 0
-        var count = 0
-        var shown = 0
-        for try await chunk in response.body {
-            try handle.write(contentsOf: chunk)
-            count += chunk.count
-            let percent = total > 0 ? count * 100 / Int(total) : 0
-            if percent >= shown + 25 {
-                shown = percent / 25 * 25
-                print("    \(shown) %")
-            }
-        }
-        try handle.close()
-        show(response.timeline)
     }
 
     private func mock() async throws {

@@ -61,7 +61,8 @@ public final class CurlTransport: Transport {
         try context.checkCancellation()
         let upload = request.body.isEmpty ? nil : try CurlUpload(request.body, context: context)
         let length = upload.map(\.length) ?? 0
-        let wire = try CurlRequest(request, length: length, decodes: library.hasZlib)
+        let wire = try CurlRequest(
+            request, length: length, decodes: library.hasZlib, hasHTTP2: hasHTTP2)
         let transfer = CurlTransfer(request, wire: wire, upload: upload)
         let engine = engine(for: request)
         let exchange = Exchange(
@@ -73,7 +74,13 @@ public final class CurlTransport: Transport {
             if let transfer { engine.post(transfer, .send) }
         }
         engine.start(transfer, isQuick: !transfer.isSecure)
-        let response = try await exchange.response()
+        let response: Response
+        do {
+            response = try await exchange.response()
+        } catch {
+            transfer.times?.record(in: context)
+            throw error
+        }
         transfer.times?.record(in: context)
         return wire.takesContentAsItComes ? response : try response.decoded()
     }
@@ -104,8 +111,10 @@ extension CurlTimes {
             timeline.resolved = instant(lookup)
             timeline.connected = instant(isReused ? ready : connect)
             timeline.secured = instant(handshake)
+            timeline.ready = instant(ready)
             timeline.firstByte = instant(firstByte)
-            timeline.isConnectionReused = isReused
+            // Where there was no connection, libcurl made none and says "reused".
+            timeline.isConnectionReused = ready > 0 ? isReused : nil
             timeline.peerAddress = peer
         }
     }

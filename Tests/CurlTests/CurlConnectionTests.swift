@@ -96,6 +96,19 @@ struct CurlConnectionTests {
         #expect(error?.transfer?.isUnsent == true)
     }
 
+    @Test("No request waits for the first answer of its origin")
+    func firstAnswer() async throws {
+        let fixture = try CurlFixture()
+        let hold = TestHold()
+        fixture.server.route("/slow", .text("slow").held(by: hold))
+        fixture.server.route("/quick", .text("quick"))
+        async let slow = fixture.client.get("slow").string()
+        await fixture.server.wait { $0.requests == 1 }
+        #expect(try await fixture.client.get("quick").string() == "quick")
+        hold.open()
+        #expect(try await slow == "slow")
+    }
+
     @Test("Several engines share the origins between them")
     func engines() async throws {
         let fixture = try CurlFixture { $0.engines = 3 }

@@ -109,6 +109,7 @@ struct CurlResponseTests {
             "SSH-2.0-OpenSSH_9\r\n", "HTTP/1.1 99 x\r\n\r\n", "HTTP/9.9 200 OK\r\n\r\n",
             "garbage\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
             "HTTP/1.1 200 OK\r\nX: a\u{0}b\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nX: a\nSet-Cookie: smuggled=1\r\n\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         ])
     func nonsense(bytes: String) async throws {

@@ -104,7 +104,8 @@ struct TLSFiles: Sendable {
     static let shared = TLSFiles()
 
     private init?() {
-        let folder = FileManager.default.temporaryDirectory.path + "/turnpike-tls-\(getpid())"
+        let folder =
+            FileManager.default.temporaryDirectory.path + "/turnpike-tls-\(UUID().uuidString)"
         try? FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true)
         authority = folder + "/ca.pem"
@@ -117,8 +118,10 @@ struct TLSFiles: Sendable {
             printf 'subjectAltName=DNS:localhost' > ext
             openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
                 -extfile ext -out server.pem
-            openssl x509 -in server.pem -pubkey -noout | openssl pkey -pubin -outform der \
-                | openssl dgst -sha256 -binary | openssl base64 > pin
+            openssl x509 -in server.pem -pubkey -noout > key.pem
+            openssl pkey -pubin -in key.pem -outform der > key.der
+            openssl dgst -sha256 -binary key.der > hash
+            openssl base64 -in hash > pin
             """
         guard output(of: "sh", "-c", script) != nil,
             let pin = try? String(contentsOfFile: folder + "/pin", encoding: .utf8)

@@ -148,11 +148,36 @@ struct CurlTransportTests {
         let sent = try #require(first.timeline.sent)
         let connected = try #require(first.timeline.connected)
         let byte = try #require(first.timeline.firstByte)
-        #expect(sent < connected && connected <= byte)
+        let ready = try #require(first.timeline.ready)
+        #expect(sent < connected && connected <= ready && ready <= byte)
+        #expect(first.timeline.protocolVersion == "1.1")
+        #expect(first.timeline.encodedBodyBytes == 1)
         let second = try await client.get("/").response()
         _ = try await second.body.collect(upTo: 10)
         #expect(second.timeline.isConnectionReused == true)
         #expect(second.timeline.secured == nil)
+    }
+
+    @Test("A log at level debug tells of the connection, of one that was not made too")
+    func logOfTimes() async throws {
+        server.route("/", .text("x"))
+        let sink = MemoryLogSink()
+        let client = Client(
+            transport: try CurlTransport(),
+            stack: [.log(to: sink, level: .debug, format: .json)])
+        _ = try await client.get(server.target).data()
+        let line = try JSONValue(parsing: Data(try #require(sink.lines.last).utf8))
+        #expect(line["version"] == "1.1")
+        #expect(line["peer"] == "127.0.0.1")
+        #expect(line["reused"] == false)
+        let first = try #require(line["times"]?["firstByte"]?.double)
+        #expect(try #require(line["times"]?["connected"]?.double) <= first)
+        #expect(first <= (line["elapsed"]?.double ?? 0))
+        _ = try? await client.get("http://127.0.0.1:1/").data()
+        let failed = try JSONValue(parsing: Data(try #require(sink.lines.last).utf8))
+        #expect(failed["event"] == "failed")
+        #expect(failed["reused"] == nil)
+        #expect(failed["times"]?["firstByte"] == nil)
     }
 
     @Test("Two hundred calls at once are all answered, by no more connections than allowed")

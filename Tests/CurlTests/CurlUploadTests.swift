@@ -146,11 +146,23 @@ struct CurlUploadTests {
         #expect(response.status == 413)
     }
 
-    @Test("Progress is told of as content is sent")
-    func progress() async throws {
-        server.route("/", .echo)
-        let running = client.put("/", body: .data(Data(count: 900_000))).start(.data)
+    @Test(
+        "Progress is told of as content is sent, up to its end",
+        arguments: ["data", "file", "known", "stream", "live"])
+    func progress(kind: String) async throws {
+        defer { removeFile() }
+        server.route("/", .text("x"))
+        let content = Data(count: 900_000)
+        let running = client.put("/", body: try .of(kind, content, file: file)).start(.data)
+        var seen: [TransferProgress] = []
+        for await progress in running.progress { seen.append(progress) }
         _ = try await running.value
-        #expect(server.requests.first?.bodyBytes == 900_000)
+        let sent = seen.map(\.bytesSent)
+        #expect(sent == sent.sorted() && sent.last == Int64(content.count))
+        #expect(seen.last?.bytesReceived == 1 && seen.last?.totalToReceive == 1)
+        let total = kind == "stream" || kind == "live" ? nil : Int64(content.count)
+        #expect(seen.allSatisfy { $0.totalToSend == total })
+        #expect(seen.last?.fractionSent == total.map { _ in 1 })
+        #expect(server.requests.first?.bodyBytes == Int64(content.count))
     }
 }

@@ -25,20 +25,12 @@ struct NginxTests {
 
     @Test("The quickstart does its job")
     func quickstart() async throws {
-        let process = Process()
-        process.executableURL = Bundle.main.bundleURL.appending(path: "quickstart")
-        process.arguments = [base + "a.json"]
-        process.standardOutput = FileHandle.nullDevice
-        await withCheckedContinuation { continuation in
-            process.terminationHandler = { _ in continuation.resume() }
-            do {
-                try process.run()
-            } catch {
-                Issue.record(error)
-                continuation.resume()
-            }
-        }
-        #expect(process.terminationStatus == 0)
+        let said = try await Program("quickstart").output(
+            [base + "a.json"], within: .seconds(60))
+        #expect(said.contains("\"name\":\"Ada\""), "\(said)")
+        #expect(said.contains("100 %"))
+        #expect(said.contains("GET 200: 2 calls"))
+        #expect(said.contains("the mock was asked 2 times"))
     }
 
     @Test("JSON that comes compressed becomes a value")
@@ -65,6 +57,23 @@ struct NginxTests {
         let part = try await client.get("big.bin").header(.range, "bytes=1000-1999").response()
         #expect(part.status == 206)
         #expect(try await part.body.collect(upTo: 2000) == expected[1000..<2000])
+    }
+
+    @Test("A download that was stopped is taken up where it was, into the same file")
+    func resumedDownload() async throws {
+        let expected = try Data(contentsOf: peers.folder.appending(path: "files/big.bin"))
+        let file = FileManager.default.temporaryDirectory.appending(
+            path: "turnpike-" + UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let running = client().get("big.bin").startDownload(to: .file(file))
+        for await progress in running.progress where progress.bytesReceived > 0 { break }
+        let left = await running.stop()
+        if let left {
+            let whole = try await client().get("big.bin").download(
+                to: .file(file), options: DownloadOptions(resumeData: left))
+            #expect(whole.resumedFrom > 0)
+        }
+        #expect(try Data(contentsOf: file) == expected)
     }
 
     @Test("A large header section comes whole, and one is taken")

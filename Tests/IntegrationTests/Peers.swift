@@ -22,6 +22,8 @@ final class Peers: Sendable {
     var nginx: String? { addresses["nginx"] }
     /// HTTPS by nginx, with a certificate of an authority that nobody knows.
     var secure: String? { addresses["secure"] }
+    /// The certificate of that authority.
+    var authority: URL { folder.appending(path: "ca.pem") }
     /// httpbin behind gunicorn.
     var httpbin: String? { addresses["httpbin"] }
 

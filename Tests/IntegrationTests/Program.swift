@@ -13,15 +13,26 @@ struct Program {
 
     /// Runs the program and reads the report that it prints.
     /// - Throws: A ``Failure`` with what it said, where it trapped, failed or took too long.
-    func run(_ arguments: String..., within limit: Duration) async throws -> JSONValue {
+    func run(
+        _ arguments: String..., environment: [String: String] = [:], within limit: Duration
+    ) async throws -> JSONValue {
+        try JSONValue(
+            parsing: Data(await output(arguments, environment: environment, within: limit).utf8))
+    }
+
+    /// Runs the program and gives what it prints.
+    /// - Throws: A ``Failure`` with what it said, where it trapped, failed or took too long.
+    func output(
+        _ arguments: [String], environment: [String: String] = [:], within limit: Duration
+    ) async throws -> String {
         // The products of a build are in one folder, that of the tests among them.
         let folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
         let process = Process()
         process.executableURL = folder.appending(path: name)
         process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(
-            ["SWIFT_BACKTRACE": "enable=no"]
-        ) { $1 }
+        process.environment = ProcessInfo.processInfo.environment
+            .merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
+            .merging(environment) { $1 }
         let output = Pipe()
         let errors = Pipe()
         process.standardOutput = output
@@ -41,6 +52,6 @@ struct Program {
                 description: "\(name) ended with \(process.terminationStatus)"
                     + (process.terminationReason == .exit ? "" : ", by a signal") + ": \(said)")
         }
-        return try JSONValue(parsing: output.fileHandleForReading.availableData)
+        return String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
     }
 }

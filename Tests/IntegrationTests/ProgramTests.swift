@@ -20,9 +20,23 @@ struct ProgramTests {
         #expect((report["closeMilliseconds"]?["count"]?.int ?? 0) > 0)
     }
 
+    // The environment's proxies answer nobody: libcurl would ask them, were it not told to ask none.
+    @Test("A storm over libcurl leaves nothing behind, and asks no proxy of the environment")
+    func curlStorm() async throws {
+        let nobody = "http://127.0.0.1:1/"
+        let report = try await Program("turnpike-storm").run(
+            "--count", "500", "--shutdowns", "20", "--seed", "7", "--transport", "curl",
+            environment: ["http_proxy": nobody, "all_proxy": nobody], within: .seconds(120))
+        let ends = try #require(report["ends"])
+        let names = ["finished", "cancelled", "dropped", "deadline"]
+        #expect(names.reduce(0) { $0 + (ends[$1]?.int ?? 0) } == 500)
+        #expect((ends["finished"]?.int ?? 0) > 50)
+        #expect(report["descriptors"]?["after"] == report["descriptors"]?["before"])
+    }
+
     @Test(
         "A body larger than memory ought to hold costs disk or nothing, down and up",
-        arguments: ["down-slow", "down-drop", "up-file", "up-stream"])
+        arguments: ["down-slow", "down-drop", "download", "up-file", "up-stream", "multipart"])
     func flood(mode: String) async throws {
         let report = try await Program("turnpike-flood").run(
             "--mode", mode, "--mib", "160", "--pause", "2", within: .seconds(120))
@@ -41,5 +55,33 @@ struct ProgramTests {
             "--mode", mode, option, count, within: .seconds(120))
         #expect(report["wrong"]?.int == 0)
         #expect((report["checked"]?.int ?? 0) > 0)
+    }
+
+    @Test(
+        "Over libcurl it costs nothing but buffers",
+        arguments: ["down-slow", "download", "up-stream"])
+    func curlFlood(mode: String) async throws {
+        // Above 40 MiB, or with a byte in temporary files, the program fails.
+        let report = try await Program("turnpike-flood").run(
+            "--mode", mode, "--mib", "160", "--pause", "2", "--transport", "curl",
+            within: .seconds(120))
+        #expect((report["bytes"]?.int ?? 0) >= 160 << 20)
+        #expect(report["temporaryMiB"]?.double == 0)
+    }
+
+    // Handlers once piled up with each portion, until their end was a recursion too deep.
+    @Test("A file of more portions than a stack has room for goes over libcurl")
+    func curlLongUpload() async throws {
+        let report = try await Program("turnpike-flood").run(
+            "--mode", "up-file", "--mib", "2100", "--transport", "curl", within: .seconds(240))
+        #expect(report["bytes"]?.int == 2100 << 20)
+    }
+
+    @Test("A download whose process is killed again and again is right in the end")
+    func resume() async throws {
+        let report = try await Program("turnpike-resume").run(
+            "--kills", "8", "--mib", "8", "--seed", "3", within: .seconds(120))
+        #expect(report["kills"]?.int == 8)
+        #expect((report["resumes"]?.int ?? 0) > 0)
     }
 }

@@ -275,6 +275,29 @@ struct URLSessionTests {
         }
     }
 
+    @Test(
+        "A POST that met the end of an idle connection is sent again only if that is safe",
+        arguments: [false, true])
+    func keepAlivePost(isRetryable: Bool) async throws {
+        server.route("/first", .text("x"))
+        server.route("/second", .close, .echo)
+        #expect(try await client.get("first").string() == "x")
+        var call = client.post("second", body: .text("hello"))
+        if isRetryable { call = call.retryable() }
+        let result: Result<JSONValue, any Error>
+        do { result = .success(try await call.json()) } catch { result = .failure(error) }
+        // A second head may be out before its exchange is ended, but no content follows it.
+        let whole = server.requests.filter { $0.body == Data("hello".utf8) }
+        if isRetryable {
+            #expect(try result.get()["body"] == "hello")
+            #expect(whole.count == 2)
+        } else {
+            let error = #expect(throws: ClientError.self) { try result.get() }
+            #expect(error?.code == .connection)
+            #expect(whole.count == 1)
+        }
+    }
+
     @Test("Equal lengths in several lines are one, different ones are refused")
     func lengths() async throws {
         server.route(

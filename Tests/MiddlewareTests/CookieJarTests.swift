@@ -13,9 +13,12 @@ private func sent(_ jar: CookieJar, _ target: String, at date: Date = present) t
     jar.cookies(for: Request(.get, try url(target)), at: date).map(\.pair).joined(separator: "; ")
 }
 
+/// A list that lets domains of the tests be domains.
+private let list = PublicSuffixes(parsing: "example\ncom")
+
 @Suite("CookieJar")
 struct CookieJarTests {
-    private let jar = CookieJar()
+    private let jar = CookieJar(suffixes: list)
 
     @Test("Cookies go where host, path and scheme are right")
     func matching() throws {
@@ -32,6 +35,15 @@ struct CookieJarTests {
         #expect(try sent(jar, "http://example/") == "")
         #expect(try sent(jar, "http://www.a.example/deep/x") == "deep=3; host=1; domain=2")
         #expect(try sent(jar, "http://www.a.example/deeper") == "host=1; domain=2")
+    }
+
+    @Test("Without a list a cookie goes back to its host alone")
+    func hostOnly() throws {
+        let jar = CookieJar()
+        jar.store(["a=1; Domain=a.example"], from: try url("http://www.a.example/"), at: present)
+        #expect(try sent(jar, "http://www.a.example/") == "a=1")
+        #expect(try sent(jar, "http://a.example/") == "")
+        #expect(try sent(jar, "http://x.www.a.example/") == "")
     }
 
     @Test("Longer paths go first, then older cookies; one that is set again keeps its place")
@@ -116,7 +128,7 @@ struct CookieJarTests {
 
     @Test("The jar stays within its bounds, and its parts agree")
     func boundsLaw() async throws {
-        let jar = CookieJar()
+        let jar = CookieJar(suffixes: list)
         var date = present
         var total = 0
         for seed in UInt64(0)..<4000 {

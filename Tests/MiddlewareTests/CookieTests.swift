@@ -51,7 +51,19 @@ struct CookieTests {
     }
 
     @Test(
-        "Domains: the host itself, or one above it that is no public suffix",
+        "Without a list a cookie is its host's own, whatever domain above it is named",
+        arguments: [
+            ("https://www.a.example/", "a.example"), ("https://www.a.example/", "www.a.example"),
+            ("http://me.github.io/", "github.io"), ("http://127.0.0.1/", "127.0.0.1"),
+        ])
+    func hostOnly(url: String, attribute: String) throws {
+        let cookie = try #require(try read("a=1; Domain=\(attribute)", from: url))
+        #expect(cookie.domain == URL(string: url)?.host())
+        #expect(cookie.isHostOnly)
+    }
+
+    @Test(
+        "Domains with a list: the host itself, or one above it that is no public suffix",
         arguments: [
             ("https://www.a.example/", "a.example", "a.example", false),
             ("https://www.a.example/", ".A.Example", "a.example", false),
@@ -62,7 +74,11 @@ struct CookieTests {
             ("http://co.uk/", "co.uk", "co.uk", true),
         ])
     func domains(url: String, attribute: String, domain: String, isHostOnly: Bool) throws {
-        let cookie = try #require(try read("a=1; Domain=\(attribute)", from: url))
+        let list = PublicSuffixes(parsing: "com\nco.uk")
+        let url = try #require(URL(string: url))
+        let line = "a=1; Domain=\(attribute)"
+        let cookie = try #require(
+            Cookie(setCookie: line, from: url, at: present, suffixes: list))
         #expect(cookie.domain == domain)
         #expect(cookie.isHostOnly == isHostOnly)
     }
@@ -165,7 +181,7 @@ struct CookieTests {
         let url = try #require(URL(string: "https://a.github.io/"))
         let line = "a=1; Domain=github.io"
         #expect(Cookie(setCookie: line, from: url, at: present, suffixes: list) == nil)
-        #expect(Cookie(setCookie: line, from: url, at: present) != nil)
+        #expect(Cookie(setCookie: line, from: url, at: present)?.isHostOnly == true)
     }
 
     @Test("No line traps the parser, and what it takes can be sent")

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import TurnpikeCore
 import TurnpikeMiddleware
+import TurnpikeTesting
 
 @Suite("curlCommand")
 struct CurlCommandTests {
@@ -158,6 +159,74 @@ struct CurlCommandTests {
             #expect(!broken.contains("s3cret"))
         }
         _ = try run(broken)
+    }
+
+    @Test("Header fields stand as they are, each once", arguments: ["V373", "V374"])
+    func vectorsOfHeaders(id: String) async throws {
+        let transport = MockTransport { _ in .ok() }
+        let client = Client(transport, [.defaultHeaders(["Accept-Language": "en-US"])])
+        let name: HTTPHeaders.Name = id == "V373" ? "X-Custom-Header" : "Accept-Language"
+        let value = id == "V373" ? #"{"key": "value"}"# : "en-GB"
+        _ = try await client.get(anywhere, headers: [name: value]).response()
+        let command = try #require(transport.sent.first?.request.curlCommand())
+        let (arguments, _) = try run(command)
+        let place = try #require(arguments.firstIndex(of: "\(name): \(value)"))
+        #expect(arguments[place - 1] == "--header")
+        #expect(arguments.filter { $0.hasPrefix("\(name):") }.count == 1)
+    }
+
+    @Test(
+        "Cookies are there, hidden, where some are sent: the jar's or the caller's",
+        arguments: [("V376", true), ("V377", false), ("V381", true)])
+    func vectorsOfCookies(id: String, areSent: Bool) async throws {
+        let jar = CookieJar()
+        let url = try #require(URL(string: "http://a.example/x"))
+        _ = jar.store(["foo=bar"], from: url, at: Date(timeIntervalSince1970: 1_700_000_000))
+        let transport = MockTransport { _ in .ok() }
+        let client = Client(transport, id == "V376" ? [.cookies(jar)] : [])
+        let headers: HTTPHeaders = id == "V381" ? ["Cookie": "c=1"] : [:]
+        _ = try await client.post(anywhere, headers: headers).response()
+        let sent = try #require(transport.sent.first?.request)
+        #expect(sent.headers.contains(.cookie) == areSent)
+        let (arguments, _) = try run(sent.curlCommand())
+        let line = arguments.first { $0.hasPrefix("Cookie:") }
+        #expect((line != nil) == areSent && line?.contains("bar") != true)
+        #expect(line.map { $0.contains("REDACTED") } != false && !arguments.contains("-b"))
+    }
+
+    @Test(
+        "There is no command for what cannot be sent, and the shell does nothing",
+        arguments: ["invalid_url", "http://", "ht tp://a.example/s3cret'$(id)", "V378"])
+    func vectorsOfDefects(text: String) throws {
+        let target = Target(text == "V378" ? "invalid_url" : text)
+        let command = request(.get, to: target).curlCommand()
+        #expect(command.hasPrefix("# 'no curl command could be made: "))
+        #expect(!command.contains("file:") && !command.contains("s3cret"))
+        let bad = request(.get, headers: ["X-A": "s3cret\r\nX-B: 1"]).curlCommand()
+        #expect(bad.hasPrefix("# '") && bad.contains("X-A") && !bad.contains("s3cret"))
+        let shell = Process()
+        shell.executableURL = URL(filePath: "/bin/sh")
+        shell.arguments = ["-ec", command]
+        try shell.run()
+        shell.waitUntilExit()
+        #expect(shell.terminationStatus == 0)
+    }
+
+    @Test("A credential is not printed", arguments: ["V379"])
+    func vectorsOfCredentials(id: String) throws {
+        var request = request(.get, to: "http://u:p4ss@a.example/x")
+        request.moveUserInformation()
+        let (arguments, _) = try run(request.curlCommand())
+        #expect(arguments.contains("Authorization: REDACTED"))
+        #expect(!arguments.contains { $0.contains("p4ss") || $0.contains("-u") })
+    }
+
+    @Test("Nothing in the content is alive in the shell", arguments: ["V380"])
+    func vectorsOfContents(id: String) throws {
+        let text = #"a"b\c'd $e `f`"#
+        let (arguments, _) = try run(request(.post, .text(text)).curlCommand())
+        let place = try #require(arguments.firstIndex(of: "--data-raw"))
+        #expect(arguments[place + 1] == text)
     }
 
     @Test("A redaction with more names hides them here too")

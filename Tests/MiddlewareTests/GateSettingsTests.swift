@@ -11,17 +11,21 @@ struct GateSettingsTests {
         var registry = Registry()
         registry.registerMiddleware()
         registry.register(transport: "failing") { _ in MockTransport { _ in .status(503) } }
+        registry.register(transport: "well") { _ in MockTransport { _ in .ok(text: "well") } }
         return registry
     }()
 
-    private func file(_ stack: String) throws -> StackFile {
+    private func file(_ stack: String, transport: String = "failing") throws -> StackFile {
         try StackFile(
-            parsing: Data(#"{"transport": {"use": "failing"}, "stack": [\#(stack)]}"#.utf8))
+            parsing: Data(#"{"transport": {"use": "\#(transport)"}, "stack": [\#(stack)]}"#.utf8))
     }
 
-    private func configured(_ stack: String) throws -> ConfiguredClient {
+    private func configured(
+        _ stack: String, transport: String = "failing"
+    ) throws -> ConfiguredClient {
         try ConfiguredClient(
-            file(stack), registry: registry, serializers: SerializerTable(), timeSource: clock)
+            file(stack, transport: transport), registry: registry, serializers: SerializerTable(),
+            timeSource: clock)
     }
 
     @Test(
@@ -39,6 +43,10 @@ struct GateSettingsTests {
             #"{"use": "fallback", "status": 200, "headers": [["A", "b"]], "text": "x"}"#,
             #"{"use": "fallback", "base64": "eA=="}"#,
             #"{"use": "retry", "jitter": "decorrelated"}"#,
+            #"{"use": "circuitBreaker", "metrics": "stderr"}"#,
+            #"{"use": "rateLimit", "perSecond": 1, "metrics": "/tmp/a"}"#,
+            #"{"use": "concurrencyLimit", "metrics": "stderr"}"#,
+            #"{"use": "retry", "metrics": "stderr"}, {"use": "hedge", "metrics": "stderr"}"#,
         ])
     func known(gate: String) throws {
         #expect(try file(gate).check(with: registry).isEmpty)
@@ -59,23 +67,71 @@ struct GateSettingsTests {
         #expect(try file(gate).check(with: registry).map(\.path) == [path])
     }
 
-    @Test("A breaker stays open over a reload that leaves its window as it was")
+    @Test("A breaker stays open over a reload, whatever its rules become")
     func breaker() async throws {
         let configured = try configured(#"{"use": "circuitBreaker", "minimum": 2}"#)
         for _ in 0..<2 { _ = try await configured.client.get(anywhere).response() }
         #expect(await code(of: configured.client.get(anywhere)) == .circuitOpen)
         try configured.reload(file(#"{"use": "circuitBreaker", "minimum": 3}"#))
         #expect(await code(of: configured.client.get(anywhere)) == .circuitOpen)
-        try configured.reload(file(#"{"use": "circuitBreaker", "minimum": 3, "window": 60}"#))
-        #expect(await code(of: configured.client.get(anywhere)) == nil)
+        try configured.reload(file(#"{"use": "circuitBreaker", "minimum": 1, "window": 60}"#))
+        #expect(await code(of: configured.client.get(anywhere)) == .circuitOpen)
+        clock.advance(by: .seconds(15))
+        #expect(await code(of: configured.client.get(anywhere)) == nil, "a probe")
+        let error = await #expect(throws: ClientError.self) {
+            try await configured.client.get(anywhere).response()
+        }
+        #expect(error?.retryAfter == .seconds(30), "twice as long")
     }
 
-    @Test("Tokens and permits are remembered over a reload")
+    @Test("A breaker counts by the new rules from a reload on")
+    func breakerRules() async throws {
+        let configured = try configured(#"{"use": "circuitBreaker", "minimum": 100}"#)
+        for _ in 0..<9 { _ = try await configured.client.get(anywhere).response() }
+        try configured.reload(file(#"{"use": "circuitBreaker", "minimum": 10, "open": 5}"#))
+        _ = try await configured.client.get(anywhere).response()
+        let error = await #expect(throws: ClientError.self) {
+            try await configured.client.get(anywhere).response()
+        }
+        #expect(error?.code == .circuitOpen)
+        #expect(error?.retryAfter == .seconds(5))
+    }
+
+    @Test("A lowered limit remembers the calls under way, and a raised one lets waiting calls go")
+    func permits() async throws {
+        func gate(_ limit: Int) -> String {
+            #"{"use": "concurrencyLimit", "total": \#(limit), "perOrigin": \#(limit), "queue": 1}"#
+        }
+        let configured = try configured(gate(4), transport: "well")
+        let client = configured.client
+        let limit = try #require(client.stack.gates.first as? ConcurrencyLimit)
+        var held: [Response] = []
+        for _ in 0..<3 { held.append(try await client.get(anywhere).response()) }
+        try configured.reload(file(gate(2), transport: "well"))
+        let waiting = Task { try await client.get(anywhere).response() }
+        await until { limit.waiting == 1 }
+        #expect(await code(of: client.get(anywhere)) == .overloaded)
+        held.removeLast().body.cancel(.drop)
+        #expect(limit.underWay == 2)
+        #expect(limit.waiting == 1)
+        try configured.reload(file(gate(3), transport: "well"))
+        held.append(try await waiting.value)
+        #expect(limit.underWay == 3)
+        for response in held { response.body.cancel(.drop) }
+        #expect(limit.underWay == 0)
+    }
+
+    @Test("Tokens are remembered over a reload; another rate begins anew")
     func limits() async throws {
         let rate = try configured(#"{"use": "rateLimit", "perSecond": 1, "queue": 0}"#)
         _ = try await rate.client.get(anywhere).response()
         try rate.reload(file(#"{"use": "rateLimit", "perSecond": 1, "queue": 0}"#))
         #expect(await code(of: rate.client.get(anywhere)) == .rateLimited)
+        try rate.reload(file(#"{"use": "rateLimit", "perSecond": 1, "queue": 1}"#))
+        let waiting = Task { try await rate.client.get(anywhere).response() }
+        await clock.waitForTimers(1)
+        waiting.cancel()
+        _ = await waiting.result
         try rate.reload(file(#"{"use": "rateLimit", "perSecond": 2, "queue": 0}"#))
         #expect(await code(of: rate.client.get(anywhere)) == nil)
     }
@@ -87,11 +143,16 @@ struct GateSettingsTests {
         let configured = try configured(stack)
         // The floor is 10 a second over 10 seconds.
         for _ in 0..<60 { _ = try await configured.client.get(anywhere).response() }
-        try configured.reload(file(stack))
+        try configured.reload(
+            file(stack.replacingOccurrences(of: #""budget": 0"#, with: #""budget": 0.25"#)))
         var sends = 0
         for _ in 0..<60 {
             sends += try await configured.client.get(anywhere).response().attempts
         }
-        #expect(sends == 60 + 40)
+        // The floor of 100 and a quarter of 120 calls; 60 retries were made before.
+        #expect(sends == 60 + 60)
+        try configured.reload(file(stack))
+        #expect(await code(of: configured.client.get(anywhere)) == nil)
+        #expect(try await configured.client.get(anywhere).response().attempts == 1)
     }
 }

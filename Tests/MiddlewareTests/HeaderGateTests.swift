@@ -120,7 +120,7 @@ struct HeaderGateTests {
         let sent = try #require(transport.sent.first?.request.headers)
         #expect(sent.values(of: "X-A") == ["1", "2"])
         #expect(sent.values(of: "X-B") == [""])
-        #expect(sent[.acceptLanguage] == "de-AT, en;q=0.9")
+        #expect(sent[.acceptLanguage] == "de-AT;q=1.0, en;q=0.9")
     }
 
     @Test("At most six languages are named, and nothing else passes for one")
@@ -130,8 +130,27 @@ struct HeaderGateTests {
         _ = try await client.get(anywhere).response()
         #expect(
             values(.acceptLanguage, of: transport) == [
-                "*, a;q=0.9, b;q=0.8, c;q=0.7, d;q=0.6, e;q=0.5"
+                "*;q=1.0, a;q=0.9, b;q=0.8, c;q=0.7, d;q=0.6, e;q=0.5"
             ])
+    }
+
+    @Test(
+        "Weights fall by a tenth, without the noise of binary fractions, and never to 0",
+        arguments: [
+            ("V364", ["br", "gzip", "deflate"], "br;q=1.0, gzip;q=0.9, deflate;q=0.8"),
+            ("V365", ["en"], "en;q=1.0"),
+            (
+                "V367", (1...7).map { "l\($0)" },
+                "l1;q=1.0, l2;q=0.9, l3;q=0.8, l4;q=0.7, l5;q=0.6, l6;q=0.5, l7;q=0.4"
+            ),
+            (
+                "twelve", (1...12).map { "\($0)" },
+                "1;q=1.0, 2;q=0.9, 3;q=0.8, 4;q=0.7, 5;q=0.6, 6;q=0.5, 7;q=0.4, 8;q=0.3,"
+                    + " 9;q=0.2, 10;q=0.1, 11;q=0.1, 12;q=0.1"
+            ),
+        ] as [(String, [String], String)])
+    func weights(id: String, choices: [String], expected: String) {
+        #expect(DefaultHeaders.weighted(choices) == expected)
     }
 
     @Test("A default that is no field fails the call and names the field")
@@ -159,6 +178,19 @@ struct HeaderGateTests {
             /[!-~]+\/[!-~]+ \([!-~]+; build:[!-~]+; \w+ \d+\.\d+\.\d+\) Turnpike\/\d+\.\d+\.\d+/
         #expect(sent[0]?.wholeMatch(of: form) != nil, "\(sent[0] ?? "")")
         #expect(Array(sent.dropFirst()) == ["me/1", "shop/2"])
+    }
+
+    @Test(
+        "The parts of a program stand in their order, and Unknown where there is none",
+        arguments: ["V371"])
+    func userAgentParts(id: String) {
+        let known = UserAgent.describe(
+            program: "Demo", version: "1.0", bundle: "com.demo.Demo", build: "1",
+            system: "iOS 13.0.0")
+        #expect(known.hasPrefix("Demo/1.0 (com.demo.Demo; build:1; iOS 13.0.0) Turnpike/"))
+        let unknown = UserAgent.describe(
+            program: nil, version: "", bundle: nil, build: nil, system: "Linux (6\\)")
+        #expect(unknown.hasPrefix("Unknown/Unknown (Unknown; build:Unknown; Linux 6) Turnpike/"))
     }
 
     // MARK: Base URL

@@ -26,6 +26,24 @@ struct RedirectTests {
         Client(transport, [redirect])
     }
 
+    @Test("A redirect's own content may be long, but not without end", arguments: [3, 30])
+    func content(chunks: Int) async throws {
+        let chunk = Data(count: 4096)
+        let transport = MockTransport { request in
+            if request.url.path == "/end" { return .ok(text: "end") }
+            return .stream(
+                Array(repeating: chunk, count: chunks), status: 302, headers: ["Location": "/end"])
+        }
+        let call = client(transport).get("http://a.example/")
+        if chunks == 3 {
+            #expect(try await call.response().url.path == "/end")
+        } else {
+            let error = await #expect(throws: ClientError.self) { try await call.response() }
+            #expect(error?.code == .redirect)
+            #expect(transport.sent.count == 1)
+        }
+    }
+
     @Test(
         "Methods and bodies change as RFC 9110 says",
         arguments: [

@@ -4,7 +4,7 @@ import Testing
 import Turnpike
 import TurnpikeTesting
 
-// Ten lines each, on public API alone: what gates of other people must be able to do.
+// At most ten statements each, on public API alone: what gates of other people must be able to do.
 
 private struct SketchHedge: Interceptor {
     let delay: Duration

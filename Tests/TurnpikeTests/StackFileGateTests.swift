@@ -31,6 +31,7 @@ struct StackFileGateTests {
             ["use": "validate", "status": [200, [300, 399]], "contentType": ["text/*"]],
             ["use": "validate", "contentType": .null],
             ["use": "validate", "contentType": "accept"],
+            ["use": "compressBodies", "coding": "deflate", "level": 9, "minimum": 0],
             ["use": "headers", "set": [["A", "1"]], "add": [["B", "2"], ["B", "3"]]],
         ] as [JSONValue])
     func complete(gate: JSONValue) throws {
@@ -64,6 +65,9 @@ struct StackFileGateTests {
             (["use": "validate", "status": [[299, 200]]], "status[0]: a status, or a pair"),
             (["use": "validate", "contentType": "any"], "contentType: "),
             (["use": "validate", "contentType": ["text"]], "contentType[0]: a media range"),
+            (["use": "compressBodies", "coding": "br"], "coding: \"br\" is not known; allowed: "),
+            (["use": "compressBodies", "level": 10], "level: 10 was found"),
+            (["use": "compressBodies", "minimum": -1], "minimum: -1 was found"),
             (["use": "headers", "set": [["A", "1\r\n2"]]], "set[0]: "),
             (["use": "headers", "set": ["A"]], "set[0]: a pair"),
         ] as [(JSONValue, String)])
@@ -120,7 +124,24 @@ struct StackFileGateTests {
         #expect(bad.map(\.description) == ["stack[0].name: is missing; a text is wanted"])
     }
 
-    @Test("A retry budget is kept over a reload, and made anew where its ratio changes")
+    @Test("Bodies are compressed as the file says")
+    func compressed() async throws {
+        let file = try StackFile([
+            "transport": ["use": "mock"],
+            "stack": [["use": "compressBodies", "coding": "deflate", "minimum": 100]],
+        ])
+        let client = try ConfiguredClient(file).client
+        for count in [99, 100] {
+            let body = Body.data(Data(repeating: 0x61, count: count))
+            _ = try await client.post("http://a.example/", body: body).response()
+        }
+        let sent = try #require(client.transport as? MockTransport).sent
+        #expect(sent.map { $0.request.headers[.contentEncoding] } == [nil, "deflate"])
+        // zlib's framing: deflate in a window of 32 KiB (RFC 1950 §2.2).
+        #expect(sent[0].body.count == 99 && sent[1].body.first == 0x78 && sent[1].body.count < 50)
+    }
+
+    @Test("A retry budget is kept over a reload, and follows a ratio that changes")
     func budgets() async throws {
         func file(_ more: JSONObject) throws -> StackFile {
             var retry: JSONObject = [
@@ -144,7 +165,8 @@ struct StackFileGateTests {
         #expect(sent == 20 + 100)
         try client.reload(file(["max": 9]))
         #expect(try await attempts() == 1)
-        try client.reload(file(["budget": 0.001]))
-        #expect(try await attempts() == 12)
+        // 22 calls, of which a fifth may be retried beyond the 100.
+        try client.reload(file(["budget": 0.2]))
+        #expect(try await attempts() == 1 + 4)
     }
 }

@@ -22,8 +22,9 @@ private struct RetryTeapots: RequestRetrier {
     }
 }
 
+private struct Surprise: Error {}
+
 private struct NoSurprises: ResponseValidator {
-    struct Surprise: Error {}
     func validate(_ response: Response, for request: Request, context: Context) throws {
         if response.headers["X-Surprise"] != nil { throw Surprise() }
     }
@@ -87,7 +88,7 @@ struct UserGateTests {
         let client = Client(transport: MockTransport { _ in .ok(headers: ["X-Surprise": "1"]) }) {
             NoSurprises()
         }
-        await #expect(throws: NoSurprises.Surprise.self) {
+        await #expect(throws: Surprise.self) {
             try await client.get("http://a.example/").data()
         }
     }

@@ -28,7 +28,7 @@ enum Bench {
         switch arguments.first {
         case "cache": try await CacheBench.run(report)
         case "chain": try await ChainBench.run(report)
-        case "gates": try await GatesBench.run(report)
+        case "gates": try await GatesBench.run(report, only: Set(rest))
         case "peers": try PeersPackage.run(rest + (json ? ["--json"] : []))
         case "instructions":
             try PeersPackage.run(["instructions"] + rest + (json ? ["--json"] : []))
@@ -42,7 +42,7 @@ enum Bench {
                 """
                 usage: bench cache [--json]
                            bench chain [--json]
-                           bench gates [--json]
+                           bench gates [GATE…] [--json]
                            bench peers [--only W2,…] [--clients curl,…] [--rounds N] [--json]
                            bench instructions [--clients curl,…] [--json]
                            bench values [--json]

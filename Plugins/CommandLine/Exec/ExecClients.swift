@@ -5,6 +5,8 @@ import Turnpike
 final class ExecClients {
     private var clients: [String: ConfiguredClient] = [:]
     private let base: StackFile?
+    // One for all clients: what they share by a path, as a file of metrics, they share whole.
+    private let registry = Registry.commandLine
 
     init(base: StackFile?) { self.base = base }
 
@@ -19,7 +21,7 @@ final class ExecClients {
     /// The client for a line, and whether it is the line's own.
     func client(named name: String?, _ file: StackFile) throws -> (client: Client, isOwn: Bool) {
         if let name, let known = clients[name] { return (known.client, false) }
-        let made = try ConfiguredClient(file, registry: .commandLine, serializers: .standard)
+        let made = try ConfiguredClient(file, registry: registry, serializers: .standard)
         if let name { clients[name] = made }
         return (made.client, name == nil)
     }

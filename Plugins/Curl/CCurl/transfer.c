@@ -29,6 +29,7 @@ typedef struct {
     bool is_plain;
     unsigned long tls_ends;
     bool is_repeatable;
+    bool waits;
     char *body;
     size_t body_capacity;
 } transfer_t;
@@ -246,6 +247,7 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     CURL *easy = this->easy;
     int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
     this->is_repeatable = request->is_repeatable;
+    if (this->waits != request->waits) set(easy, CURLOPT_PIPEWAIT, (long)(this->waits = request->waits));
     this->fields = tpc_list(request->fields, request->fields_count);
     int code = set(easy, CURLOPT_URL, request->url);
     if (code == 0 && this->fields) code = set(easy, CURLOPT_HTTPHEADER, this->fields);

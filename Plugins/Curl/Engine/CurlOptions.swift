@@ -63,8 +63,6 @@ struct CurlOptions: Sendable {
             TPC_MAX_AGE_CONNECTION, Int(min(max(age, 1), 1 << 31)), "idleConnectionTimeout")
         let isHTTP2 = configuration.http2 && library.hasHTTP2
         try setter.set(TPC_HTTP_VERSION, isHTTP2 ? TPC_HTTP_2_TLS : TPC_HTTP_1_1, "http2")
-        // Calls wait for a connection that may carry them all.
-        if isHTTP2 { try setter.set(TPC_PIPEWAIT, 1, "http2") }
         if let path = configuration.unixSocket {
             try setter.set(TPC_UNIX_SOCKET_PATH, path, "unixSocket")
         }

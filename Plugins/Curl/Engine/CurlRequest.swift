@@ -11,17 +11,26 @@ struct CurlRequest: Sendable {
     private let hasContent: Bool
     private let contentLength: Int64
     private let isRepeatable: Bool
+    private let waits: Bool
     // Field lines, each with its NUL.
     private let fields: [UInt8]
 
     /// Whether the caller names the codings, and so gets the content as it comes.
     let takesContentAsItComes: Bool
 
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - length: The size of its content, if that is known.
+    ///   - decodes: Whether codings are asked for.
+    ///   - hasHTTP2: Whether a TLS connection may carry many requests at once, so that it is worth
+    ///     waiting for one that is being made.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for what libcurl cannot send.
-    init(_ request: Request, length: Int64?, decodes: Bool) throws {
+    init(_ request: Request, length: Int64?, decodes: Bool, hasHTTP2: Bool) throws {
         let method = request.method
         isHead = method == .head
         isRepeatable = request.isRepeatable
+        // Over plain HTTP it would wait for the first response.
+        waits = hasHTTP2 && request.url.scheme?.utf8.count == 5
         url = Self.wireURL(request.url)
         if method == .connect {
             throw ClientError(
@@ -50,7 +59,8 @@ struct CurlRequest: Sendable {
                     var request = unsafe tpc_request(
                         url: url, method: nil, is_head: isHead, has_content: hasContent,
                         content_length: contentLength, fields: fields.baseAddress,
-                        fields_count: fields.count, is_repeatable: isRepeatable)
+                        fields_count: fields.count, is_repeatable: isRepeatable,
+                        waits: waits)
                     guard let method else { return unsafe body(request) }
                     return unsafe method.withCString { method in
                         unsafe request.method = unsafe method

@@ -5,8 +5,7 @@ import TurnpikeCore
 /// One exchange in an engine: joins libcurl's handle with the ``/TurnpikeCore/Exchange`` that the
 /// caller waits for.
 // SAFETY: `exchange` is set before the transfer is handed to an engine; that and `EngineState` are
-// touched under the engine's lock alone from then on. `times` is written before the head is
-// published, and read behind that.
+// touched under the engine's lock alone from then on.
 final class CurlTransfer: @unchecked Sendable {
     /// What an engine is asked to do for a transfer; several are one post.
     struct Orders: OptionSet {
@@ -25,7 +24,8 @@ final class CurlTransfer: @unchecked Sendable {
     private let pending = Atomic<UInt8>(0)
 
     private var exchange: Exchange?
-    private(set) var times: CurlTimes?
+    // Asked for by the caller, who may have been cancelled while an engine is still at work.
+    private let keptTimes = Mutex<CurlTimes?>(nil)
 
     /// The place among the engine's transfers; -1 while it is in none.
     var place = -1
@@ -40,6 +40,11 @@ final class CurlTransfer: @unchecked Sendable {
         isHead = request.method == .head
         isSecure = request.url.scheme?.first == "h" && request.url.scheme?.count == 5
     }
+
+    /// When things happened, once the head has come or the transfer has failed.
+    var times: CurlTimes? { keptTimes.withLock { $0 } }
+
+    private func keep(_ times: CurlTimes) { keptTimes.withLock { $0 = times } }
 
     func feed(_ exchange: Exchange) { self.exchange = exchange }
 
@@ -112,7 +117,7 @@ final class CurlTransfer: @unchecked Sendable {
         let goesOn: Bool
         if handle.hasHead, !hasOpened {
             hasOpened = true
-            times = handle.times
+            keep(handle.times)
             switch open(handle) {
             case .success(let opening):
                 endsWithConnection =
@@ -130,6 +135,7 @@ final class CurlTransfer: @unchecked Sendable {
             if isComplete { exchange.finish() }
         }
         if let result {
+            if !hasOpened { keep(handle.times) }
             if !isComplete { exchange.fail(fault(result, handle)) }
             return true
         }

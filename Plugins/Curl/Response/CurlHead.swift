@@ -10,8 +10,14 @@ enum CurlHead {
         guard let first = unsafe lines.next(), let status = unsafe StatusLine(first) else {
             return .failure(broken("its first line is none of HTTP"))
         }
+        // A line feed alone may end lines (RFC 9112 §2.2); among lines that end in CRLF it is part
+        // of a value that somebody smuggled in.
+        let mayBeBare = lines.wasBare
         var fields = FieldReader()
         while let line = unsafe lines.next() {
+            if lines.wasBare, !mayBeBare {
+                return .failure(broken("a header line ends without a carriage return"))
+            }
             if line.isEmpty { break }
             guard unsafe fields.read(line) else {
                 return .failure(broken("a header line has no colon"))
@@ -44,6 +50,8 @@ enum CurlHead {
 @safe private struct HeadLines {
     private let bytes: UnsafeBufferPointer<UInt8>
     private var position = 0
+    // Whether the last line had no CR at its end.
+    private(set) var wasBare = false
 
     init(bytes: UnsafeBufferPointer<UInt8>) { unsafe self.bytes = unsafe bytes }
 
@@ -53,7 +61,8 @@ enum CurlHead {
         while unsafe position < bytes.count, unsafe bytes[position] != 0x0A { position += 1 }
         var end = position
         position += 1
-        if end > start, unsafe bytes[end - 1] == 0x0D { end -= 1 }
+        wasBare = unsafe end == start || bytes[end - 1] != 0x0D
+        if !wasBare { end -= 1 }
         return unsafe UnsafeBufferPointer(rebasing: bytes[start..<end])
     }
 }

@@ -14,12 +14,16 @@ final class CurlUpload: @unchecked Sendable {
         case failed
     }
 
+    // A closure that stood in the lock by itself would be wrapped once more at each look at it, and
+    // its end would be a recursion as deep as the looks were many.
+    private struct Listener: Sendable { let call: @Sendable () -> Void }
+
     private let body: Body
     private let data: Data?
     private let call: CallState
     private let pipe = Mutex<UploadPipe?>(nil)
     private let sent = Atomic<Int64>(0)
-    private let onReady = Mutex<(@Sendable () -> Void)?>(nil)
+    private let onReady = Mutex<Listener?>(nil)
     private var position = 0
 
     /// The number of bytes, or nil where it is not known.
@@ -43,11 +47,11 @@ final class CurlUpload: @unchecked Sendable {
     /// Names who is told when there is something to read again.
     func start(_ onReady: @escaping @Sendable () -> Void) {
         guard data == nil else { return }
-        self.onReady.withLock { $0 = onReady }
+        self.onReady.withLock { $0 = Listener(call: onReady) }
         pipe.withLock { $0 }?.start()
     }
 
-    private func wasFilled() { onReady.withLock { $0 }?() }
+    private func wasFilled() { onReady.withLock { $0 }?.call() }
 
     /// The most bytes that any one send has handed to the connection.
     var bytesSent: Int64 { sent.load(ordering: .relaxed) }

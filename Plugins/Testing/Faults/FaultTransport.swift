@@ -67,8 +67,8 @@ public final class FaultTransport: Transport {
         var wrap: [@Sendable (ResponseBody) -> ResponseBody] = []
         var losesAnswer = false
         for (index, fault) in faults.enumerated() {
-            let draw = Double(generator.next() >> 11) * 0x1p-53
-            let size = Double(generator.next() >> 11) * 0x1p-53
+            let draw = generator.unit()
+            let size = generator.unit()
             guard fault.matchers.allSatisfy({ $0.mismatch(request) == nil }),
                 happens(fault, index, draw, at: context.timeSource.now)
             else { continue }
@@ -120,8 +120,7 @@ public final class FaultTransport: Transport {
             let turn = now.nanoseconds / period
             var generator = SeededGenerator(
                 seed: seed ^ UInt64(bitPattern: turn) &* 0xA24B_AED4_963E_E407 ^ UInt64(index))
-            let begin = Int64(
-                Double(period - length) * Double(generator.next() >> 11) * 0x1p-53)
+            let begin = Int64(Double(period - length) * generator.unit())
             let moment = now.nanoseconds % period
             return moment >= begin && moment < begin + length
         }

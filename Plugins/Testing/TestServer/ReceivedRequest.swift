@@ -17,6 +17,8 @@ public struct ReceivedRequest: Sendable {
     public internal(set) var bodyBytes: Int64 = 0
     /// Whether the content came to its end.
     public internal(set) var isComplete = true
+    /// The fields behind the content of a request in chunks (RFC 9112 §7.1.2).
+    public internal(set) var trailers = HTTPHeaders()
     /// The connection it came on, numbered from 1.
     public let connection: Int
 

@@ -52,13 +52,27 @@ public struct TestAnswer: Sendable {
         _ data: Data, type: MediaType = .octetStream, headers: HTTPHeaders = [:]
     ) -> TestAnswer { typed(type.description, headers, data) }
 
-    /// 200 with a number of equal bytes, which are not held in memory.
-    public static func bytes(_ count: Int64, of byte: UInt8 = 0x78) -> TestAnswer {
+    /// A number of equal bytes, which are not held in memory.
+    /// - Parameters:
+    ///   - count: How many the head announces.
+    ///   - byte: The byte.
+    ///   - status: The status.
+    ///   - headers: Header fields.
+    ///   - sending: How many are sent before the connection is closed; all of them where nil.
+    /// - Returns: The answer.
+    public static func bytes(
+        _ count: Int64, of byte: UInt8 = 0x78, status: HTTPStatus = .ok, headers: HTTPHeaders = [:],
+        sending: Int64? = nil
+    ) -> TestAnswer {
         TestAnswer { request in
-            let head = head(
-                .ok, ["Content-Type": "application/octet-stream", "Content-Length": String(count)])
-            return request.method == .head
-                ? [.write(head)] : [.write(head), .fill(byte: byte, count: count)]
+            var headers = headers
+            headers.setIfAbsent(.contentType, MediaType.octetStream.description)
+            headers[.contentLength] = String(count)
+            var steps: [Step] = [.write(head(status, headers))]
+            if request.method == .head { return steps }
+            steps.append(.fill(byte: byte, count: min(sending ?? count, count)))
+            if let sending, sending < count { steps.append(.close) }
+            return steps
         }
     }
 
@@ -104,21 +118,24 @@ public struct TestAnswer: Sendable {
     ///   - interval: The time before each of them.
     ///   - headers: Header fields.
     ///   - endsWell: Whether the last chunk is sent; without it the connection is closed.
+    ///   - trailers: The fields behind the last chunk.
     /// - Returns: The answer.
     public static func chunked(
         _ chunks: [Data], every interval: Duration = .zero, headers: HTTPHeaders = [:],
-        endsWell: Bool = true
+        endsWell: Bool = true, trailers: HTTPHeaders = [:]
     ) -> TestAnswer {
-        TestAnswer { _ in
+        TestAnswer { request in
             var fields = headers
             fields[.transferEncoding] = "chunked"
             var steps: [Step] = [.write(head(.ok, fields))]
+            if request.method == .head { return steps }
             for chunk in chunks {
                 if interval > .zero { steps.append(.wait(interval)) }
                 let size = Data((String(chunk.count, radix: 16) + "\r\n").utf8)
                 steps.append(.write(size + chunk + Data("\r\n".utf8)))
             }
-            steps.append(endsWell ? .write(Data("0\r\n\r\n".utf8)) : .close)
+            let end = Data("0\r\n".utf8) + lines(trailers) + Data("\r\n".utf8)
+            steps.append(endsWell ? .write(end) : .close)
             return steps
         }
     }
@@ -141,12 +158,16 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// 200 whose content drips.
+    /// An answer whose content drips.
     public static func drip(
-        _ content: Data, bytes: Int = 1, every interval: Duration
+        _ content: Data, bytes: Int = 1, every interval: Duration, status: HTTPStatus = .ok,
+        headers: HTTPHeaders = [:]
     ) -> TestAnswer {
-        TestAnswer { _ in
-            var steps: [Step] = [.write(head(.ok, ["Content-Length": String(content.count)]))]
+        TestAnswer { request in
+            var fields = headers
+            fields[.contentLength] = String(content.count)
+            var steps: [Step] = [.write(head(status, fields))]
+            if request.method == .head { return steps }
             var rest = content[...]
             while !rest.isEmpty {
                 steps += [.wait(interval), .write(rest.prefix(bytes))]
@@ -196,9 +217,7 @@ public struct TestAnswer: Sendable {
     /// The same answer, after which the connection is closed though nothing announced it: what
     /// makes a client meet a dead connection.
     public func thenClose() -> TestAnswer {
-        var copy = TestAnswer { [make] in make($0) + [.close] }
-        copy.readsBody = readsBody
-        return copy
+        changed { $0 + [.close] }
     }
 
     /// The same answer without the request's content having been read.
@@ -223,8 +242,10 @@ public struct TestAnswer: Sendable {
         return copy
     }
 
-    private func prefixed(_ step: Step) -> TestAnswer {
-        var copy = TestAnswer { [make] in [step] + make($0) }
+    private func prefixed(_ step: Step) -> TestAnswer { changed { [step] + $0 } }
+
+    private func changed(_ change: @escaping @Sendable ([Step]) -> [Step]) -> TestAnswer {
+        var copy = TestAnswer { [make] in change(make($0)) }
         copy.readsBody = readsBody
         copy.sendsContinue = sendsContinue
         copy.readingHold = readingHold
@@ -238,8 +259,11 @@ public struct TestAnswer: Sendable {
     }
 
     private static func head(_ status: HTTPStatus, _ headers: HTTPHeaders) -> Data {
-        var text = "HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n"
-        for field in headers { text += "\(field.name.rawValue): \(field.value)\r\n" }
-        return Data((text + "\r\n").utf8)
+        Data("HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n".utf8) + lines(headers)
+            + Data("\r\n".utf8)
+    }
+
+    private static func lines(_ headers: HTTPHeaders) -> Data {
+        Data(headers.map { "\($0.name.rawValue): \($0.value)\r\n" }.joined().utf8)
     }
 }

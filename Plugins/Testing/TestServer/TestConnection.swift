@@ -35,18 +35,16 @@ final class TestConnection: Sendable {
                 if let hold = answer.readingHold,
                     !wait(upTo: .seconds(3600), until: { hold.isOpen })
                 {
-                    return server.wasAbandoned()
+                    return server.didAnswer(wasAbandoned: true)
                 }
                 if answer.sendsContinue {
                     _ = socket.write(Data("HTTP/1.1 100 Continue\r\n\r\n".utf8))
                 }
                 readBody(&request, &buffer)
             }
-            switch play(answer.steps(for: request)) {
-            case .done: continue
-            case .closed: return
-            case .abandoned: return server.wasAbandoned()
-            }
+            let end = play(answer.steps(for: request))
+            server.didAnswer(wasAbandoned: end == .abandoned)
+            if end != .done { return }
         }
     }
 
@@ -88,7 +86,12 @@ final class TestConnection: Sendable {
                 return
             }
             if size == 0 {
-                while let line = readLine(&buffer), !line.isEmpty {}
+                while let line = readLine(&buffer), !line.isEmpty {
+                    guard let colon = line.firstIndex(of: ":") else { continue }
+                    request.trailers.append(
+                        HTTPHeaders.Name(String(line[..<colon])),
+                        String(line[line.index(after: colon)...]))
+                }
                 return
             }
             guard read(size, &request, &buffer), readLine(&buffer) != nil else {

@@ -29,7 +29,9 @@ public final class TestServer: Sendable {
         var receivedCount = 0
         var connections: [Int: TestConnection] = [:]
         var connectionCount = 0
-        var closedCount = 0
+        var peakConnections = 0
+        var inFlight = 0
+        var peakInFlight = 0
         var abandonedCount = 0
         var waiters:
             [(
@@ -48,8 +50,15 @@ public final class TestServer: Sendable {
         public let accepted: Int
         /// The connections that are open.
         public let open: Int
+        /// The most connections that were open at once.
+        public let peak: Int
         /// The answers that the client closed the connection on before they were out.
         public let abandoned: Int
+        /// The requests whose answers are not out; one whose content is read before it is answered
+        /// counts from its end.
+        public let inFlight: Int
+        /// The most requests that were in flight at once.
+        public let peakInFlight: Int
     }
 
     /// The port that the server listens on.
@@ -131,7 +140,9 @@ public final class TestServer: Sendable {
     private static func counts(_ state: State) -> Counts {
         Counts(
             requests: state.receivedCount, accepted: state.connectionCount,
-            open: state.connections.count, abandoned: state.abandonedCount)
+            open: state.connections.count, peak: state.peakConnections,
+            abandoned: state.abandonedCount, inFlight: state.inFlight,
+            peakInFlight: state.peakInFlight)
     }
 
     private func update(_ change: (inout State) -> Void) {
@@ -154,6 +165,7 @@ public final class TestServer: Sendable {
             state.connectionCount += 1
             number = state.connectionCount
             state.connections[number] = connection
+            state.peakConnections = max(state.peakConnections, state.connections.count)
         }
         if state.withLock({ $0.isStopped }) { connection.abort() }
         // The thread ends with the connection, which the client closes, or `stop`.
@@ -168,6 +180,8 @@ public final class TestServer: Sendable {
         var answer = TestAnswer.status(404)
         update { state in
             state.receivedCount += 1
+            state.inFlight += 1
+            state.peakInFlight = max(state.peakInFlight, state.inFlight)
             if keepsRecord { state.received.append(request) }
             guard var route = state.routes[request.path], !route.answers.isEmpty else {
                 answer = state.fallback
@@ -180,7 +194,13 @@ public final class TestServer: Sendable {
         return answer
     }
 
-    func wasAbandoned() { update { $0.abandonedCount += 1 } }
+    /// Hears that the answer to a request is out, or that its client did not wait for it.
+    func didAnswer(wasAbandoned: Bool = false) {
+        update { state in
+            state.inFlight -= 1
+            if wasAbandoned { state.abandonedCount += 1 }
+        }
+    }
 }
 
 private func startThread(_ body: @escaping @Sendable () -> Void) {

@@ -36,6 +36,9 @@ public struct CallEvent: Sendable {
     /// The time since the call began.
     public let elapsed: Duration
 
+    /// When the things of the call happened, up to now.
+    public var timeline: Timeline { record.timeline }
+
     /// The present on the wall clock of the call.
     public var date: Date { timeSource.date }
 
@@ -43,6 +46,7 @@ public struct CallEvent: Sendable {
     /// samples by.
     public var share: Double { random.share }
 
+    private let record: CallRecord
     private let timeSource: any TimeSource
     private let random: CallRandom
     private let requestValue: Request?
@@ -59,6 +63,7 @@ public struct CallEvent: Sendable {
         self.kind = kind
         id = context.id
         attempt = context.attempt
+        record = context.call.record
         timeSource = context.timeSource
         random = context.random
         let now = timeSource.now

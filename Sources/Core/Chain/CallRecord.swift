@@ -8,6 +8,7 @@ package final class CallRecord: Sendable {
         var attempts = 0
         var hops: [Hop] = []
         var history: [AttemptSummary] = []
+        var described: Request?
         var lastSent: Request?
         var progress = TransferProgress()
         var progressHandlers: [@Sendable (TransferProgress) -> Void] = []
@@ -26,6 +27,22 @@ package final class CallRecord: Sendable {
 
     /// The request as it was last handed to the transport.
     package var lastSent: Request? { state.withLock { $0.lastSent } }
+
+    /// The request as it was last handed to the transport, or as it was described, and when the call
+    /// was begun; an exchange of a gate's own begins as it is sent.
+    var beginning: (request: Request?, start: MonotonicInstant?) {
+        state.withLock { state in
+            (state.lastSent ?? state.described, state.timeline.start ?? state.timeline.sent)
+        }
+    }
+
+    /// Begins a call for a request.
+    func begin(_ request: Request, at now: MonotonicInstant) {
+        state.withLock { state in
+            state.described = request
+            state.timeline.start = now
+        }
+    }
 
     package func updateTimeline(_ change: (inout Timeline) -> Void) {
         state.withLock { change(&$0.timeline) }
@@ -62,21 +79,20 @@ package final class CallRecord: Sendable {
             state.sends += 1
             state.attempts = max(state.attempts, attempt)
             state.lastSent = request
-            state.timeline.sent = now
-            state.timeline.connected = nil
-            state.timeline.firstByte = nil
-            state.timeline.head = nil
-            state.timeline.bodyEnd = nil
-            state.timeline.bodyBytesSent = 0
-            state.timeline.bodyBytesReceived = 0
+            state.timeline.begin(at: now)
             state.progress = TransferProgress(totalToSend: request.body.length)
             return true
         }
     }
 
-    /// Calls a handler whenever bytes of content were sent or received.
+    /// Calls a handler with the state now, where something has moved, and whenever bytes of content
+    /// were sent or received.
     func onProgress(_ handler: @escaping @Sendable (TransferProgress) -> Void) {
-        state.withLock { $0.progressHandlers.append(handler) }
+        let progress = state.withLock { state in
+            state.progressHandlers.append(handler)
+            return state.progress
+        }
+        if progress.bytesSent > 0 || progress.bytesReceived > 0 { handler(progress) }
     }
 
     /// How many bytes of the request's content have left in this send.
@@ -104,9 +120,12 @@ package final class CallRecord: Sendable {
 
     func didEndBody(at now: MonotonicInstant?) { state.withLock { $0.timeline.bodyEnd = now } }
 
-    func didReceiveHead(at now: MonotonicInstant, length: Int64?) {
+    func didReceiveHead(of response: Response, at now: MonotonicInstant) {
+        let (length, encodedLength) = (response.body.length, response.body.encodedLength)
         state.withLock { state in
             state.timeline.head = now
+            state.timeline.protocolVersion = response.head.version
+            state.timeline.encodedBodyBytes = encodedLength
             state.progress.totalToReceive = length
         }
     }

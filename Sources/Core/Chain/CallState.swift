@@ -22,7 +22,7 @@ package final class CallEnvironment: Sendable {
     package let timeSource: any TimeSource
     package let randomSource: any RandomSource
     let baseOrigin: Origin?
-    let running = RunningCount()
+    let running = RunningCalls()
 
     package init(
         timeSource: any TimeSource, randomSource: any RandomSource, baseOrigin: Origin? = nil
@@ -33,41 +33,6 @@ package final class CallEnvironment: Sendable {
     }
 }
 
-/// How many calls have something that is still open.
-final class RunningCount: Sendable {
-    private struct State {
-        var count = 0
-        var waiters: [OneShot<Void>] = []
-    }
-
-    private let state = Mutex(State())
-
-    var count: Int { state.withLock { $0.count } }
-
-    func add() { state.withLock { $0.count += 1 } }
-
-    func remove() {
-        let waiters = state.withLock { state -> [OneShot<Void>] in
-            state.count -= 1
-            guard state.count == 0 else { return [] }
-            defer { state.waiters = [] }
-            return state.waiters
-        }
-        for waiter in waiters { waiter.settle(.success(())) }
-    }
-
-    /// Something that is settled as soon as nothing is open.
-    func whenIdle() -> OneShot<Void> {
-        let waiter = OneShot<Void>()
-        let isIdle = state.withLock { state in
-            if state.count > 0 { state.waiters.append(waiter) }
-            return state.count == 0
-        }
-        if isIdle { waiter.settle(.success(())) }
-        return waiter
-    }
-}
-
 /// What all contexts of one call share.
 package final class CallState: Sendable {
     package let id: CallID
@@ -75,16 +40,17 @@ package final class CallState: Sendable {
     package let record = CallRecord()
     let values = ContextValues()
     let random: CallRandom
+    private let place: Int
 
     package init(id: CallID, environment: CallEnvironment, number: UInt64 = 0) {
         self.id = id
         self.environment = environment
         random = CallRandom(source: environment.randomSource, call: number)
-        environment.running.add()
+        place = environment.running.add(id, record)
     }
 
     // Contexts and open bodies hold the call, so this is its end, however it came.
-    deinit { environment.running.remove() }
+    deinit { environment.running.remove(place) }
 }
 
 /// The random generator of one call, safe to share between its attempts.
@@ -106,7 +72,7 @@ public final class CallRandom: Sendable {
             if let kept { return kept }
             // No call's own number: those count from 0.
             var generator = source.generator(forCall: call ^ 1 << 63)
-            let share = Double(generator.next() >> 11) * 0x1p-53
+            let share = generator.unit()
             kept = share
             return share
         }

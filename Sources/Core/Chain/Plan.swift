@@ -125,7 +125,7 @@ final class Plan: Sendable {
         }
         context.emit(.sent, request: request)
         var response = try await transport.send(request, context: context)
-        record.didReceiveHead(at: context.timeSource.now, length: response.body.length)
+        record.didReceiveHead(of: response, at: context.timeSource.now)
         response.record = record
         response.body.storage.attach(to: context.call)
         context.emit(.received, request: request, head: response.head)

@@ -11,10 +11,20 @@ extension Response {
     /// - Returns: The first bytes of the body.
     @discardableResult
     public func discard(in context: Context, keeping maxBytes: Int = 0) async -> Data {
-        if body.isEmpty { return Data() }
+        await drain(in: context, keeping: maxBytes).kept
+    }
+
+    /// Gives up a response as ``discard(in:keeping:)`` does.
+    /// - Returns: The first bytes of the body, and whether it went on beyond what is read without
+    ///   ever having said how long it is.
+    @discardableResult
+    package func drain(
+        in context: Context, keeping maxBytes: Int = 0
+    ) async -> (kept: Data, isEndless: Bool) {
+        if body.isEmpty { return (Data(), false) }
         if let length = body.length, length > Self.drainLimit, maxBytes == 0 {
             body.cancel(.drop)
-            return Data()
+            return (Data(), false)
         }
         let canceller = body.canceller
         let timer = context.timeSource.schedule(after: Self.drainTime) { canceller.cancel(.drop) }
@@ -33,7 +43,7 @@ extension Response {
         } catch {
             // What breaks while it is thrown away concerns nobody.
         }
-        return kept
+        return (kept, body.length == nil && count >= Self.drainLimit)
     }
 
     private static var drainLimit: Int { 65_536 }

@@ -57,6 +57,15 @@ public struct Call: Sendable {
     /// the body, and idle limits do not apply.
     public func streaming() -> Call { option(StreamingOption.self, true) }
 
+    /// Waits between the exchanges of a call that makes several of them.
+    ///
+    /// The wait is one of the client's running calls, so that what ends those ends it.
+    /// - Throws: `CancellationError`, or ``ClientError/Code/cancelled`` where the client was shut
+    ///   down before.
+    package func wait(for duration: Duration) async throws {
+        try await client.begin(request).context.sleep(for: duration)
+    }
+
     // MARK: Terminals
 
     /// Sends the request and returns when the head of the response has come; the body is still to
@@ -67,7 +76,7 @@ public struct Call: Sendable {
     public func serialize<Serializer: ResponseSerializer>(
         with serializer: Serializer
     ) async throws -> Serializer.Output {
-        try await serialize(with: serializer, in: try client.begin())
+        try await serialize(with: serializer, in: try client.begin(request))
     }
 
     func serialize<Serializer: ResponseSerializer>(
@@ -93,7 +102,7 @@ public struct Call: Sendable {
     private func send(
         accept: [MediaType]
     ) async throws -> (response: Response, request: Request) {
-        try await send(accept: accept, in: try client.begin())
+        try await send(accept: accept, in: try client.begin(request))
     }
 
     private func send(

@@ -71,9 +71,13 @@ public final class Client: Sendable {
     /// Calls that are under way keep theirs; later ones pass the new one. A transport that is
     /// replaced closes once its last call has ended.
     public func replace(stack: Stack, transport: (any Transport)? = nil) {
-        state.withLock { state in
-            state.plan = Plan(gates: stack.gates, transport: transport ?? state.plan.transport)
+        let old = state.withLock { state in
+            let old = state.plan
+            state.plan = Plan(gates: stack.gates, transport: transport ?? old.transport)
+            return old
         }
+        // What ends with the old plan ends outside the lock.
+        withExtendedLifetime(old) {}
     }
 
     /// The clocks and timers of the client.
@@ -101,7 +105,7 @@ public final class Client: Sendable {
         return Call(client: self, request: request)
     }
 
-    func begin() throws -> (plan: Plan, context: Context) {
+    func begin(_ request: Request) throws -> (plan: Plan, context: Context) {
         if let fault = base.fault { throw ClientError(.invalidRequest, fault) }
         let (plan, generation, number, isShutDown) = state.withLock { state in
             state.nextNumber += 1
@@ -112,7 +116,7 @@ public final class Client: Sendable {
         }
         let call = CallState(
             id: CallID(client: tag, number: number), environment: environment, number: number - 1)
-        call.record.updateTimeline { $0.start = environment.timeSource.now }
+        call.record.begin(request, at: environment.timeSource.now)
         return (plan, Context(call: call, parent: generation))
     }
 
@@ -121,10 +125,18 @@ public final class Client: Sendable {
     /// How many calls are under way: begun, and with a task, a response or a body that is still
     /// there.
     ///
-    /// ``CallMonitor`` tells which they are and what they do.
+    /// ``runningCalls`` tells which they are, ``CallMonitor`` what they do.
     public var runningCallCount: Int { environment.running.count }
 
-    /// Cancels all calls that are under way; later ones are not affected.
+    /// The calls that are under way, the oldest first: what ``runningCallCount`` counts.
+    ///
+    /// A download that waits to be taken up again, and a stream of events that waits to be asked
+    /// for again, are among them.
+    public var runningCalls: [CallSummary] {
+        environment.running.summaries(at: environment.timeSource.now)
+    }
+
+    /// Cancels all calls that are under way, and their waits; later ones are not affected.
     public func cancelAll() {
         let ended = state.withLock { state in
             defer {

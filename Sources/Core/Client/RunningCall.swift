@@ -12,7 +12,7 @@ import Synchronization
 /// of the handle cancels the call, unless it was told to ``detach()``.
 public final class RunningCall<Value: Sendable>: Sendable {
     /// What a running call is doing.
-    public enum State: Sendable, Hashable {
+    public enum State: Sendable, Hashable, CaseIterable {
         /// It is under way.
         case running
         /// Its value is there.
@@ -21,6 +21,16 @@ public final class RunningCall<Value: Sendable>: Sendable {
         case failed
         /// It was cancelled.
         case cancelled
+
+        /// Whether a call may go from this state to another.
+        ///
+        /// What is under way ends in one of three ways; what has ended stays as it is.
+        public func canBecome(_ next: State) -> Bool {
+            switch (self, next) {
+            case (.running, .finished), (.running, .failed), (.running, .cancelled): true
+            default: false
+            }
+        }
     }
 
     private let outcome: SharedValue<Value>
@@ -102,7 +112,7 @@ extension Call {
         let outcome = SharedValue<Serializer.Output>()
         let running: (plan: Plan, context: Context)
         do {
-            running = try client.begin()
+            running = try client.begin(request)
         } catch {
             outcome.settle(.failure(error))
             return RunningCall(outcome: outcome, context: nil, task: nil)

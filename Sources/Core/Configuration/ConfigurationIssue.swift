@@ -49,7 +49,7 @@ final class IssueReport {
 
 // How a message speaks of a value that was found.
 extension JSONValue {
-    var kindName: String {
+    package var kindName: String {
         switch self {
         case .null: "null"
         case .bool: "a truth value"

@@ -10,7 +10,8 @@ import Synchronization
 ///
 /// A reload builds the new stack whole and puts it in force at once: calls that are under way keep
 /// theirs. What gates remember (breakers, budgets, jars, caches) survives where the gate's `id`, or
-/// its name and position, and the settings that the state was made from are the same.
+/// its name and position, is the same; each gate decides by which settings it is still the same
+/// state (``Settings/kept(_:for:updating:_:)``), and new rules then hold for calls under way too.
 public final class ConfiguredClient: Sendable {
     private struct State {
         var file: StackFile
@@ -41,6 +42,7 @@ public final class ConfiguredClient: Sendable {
         client = Client(
             baseURL: parts.baseURL, transport: parts.transport, stack: parts.stack,
             serializers: serializers, timeSource: timeSource, randomSource: randomSource)
+        kept.settle()
         self.registry = registry
         state = Mutex(State(file: file, kept: kept))
     }
@@ -66,6 +68,7 @@ public final class ConfiguredClient: Sendable {
             let parts = try file.build(with: registry, state: kept)
             let isSameTransport = file.root["transport"] == state.file.root["transport"]
             client.replace(stack: parts.stack, transport: isSameTransport ? nil : parts.transport)
+            kept.settle()
             state = State(file: file, kept: kept)
         }
     }

@@ -7,26 +7,52 @@ final class KeptState: Sendable {
         let value: any AnyObject & Sendable
     }
 
-    private let entries = Mutex<[String: Entry]>([:])
-    private let before: [String: Entry]
+    private struct Contents {
+        var entries: [String: Entry] = [:]
+        // What an earlier stack made.
+        var before: [String: Entry] = [:]
+        var updates: [@Sendable () -> Void] = []
+    }
+
+    private let contents: Mutex<Contents>
 
     /// Creates state for a first stack.
-    init() { before = [:] }
+    init() { contents = Mutex(Contents()) }
 
     /// Creates state for a stack that follows another; what it does not ask for is let go of.
-    init(following other: KeptState) { before = other.entries.withLock { $0 } }
+    init(following other: KeptState) {
+        contents = Mutex(Contents(before: other.contents.withLock { $0.entries }))
+    }
 
     func value<State: AnyObject & Sendable>(
-        _ key: String, for settings: AnyHashableSendable, _ make: () throws -> State
+        _ key: String, for settings: AnyHashableSendable,
+        updating update: (@Sendable (State) -> Void)?, _ make: () throws -> State
     ) rethrows -> State {
-        let entry = entries.withLock { $0[key] } ?? before[key]
+        let entry = contents.withLock { $0.entries[key] ?? $0.before[key] }
         if let entry, entry.settings == settings, let state = entry.value as? State {
-            entries.withLock { $0[key] = entry }
+            contents.withLock { contents in
+                contents.entries[key] = entry
+                if let update { contents.updates.append { update(state) } }
+            }
             return state
         }
         let state = try make()
-        entries.withLock { $0[key] = Entry(settings: settings, value: state) }
+        contents.withLock { $0.entries[key] = Entry(settings: settings, value: state) }
         return state
+    }
+
+    /// Ends the making of a stack, once it is in force: brings what was kept up to its settings, and
+    /// lets go of the rest.
+    func settle() {
+        let (updates, _) = contents.withLock { contents in
+            defer {
+                contents.updates = []
+                contents.before = [:]
+            }
+            // What is let go of ends outside the lock.
+            return (contents.updates, contents.before)
+        }
+        for update in updates { update() }
     }
 }
 

@@ -3,16 +3,20 @@ extension Settings {
     /// and key, if it was made by equal settings, or else new.
     /// - Parameters:
     ///   - key: What the state is, within its gate.
-    ///   - settings: What it was made from.
+    ///   - settings: What it was made from; what only rules over it is no part of that.
+    ///   - update: Brings state that an earlier stack made up to this gate's rules, once the stack
+    ///     is in force; a file that is refused changes nothing.
     ///   - make: Makes it.
     /// - Returns: The state.
     public func kept<State: AnyObject & Sendable>(
-        _ key: String, for settings: some Hashable & Sendable, _ make: () throws -> State
+        _ key: String, for settings: some Hashable & Sendable,
+        updating update: (@Sendable (State) -> Void)? = nil, _ make: () throws -> State
     ) rethrows -> State {
-        try state.value("\(stateKey)/\(key)", for: AnyHashableSendable(settings), make)
+        try state.value(
+            "\(stateKey)/\(key)", for: AnyHashableSendable(settings), updating: update, make)
     }
 
-    /// State that gates of one stack share, and that outlives a reload of it as ``kept(_:for:_:)``
+    /// State that gates of one stack share, and that outlives a reload of it as ``kept(_:for:updating:_:)``
     /// does.
     /// - Parameters:
     ///   - key: What the state is; gates that give the same key and equal settings get the same.
@@ -23,6 +27,6 @@ extension Settings {
         _ key: String, for settings: From, _ make: () throws -> State
     ) rethrows -> State {
         let settings = AnyHashableSendable(settings)
-        return try state.value("\(key)/\(settings.hashValue)", for: settings, make)
+        return try state.value("\(key)/\(settings.hashValue)", for: settings, updating: nil, make)
     }
 }

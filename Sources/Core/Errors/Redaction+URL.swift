@@ -29,7 +29,7 @@ extension Redaction {
     private func hierarchy(_ text: Substring, depth: Int) -> String {
         var shown = ""
         var rest = text
-        while let slashes = rest.range(of: "//") {
+        while let slashes = Self.slashes(in: rest) {
             shown += path(rest[..<slashes.lowerBound], depth: depth) + "//"
             let authority = rest[slashes.upperBound...].prefix { $0 != "/" && $0 != "\\" }
             if let at = authority.lastIndex(of: "@") {
@@ -42,6 +42,18 @@ extension Redaction {
         return shown + path(rest, depth: depth)
     }
 
+    private static func slashes(in text: Substring) -> Range<String.Index>? {
+        var start = text.startIndex
+        while let first = text.utf8[start...].firstIndex(of: UInt8(ascii: "/")) {
+            start = text.utf8.index(after: first)
+            guard start < text.endIndex else { return nil }
+            if text.utf8[start] == UInt8(ascii: "/") {
+                return first..<text.utf8.index(after: start)
+            }
+        }
+        return nil
+    }
+
     private func path(_ path: Substring, depth: Int) -> String {
         var before = ""
         return path.split(separator: "/", omittingEmptySubsequences: false).map { segment in
@@ -49,7 +61,7 @@ extension Redaction {
             var parts = segment.split(separator: ";", omittingEmptySubsequences: false)
             let name = parts.removeFirst()
             let isSecret =
-                Self.looksLikeSecret(name) || (hides(key: before) && Self.looksMade(name))
+                Self.looksLikeSecret(name) || (Self.looksMade(name) && hides(key: before))
             let parameters = parts.map { ";" + items($0, depth: depth) }.joined()
             return (isSecret ? Self.mark : String(name)) + parameters
         }.joined(separator: "/")
@@ -103,7 +115,7 @@ extension Redaction {
     }
 
     /// Whether a word was made by a machine rather than written by a person.
-    static func looksMade(_ word: Substring) -> Bool {
+    package static func looksMade(_ word: Substring) -> Bool {
         let length = word.utf8.count
         return length >= 24 || (length >= 6 && word.contains(where: \.isNumber))
     }

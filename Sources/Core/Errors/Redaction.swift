@@ -45,12 +45,14 @@ public struct Redaction: Sendable {
     public func hides(key: String) -> Bool {
         // Twice, since a key may stand in a URL that stands in a URL.
         var key = key
-        for _ in 0..<2 { key = key.removingPercentEncoding ?? key }
+        for _ in 0..<2 where key.utf8.contains(UInt8(ascii: "%")) {
+            key = key.removingPercentEncoding ?? key
+        }
         key = key.lowercased()
         if Self.secretKeys.contains(key) || query.contains(key) || Self.isKeyLike(key) {
             return true
         }
-        guard key.contains("[") else { return false }
+        guard key.utf8.contains(UInt8(ascii: "[")) else { return false }
         return key.split { $0 == "[" || $0 == "]" }.contains { part in
             Self.secretKeys.contains(String(part)) || query.contains(String(part))
         }
@@ -87,13 +89,18 @@ public struct Redaction: Sendable {
         "x-goog-signature", "x-goog-credential", "assertion", "id_token_hint",
     ]
 
-    static func isKeyLike(_ name: String) -> Bool {
-        let name = name.filter { !"-_.+ ".contains($0) }
-        return words.contains { name.contains($0) }
+    package static func isKeyLike(_ name: String) -> Bool {
+        let bytes = name.utf8.filter { !separators.contains($0) }
+        // Byte by byte: this runs for each segment of each URL that is logged.
+        return bytes.indices.contains { start in
+            words.contains { $0[0] == bytes[start] && bytes[start...].starts(with: $0) }
+        }
     }
+
+    private static let separators = Array("-_.+ ".utf8)
 
     private static let words = [
         "token", "secret", "apikey", "accesskey", "privatekey", "password", "passwd", "passphrase",
         "credential", "signature", "sessionid", "authkey", "authorization",
-    ]
+    ].map { Array($0.utf8) }
 }

@@ -71,6 +71,23 @@ extension UInt32 {
 extension Sequence<UInt8> {
     /// The bytes as hexadecimal digits in lower case.
     package var hexadecimal: String {
-        map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        var digits: [UInt8] = []
+        digits.reserveCapacity(2 * underestimatedCount)
+        for byte in self {
+            digits.append(Self.digit(byte >> 4))
+            digits.append(Self.digit(byte & 0xF))
+        }
+        return String(decoding: digits, as: UTF8.self)
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value
+    }
+}
+
+extension UInt64 {
+    /// Sixteen hexadecimal digits in lower case.
+    package var hexadecimal: String {
+        (0..<8).lazy.map { UInt8(truncatingIfNeeded: self >> (56 - 8 * $0)) }.hexadecimal
     }
 }

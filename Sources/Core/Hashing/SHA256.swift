@@ -5,23 +5,20 @@ package typealias SHA256 = BlockHash<SHA256Compression>
 
 /// What SHA-256 does with a block.
 package struct SHA256Compression: BlockCompression {
-    private var state: [UInt32] = [
+    private var state = SIMD8<UInt32>(
         0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB,
-        0x5BE0_CD19,
-    ]
+        0x5BE0_CD19)
 
     package init() {}
 
     package static var isBigEndian: Bool { true }
 
     package var digest: [UInt8] {
-        state.flatMap { word in
-            [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: word >> UInt32($0)) }
-        }
+        (0..<32).map { UInt8(truncatingIfNeeded: state[$0 / 4] >> UInt32(24 - 8 * ($0 % 4))) }
     }
 
     package mutating func compress(_ block: UnsafeRawBufferPointer) {
-        let next = unsafe withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { schedule in
+        state &+= unsafe withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { schedule in
             for index in 0..<16 {
                 unsafe schedule[index] = unsafe UInt32(
                     bigEndian: block.loadUnaligned(fromByteOffset: index * 4, as: UInt32.self))
@@ -36,21 +33,21 @@ package struct SHA256Compression: BlockCompression {
             }
             return unsafe rounds(schedule)
         }
-        for index in 0..<8 { state[index] &+= next[index] }
     }
 
-    private func rounds(_ schedule: UnsafeMutableBufferPointer<UInt32>) -> [UInt32] {
+    private func rounds(_ schedule: UnsafeMutableBufferPointer<UInt32>) -> SIMD8<UInt32> {
         var (a, b, c, d) = (state[0], state[1], state[2], state[3])
         var (e, f, g, h) = (state[4], state[5], state[6], state[7])
+        let constants = Self.constants
         for index in 0..<64 {
             let s1 = e.rotated(left: 26) ^ e.rotated(left: 21) ^ e.rotated(left: 7)
-            let word = unsafe Self.constants[index] &+ schedule[index]
+            let word = unsafe constants[index] &+ schedule[index]
             let first = h &+ s1 &+ ((e & f) ^ (~e & g)) &+ word
             let s0 = a.rotated(left: 30) ^ a.rotated(left: 19) ^ a.rotated(left: 10)
             let second = s0 &+ ((a & b) ^ (a & c) ^ (b & c))
             (h, g, f, e, d, c, b, a) = (g, f, e, d &+ first, c, b, a, first &+ second)
         }
-        return [a, b, c, d, e, f, g, h]
+        return SIMD8(a, b, c, d, e, f, g, h)
     }
 
     private static let constants: [UInt32] = [

@@ -92,6 +92,26 @@ package enum Grammar {
         return parts
     }
 
+    /// The content of a quoted string (RFC 9110 §5.6.4), or the text where it is none.
+    package static func unquoted(_ text: Substring) -> String {
+        guard text.first == "\"" else { return String(text) }
+        var value = ""
+        var isEscaped = false
+        for character in text.dropFirst() {
+            if isEscaped {
+                value.append(character)
+                isEscaped = false
+            } else if character == "\\" {
+                isEscaped = true
+            } else if character == "\"" {
+                break
+            } else {
+                value.append(character)
+            }
+        }
+        return value
+    }
+
     /// The text with control characters written as escapes, so that it cannot forge a line of a
     /// log.
     package static func escaped(_ text: String) -> String {

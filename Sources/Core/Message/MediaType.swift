@@ -54,7 +54,7 @@ public struct MediaType: Hashable, Sendable {
         for part in parts.dropFirst() {
             guard let equals = part.firstIndex(of: "=") else { continue }
             let name = Grammar.trimmed(part[..<equals]).lowercased()
-            let value = Self.unquoted(Grammar.trimmed(part[part.index(after: equals)...]))
+            let value = Grammar.unquoted(Grammar.trimmed(part[part.index(after: equals)...]))
             if name == "q" {
                 quality = min(max(Double(value) ?? 0, 0), 1)
             } else if Grammar.isToken(name) {
@@ -110,25 +110,6 @@ public struct MediaType: Hashable, Sendable {
     public static let plainText = MediaType("text", "plain")
     /// The type `text/event-stream`.
     public static let eventStream = MediaType("text", "event-stream")
-
-    private static func unquoted(_ text: Substring) -> String {
-        guard text.first == "\"" else { return String(text) }
-        var value = ""
-        var isEscaped = false
-        for character in text.dropFirst() {
-            if isEscaped {
-                value.append(character)
-                isEscaped = false
-            } else if character == "\\" {
-                isEscaped = true
-            } else if character == "\"" {
-                break
-            } else {
-                value.append(character)
-            }
-        }
-        return value
-    }
 }
 
 extension MediaType: CustomStringConvertible {

@@ -13,6 +13,8 @@ public struct Timeline: Sendable, Hashable {
     public var connected: MonotonicInstant?
     /// The TLS handshake was done.
     public var secured: MonotonicInstant?
+    /// The request could be sent (libcurl's pre-transfer time).
+    public var ready: MonotonicInstant?
     /// The first byte of the response came.
     public var firstByte: MonotonicInstant?
     /// The response's head was complete.
@@ -25,6 +27,10 @@ public struct Timeline: Sendable, Hashable {
     public var isConnectionReused: Bool?
     /// The peer's address, where it is known.
     public var peerAddress: String?
+    /// The version of HTTP that the response came by, as in `1.1` or `2`.
+    public var protocolVersion: String?
+    /// The size of the response's content before decoding, where it is known.
+    public var encodedBodyBytes: Int64?
     /// The bytes of the request's content that were sent in the last exchange.
     public var bodyBytesSent: Int64 = 0
     /// The bytes of content that the reader got.
@@ -32,6 +38,14 @@ public struct Timeline: Sendable, Hashable {
 
     /// Creates an empty timeline.
     public init() {}
+
+    /// Forgets the exchange before, for another one that is sent now.
+    mutating func begin(at now: MonotonicInstant) {
+        let begin = start
+        self = Timeline()
+        start = begin
+        sent = now
+    }
 
     /// From the start of the call to the head of its response.
     public var latency: Duration? { Self.span(start, head) }

@@ -51,3 +51,8 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
         return bits ^ (bits >> 31)
     }
 }
+
+extension RandomNumberGenerator {
+    /// A number in 0..<1, uniformly.
+    package mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
+}

@@ -23,4 +23,18 @@ extension Task where Failure == Never {
         }
         return Task(operation: operation)
     }
+
+    /// Starts a task as ``inheriting(immediately:_:)`` does, for work that belongs to no caller: it
+    /// has none of the current task's values, nor its priority.
+    package static func apart(
+        _ operation: sending @escaping @isolated(any) () async -> Success
+    ) -> Task<Success, Never> {
+        if #available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *) {
+            let executor = unsafe withUnsafeCurrentTask {
+                unsafe $0?.unownedTaskExecutor?.asTaskExecutor()
+            }
+            return Task.detached(executorPreference: executor, operation: operation)
+        }
+        return Task.detached(operation: operation)
+    }
 }

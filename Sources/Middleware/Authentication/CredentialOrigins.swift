@@ -63,6 +63,12 @@ extension CredentialOrigins: ExpressibleByArrayLiteral {
 }
 
 extension Settings {
+    /// The scope of a credential; one that took the first request's origin keeps it over a reload.
+    func credentialScope() -> CredentialScope {
+        let origins = credentialOrigins()
+        return kept("scope", for: origins) { CredentialScope(origins) }
+    }
+
     /// The origins of a credential: the list under `origins`, or ``CredentialOrigins/own``.
     func credentialOrigins() -> CredentialOrigins {
         guard let texts = optionalStrings("origins") else { return .own }

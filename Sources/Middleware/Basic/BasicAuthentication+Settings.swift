@@ -7,6 +7,6 @@ extension BasicAuthentication {
         if let fault = Self.fault(user: user, password: password) {
             settings.issue(at: fault.contains("password") ? "password" : "user", fault)
         }
-        self.init(user: user, password: password, origins: settings.credentialOrigins())
+        self.init(user: user, password: password, scope: settings.credentialScope())
     }
 }

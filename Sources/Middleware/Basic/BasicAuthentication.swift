@@ -18,11 +18,15 @@ public struct BasicAuthentication: SynchronousRequestAdapter {
     ///   - password: The password, without control characters.
     ///   - origins: Where the credential may go.
     public init(user: String, password: String, origins: CredentialOrigins = .own) {
+        self.init(user: user, password: password, scope: CredentialScope(origins))
+    }
+
+    init(user: String, password: String, scope: CredentialScope) {
         let user = user.precomposedStringWithCanonicalMapping
         let password = password.precomposedStringWithCanonicalMapping
         field = Secret("Basic " + Data("\(user):\(password)".utf8).base64EncodedString())
         fault = Self.fault(user: user, password: password)
-        scope = CredentialScope(origins)
+        self.scope = scope
     }
 
     /// Adds the credential.

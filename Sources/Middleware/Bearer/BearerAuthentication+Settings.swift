@@ -9,7 +9,6 @@ extension BearerAuthentication {
         let clientID: String?
         let clientSecret: Secret?
         let scope: [String]
-        let policy: RefreshPolicy
     }
 
     init(settings: Settings) {
@@ -18,7 +17,8 @@ extension BearerAuthentication {
             token: settings.string("token").map { BearerToken($0, refreshToken: refreshToken) },
             endpoint: Self.endpoint(settings), clientID: settings.string("clientID"),
             clientSecret: settings.string("clientSecret").map { Secret($0) },
-            scope: settings.strings("scope"), policy: Self.policy(settings))
+            scope: settings.strings("scope"))
+        let policy = Self.policy(settings)
         // Without a refresh token it is the client's own identity that gets tokens.
         let isOwn = refreshToken == nil && key.clientID != nil && key.clientSecret != nil
         if key.token == nil, !isOwn || key.endpoint == nil {
@@ -31,11 +31,13 @@ extension BearerAuthentication {
             settings.issue(
                 at: "refreshToken", "is missing; so are clientID and clientSecret, its substitutes")
         }
-        let tokens = settings.kept("tokens", for: key) {
-            BearerTokens(
-                key.token, provider: Self.provider(key, isOwn: isOwn), policy: key.policy)
-        }
-        self.init(tokens, origins: settings.credentialOrigins())
+        let tokens = settings.kept(
+            "tokens", for: key, updating: { $0.update(policy) },
+            {
+                BearerTokens(
+                    key.token, provider: Self.provider(key, isOwn: isOwn), policy: policy)
+            })
+        self.init(tokens, scope: settings.credentialScope())
     }
 
     private static func provider(_ key: Key, isOwn: Bool) -> (any BearerTokenProvider)? {

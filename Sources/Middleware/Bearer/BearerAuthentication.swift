@@ -29,8 +29,12 @@ public struct BearerAuthentication: Interceptor {
     ///   - tokens: The token, and how it is replaced.
     ///   - origins: Where the token may go.
     public init(_ tokens: BearerTokens, origins: CredentialOrigins = .own) {
+        self.init(tokens, scope: CredentialScope(origins))
+    }
+
+    init(_ tokens: BearerTokens, scope: CredentialScope) {
         self.tokens = tokens
-        scope = CredentialScope(origins)
+        self.scope = scope
     }
 
     /// Runs the rest of the chain with the token, once more if it is refused.

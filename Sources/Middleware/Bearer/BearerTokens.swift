@@ -27,7 +27,6 @@ public final class BearerTokens: Sendable {
     }
 
     private let provider: (any BearerTokenProvider)?
-    private let policy: RefreshPolicy
     private let onRefresh: (@Sendable (BearerToken) -> Void)?
     private let state: Mutex<TokenState>
 
@@ -47,7 +46,6 @@ public final class BearerTokens: Sendable {
         policy: RefreshPolicy = .standard, onRefresh: (@Sendable (BearerToken) -> Void)? = nil
     ) {
         self.provider = provider
-        self.policy = policy
         self.onRefresh = onRefresh
         state = Mutex(TokenState(token, policy, canRefresh: provider != nil))
     }
@@ -65,6 +63,9 @@ public final class BearerTokens: Sendable {
         }
         refresh?.settle(.success(()))
     }
+
+    /// Puts another policy in force; the token stays.
+    func update(_ policy: RefreshPolicy) { state.withLock { $0.policy = policy } }
 
     /// Whether a refused token can be replaced.
     var canRefresh: Bool { provider != nil }
@@ -110,13 +111,13 @@ public final class BearerTokens: Sendable {
         _ refresh: TokenRefresh, replacing old: BearerToken?, _ context: Context, _ next: Next
     ) {
         guard let provider else { return }
-        let limit = policy.timeLimit
+        let limit = state.withLock { $0.policy.timeLimit }
         let inner = context.sideCall()
         let exchange = TokenExchange(next: next, context: inner)
         let underWay = Self.underWay.union([ObjectIdentifier(self)])
         // Belongs to no caller. It ends by itself; its time limit, the client's end and a token
         // that is put in its place end it too, all by settling the refresh.
-        let task = Task.detached { [self] in
+        let task = Task.apart { [self] in
             do {
                 let token = try await Self.$underWay.withValue(underWay) {
                     try await provider.token(replacing: old, by: exchange)

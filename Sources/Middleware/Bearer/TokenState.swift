@@ -14,7 +14,7 @@ struct TokenState: Sendable {
         case fail(ClientError)
     }
 
-    private let policy: RefreshPolicy
+    var policy: RefreshPolicy
     private(set) var token: BearerToken?
     private let canRefresh: Bool
     private var generation: UInt64 = 0

@@ -45,6 +45,12 @@ package struct Circuit: OriginEntry {
 
     package init(window: Duration) { self.window = SlidingWindow(span: window, slots: 10) }
 
+    /// Counts over another stretch of time from now on; what was counted is forgotten, the state is
+    /// not.
+    mutating func count(over window: Duration) {
+        self.window = SlidingWindow(span: window, slots: 10)
+    }
+
     // Forgetting a circuit closes it, which a probe that comes back late cannot harm.
     var isInUse: Bool { false }
 

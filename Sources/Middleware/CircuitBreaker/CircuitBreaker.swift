@@ -1,4 +1,3 @@
-import Synchronization
 public import TurnpikeCore
 
 /// Stops sending to an origin that fails, and finds out with a few probes when it is well again.
@@ -23,7 +22,7 @@ public import TurnpikeCore
 /// for longest is forgotten, and its circuit closed.
 public struct CircuitBreaker: Interceptor {
     private let circuits: Circuits
-    private let rules: Circuit.Rules
+    private let meter: (any GateMeter)?
     private let judge: @Sendable (Outcome) -> CircuitVerdict
 
     /// Creates a breaker.
@@ -34,28 +33,34 @@ public struct CircuitBreaker: Interceptor {
     ///   - open: How long it stays open at first.
     ///   - maxOpen: How long it stays open at most, after doubling.
     ///   - probes: How many calls a half-open circuit lets through.
+    ///   - meter: Is told of each circuit that opens, half-opens or closes again
+    ///     (`turnpike.circuit_breaker.state`), and of refused calls
+    ///     (`turnpike.circuit_breaker.refusals`).
     ///   - judge: What an outcome says of the server. It is not asked about a cancellation.
     public init(
         failureRatio: Double = 0.5, minimum: Int = 20, window: Duration = .seconds(30),
         open: Duration = .seconds(15), maxOpen: Duration = .seconds(120), probes: Int = 3,
+        meter: (any GateMeter)? = nil,
         judge: @escaping @Sendable (Outcome) -> CircuitVerdict = CircuitVerdict.standard
     ) {
-        self.init(
-            circuits: Circuits(window: window),
-            rules: Circuit.Rules(
-                failureRatio: failureRatio, minimum: minimum, open: open, maxOpen: maxOpen,
-                probes: probes),
-            judge: judge)
+        let rules = Circuit.Rules(
+            failureRatio: failureRatio, minimum: minimum, open: open, maxOpen: maxOpen,
+            probes: probes)
+        self.init(circuits: Circuits(rules, window: window), meter: meter, judge: judge)
     }
 
     init(
-        circuits: Circuits, rules: Circuit.Rules,
+        circuits: Circuits, meter: (any GateMeter)?,
         judge: @escaping @Sendable (Outcome) -> CircuitVerdict
     ) {
         self.circuits = circuits
-        self.rules = rules
+        self.meter = meter
         self.judge = judge
+        if let meter { circuits.tellAll(meter) }
     }
+
+    /// Writes what the meter holds, where a stack file named the place.
+    public func shutdown() async { await meter?.flush() }
 
     /// The state of an origin's circuit, as its last call left it.
     public func state(of origin: Origin) -> CircuitState { circuits.state(of: origin) }
@@ -79,9 +84,12 @@ public struct CircuitBreaker: Interceptor {
 
     private func pass(_ origin: Origin, _ context: Context) throws -> UInt64 {
         let now = context.timeSource.now
-        switch circuits.admit(origin, at: now, rules) {
+        let answer = circuits.admit(origin, at: now)
+        if let meter { for origin in answer.changed { circuits.tell(meter, of: origin) } }
+        switch answer.admission {
         case .pass(let generation): return generation
         case .refuse(let until):
+            meter?.add(1, to: "turnpike.circuit_breaker.refusals", labels: origin.meterLabels)
             let wait = max(now.duration(to: until), .zero)
             throw ClientError(
                 .circuitOpen,
@@ -123,8 +131,9 @@ public struct CircuitBreaker: Interceptor {
         _ verdict: CircuitVerdict, _ origin: Origin, _ generation: UInt64, _ context: Context
     ) {
         let change = circuits.record(
-            verdict, origin, generation: generation, at: context.timeSource.now, rules)
+            verdict, origin, generation: generation, at: context.timeSource.now)
         if let change {
+            if let meter { circuits.tell(meter, of: origin) }
             context.note(gate: name, "the circuit for \(origin) is \(change.rawValue) now")
         }
     }
@@ -132,46 +141,15 @@ public struct CircuitBreaker: Interceptor {
 
 extension Gate where Self == CircuitBreaker {
     /// Stops sending to an origin that fails; see
-    /// ``CircuitBreaker/init(failureRatio:minimum:window:open:maxOpen:probes:judge:)``.
+    /// ``CircuitBreaker/init(failureRatio:minimum:window:open:maxOpen:probes:meter:judge:)``.
     public static func circuitBreaker(
         failureRatio: Double = 0.5, minimum: Int = 20, window: Duration = .seconds(30),
         open: Duration = .seconds(15), maxOpen: Duration = .seconds(120), probes: Int = 3,
+        meter: (any GateMeter)? = nil,
         judge: @escaping @Sendable (Outcome) -> CircuitVerdict = CircuitVerdict.standard
     ) -> Self {
         CircuitBreaker(
             failureRatio: failureRatio, minimum: minimum, window: window, open: open,
-            maxOpen: maxOpen, probes: probes, judge: judge)
-    }
-}
-
-/// The circuits of all origins.
-final class Circuits: Sendable {
-    private let window: Duration
-    private let circuits = Mutex(OriginMap<Circuit>())
-
-    init(window: Duration) { self.window = window }
-
-    func state(of origin: Origin) -> CircuitState {
-        circuits.withLock { $0[origin]?.state } ?? .closed
-    }
-
-    func admit(
-        _ origin: Origin, at now: MonotonicInstant, _ rules: Circuit.Rules
-    ) -> Circuit.Admission {
-        circuits.withLock { circuits in
-            circuits.update(origin, orMake: Circuit(window: window)) { $0.admit(at: now, rules) }
-        }
-    }
-
-    func record(
-        _ verdict: CircuitVerdict, _ origin: Origin, generation: UInt64, at now: MonotonicInstant,
-        _ rules: Circuit.Rules
-    ) -> CircuitState? {
-        let change = circuits.withLock { circuits in
-            circuits.updateIfPresent(origin) { circuit in
-                circuit.record(verdict, generation: generation, at: now, rules)
-            }
-        }
-        return change ?? nil
+            maxOpen: maxOpen, probes: probes, meter: meter, judge: judge)
     }
 }

@@ -1,5 +1,5 @@
 /// What a circuit does with calls.
-public enum CircuitState: String, Hashable, Sendable {
+public enum CircuitState: String, Hashable, Sendable, CaseIterable {
     /// It lets all of them through and counts failures.
     case closed
     /// It refuses all of them.

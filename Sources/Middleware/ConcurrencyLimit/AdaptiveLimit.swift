@@ -3,6 +3,10 @@ public import TurnpikeCore
 /// How a limit on concurrent calls follows what a server bears: additive increase, multiplicative
 /// decrease, as TCP does (Chiu and Jain, 1989).
 ///
+/// The defaults are those of libraries that do this for servers of unknown strength: begin with 20,
+/// never below 4, lower by a tenth. The upper end is the limit's own `perOrigin`; where it is lower
+/// than these, it counts.
+///
 /// Each good answer to a call while the limit is in use raises the limit of its origin a little, so
 /// that a round of them raises it by one, up to the configured limit. A sign of overload lowers it
 /// by a factor, at most once in a while.
@@ -27,7 +31,7 @@ public struct AdaptiveLimit: Sendable {
     ///   - isOverload: Whether an outcome is a sign of overload: 429, 503, and attempts or
     ///     connections that take too long.
     public init(
-        initial: Int? = nil, min: Int = 1, decrease: Double = 0.5, pause: Duration = .seconds(1),
+        initial: Int? = 20, min: Int = 4, decrease: Double = 0.9, pause: Duration = .seconds(1),
         isOverload: @escaping @Sendable (Outcome) -> Bool = AdaptiveLimit.standardSigns
     ) {
         self.initial = initial

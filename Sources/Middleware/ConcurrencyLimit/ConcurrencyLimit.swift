@@ -14,6 +14,7 @@ public import TurnpikeCore
 /// forgotten.
 public struct ConcurrencyLimit: Interceptor {
     private let permits: Permits
+    private let meter: (any GateMeter)?
 
     /// Creates a limit.
     /// - Parameters:
@@ -21,14 +22,24 @@ public struct ConcurrencyLimit: Interceptor {
     ///   - perOrigin: The calls to one origin.
     ///   - queue: How many calls may wait.
     ///   - adaptive: Lets the limit of each origin follow what its server bears, up to `perOrigin`.
+    ///   - meter: Is told how many calls are under way (`turnpike.concurrency_limit.in_flight`) and
+    ///     wait (`….waiting`), of refused ones (`….refusals`), and of adaptive limits (`….limit`).
     public init(
-        total: Int = 256, perOrigin: Int = 64, queue: Int = 0, adaptive: AdaptiveLimit? = nil
+        total: Int = 256, perOrigin: Int = 64, queue: Int = 0, adaptive: AdaptiveLimit? = nil,
+        meter: (any GateMeter)? = nil
     ) {
         self.init(
-            permits: Permits(total: total, perOrigin: perOrigin, queue: queue, adaptive: adaptive))
+            permits: Permits(total: total, perOrigin: perOrigin, queue: queue, adaptive: adaptive),
+            meter: meter)
     }
 
-    init(permits: Permits) { self.permits = permits }
+    init(permits: Permits, meter: (any GateMeter)?) {
+        self.permits = permits
+        self.meter = meter
+    }
+
+    /// Writes what the meter holds, where a stack file named the place.
+    public func shutdown() async { await meter?.flush() }
 
     /// How many calls are under way.
     public var underWay: Int { permits.heldCount }
@@ -44,11 +55,13 @@ public struct ConcurrencyLimit: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         guard let origin = request.origin else { return try await next(request) }
-        if let waiter = try permits.take(origin) {
+        if let waiter = try take(origin) {
             context.note(gate: name, "waits for a permit")
+            if let meter { permits.tell(meter, of: origin) }
+            defer { if let meter { permits.tell(meter, of: origin) } }
             try await waiter.wait(in: context) { [permits] in permits.leave(origin, $0) }
         }
-        let permit = Permit(permits, origin)
+        let permit = Permit(permits, origin, meter)
         do {
             let response = try await next(request)
             permits.observe(
@@ -68,14 +81,25 @@ public struct ConcurrencyLimit: Interceptor {
             throw error
         }
     }
+
+    private func take(_ origin: Origin) throws -> Waiter? {
+        do {
+            return try permits.take(origin)
+        } catch {
+            meter?.add(1, to: "turnpike.concurrency_limit.refusals", labels: origin.meterLabels)
+            throw error
+        }
+    }
 }
 
 extension Gate where Self == ConcurrencyLimit {
     /// Lets no more than so many calls be under way at once; see
-    /// ``ConcurrencyLimit/init(total:perOrigin:queue:adaptive:)``.
+    /// ``ConcurrencyLimit/init(total:perOrigin:queue:adaptive:meter:)``.
     public static func concurrencyLimit(
-        total: Int = 256, perOrigin: Int = 64, queue: Int = 0, adaptive: AdaptiveLimit? = nil
+        total: Int = 256, perOrigin: Int = 64, queue: Int = 0, adaptive: AdaptiveLimit? = nil,
+        meter: (any GateMeter)? = nil
     ) -> Self {
-        ConcurrencyLimit(total: total, perOrigin: perOrigin, queue: queue, adaptive: adaptive)
+        ConcurrencyLimit(
+            total: total, perOrigin: perOrigin, queue: queue, adaptive: adaptive, meter: meter)
     }
 }

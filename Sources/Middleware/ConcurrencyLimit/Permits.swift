@@ -3,6 +3,32 @@ package import TurnpikeCore
 
 /// The permits of all origins, and who waits for one.
 package final class Permits: Sendable {
+    /// How many there are.
+    struct Rules: Sendable {
+        let total: Int
+        let perOrigin: Int
+        let queue: Int
+        let adaptive: AdaptiveLimit?
+
+        init(total: Int, perOrigin: Int, queue: Int, adaptive: AdaptiveLimit?) {
+            self.total = max(total, 1)
+            self.perOrigin = max(perOrigin, 1)
+            self.queue = max(queue, 0)
+            self.adaptive = adaptive
+        }
+
+        /// The limit of an origin that nothing is known of.
+        var first: Double {
+            Double(adaptive.map { min(max($0.initial ?? perOrigin, 1), perOrigin) } ?? perOrigin)
+        }
+
+        /// The lowest limit.
+        var lowest: Double { Double(adaptive.map { min($0.min, perOrigin) } ?? perOrigin) }
+
+        /// The limit that follows one of other rules.
+        func limit(after old: Double) -> Double { min(max(old, lowest), Double(perOrigin)) }
+    }
+
     /// What one origin may have, has, and is asked for.
     private struct Share: OriginEntry {
         var limit: Double
@@ -15,6 +41,7 @@ package final class Permits: Sendable {
     }
 
     private struct State {
+        var rules: Rules
         var shares = OriginMap<Share>()
         var held = 0
         var waiting = 0
@@ -22,17 +49,34 @@ package final class Permits: Sendable {
         var waitingOrigins: Set<Origin> = []
     }
 
-    private let total: Int
-    private let perOrigin: Int
-    private let queue: Int
-    private let adaptive: AdaptiveLimit?
-    private let state = Mutex(State())
+    private let state: Mutex<State>
+    // Lets one after the other tell a meter, so that what is told last is true.
+    private let telling = Mutex(())
 
-    package init(total: Int, perOrigin: Int, queue: Int, adaptive: AdaptiveLimit?) {
-        self.total = max(total, 1)
-        self.perOrigin = max(perOrigin, 1)
-        self.queue = max(queue, 0)
-        self.adaptive = adaptive
+    // Spares the lock where no outcome changes anything.
+    private let isAdaptive: Atomic<Bool>
+
+    init(_ rules: Rules) {
+        state = Mutex(State(rules: rules))
+        isAdaptive = Atomic(rules.adaptive != nil)
+    }
+
+    package convenience init(total: Int, perOrigin: Int, queue: Int, adaptive: AdaptiveLimit?) {
+        self.init(Rules(total: total, perOrigin: perOrigin, queue: queue, adaptive: adaptive))
+    }
+
+    /// Puts other rules in force.
+    ///
+    /// Calls that are under way keep their permits: below a lower limit the next is given when
+    /// enough have come back.
+    func update(_ rules: Rules) {
+        isAdaptive.store(rules.adaptive != nil, ordering: .relaxed)
+        let served = state.withLock { state in
+            state.rules = rules
+            state.shares.updateAll { $0.limit = rules.limit(after: $0.limit) }
+            return serve(&state)
+        }
+        for waiter in served { waiter.turn.settle(.success(())) }
     }
 
     package var heldCount: Int { state.withLock { $0.held } }
@@ -40,11 +84,7 @@ package final class Permits: Sendable {
 
     /// The present limit of an origin.
     func limit(of origin: Origin) -> Int {
-        Int(state.withLock { $0.shares[origin]?.limit } ?? newShare.limit)
-    }
-
-    private var newShare: Share {
-        Share(limit: Double(min(max(adaptive?.initial ?? perOrigin, 1), perOrigin)))
+        Int(state.withLock { $0.shares[origin]?.limit ?? $0.rules.first })
     }
 
     // MARK: Taking
@@ -53,16 +93,18 @@ package final class Permits: Sendable {
     /// - Returns: Who waits, or nil where a permit was taken.
     package func take(_ origin: Origin) throws -> Waiter? {
         try state.withLock { state in
-            let hasRoom = state.held < total
-            let hasPlace = state.waiting < queue
+            let rules = state.rules
+            let hasRoom = state.held < rules.total
+            let hasPlace = state.waiting < rules.queue
             let ticket = state.nextTicket
-            let waiter = try state.shares.update(origin, orMake: newShare) { share in
+            let new = Share(limit: rules.first)
+            let waiter = try state.shares.update(origin, orMake: new) { share in
                 // All who could go have gone: one who waits here waits for this origin, or for all.
                 if hasRoom, share.hasRoom, share.line.isEmpty {
                     share.held += 1
                     return Waiter?.none
                 }
-                guard hasPlace else { throw Self.full(origin, queue: queue) }
+                guard hasPlace else { throw Self.full(origin, queue: rules.queue) }
                 let waiter = Waiter(ticket: ticket)
                 share.line.append(waiter)
                 return waiter
@@ -106,7 +148,7 @@ package final class Permits: Sendable {
 
     private func serve(_ state: inout State) -> [Waiter] {
         var served: [Waiter] = []
-        while state.held < total, !state.waitingOrigins.isEmpty {
+        while state.held < state.rules.total, !state.waitingOrigins.isEmpty {
             let ready = state.waitingOrigins.compactMap { origin -> (Origin, UInt64)? in
                 guard let share = state.shares[origin], share.hasRoom else { return nil }
                 return share.line.firstTicket.map { (origin, $0) }
@@ -128,7 +170,9 @@ package final class Permits: Sendable {
 
     /// Lets the limit of an origin follow an outcome.
     func observe(_ outcome: Outcome, _ origin: Origin, at now: MonotonicInstant) {
-        guard let adaptive, !outcome.isCancellation else { return }
+        guard isAdaptive.load(ordering: .relaxed), !outcome.isCancellation else { return }
+        let rules = state.withLock { $0.rules }
+        guard let adaptive = rules.adaptive else { return }
         let isOverload = adaptive.isOverload(outcome)
         if !isOverload, outcome.error != nil { return }
         let served = state.withLock { state in
@@ -136,15 +180,34 @@ package final class Permits: Sendable {
                 if !isOverload {
                     // An idle limit says nothing of the server.
                     guard share.held * 2 >= Int(share.limit) else { return }
-                    share.limit = min(share.limit + 1 / share.limit, Double(perOrigin))
+                    share.limit = min(share.limit + 1 / share.limit, Double(rules.perOrigin))
                 } else if now >= share.mayShrinkFrom ?? now {
-                    share.limit = max(share.limit * adaptive.decrease, Double(adaptive.min))
+                    share.limit = max(share.limit * adaptive.decrease, rules.lowest)
                     share.mayShrinkFrom = now.advanced(by: adaptive.pause)
                 }
             }
             return serve(&state)
         }
         for waiter in served { waiter.turn.settle(.success(())) }
+    }
+
+    // MARK: Metrics
+
+    /// Tells a meter how many calls are under way and wait, and the limit of an origin where it
+    /// changes by itself.
+    func tell(_ meter: any GateMeter, of origin: Origin) {
+        telling.withLock { _ in
+            let (held, waiting, limit) = state.withLock { state in
+                let isAdaptive = state.rules.adaptive != nil
+                return (state.held, state.waiting, isAdaptive ? state.shares[origin]?.limit : nil)
+            }
+            meter.set("turnpike.concurrency_limit.in_flight", to: Double(held), labels: [:])
+            meter.set("turnpike.concurrency_limit.waiting", to: Double(waiting), labels: [:])
+            guard let limit else { return }
+            meter.set(
+                "turnpike.concurrency_limit.limit", to: limit.rounded(.down),
+                labels: origin.meterLabels)
+        }
     }
 
     private static func full(_ origin: Origin, queue: Int) -> ClientError {
@@ -154,26 +217,5 @@ package final class Permits: Sendable {
                 + (queue == 0 ? "no queue is set" : "the queue of \(queue) is full")
                 + "; slow down, or raise the limit",
             transfer: TransferState(.connecting))
-    }
-}
-
-/// One permit, given back once.
-final class Permit: Sendable {
-    private let permits: Permits
-    private let origin: Origin
-    private let isGivenBack = Atomic(false)
-
-    init(_ permits: Permits, _ origin: Origin) {
-        self.permits = permits
-        self.origin = origin
-    }
-
-    // Whatever a gate outside does with the response, the permit comes back.
-    deinit { giveBack() }
-
-    func giveBack() {
-        if !isGivenBack.exchange(true, ordering: .acquiringAndReleasing) {
-            permits.giveBack(origin)
-        }
     }
 }

@@ -9,7 +9,8 @@ extension Cookie {
     ///   - line: The value of the line.
     ///   - url: The URL that answered.
     ///   - date: The present.
-    ///   - suffixes: The domains that nobody may set cookies for.
+    ///   - suffixes: The domains that nobody may set cookies for; without a list the cookie is the
+    ///     host's alone.
     public init?(
         setCookie line: String, from url: URL, at date: Date,
         suffixes: PublicSuffixes = .standard
@@ -26,8 +27,10 @@ extension Cookie {
         let isTrusted = url.scheme?.lowercased() == "https"
         if attributes.isSecure && !isTrusted { return nil }
         let hasOwnPath = attributes.path.utf8.first == UInt8(ascii: "/")
-        // The prefix demands that the path was written, not only that it is the root.
-        if !hasOwnPath, Grammar.equalsIgnoringCase(String(name.prefix(7)), "__host-") { return nil }
+        // The prefix demands that the path was written, not only that it is the root, and that no
+        // domain was.
+        let isHosts = Grammar.equalsIgnoringCase(String(name.prefix(7)), "__host-")
+        if isHosts, !hasOwnPath || !attributes.domain.isEmpty { return nil }
         do {
             try self.init(
                 name: name, value: value, domain: domain.name, isHostOnly: domain.isHostOnly,
@@ -44,7 +47,8 @@ extension Cookie {
     ) -> (name: String, isHostOnly: Bool)? {
         if attribute.isEmpty { return (host, true) }
         if suffixes.contains(attribute) { return attribute == host ? (host, true) : nil }
-        return CookieRules.domain(attribute, covers: host) ? (attribute, false) : nil
+        guard CookieRules.domain(attribute, covers: host) else { return nil }
+        return suffixes.isEmpty ? (host, true) : (attribute, false)
     }
 
     /// Name and value around the first equals sign, without blanks around them.

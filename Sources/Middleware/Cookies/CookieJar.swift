@@ -20,14 +20,15 @@ public final class CookieJar: CookieStorage {
     public static let maxTotal = 3000
     private static let maxSentBytes = 8190
 
-    private let suffixes: PublicSuffixes
+    private let suffixes: Mutex<PublicSuffixes>
     private let file: SavedFile?
     private let state = Mutex(CookieTable())
 
     /// Creates a jar in memory.
-    /// - Parameter suffixes: The domains that nobody may set cookies for.
+    /// - Parameter suffixes: The domains that nobody may set cookies for; without a list, cookies
+    ///   are their hosts' own.
     public init(suffixes: PublicSuffixes = .standard) {
-        self.suffixes = suffixes
+        self.suffixes = Mutex(suffixes)
         file = nil
     }
 
@@ -42,7 +43,7 @@ public final class CookieJar: CookieStorage {
         file path: String, suffixes: PublicSuffixes = .standard,
         timeSource: any TimeSource = SystemTimeSource()
     ) throws {
-        self.suffixes = suffixes
+        self.suffixes = Mutex(suffixes)
         file = SavedFile(path: path, timeSource: timeSource)
         let lines: [JSONObject]
         do {
@@ -94,6 +95,7 @@ public final class CookieJar: CookieStorage {
     /// Takes the `Set-Cookie` lines of a response.
     @discardableResult
     public func store(_ lines: [String], from url: URL, at date: Date) -> Bool {
+        let suffixes = suffixes.withLock { $0 }
         let cookies = lines.compactMap {
             Cookie(setCookie: $0, from: url, at: date, suffixes: suffixes)
         }
@@ -122,6 +124,9 @@ public final class CookieJar: CookieStorage {
         file?.changed(content)
     }
 
+    /// Judges cookies to come by another list.
+    func judge(by suffixes: PublicSuffixes) { self.suffixes.withLock { $0 = suffixes } }
+
     /// Returns when all changes so far are in the file.
     public func flush() async { await file?.flush(content) }
 
@@ -132,6 +137,7 @@ public final class CookieJar: CookieStorage {
 
     private func isSameSite(_ request: Request, _ origin: Origin) -> Bool {
         guard let trail = request.options[RedirectTrail.self] else { return true }
+        let suffixes = suffixes.withLock { $0 }
         return trail.allSatisfy {
             $0.scheme == origin.scheme && suffixes.isSameSite($0.host, origin.host)
         }

@@ -9,11 +9,14 @@ extension Cookies {
             self.init()
             return
         }
-        let jar = try settings.kept("jar", for: [path, list]) {
-            let suffixes = try list.map { try PublicSuffixes(contentsOf: URL(filePath: $0)) }
-            guard let path else { return CookieJar(suffixes: suffixes ?? .standard) }
-            return try CookieJar(file: path, suffixes: suffixes ?? .standard)
-        }
+        let suffixes =
+            try list.map { try PublicSuffixes(contentsOf: URL(filePath: $0)) } ?? .standard
+        let jar = try settings.kept(
+            "jar", for: path, updating: { $0.judge(by: suffixes) },
+            {
+                guard let path else { return CookieJar(suffixes: suffixes) }
+                return try CookieJar(file: path, suffixes: suffixes)
+            })
         self.init(jar)
     }
 }

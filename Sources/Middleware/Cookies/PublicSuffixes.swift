@@ -4,17 +4,17 @@ import TurnpikeCore
 /// Domains under which strangers register names, so that nobody may set a cookie for all of them:
 /// `com`, `co.uk`.
 ///
-/// ``standard`` has no list: it takes for such a domain what has a single label, and what has two
-/// of which the second is a country's and the first one of those that registries use (`co`, `com`,
-/// `ac`, `gov`, …). That stops cookies for `co.uk` and lets through those for `github.io`. A file in
-/// the format of the Public Suffix List (publicsuffix.org) makes it exact; rules beyond ASCII count
-/// where the file has them as hosts do, in punycode (`xn--55qx5d.cn`).
+/// ``standard`` has no list, and so cannot tell `github.io` from `example.com`: a cookie goes back to
+/// the host that set it and to no other, whatever its `Domain` says. A `Domain` of a single label, or
+/// of two that look like a registry's (`co.uk`), is refused as one of another host is. A file in the
+/// format of the Public Suffix List (publicsuffix.org) lets cookies go to a whole domain; rules
+/// beyond ASCII count where the file has them as hosts do, in punycode (`xn--55qx5d.cn`).
 public struct PublicSuffixes: Sendable {
     private let rules: Set<String>
     private let wildcards: Set<String>
     private let exceptions: Set<String>
 
-    /// What can be told without a list.
+    /// No list: cookies are their hosts' own.
     public static let standard = PublicSuffixes()
 
     private init() {
@@ -62,9 +62,10 @@ public struct PublicSuffixes: Sendable {
         self.exceptions = exceptions
     }
 
-    private var isEmpty: Bool { rules.isEmpty && wildcards.isEmpty }
+    /// Whether there is no list.
+    var isEmpty: Bool { rules.isEmpty && wildcards.isEmpty }
 
-    /// Whether a domain, in lower case, is such a one.
+    /// Whether a domain, in lower case, is such a one; without a list, whether it looks like one.
     public func contains(_ domain: String) -> Bool {
         let labels = domain.split(separator: ".", omittingEmptySubsequences: false)
         if labels.count < 2 || labels.contains(where: \.isEmpty) { return true }

@@ -84,11 +84,14 @@ package struct DigestAnswer: Sendable {
     }
 
     private static func quoted(_ text: String) -> String {
-        var quoted = "\""
-        for character in text.unicodeScalars {
-            if character == "\"" || character == "\\" { quoted.unicodeScalars.append("\\") }
-            quoted.unicodeScalars.append(character)
+        var quoted = [UInt8(ascii: "\"")]
+        for byte in text.utf8 {
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+                quoted.append(UInt8(ascii: "\\"))
+            }
+            quoted.append(byte)
         }
-        return quoted + "\""
+        quoted.append(UInt8(ascii: "\""))
+        return String(decoding: quoted, as: UTF8.self)
     }
 }

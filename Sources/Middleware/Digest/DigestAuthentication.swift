@@ -20,7 +20,7 @@ public struct DigestAuthentication: Interceptor {
     private let user: String
     private let password: Secret
     private let scope: CredentialScope
-    private let sessions = DigestSessions()
+    private let sessions: DigestSessions
 
     /// Creates a gate.
     /// - Parameters:
@@ -28,9 +28,16 @@ public struct DigestAuthentication: Interceptor {
     ///   - password: The password.
     ///   - origins: Where answers may go.
     public init(user: String, password: String, origins: CredentialOrigins = .own) {
+        self.init(
+            user: user, password: password, scope: CredentialScope(origins),
+            sessions: DigestSessions())
+    }
+
+    init(user: String, password: String, scope: CredentialScope, sessions: DigestSessions) {
         self.user = user.precomposedStringWithCanonicalMapping
         self.password = Secret(password.precomposedStringWithCanonicalMapping)
-        scope = CredentialScope(origins)
+        self.scope = scope
+        self.sessions = sessions
     }
 
     /// Runs the rest of the chain, and again with the answer to a challenge.
@@ -99,10 +106,7 @@ public struct DigestAuthentication: Interceptor {
 
     // 128 bits.
     private static func nonce(_ context: Context) -> String {
-        [context.random.next(), context.random.next()].map { bits in
-            let digits = String(bits, radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }.joined()
+        context.random.next().hexadecimal + context.random.next().hexadecimal
     }
 }
 

@@ -3,17 +3,50 @@ import TurnpikeCore
 
 /// The nonces that may be used again, by origin, the latest first.
 final class DigestSessions: Sendable {
-    private static let maxOrigins = 64
-    private static let maxSessions = 16
+    private struct Nonces: OriginEntry {
+        // Each counts for a protection space.
+        private var answers: [DigestAnswer] = []
+        private static let bound = 16
 
-    private let sessions = Mutex<[Origin: [DigestAnswer]]>([:])
+        var isInUse: Bool { false }
+
+        mutating func keep(_ answer: DigestAnswer) {
+            var first = answer
+            // A nonce that is known goes on counting; another one of its space takes its place.
+            answers.removeAll { old in
+                if old.challenge.isSame(as: answer.challenge) { first = old }
+                return old.challenge.realm == answer.challenge.realm
+                    && old.challenge.paths == answer.challenge.paths
+            }
+            answers.insert(first, at: 0)
+            if answers.count > Self.bound { answers.removeLast() }
+        }
+
+        mutating func takeFirst(where isRight: (DigestAnswer) -> Bool) -> DigestAnswer? {
+            guard let index = answers.firstIndex(where: isRight) else { return nil }
+            let answer = answers[index]
+            // A nonce whose count has run out is not used again.
+            if answer.count == .max {
+                answers.remove(at: index)
+                return nil
+            }
+            answers[index].count += 1
+            return answer
+        }
+
+        mutating func remove(nonce: String) { answers.removeAll { $0.challenge.nonce == nonce } }
+    }
+
+    private let sessions = Mutex(OriginMap<Nonces>())
 
     /// An answer that needs no challenge, with the next count of its nonce; nil where none is known.
     func answer(for path: String, at origin: Origin) -> DigestAnswer? {
         sessions.withLock { sessions in
-            guard let index = sessions[origin]?.firstIndex(where: { $0.challenge.covers(path) })
-            else { return nil }
-            return Self.take(index, of: &sessions[origin, default: []])
+            guard sessions[origin] != nil else { return nil }
+            // What is looked up is used.
+            return sessions.update(origin, orMake: Nonces()) { nonces in
+                nonces.takeFirst { $0.challenge.covers(path) }
+            }
         }
     }
 
@@ -21,47 +54,22 @@ final class DigestSessions: Sendable {
     /// counting in its place.
     func begin(_ answer: DigestAnswer, at origin: Origin) -> DigestAnswer {
         sessions.withLock { sessions in
-            Self.keep(answer, at: origin, in: &sessions)
-            return Self.take(0, of: &sessions[origin, default: []]) ?? answer
+            sessions.update(origin, orMake: Nonces()) { nonces in
+                nonces.keep(answer)
+                return nonces.takeFirst { _ in true } ?? answer
+            }
         }
     }
 
     /// Keeps a first answer for the next request.
     func prepare(_ answer: DigestAnswer, at origin: Origin) {
-        sessions.withLock { Self.keep(answer, at: origin, in: &$0) }
+        sessions.withLock { $0.update(origin, orMake: Nonces()) { $0.keep(answer) } }
     }
 
     /// Lets go of a nonce whose answer was refused.
     func end(_ answer: DigestAnswer, at origin: Origin) {
         sessions.withLock { sessions in
-            sessions[origin]?.removeAll { $0.challenge.nonce == answer.challenge.nonce }
+            _ = sessions.updateIfPresent(origin) { $0.remove(nonce: answer.challenge.nonce) }
         }
-    }
-
-    private static func keep(
-        _ answer: DigestAnswer, at origin: Origin, in sessions: inout [Origin: [DigestAnswer]]
-    ) {
-        if sessions[origin] == nil, sessions.count >= maxOrigins { sessions = [:] }
-        var kept = sessions[origin] ?? []
-        var first = answer
-        // A nonce that is known goes on counting; another one of its space takes its place.
-        kept.removeAll { old in
-            if old.challenge.isSame(as: answer.challenge) { first = old }
-            return old.challenge.realm == answer.challenge.realm
-                && old.challenge.paths == answer.challenge.paths
-        }
-        kept.insert(first, at: 0)
-        sessions[origin] = Array(kept.prefix(maxSessions))
-    }
-
-    // A nonce whose count has run out is not used again.
-    private static func take(_ index: Int, of kept: inout [DigestAnswer]) -> DigestAnswer? {
-        let answer = kept[index]
-        if answer.count == .max {
-            kept.remove(at: index)
-            return nil
-        }
-        kept[index].count += 1
-        return answer
     }
 }

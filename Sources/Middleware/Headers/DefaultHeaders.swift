@@ -30,10 +30,18 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         for field in absent { request.headers.append(field.name, field.value) }
     }
 
-    /// A value for `Accept-Language` (RFC 9110 §12.5.4): `de, en-GB;q=0.9, en;q=0.8`.
-    static func acceptLanguage(_ languages: [String]) -> String {
-        languages.filter(isLanguageRange).prefix(6).enumerated().map { index, language in
-            index == 0 ? language : "\(language);q=0.\(10 - index)"
+    // For `Accept-Language` (RFC 9110 §12.5.4).
+    private static func acceptLanguage(_ languages: [String]) -> String {
+        weighted(languages.filter(isLanguageRange).prefix(6))
+    }
+
+    /// A list of choices, dearest first, with weights that fall by a tenth (RFC 9110 §12.4.2):
+    /// `br;q=1.0, gzip;q=0.9, deflate;q=0.8`.
+    ///
+    /// None falls below 0.1, for 0 would refuse it.
+    package static func weighted(_ choices: some Sequence<String>) -> String {
+        choices.enumerated().map { index, choice in
+            "\(choice);q=" + (index == 0 ? "1.0" : "0.\(max(10 - index, 1))")
         }.joined(separator: ", ")
     }
 

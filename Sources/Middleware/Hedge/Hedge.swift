@@ -47,6 +47,9 @@ public struct Hedge: Interceptor {
         self.latencies = latencies
     }
 
+    /// Writes what the budget's meter holds, where a stack file named the place.
+    public func shutdown() async { await budget?.flush() }
+
     /// Sends the request, and again when the answer is late.
     public func intercept(
         _ request: Request, context: Context, next: Next

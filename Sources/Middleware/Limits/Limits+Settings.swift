@@ -12,7 +12,7 @@ extension Limits.Settings {
             headers: settings.int("headers", default: 262_144, in: 0...Int.max),
             headerCount: settings.int("headerCount", default: 1000, in: 0...Int.max),
             ratio: settings.int("ratio", default: 100, in: 1...1_000_000),
-            codings: settings.int("codings", default: 5, in: 1...100),
+            codings: settings.int("codings", default: 2, in: 1...100),
             line: settings.int("line", default: 1_048_576, in: 1...Int.max))
     }
 }

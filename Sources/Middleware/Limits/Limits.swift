@@ -23,7 +23,8 @@ public struct Limits: Interceptor {
         ///
         /// It holds where the transport knows the size before decoding.
         public var ratio: Int
-        /// How many content codings may lie on each other.
+        /// How many content codings may lie on each other: two, for no server needs more and each
+        /// multiplies what a small response can become.
         ///
         /// It holds for those that the transport leaves in the head; what it decodes by itself it
         /// bounds by itself (libcurl at five).
@@ -34,7 +35,7 @@ public struct Limits: Interceptor {
         /// Creates bounds.
         public init(
             body: Int? = nil, headers: Int = 262_144, headerCount: Int = 1000, ratio: Int = 100,
-            codings: Int = 5, line: Int = 1_048_576
+            codings: Int = 2, line: Int = 1_048_576
         ) {
             self.body = body
             self.headers = headers

@@ -20,6 +20,6 @@ extension Log {
         self.init(
             to: sink, level: level, format: settings.choice("format", default: .text),
             sampling: settings.double("sampling", default: 1, in: 0...1), redaction: redaction,
-            peekBytes: settings.int("body", default: 0, in: 0...65_536))
+            peekBytes: settings.int("body", default: 0, in: 0...Self.maxPeekBytes))
     }
 }

@@ -46,6 +46,9 @@ public struct Log: RequestLogger {
     private let sampling: Double
     private let redaction: Redaction
 
+    /// The most bytes of contents that a log shows: it tells what a body is, and keeps no copy.
+    public static let maxPeekBytes = 4096
+
     /// How many bytes of contents are shown.
     public let peekBytes: Int
 
@@ -58,7 +61,8 @@ public struct Log: RequestLogger {
     ///     others the failures are all the same.
     ///   - redaction: What is hidden.
     ///   - peekBytes: How many bytes of contents are shown: of a request's where they are in memory,
-    ///     at level debug; of a response's as the reader pulls them, when the body ends.
+    ///     at level debug; of a response's as the reader pulls them, when the body ends. At most
+    ///     ``maxPeekBytes``.
     public init(
         to sink: any LogSink, level: Level = .info, format: Format = .text, sampling: Double = 1,
         redaction: Redaction = .standard, peekBytes: Int = 0
@@ -68,7 +72,7 @@ public struct Log: RequestLogger {
         self.format = format
         self.sampling = sampling
         self.redaction = redaction
-        self.peekBytes = peekBytes
+        self.peekBytes = min(max(peekBytes, 0), Self.maxPeekBytes)
     }
 
     /// Writes an event.

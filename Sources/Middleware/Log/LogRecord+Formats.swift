@@ -24,8 +24,8 @@ extension LogRecord {
         case "redirecting": return "  \(status) leads to \(target)"
         case "note": return "  \(gate ?? ""): \(message ?? "")"
         case "responded": return "< \(status) \(target)"
-        case "cancelled": return "x cancelled after \(duration): \(target)"
-        case "failed": return "! \(error ?? "") after \(duration): \(target)"
+        case "cancelled": return "x cancelled after \(duration): \(target)\(timing)"
+        case "failed": return "! \(error ?? "") after \(duration): \(target)\(timing)"
         default:
             let how =
                 switch end {
@@ -34,11 +34,14 @@ extension LogRecord {
                 case "failed": ", broken off: \(error ?? "")"
                 default: ""
                 }
-            return "< \(status), \(bytes ?? 0) bytes\(how), after \(duration): \(target)\(peek)"
+            let content = "\(bytes ?? 0) bytes\(how)"
+            return "< \(status), \(content), after \(duration): \(target)\(timing)\(peek)"
         }
     }
 
     private var block: String { headers.map { " | \($0.name): \($0.value)" }.joined() }
+
+    private var timing: String { times?.text ?? "" }
 
     private var peek: String { content.map { " | \($0)" } ?? "" }
 
@@ -61,6 +64,7 @@ extension LogRecord {
         add("end", end)
         if let bytes { members.append(("bytes", .number(JSONNumber(bytes)))) }
         members.append(("elapsed", Self.seconds(elapsed)))
+        members += times?.members ?? []
         if !headers.isEmpty {
             let pairs = headers.map { JSONValue.array([.string($0.name), .string($0.value)]) }
             members.append(("headers", .array(pairs)))
@@ -69,13 +73,13 @@ extension LogRecord {
         return .object(JSONObject(members))
     }
 
-    private static func milliseconds(_ duration: Duration) -> String {
+    static func milliseconds(_ duration: Duration) -> String {
         let tenths = (duration.inSeconds * 10_000).rounded() / 10
         return "\(tenths) ms"
     }
 
     // To the microsecond.
-    private static func seconds(_ duration: Duration) -> JSONValue {
+    static func seconds(_ duration: Duration) -> JSONValue {
         JSONNumber((duration.inSeconds * 1e6).rounded() / 1e6).map(JSONValue.number) ?? .null
     }
 }

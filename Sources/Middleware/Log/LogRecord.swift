@@ -22,6 +22,7 @@ struct LogRecord {
     var message: String?
     var headers: [(name: String, value: String)] = []
     var content: String?
+    var times: LogTimes?
 
     // What a peer can make long.
     private static let maxURL = 4096
@@ -65,6 +66,10 @@ struct LogRecord {
             self.end = Self.name(of: end.reason)
             content = event.responseContent(redaction: redaction)
         case .began, .redirecting, .responded, .failed: break
+        }
+        switch event.kind {
+        case .failed, .bodyEnded: times = level >= .debug ? LogTimes(event.timeline) : nil
+        default: break
         }
         if content?.isEmpty == true { content = nil }
     }

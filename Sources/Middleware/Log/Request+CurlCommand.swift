@@ -7,7 +7,8 @@ extension Request {
     /// It is safe to paste into any POSIX shell, whatever the request holds. Content that is text is
     /// shown with the secrets in it hidden, other content as octal escapes. What cannot be shown (a
     /// stream, a part of a file, a multipart or encoded content, more than the limit) is read from
-    /// standard input instead.
+    /// standard input instead. Of a request that cannot be sent it says, in a comment, that there is
+    /// no command, and why.
     /// - Parameters:
     ///   - redaction: What is hidden.
     ///   - maxBodyBytes: How much content the line may hold.
@@ -15,6 +16,10 @@ extension Request {
     public func curlCommand(
         redaction: Redaction = .standard, maxBodyBytes: Int = 4096
     ) -> String {
+        if let fault {
+            // Quoted too: not every shell knows comments in what is typed.
+            return "# " + ShellWord.quoted("no curl command could be made: " + fault)
+        }
         let summary = RequestSummary(self, redaction: redaction)
         // Brackets in the URL are no patterns, and dots in its path no steps.
         var words = ["curl", "--globoff", "--path-as-is"]

@@ -1,14 +1,29 @@
+import TurnpikeCore
+
 /// Takes what gates count beside passes: a breaker's state, a queue's length, a refusal.
 ///
-/// A gate that has such a figure takes a meter in its initialiser; ``MetricsStore`` is one. Names
-/// are words with dots (`turnpike.circuit_breaker.state`), labels come from a bounded set: states,
-/// reasons and origins, never paths.
+/// A gate that has such a figure takes a meter in its initialiser; ``MetricsStore`` is one. It is
+/// told at once and must neither block nor call the gate. Gates of one kind that share a meter tell
+/// over each other; give them meters of their own to tell them apart. Names are words with dots (`turnpike.circuit_breaker.state`), labels come from a bounded set: states, reasons
+/// and origins, never paths.
 public protocol GateMeter: Sendable {
     /// Adds to a counter.
     func add(_ amount: Double, to name: String, labels: [String: String])
 
     /// Sets a gauge.
     func set(_ name: String, to value: Double, labels: [String: String])
+}
+
+extension GateMeter {
+    /// Returns when a meter that a stack file describes has been written.
+    func flush() async { await (self as? MetricsOutput)?.flush() }
+}
+
+extension Origin {
+    /// The labels of what is about an origin, by OpenTelemetry's names.
+    var meterLabels: [String: String] {
+        ["server.address": host, "server.port": String(port)]
+    }
 }
 
 /// A counter or gauge of a gate's, and what it is about.

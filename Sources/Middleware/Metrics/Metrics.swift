@@ -8,6 +8,7 @@ public import TurnpikeCore
 public struct Metrics: MetricsRecorder {
     private let store: MetricsStore
     private let exposition: (@Sendable (String) -> Void)?
+    private let hold: MetricsHold?
 
     /// Creates a gate that measures into a store, which may be shared.
     /// - Parameters:
@@ -16,10 +17,20 @@ public struct Metrics: MetricsRecorder {
     public init(_ store: MetricsStore, exposition: (@Sendable (String) -> Void)? = nil) {
         self.store = store
         self.exposition = exposition
+        hold = nil
+    }
+
+    init(_ output: MetricsOutput) {
+        store = output.store
+        exposition = nil
+        hold = MetricsHold(output)
     }
 
     /// Hands out the store's text.
-    public func shutdown() async { exposition?(store.prometheusText) }
+    public func shutdown() async {
+        exposition?(store.prometheusText)
+        await hold?.output.flush()
+    }
 
     /// Counts a pass that begins.
     public func passBegins(_ request: Request) { store.begin(request) }

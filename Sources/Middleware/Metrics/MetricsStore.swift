@@ -50,6 +50,9 @@ public final class MetricsStore: Sendable {
     /// What gates count.
     public var figures: [GateFigure: Double] { state.withLock { $0.figures } }
 
+    /// Whether nothing was measured yet.
+    var isEmpty: Bool { state.withLock { $0.series.isEmpty && $0.figures.isEmpty } }
+
     func begin(_ request: Request) {
         let origin = request.origin
         state.withLock { state in

@@ -26,9 +26,11 @@ struct OriginMap<Value: OriginEntry> {
     /// The entry of an origin, where there is one.
     subscript(origin: Origin) -> Value? { entries[origin]?.value }
 
-    /// Changes the entry of an origin in place; makes one where there is none.
+    /// Changes the entry of an origin in place; makes one where there is none, and tells of the one
+    /// that makes room for it.
     mutating func update<Result>(
         _ origin: Origin, orMake make: @autoclosure () -> Value,
+        evicting: (Origin, Value) -> Void = { _, _ in },
         _ change: (inout Value) throws -> Result
     ) rethrows -> Result {
         uses &+= 1
@@ -36,7 +38,7 @@ struct OriginMap<Value: OriginEntry> {
             entries.values[index].lastUse = uses
             return try change(&entries.values[index].value)
         }
-        if entries.count >= Self.bound { makeRoom() }
+        if entries.count >= Self.bound { makeRoom(evicting) }
         var entry = Entry(value: make(), lastUse: uses)
         defer { entries[origin] = entry }
         return try change(&entry.value)
@@ -50,9 +52,21 @@ struct OriginMap<Value: OriginEntry> {
         return try change(&entries.values[index].value)
     }
 
-    private mutating func makeRoom() {
+    /// Changes all entries in place.
+    mutating func updateAll(_ change: (inout Value) -> Void) {
+        for index in entries.indices { change(&entries.values[index].value) }
+    }
+
+    /// The origins whose entries meet a condition.
+    func origins(where condition: (Value) -> Bool) -> [Origin] {
+        entries.compactMap { condition($0.value.value) ? $0.key : nil }
+    }
+
+    private mutating func makeRoom(_ evicting: (Origin, Value) -> Void) {
         let oldest = entries.lazy.filter { !$0.value.value.isInUse }
             .min { $0.value.lastUse < $1.value.lastUse }
-        if let oldest { entries[oldest.key] = nil }
+        guard let oldest else { return }
+        entries[oldest.key] = nil
+        evicting(oldest.key, oldest.value.value)
     }
 }

@@ -4,18 +4,30 @@ package import TurnpikeCore
 /// The buckets of all origins, and who waits for a token.
 package final class Buckets: Sendable {
     private struct State {
+        var queue: Int
         var buckets = OriginMap<TokenBucket>()
         var waiting = 0
         var nextTicket: UInt64 = 0
     }
 
     private let rate: TokenBucket.Rate
-    private let queue: Int
-    private let state = Mutex(State())
+    private let state: Mutex<State>
+    // Lets one after the other tell a meter, so that what is told last is true.
+    private let telling = Mutex(())
 
     package init(rate: TokenBucket.Rate, queue: Int) {
         self.rate = rate
-        self.queue = max(queue, 0)
+        state = Mutex(State(queue: max(queue, 0)))
+    }
+
+    /// Lets another number of calls wait; those that do already stay.
+    func update(queue: Int) { state.withLock { $0.queue = max(queue, 0) } }
+
+    /// Tells a meter how many calls wait.
+    func tell(_ meter: any GateMeter) {
+        telling.withLock { _ in
+            meter.set("turnpike.rate_limit.waiting", to: Double(waitingCount), labels: [:])
+        }
     }
 
     /// How many calls wait.
@@ -32,7 +44,7 @@ package final class Buckets: Sendable {
         _ origin: Origin, timeLeft: Duration?, timeSource: any TimeSource
     ) throws -> Waiter? {
         try state.withLock { state in
-            let isFull = state.waiting >= queue
+            let isFull = state.waiting >= state.queue
             let ticket = state.nextTicket
             let waiter = try state.buckets.update(origin, orMake: TokenBucket()) { bucket in
                 let now = timeSource.now

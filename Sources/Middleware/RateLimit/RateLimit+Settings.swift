@@ -1,7 +1,7 @@
 import TurnpikeCore
 
 extension RateLimit {
-    init(settings: Settings) {
+    init(settings: Settings, files: MetricsFiles) {
         let perSecond = settings.optionalDouble("perSecond", in: 0.000_01...1_000_000_000)
         if perSecond == nil, settings.value("perSecond") == nil {
             settings.issue(at: "perSecond", "is missing; a number of requests a second is wanted")
@@ -10,10 +10,13 @@ extension RateLimit {
             perSecond: perSecond ?? 1,
             burst: settings.int("burst", default: 1, in: 1...1_000_000))
         let queue = settings.int("queue", default: 1000, in: 0...1_000_000)
+        // With another rate it begins anew: what was taken at the old one would hold back a rate
+        // that was raised for as long as the old one lasts.
+        let buckets = settings.kept(
+            "buckets", for: rate, updating: { $0.update(queue: queue) },
+            { Buckets(rate: rate, queue: queue) })
         self.init(
-            buckets: settings.kept("buckets", for: [rate.interval, rate.tolerance, Int64(queue)]) {
-                Buckets(rate: rate, queue: queue)
-            },
-            scope: settings.choice("scope", default: .origin))
+            buckets: buckets, scope: settings.choice("scope", default: .origin),
+            meter: settings.meter(files))
     }
 }

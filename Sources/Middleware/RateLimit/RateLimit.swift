@@ -23,6 +23,7 @@ public struct RateLimit: Interceptor {
 
     private let buckets: Buckets
     private let scope: Scope
+    private let meter: (any GateMeter)?
 
     /// Creates a limit.
     /// - Parameters:
@@ -30,17 +31,26 @@ public struct RateLimit: Interceptor {
     ///   - burst: How many may go at once after a pause.
     ///   - queue: How many calls may wait, to all origins together.
     ///   - scope: What shares one bucket.
-    public init(perSecond: Double, burst: Int = 1, queue: Int = 1000, scope: Scope = .origin) {
+    ///   - meter: Is told how many calls wait (`turnpike.rate_limit.waiting`), and of refused ones
+    ///     (`turnpike.rate_limit.refusals`).
+    public init(
+        perSecond: Double, burst: Int = 1, queue: Int = 1000, scope: Scope = .origin,
+        meter: (any GateMeter)? = nil
+    ) {
         self.init(
             buckets: Buckets(
                 rate: TokenBucket.Rate(perSecond: perSecond, burst: burst), queue: queue),
-            scope: scope)
+            scope: scope, meter: meter)
     }
 
-    init(buckets: Buckets, scope: Scope) {
+    init(buckets: Buckets, scope: Scope, meter: (any GateMeter)?) {
         self.buckets = buckets
         self.scope = scope
+        self.meter = meter
     }
+
+    /// Writes what the meter holds, where a stack file named the place.
+    public func shutdown() async { await meter?.flush() }
 
     /// How many calls wait.
     public var waiting: Int { buckets.waitingCount }
@@ -51,13 +61,25 @@ public struct RateLimit: Interceptor {
     ) async throws -> Response {
         let origin = scope == .all ? Self.everywhere : request.origin
         guard let origin else { return try await next(request) }
-        let waiter = try buckets.take(
-            origin, timeLeft: context.timeLeft, timeSource: context.timeSource)
-        if let waiter {
+        if let waiter = try take(origin, in: context) {
             context.note(gate: name, "waits for the rate limit")
+            if let meter { buckets.tell(meter) }
+            defer { if let meter { buckets.tell(meter) } }
             try await waiter.wait(in: context) { [buckets] in buckets.leave(origin, $0) }
         }
         return try await next(request)
+    }
+
+    private func take(_ origin: Origin, in context: Context) throws -> Waiter? {
+        do {
+            return try buckets.take(
+                origin, timeLeft: context.timeLeft, timeSource: context.timeSource)
+        } catch {
+            meter?.add(
+                1, to: "turnpike.rate_limit.refusals",
+                labels: scope == .all ? [:] : origin.meterLabels)
+            throw error
+        }
     }
 
     private static let everywhere = Origin(scheme: "any", host: "origin", port: 0)
@@ -65,10 +87,11 @@ public struct RateLimit: Interceptor {
 
 extension Gate where Self == RateLimit {
     /// Sends no more than so many requests a second; see
-    /// ``RateLimit/init(perSecond:burst:queue:scope:)``.
+    /// ``RateLimit/init(perSecond:burst:queue:scope:meter:)``.
     public static func rateLimit(
-        perSecond: Double, burst: Int = 1, queue: Int = 1000, scope: RateLimit.Scope = .origin
+        perSecond: Double, burst: Int = 1, queue: Int = 1000, scope: RateLimit.Scope = .origin,
+        meter: (any GateMeter)? = nil
     ) -> Self {
-        RateLimit(perSecond: perSecond, burst: burst, queue: queue, scope: scope)
+        RateLimit(perSecond: perSecond, burst: burst, queue: queue, scope: scope, meter: meter)
     }
 }

@@ -69,7 +69,9 @@ public struct Redirect: Interceptor {
                 throw error
             }
             guard let following else { return try result.get() }
-            await outcome.response?.discard(in: context)
+            if await outcome.response?.drain(in: context).isEndless == true {
+                throw RedirectRules.refusal("the redirect's own content does not end", head)
+            }
             context.call.record.add(Hop(status: head.status, url: request.url))
             context.emit(.redirecting, request: following, head: head)
             request = following

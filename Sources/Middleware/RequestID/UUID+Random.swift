@@ -6,16 +6,8 @@ extension CallRandom {
     func uuid() -> String {
         let high = next() & ~0xF000 | 0x4000
         let low = next() & ~(0b11 << 62) | (0b10 << 62)
-        let digits = Array(high.hexDigits + low.hexDigits)
-        let groups = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32]
-        return groups.map { String(digits[$0]) }.joined(separator: "-")
-    }
-}
-
-extension UInt64 {
-    /// Sixteen digits in lower case.
-    var hexDigits: String {
-        let digits = String(self, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
+        var digits = Array((high.hexadecimal + low.hexadecimal).utf8)
+        for position in [20, 16, 12, 8] { digits.insert(UInt8(ascii: "-"), at: position) }
+        return String(decoding: digits, as: UTF8.self)
     }
 }

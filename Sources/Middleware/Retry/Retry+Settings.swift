@@ -1,7 +1,7 @@
 import TurnpikeCore
 
 extension Retry {
-    init(settings: Settings) {
+    init(settings: Settings, files: MetricsFiles) {
         var policy = RetryPolicy.standard
         if let statuses = settings.list("statuses") {
             policy.statuses = Set(
@@ -25,7 +25,7 @@ extension Retry {
             attempts: settings.int("attempts", default: 3, in: 1...12), policy: policy,
             backoff: backoff,
             maxRetryAfter: settings.seconds("maxRetryAfter", default: .seconds(60), orZero: true),
-            budget: RetryBudget.shared(settings))
+            budget: RetryBudget.shared(settings, files))
     }
 
     private enum JitterName: String, CaseIterable {
@@ -42,10 +42,13 @@ extension Retry {
 }
 
 extension RetryBudget {
-    /// The budget of a stack's retries and hedges: one for all that ask for the same ratio.
-    static func shared(_ settings: Settings) -> RetryBudget? {
+    /// The budget of a stack's retries and hedges: each has its ratio, and all count into the same
+    /// accounts, which a reload keeps.
+    static func shared(_ settings: Settings, _ files: MetricsFiles) -> RetryBudget? {
+        let meter = settings.meter(files)
         if settings.isNull("budget") { return nil }
-        let ratio = settings.double("budget", default: 0.2, in: 0...10)
-        return settings.shared("retryBudget", for: ratio) { RetryBudget(ratio: ratio) }
+        return RetryBudget(
+            settings.shared("retryAccounts", for: true) { RetryAccounts() },
+            ratio: settings.double("budget", default: 0.2, in: 0...10), meter: meter)
     }
 }

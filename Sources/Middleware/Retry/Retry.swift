@@ -72,6 +72,9 @@ public struct Retry: RequestRetrier {
         budget?.giveBack(for: outcome.request.origin, at: context.timeSource.now)
     }
 
+    /// Writes what the budget's meter holds, where a stack file named the place.
+    public func shutdown() async { await budget?.flush() }
+
     // The outcome stands; an error tells how long the server wants to be left alone.
     private static func stop(_ outcome: Outcome, retryAfter: Duration) -> RetryDecision {
         guard let error = outcome.error as? ClientError else { return .stop }

@@ -67,7 +67,7 @@ public struct TraceParent: Sendable, Hashable {
     /// The beginning of a trace.
     static func root(_ random: CallRandom, isSampled: Bool) -> TraceParent {
         TraceParent(
-            traceID: random.next().hexDigits + identifier(random), spanID: identifier(random),
+            traceID: random.next().hexadecimal + identifier(random), spanID: identifier(random),
             isSampled: isSampled, isRandom: true)
     }
 
@@ -75,7 +75,7 @@ public struct TraceParent: Sendable, Hashable {
     private static func identifier(_ random: CallRandom) -> String {
         while true {
             let bits = random.next()
-            if bits != 0 { return bits.hexDigits }
+            if bits != 0 { return bits.hexadecimal }
         }
     }
 

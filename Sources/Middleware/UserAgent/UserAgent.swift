@@ -34,7 +34,8 @@ public struct UserAgent: SynchronousRequestAdapter {
                 + " \(system.majorVersion).\(system.minorVersion).\(system.patchVersion)")
     }()
 
-    static func describe(
+    /// The value for the given parts.
+    package static func describe(
         program: String?, version: String?, bundle: String?, build: String?, system: String
     ) -> String {
         let comment = "\(word(bundle)); build:\(word(build)); \(comment(system))"
@@ -44,9 +45,9 @@ public struct UserAgent: SynchronousRequestAdapter {
     // A token (RFC 9110 §5.6.2): what cannot stand in one becomes a hyphen.
     private static func word(_ text: String?) -> String {
         let bytes = (text ?? "").utf8.prefix(64)
-        guard bytes.contains(where: isTokenByte) else { return "Unknown" }
+        guard bytes.contains(where: Grammar.isTokenByte) else { return "Unknown" }
         return String(
-            decoding: bytes.map { isTokenByte($0) ? $0 : UInt8(ascii: "-") }, as: UTF8.self)
+            decoding: bytes.map { Grammar.isTokenByte($0) ? $0 : UInt8(ascii: "-") }, as: UTF8.self)
     }
 
     // Within a comment parentheses and backslashes would need a backslash (RFC 9110 §5.6.5).
@@ -55,15 +56,6 @@ public struct UserAgent: SynchronousRequestAdapter {
             decoding: text.utf8.prefix(128).filter {
                 (0x20..<0x7F).contains($0) && !"()\\".utf8.contains($0)
             }, as: UTF8.self)
-    }
-
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"):
-            true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
     }
 
     private static var systemName: String {

@@ -17,7 +17,7 @@ struct ContentDisposition: Equatable {
             guard let equals = part.firstIndex(of: "=") else { continue }
             let name = Grammar.trimmed(part[..<equals]).lowercased()
             if parameters[name] != nil { continue }
-            parameters[name] = Self.unquoted(Grammar.trimmed(part[part.index(after: equals)...]))
+            parameters[name] = Grammar.unquoted(Grammar.trimmed(part[part.index(after: equals)...]))
         }
         self.parameters = parameters
     }
@@ -59,24 +59,5 @@ struct ContentDisposition: Equatable {
 
     private static func digit(_ byte: UInt8) -> UInt8? {
         Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
-    }
-
-    private static func unquoted(_ text: Substring) -> String {
-        guard text.first == "\"" else { return String(text) }
-        var value = ""
-        var isEscaped = false
-        for character in text.dropFirst() {
-            if isEscaped {
-                value.append(character)
-                isEscaped = false
-            } else if character == "\\" {
-                isEscaped = true
-            } else if character == "\"" {
-                break
-            } else {
-                value.append(character)
-            }
-        }
-        return value
     }
 }

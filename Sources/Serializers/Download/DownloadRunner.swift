@@ -47,7 +47,7 @@ final class DownloadRunner: Sendable {
         task.cancel()
         outcome.settle(.failure(CancellationError()))
         // Ends by itself, once the transfer has.
-        Task { [session] in
+        _ = Task.inheriting(immediately: false) { [session] in
             await task.value
             session.discard()
         }
@@ -73,7 +73,7 @@ final class DownloadRunner: Sendable {
 
     // Ended by `pause`, `cancel` and `stop`, else by the end of the download.
     private func run(after earlier: Task<Void, Never>?) -> Task<Void, Never> {
-        Task { [self] in
+        Task.inheriting(immediately: false) { [self] in
             await earlier?.value
             do {
                 let file = try await session.run(call)
@@ -89,23 +89,30 @@ final class DownloadRunner: Sendable {
     }
 }
 
-/// Hands progress to any number of readers, the latest state to each.
+/// Hands progress to any number of readers, the latest state to each, to one that comes late too.
 final class ProgressHub: Sendable {
     private struct State {
         var readers: [AsyncStream<TransferProgress>.Continuation] = []
+        var latest: TransferProgress?
         var isFinished = false
     }
 
     private let state = Mutex(State())
 
     func send(_ progress: TransferProgress) {
-        for reader in state.withLock({ $0.readers }) { reader.yield(progress) }
+        let readers = state.withLock { state in
+            state.latest = progress
+            return state.readers
+        }
+        for reader in readers { reader.yield(progress) }
     }
 
     func stream() -> AsyncStream<TransferProgress> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
         let isFinished = state.withLock { state in
+            // Under the lock, so that nothing later comes before it.
+            if let latest = state.latest { continuation.yield(latest) }
             if !state.isFinished { state.readers.append(continuation) }
             return state.isFinished
         }

@@ -87,7 +87,7 @@ final class DownloadSession: Sendable {
                 resumesLeft -= 1
                 fruitless = now > before ? 0 : fruitless + 1
                 do {
-                    try await Context(timeSource: call.timeSource).sleep(
+                    try await call.wait(
                         for: min(.milliseconds(500) * (1 << min(fruitless, 6)), .seconds(30)))
                 } catch {
                     throw end(error, note)

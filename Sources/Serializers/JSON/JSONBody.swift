@@ -35,30 +35,44 @@ extension JSONEncoder {
 extension Client {
     /// Describes a POST with a JSON body.
     public func post(
-        _ target: Target, json value: some Encodable & Sendable, query: Query = [:],
-        headers: HTTPHeaders = [:]
-    ) -> Call { request(.post, target, json: value, query: query, headers: headers) }
+        _ target: Target, json value: some Encodable & Sendable, encoder: JSONEncoder = .turnpike,
+        query: Query = [:], headers: HTTPHeaders = [:]
+    ) -> Call {
+        request(.post, target, json: value, encoder: encoder, query: query, headers: headers)
+    }
 
     /// Describes a PUT with a JSON body.
     public func put(
-        _ target: Target, json value: some Encodable & Sendable, query: Query = [:],
-        headers: HTTPHeaders = [:]
-    ) -> Call { request(.put, target, json: value, query: query, headers: headers) }
+        _ target: Target, json value: some Encodable & Sendable, encoder: JSONEncoder = .turnpike,
+        query: Query = [:], headers: HTTPHeaders = [:]
+    ) -> Call {
+        request(.put, target, json: value, encoder: encoder, query: query, headers: headers)
+    }
 
     /// Describes a PATCH with a JSON body.
     public func patch(
-        _ target: Target, json value: some Encodable & Sendable, query: Query = [:],
-        headers: HTTPHeaders = [:]
-    ) -> Call { request(.patch, target, json: value, query: query, headers: headers) }
+        _ target: Target, json value: some Encodable & Sendable, encoder: JSONEncoder = .turnpike,
+        query: Query = [:], headers: HTTPHeaders = [:]
+    ) -> Call {
+        request(.patch, target, json: value, encoder: encoder, query: query, headers: headers)
+    }
 
     /// Describes a request with a JSON body; a value that cannot be encoded fails the call before
     /// anything is sent.
+    /// - Parameters:
+    ///   - method: The method.
+    ///   - target: The URL, or text that is resolved against the client's base URL.
+    ///   - value: The value.
+    ///   - encoder: The encoder; the default writes dates by ISO 8601, and members by name.
+    ///   - query: Items behind those of the target.
+    ///   - headers: Header fields.
+    /// - Returns: The call.
     public func request(
         _ method: HTTPMethod, _ target: Target, json value: some Encodable & Sendable,
-        query: Query = [:], headers: HTTPHeaders = [:]
+        encoder: JSONEncoder = .turnpike, query: Query = [:], headers: HTTPHeaders = [:]
     ) -> Call {
         request(
             method, target, query: query, headers: headers,
-            body: .catching { try .json(encoding: value) })
+            body: .catching { try .json(encoding: value, encoder: encoder) })
     }
 }

@@ -1,4 +1,5 @@
 public import Foundation
+import TurnpikeCore
 
 /// Any property list value.
 public enum PropertyListValue: Sendable, Hashable {
@@ -55,6 +56,21 @@ extension PropertyListValue {
         self = try Self.convert(
             try unsafe PropertyListSerialization.propertyList(
                 from: content, options: [], format: nil))
+    }
+
+    /// Takes over a property list of Foundation's: dictionaries, arrays, text, numbers, dates and
+    /// data.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` where there is anything else in
+    ///   it, a name that is no text among them.
+    public init(untyped value: Any) throws {
+        do {
+            self = try Self.convert(value)
+        } catch {
+            throw ClientError(
+                .serialization,
+                "the value is no property list: names are text, values are"
+                    + " dictionaries, arrays, text, numbers, dates and data", underlying: error)
+        }
     }
 
     /// The value as a property list.

@@ -53,26 +53,39 @@ struct ServerSentEventParser {
             }
         }
         if unsafe line.isEmpty { return dispatch() }
-        let colon = unsafe line.firstIndex(of: UInt8(ascii: ":"))
-        if colon == 0 { return nil }
-        let name = unsafe UnsafeRawBufferPointer(rebasing: line[..<(colon ?? line.count)])
-        var value = unsafe UnsafeRawBufferPointer(
-            rebasing: line[min((colon ?? line.count) + 1, line.count)...])
-        if unsafe value.first == 0x20 {
-            unsafe value = UnsafeRawBufferPointer(rebasing: value.dropFirst())
-        }
-        if unsafe name.elementsEqual("data".utf8) {
-            try unsafe addData(value)
-        } else if unsafe name.elementsEqual("event".utf8) {
-            type = unsafe String(decoding: value, as: UTF8.self)
-        } else if unsafe name.elementsEqual("id".utf8) {
-            if unsafe !value.contains(0) {
-                pendingID = unsafe String(decoding: value, as: UTF8.self)
-            }
-        } else if unsafe name.elementsEqual("retry".utf8) {
-            unsafe setRetry(value)
+        // No field's name is longer than five bytes.
+        let colon = unsafe line.prefix(6).firstIndex(of: UInt8(ascii: ":")) ?? line.count
+        var start = min(colon + 1, line.count)
+        if start < line.count, unsafe line[start] == 0x20 { start += 1 }
+        let value = unsafe UnsafeRawBufferPointer(rebasing: line[start...])
+        switch unsafe Field(line, length: colon) {
+        case .data: try unsafe addData(value)
+        case .event: type = unsafe String(decoding: value, as: UTF8.self)
+        case .id where unsafe !value.contains(0):
+            pendingID = unsafe String(decoding: value, as: UTF8.self)
+        case .retry: unsafe setRetry(value)
+        case .id, nil: break
         }
         return nil
+    }
+
+    private enum Field {
+        case data
+        case event
+        case id
+        case retry
+
+        /// The field whose name the line's first bytes are; a comment has none.
+        init?(_ line: UnsafeRawBufferPointer, length: Int) {
+            switch length {
+            case 2 where unsafe line[0] == UInt8(ascii: "i") && line[1] == UInt8(ascii: "d"):
+                self = .id
+            case 4 where unsafe line.starts(with: "data".utf8): self = .data
+            case 5 where unsafe line.starts(with: "event".utf8): self = .event
+            case 5 where unsafe line.starts(with: "retry".utf8): self = .retry
+            default: return nil
+            }
+        }
     }
 
     private mutating func addData(_ value: UnsafeRawBufferPointer) throws {

@@ -12,7 +12,8 @@ public import TurnpikeCore
 /// than 500 ms nor more than 5 min), doubled for each connection in a row that gave no event. A
 /// status other than 200, or a content type other than `text/event-stream`, is an error at once;
 /// 204 ends the stream. The client's deadline covers each connection up to its head, and its idle
-/// limit does not apply unless one is set for the call.
+/// limit does not apply: a stream may be silent for as long as it likes, unless
+/// ``TurnpikeCore/Call/events(reconnects:lastEventID:idleLimit:)`` is given a limit.
 public struct ServerSentEvents: AsyncSequence, Sendable {
     /// An event.
     public typealias Element = ServerSentEvent
@@ -22,6 +23,7 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
     let call: Call
     let reconnects: Int
     let lastEventID: String
+    let idleLimit: Duration?
 
     /// Reads events.
     ///
@@ -49,15 +51,22 @@ extension Call {
     /// - Parameters:
     ///   - reconnects: How often in all the stream is asked for again.
     ///   - lastEventID: The event behind which the stream is to begin.
+    ///   - idleLimit: The longest silence of a connection before it counts as broken and the stream
+    ///     is asked for again; nil sets none. Comments break a silence, so that it may be little
+    ///     longer than the time between a server's signs of life. It counts while the reader waits.
     /// - Returns: A sequence of events.
-    public func events(reconnects: Int = 5, lastEventID: String = "") -> ServerSentEvents {
-        ServerSentEvents(call: self, reconnects: reconnects, lastEventID: lastEventID)
+    public func events(
+        reconnects: Int = 5, lastEventID: String = "", idleLimit: Duration? = nil
+    ) -> ServerSentEvents {
+        ServerSentEvents(
+            call: self, reconnects: reconnects, lastEventID: lastEventID, idleLimit: idleLimit)
     }
 }
 
 /// The state of a reader over its connections.
 private struct EventReader {
     private let call: Call
+    private let idleLimit: Duration?
     private var reconnectsLeft: Int
     private var lastEventID: String
     private var wait: Duration = .seconds(3)
@@ -69,10 +78,29 @@ private struct EventReader {
         var chunks: ResponseBody.AsyncIterator
         var splitter: LineSplitter
         var parser: ServerSentEventParser
+
+        /// The next event, or nil at the end.
+        mutating func next() async throws -> ServerSentEvent? {
+            while true {
+                if let event = try Self.event(&splitter, &parser) { return event }
+                guard let chunk = try await chunks.next() else { return nil }
+                splitter.append(chunk)
+            }
+        }
+
+        private static func event(
+            _ splitter: inout LineSplitter, _ parser: inout ServerSentEventParser
+        ) throws -> ServerSentEvent? {
+            while let taken = try unsafe splitter.next({ try unsafe parser.take($0) }) {
+                if let taken { return taken }
+            }
+            return nil
+        }
     }
 
     init(_ events: ServerSentEvents) {
         call = events.call
+        idleLimit = events.idleLimit
         reconnectsLeft = Swift.max(events.reconnects, 0)
         lastEventID = events.lastEventID
     }
@@ -90,7 +118,7 @@ private struct EventReader {
             } catch {
                 let isFinal = !Self.isPassing(error)
                 if isFinal { hasEnded = true }
-                connection = nil
+                leave()
                 if isFinal { throw error }
                 try await reconnect(after: error)
             }
@@ -119,6 +147,9 @@ private struct EventReader {
                 .serialization, "the response is no event stream (text/event-stream)",
                 response: response.head)
         }
+        if let idleLimit {
+            response.body.limitIdleTime(to: idleLimit, timeSource: call.timeSource)
+        }
         connection = Connection(
             chunks: response.body.makeAsyncIterator(),
             splitter: LineSplitter(ending: .any, maxBytes: maxBytes),
@@ -127,22 +158,17 @@ private struct EventReader {
 
     /// The next event of the connection, or nil at its end.
     private mutating func read() async throws -> ServerSentEvent? {
-        guard var open = connection else { return nil }
+        if let event = try await connection?.next() { return event }
+        leave()
+        return nil
+    }
+
+    // What the stream said goes with the reader to the next connection.
+    private mutating func leave() {
+        guard let parser = connection?.parser else { return }
+        lastEventID = parser.lastEventID
+        wait = parser.retry ?? wait
         connection = nil
-        defer {
-            lastEventID = open.parser.lastEventID
-            wait = open.parser.retry ?? wait
-        }
-        while true {
-            while let taken = try unsafe open.splitter.next({ try unsafe open.parser.take($0) }) {
-                if let event = taken {
-                    connection = open
-                    return event
-                }
-            }
-            guard let chunk = try await open.chunks.next() else { return nil }
-            open.splitter.append(chunk)
-        }
     }
 
     private mutating func reconnect(after error: (any Error)?) async throws {
@@ -156,7 +182,12 @@ private struct EventReader {
             Swift.min(Swift.max(wait, .milliseconds(500)), .seconds(300))
             * (1 << Swift.min(fruitless, 6))
         fruitless += 1
-        try await Context(timeSource: call.timeSource).sleep(for: Swift.min(doubled, .seconds(300)))
+        do {
+            try await call.wait(for: Swift.min(doubled, .seconds(300)))
+        } catch {
+            hasEnded = true
+            throw error
+        }
     }
 
     // What may be gone after a while: the network, a connection that broke.

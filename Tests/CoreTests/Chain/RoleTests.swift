@@ -17,6 +17,13 @@ private struct Refusing: ResponseValidator {
     }
 }
 
+private struct Adding: SynchronousRequestAdapter {
+    let value: String
+    func adapt(_ request: inout Request, context: Context) {
+        request.headers.append("X-Added", value)
+    }
+}
+
 @Suite("Roles")
 struct RoleTests {
     private let notes = Notes()
@@ -53,6 +60,32 @@ struct RoleTests {
             inside ? Client(transport, retry, Refusing()) : Client(transport, Refusing(), retry)
         #expect(try await client.get(anywhere).serialize(with: Text()) == "x")
         #expect(transport.sentCount == 3)
+    }
+
+    @Test("Adapters change the request in the order of the stack", arguments: ["V284"])
+    func adapters(id: String) async throws {
+        let transport = MockTransport { _ in .ok() }
+        let client = Client(transport, Adding(value: "1"), Adding(value: "2"))
+        _ = try await client.get(anywhere).response()
+        #expect(transport.sent.first?.request.headers.values(of: "X-Added") == ["1", "2"])
+    }
+
+    @Test(
+        "The innermost retrier is asked first, one further out where it has stopped",
+        arguments: [("V286", false, ["A", "B"]), ("V287", true, ["A"])])
+    func retriers(id: String, firstRetries: Bool, expected: [String]) async throws {
+        let transport = MockTransport([.any(.status(503), .ok())])
+        func retrier(_ name: String, retries: Bool) -> Retrying {
+            retrying { [notes] outcome in
+                if outcome.status != 503 { return .stop }
+                notes.add(name)
+                return retries ? .retry(after: .zero) : .stop
+            }
+        }
+        let client = Client(
+            transport, retrier("B", retries: true), retrier("A", retries: firstRetries))
+        #expect(try await client.get(anywhere).response().status == 200)
+        #expect(notes.all == expected && transport.sentCount == 2)
     }
 
     @Test("A one-shot body is sent once, and the first outcome stands")

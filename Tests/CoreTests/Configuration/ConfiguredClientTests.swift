@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import TurnpikeCore
 import TurnpikeTesting
@@ -107,6 +108,71 @@ struct ConfiguredClientTests {
         #expect(try await sent(client).headers["X-Count"] == "1")
         try client.reload(StackFile(["stack": stack]))
         #expect(try await sent(client).headers["X-Count"] == expected)
+    }
+
+    @Test("State that a gate keeps whatever its rules takes over new ones, once they are in force")
+    func updated() async throws {
+        var registry = Registry.forTests(transport)
+        registry.register(gate: "steps") { settings in
+            let step = settings.int("step", default: 1, in: 1...10)
+            let steps = settings.kept(
+                "steps", for: true, updating: { $0.step.withLock { $0 = step } }, { Steps(step) })
+            return Around { request, _, next in
+                var request = request
+                request.headers["X-Steps"] = String(steps.next())
+                return try await next(request)
+            }
+        }
+        registry.register(gate: "late") { settings in
+            if !settings.isDryRun { throw ClientError(.configuration, "the disk is full") }
+            return Mark(text: "late")
+        }
+        let client = try configured([["use": "steps"]], registry)
+        #expect(try await sent(client).headers["X-Steps"] == "1")
+        try client.reload(StackFile(["stack": [["use": "steps", "step": 3]]]))
+        #expect(try await sent(client).headers["X-Steps"] == "4")
+        #expect(throws: ClientError.self) {
+            try client.reload(
+                StackFile(["stack": [["use": "steps", "step": 9], ["use": "late"]]]))
+        }
+        #expect(try await sent(client).headers["X-Steps"] == "7")
+    }
+
+    private struct Weak: Sendable {
+        weak var steps: Steps?
+    }
+
+    private final class Steps: Sendable {
+        let step: Mutex<Int>
+        private let sum = Mutex(0)
+
+        init(_ step: Int) { self.step = Mutex(step) }
+
+        func next() -> Int {
+            let step = step.withLock { $0 }
+            return sum.withLock { sum in
+                sum += step
+                return sum
+            }
+        }
+    }
+
+    @Test("What a stack kept is let go of once another is in force that does not ask for it")
+    func released() throws {
+        let kept = Mutex(Weak())
+        var registry = Registry.forTests(transport)
+        registry.register(gate: "steps") { settings in
+            let steps = settings.kept("steps", for: true) { Steps(1) }
+            if !settings.isDryRun { kept.withLock { $0.steps = steps } }
+            return Around { request, _, next in
+                _ = steps.next()
+                return try await next(request)
+            }
+        }
+        let client = try configured([["use": "steps"]], registry)
+        #expect(kept.withLock { $0.steps != nil })
+        try client.reload(StackFile(["stack": []]))
+        #expect(kept.withLock { $0.steps == nil })
     }
 
     @Test("An id keeps state wherever its gate moves")

@@ -15,6 +15,16 @@ struct HTTPHeadersTests {
         #expect(headers.isEmpty)
     }
 
+    @Test("Setting a name again replaces its field in place", arguments: ["V359", "V362"])
+    func setAgain(id: String) {
+        var headers: HTTPHeaders = ["a": "1"]
+        let names: [HTTPHeaders.Name] = id == "V359" ? ["key", "Key", "KEY"] : ["c", "C"]
+        for name in names { headers[name] = name.rawValue }
+        headers["z"] = "2"
+        #expect(headers.count == 3 && headers[1].value == names.last?.rawValue)
+        #expect(headers[1].name.rawValue == names.last?.rawValue)
+    }
+
     @Test("Several lines of a name keep their order and are joined for a reader")
     func lines() {
         var headers = HTTPHeaders([("A", "1"), ("B", "x"), ("a", "2")])

@@ -13,6 +13,35 @@ struct MediaTypeTests {
     }
 
     @Test(
+        "Type and subtype stand before and behind the slash, in lower case",
+        arguments: [
+            ("V154", "text/plain", ["text", "plain"]), ("V156", "*/*", ["*", "*"]),
+            ("V158", "*/json", ["*", "json"]), ("V162", "", nil),
+            // Kept as spelled there; types have no case (RFC 9110 §8.3.1).
+            ("V166", "TEXT/PLAIN", ["text", "plain"]),
+        ] as [(String, String, [String]?)])
+    func parts(id: String, text: String, expected: [String]?) {
+        #expect(MediaType(parsing: text).map { [$0.type, $0.subtype] } == expected)
+    }
+
+    @Test(
+        "A range contains a type",
+        arguments: [
+            ("V167", "text/plain", "text/plain", true), ("V168", "text/*", "text/plain", true),
+            ("V171", "*/json", "application/json", true),
+            ("V174", "text/plain", "text/html", false),
+            // Told apart by case there.
+            ("V175", "Text/Plain", "text/plain", true),
+            ("V176", "application/json", "application/vnd.api+json", false),
+            ("V177", "text/plain", "text/*", false),
+            ("V178", "text/plain;q=0.5", "text/plain", true),
+        ])
+    func matching(id: String, acceptable: String, response: String, isAccepted: Bool) throws {
+        let range = try #require(MediaType(parsing: acceptable))
+        #expect(range.contains(try #require(MediaType(parsing: response))) == isAccepted)
+    }
+
+    @Test(
         "What is no media type gives nil",
         arguments: ["", "text", "/", "a/", "/b", "a/b/c", "a b/c", "a/b c", ";q=1"])
     func nonsense(text: String) { #expect(MediaType(parsing: text) == nil) }

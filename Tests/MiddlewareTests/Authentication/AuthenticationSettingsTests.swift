@@ -93,6 +93,61 @@ struct AuthenticationSettingsTests {
         #expect(transport.authorizations == ["Bearer t0", "-"])
     }
 
+    @Test(
+        "A credential without a list of origins stays at its first one, over a reload too",
+        arguments: [
+            ["use": "basic", "user": "u", "password": "p"],
+            ["use": "digest", "user": "u", "password": "p"], ["use": "bearer", "token": "t"],
+        ] as [JSONObject])
+    func reload(gate: JSONObject) async throws {
+        let challenge = #"Digest realm="r", nonce="n", algorithm=SHA-256, qop="auth""#
+        let transport = MockTransport { request in
+            request.headers.contains(.authorization)
+                ? .ok() : .status(401, headers: ["WWW-Authenticate": challenge])
+        }
+        let configured = try configured(gate, transport)
+        #expect(try await configured.client.get(anywhere).response().status == 200)
+        try configured.reload(configured.file)
+        var other = gate
+        if other["password"] != nil { other["password"] = "q" }
+        for file in [configured.file, try file(other)] {
+            try configured.reload(file)
+            let status = try await configured.client.get("http://b.example/").response().status
+            #expect(status == 401)
+        }
+        #expect(
+            transport.sent.allSatisfy {
+                !$0.request.headers.contains(.authorization)
+                    || $0.request.origin?.host == "a.example"
+            })
+        #expect(try await configured.client.get(anywhere).response().status == 200)
+    }
+
+    @Test("digest goes on counting its nonce after a reload")
+    func nonces() async throws {
+        let server = DigestServer()
+        let gate: JSONObject = ["use": "digest", "user": "u", "password": "p"]
+        let configured = try configured(gate, server.transport)
+        for _ in 0..<2 {
+            #expect(try await configured.client.get(anywhere).response().status == 200)
+            try configured.reload(configured.file)
+        }
+        #expect(server.counts == [1, 2])
+        #expect(server.transport.sentCount == 3)
+    }
+
+    @Test("bearer keeps a token that was refreshed under another policy")
+    func policy() async throws {
+        let transport = api()
+        let configured = try configured(Self.bearer, transport)
+        #expect(try await configured.client.get(anywhere).serialize(with: Text()) == "in")
+        var gate = Self.bearer
+        gate["leeway"] = 1
+        try configured.reload(file(gate))
+        #expect(try await configured.client.get(anywhere).serialize(with: Text()) == "in")
+        #expect(transport.sentCount == 4, "the token is not refreshed anew")
+    }
+
     @Test("basic and digest take a name and a password")
     func others() async throws {
         let server = DigestServer()

@@ -169,6 +169,34 @@ struct DigestAuthenticationTests {
     }
 }
 
+@Suite("Nonces of many origins")
+struct DigestSessionsTests {
+    @Test("Beyond a thousand origins the one unused for longest is challenged anew, no other")
+    func eviction() async throws {
+        let challenge = #"Digest realm="r", nonce="n", qop="auth""#
+        let transport = MockTransport(recordLimit: 5000) { request in
+            request.headers.contains(.authorization)
+                ? .ok() : .status(401, headers: ["WWW-Authenticate": challenge])
+        }
+        func target(_ number: Int) -> String { "http://h\(number).example" }
+        let client = Client(
+            transport,
+            [
+                .digest(
+                    user: "u", password: "p",
+                    origins: CredentialOrigins(parsing: (0...1024).map(target)))
+            ])
+        for number in 0...1024 { _ = try await client.get(Target(target(number))).response() }
+        let before = transport.sentCount
+        for number in [1, 2, 512, 1024] {
+            _ = try await client.get(Target(target(number))).response()
+        }
+        #expect(transport.sentCount == before + 4)
+        _ = try await client.get(Target(target(0))).response()
+        #expect(transport.sentCount == before + 6)
+    }
+}
+
 @Suite("DigestAuthentication under concurrency")
 struct DigestAuthenticationConcurrencyTests {
     @Test("A thousand requests never use a count of a nonce twice")

@@ -11,18 +11,21 @@ struct ValidationVector: Sendable, CustomTestStringConvertible {
     let contentType: String?
     let accept: String?
     let gate: Validate
+    let content: String
     let refused: HTTPStatus?
     let isAccepted: Bool
 
     init(
         _ id: String, status: HTTPStatus = 200, contentType: String? = nil, accept: String? = nil,
-        _ gate: Validate = Validate(), isAccepted: Bool, refused: HTTPStatus? = nil
+        _ gate: Validate = Validate(), content: String = "content", isAccepted: Bool,
+        refused: HTTPStatus? = nil
     ) {
         self.id = id
         self.status = status
         self.contentType = contentType
         self.accept = accept
         self.gate = gate
+        self.content = content
         self.isAccepted = isAccepted
         self.refused = refused
     }
@@ -43,11 +46,14 @@ struct ValidationVectorTests {
             ValidationVector("V194", status: 300, isAccepted: false, refused: 300),
             ValidationVector(
                 "V197", status: 201, Validate(status: []), isAccepted: false, refused: 201),
+            ValidationVector(
+                "V435", status: 205, Validate(contentType: .ranges(["text/html"])), content: "",
+                isAccepted: true),
         ])
     func vectors(vector: ValidationVector) async throws {
         let headers = vector.contentType.map { ["Content-Type": $0] as HTTPHeaders } ?? [:]
         let transport = MockTransport { _ in
-            .status(vector.status, headers: headers, body: Data("content".utf8))
+            .status(vector.status, headers: headers, body: Data(vector.content.utf8))
         }
         let client = Client(transport, [vector.gate])
         var call = client.get(anywhere)

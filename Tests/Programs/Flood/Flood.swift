@@ -3,7 +3,8 @@ import Turnpike
 
 /// Moves a content that is larger than memory ought to hold, and prints what memory it took.
 ///
-/// `turnpike-flood --mode down-slow|down-drop|up-file|up-stream [--mib N] [--pause MILLISECONDS]`
+/// `turnpike-flood --mode down-slow|down-drop|download|up-file|up-stream|multipart [--mib N]
+/// [--pause MILLISECONDS] [--transport urlsession|curl]`
 ///
 /// The server is this program once more, so that its memory does not count.
 @main
@@ -30,26 +31,35 @@ struct FloodOptions {
         case downSlow = "down-slow"
         /// A slow reader that gives up after an eighth.
         case downDrop = "down-drop"
+        /// A file, whose transfer breaks off three times and goes on by ranges.
+        case download
         /// A sparse file.
         case upFile = "up-file"
         /// A stream, which URLSession needs in a file first.
         case upStream = "up-stream"
+        /// A form with a sparse file.
+        case multipart
         case serve
     }
 
     private(set) var mode = Mode.downSlow
+    private(set) var transport = FloodTransport.urlsession
     private(set) var mib = 1024
     /// How long the slow reader sleeps for each MiB, in milliseconds.
     private(set) var pause = 20
 
     private static let usage =
-        "usage: turnpike-flood --mode down-slow|down-drop|up-file|up-stream [--mib N]"
-        + " [--pause MILLISECONDS]"
+        "usage: turnpike-flood --mode down-slow|down-drop|download|up-file|up-stream|multipart"
+        + " [--mib N] [--pause MILLISECONDS] [--transport urlsession|curl]"
 
     init(_ arguments: [String]) throws {
         var rest = arguments[...]
         while let option = rest.popFirst() {
             let value = rest.popFirst() ?? ""
+            if option == "--transport", let transport = FloodTransport(rawValue: value) {
+                self.transport = transport
+                continue
+            }
             switch (option, Mode(rawValue: value), Int(value)) {
             case ("--mode", let mode?, _): self.mode = mode
             case ("--mib", _, let mib?) where mib > 0: self.mib = mib
@@ -65,7 +75,12 @@ struct FloodOptions {
     func fault(of figures: JSONValue) -> String? {
         let expected = mode == .downDrop ? bytes / 8 : bytes
         if let count = figures["bytes"]?.int, count < expected { return "only \(count) bytes came" }
-        if let peak = figures["peakRSS"]?.double, peak >= 120 { return "\(peak) MiB were resident" }
+        if let peak = figures["peakRSS"]?.double, peak >= transport.residentLimit {
+            return "\(peak) MiB were resident"
+        }
+        if !transport.needsTemporaryFiles, let peak = figures["temporaryMiB"]?.double, peak > 0 {
+            return "there were \(peak) MiB of temporary files"
+        }
         if let left = figures["temporaryMiBLeft"]?.double, left > 0 {
             return "\(left) MiB of temporary files were left"
         }

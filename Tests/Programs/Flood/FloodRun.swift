@@ -6,11 +6,12 @@ struct FloodRun {
     private let options: FloodOptions
     private let client: Client
 
-    init(_ options: FloodOptions, server: URL) {
+    init(_ options: FloodOptions, server: URL) throws {
         self.options = options
         // The standard limits on the whole call, and on the time to a head, are too short for this.
         client = Client(
-            baseURL: Target(server), stack: [.validate(), .retry(), .idleTimeout(), .limits()])
+            baseURL: Target(server), transport: try options.transport.make(),
+            stack: [.validate(), .retry(), .idleTimeout(), .limits()])
     }
 
     func run() async throws -> JSONValue {
@@ -20,7 +21,9 @@ struct FloodRun {
             switch options.mode {
             case .downSlow: try await download(upTo: options.bytes)
             case .downDrop: try await download(upTo: options.bytes / 8)
-            case .upFile: try await uploadFile()
+            case .download: try await downloadFile()
+            case .upFile: try await withSparseFile { try await upload(.file($0)) }
+            case .multipart: try await withSparseFile(uploadForm)
             case .upStream: try await uploadStream()
             case .serve: Int64(0)
             }
@@ -28,6 +31,7 @@ struct FloodRun {
         let peak = watch.end()
         return [
             "program": "flood", "mode": .string(options.mode.rawValue),
+            "transport": .string(options.transport.rawValue),
             "bytes": .number(JSONNumber(bytes)), "peakRSS": number(Self.peakRSS),
             "temporaryMiB": number(peak),
             "temporaryMiBLeft": number(await TemporaryFiles.settled()),
@@ -54,15 +58,45 @@ struct FloodRun {
         return count
     }
 
-    private func uploadFile() async throws -> Int64 {
-        let file = FileManager.default.temporaryDirectory.appending(
-            path: "turnpike-flood-" + UUID().uuidString)
+    private func downloadFile() async throws -> Int64 {
+        let file = Self.temporaryFile
+        defer { try? FileManager.default.removeItem(at: file) }
+        let result = try await client.get("file?\(options.bytes)").download(to: .file(file))
+        let handle = try FileHandle(forReadingFrom: file)
+        let expected = Data(repeating: 0x78, count: 131_072)
+        var count: Int64 = 0
+        while let chunk = try handle.read(upToCount: expected.count), !chunk.isEmpty {
+            guard chunk == expected.prefix(chunk.count) else {
+                throw FloodFailure("a byte is wrong behind byte \(count)")
+            }
+            count += Int64(chunk.count)
+        }
+        guard result.bytes == count else {
+            throw FloodFailure("\(count) bytes are there, and \(result.bytes) were told of")
+        }
+        return count
+    }
+
+    private func withSparseFile(_ send: (URL) async throws -> Int64) async throws -> Int64 {
+        let file = Self.temporaryFile
         try Data().write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         let handle = try FileHandle(forWritingTo: file)
         try handle.truncate(atOffset: UInt64(options.bytes))
         try handle.close()
-        return try await upload(.file(file))
+        return try await send(file)
+    }
+
+    private func uploadForm(_ file: URL) async throws -> Int64 {
+        var form = MultipartFormData()
+        form.append("flood", name: "name")
+        form.append(file: file, name: "file", type: .octetStream)
+        return Int64(try await client.post("up", multipart: form).string()) ?? 0
+    }
+
+    private static var temporaryFile: URL {
+        FileManager.default.temporaryDirectory.appending(
+            path: "turnpike-flood-" + UUID().uuidString)
     }
 
     private func uploadStream() async throws -> Int64 {

@@ -34,9 +34,23 @@ final class FloodServer {
     static func serve() throws {
         let server = try TestServer(keepsRecord: false)
         server.route("/down", .handler { .bytes($0.query.flatMap { Int64($0) } ?? 0) })
+        server.route("/file", .handler(part))
         server.route("/up", .handler { .text(String($0.bodyBytes)) })
         FileHandle.standardOutput.write(Data((server.url.absoluteString + "\n").utf8))
         while readLine() != nil {}
         server.stop()
+    }
+
+    /// The rest that is asked for, of which but the half is sent unless it is an eighth of all.
+    private static func part(_ request: ReceivedRequest) -> TestAnswer {
+        let total = request.query.flatMap { Int64($0) } ?? 0
+        let range = request.headers[.range]?.wholeMatch(of: /bytes=(\d+)-/)?.1
+        let first = range.flatMap { Int64($0) } ?? 0
+        var headers: HTTPHeaders = ["ETag": "\"flood\""]
+        if first > 0 { headers[.contentRange] = "bytes \(first)-\(total - 1)/\(total)" }
+        let rest = total - first
+        return .bytes(
+            rest, status: first > 0 ? 206 : 200, headers: headers,
+            sending: rest > total / 8 ? rest / 2 : nil)
     }
 }

@@ -70,6 +70,37 @@ struct CompressBodiesTests {
         #expect(inflated(bytes, upTo: content.count) == content)
     }
 
+    @Test("A file, or a range of it, is compressed while it is sent, as often as it must be")
+    func file() async throws {
+        let file = FileManager.default.temporaryDirectory.appending(
+            path: "turnpike-\(UUID().uuidString).txt")
+        try content.write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let (request, bytes) = try await sent(.file(file), CompressBodies(.deflate))
+        #expect(request.headers[.contentEncoding] == "deflate")
+        #expect(request.body.length == nil && request.body.isReplayable)
+        #expect(request.headers[.contentType] == Body.file(file).contentType?.description)
+        #expect(inflated(bytes, upTo: content.count) == content)
+        let again = try await request.body.open().next()
+        #expect(again.map { bytes.starts(with: $0) } == true)
+        let part = try await sent(.file(file, range: 1000..<5000), CompressBodies(.deflate))
+        #expect(inflated(part.body, upTo: 4000) == content[1000..<5000])
+        let small = try await sent(.file(file, range: 0..<1000), CompressBodies(.deflate))
+        #expect(small.body == content[..<1000])
+    }
+
+    @Test("A file that is not there fails the call before anything is sent")
+    func missingFile() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let client = Client(
+            transport: transport, stack: [CompressBodies()], serializers: SerializerTable())
+        let file = URL(filePath: "/nowhere/\(UUID().uuidString)")
+        let error = await #expect(throws: ClientError.self) {
+            try await client.post(anywhere, body: .file(file)).response()
+        }
+        #expect(error?.code == .upload)
+    }
+
     @Test("gzip has its own framing: magic, checksum, size")
     func gzip() async throws {
         let (request, body) = try await sent(.data(content), CompressBodies())

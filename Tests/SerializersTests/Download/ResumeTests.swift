@@ -183,13 +183,24 @@ struct ResumeTests {
         #expect(!running.pause() && directory.names == ["big.bin"])
     }
 
+    @Test("A reader of progress who comes late gets the latest state")
+    func lateReader() async throws {
+        let (running, gate) = try await halfway()
+        for await progress in running.progress {
+            #expect(progress.bytesReceived == 50_000)
+            break
+        }
+        gate.finish()
+        running.cancel()
+    }
+
     @Test(
         "States follow one another by one table",
         arguments: [
             ("V394", RunningDownload.State.paused, RunningDownload.State.running, true),
             ("V395", .running, .cancelled, true), ("V396", .paused, .cancelled, true),
             ("V397", .running, .running, false), ("V401", .cancelled, .finished, false),
-            ("V402", .finished, .running, false), ("failed", .failed, .running, false),
+            ("finished", .finished, .running, false), ("failed", .failed, .running, false),
         ])
     func states(id: String, from: RunningDownload.State, to: RunningDownload.State, isLegal: Bool) {
         #expect(from.canBecome(to) == isLegal)

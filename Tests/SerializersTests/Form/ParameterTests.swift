@@ -71,8 +71,11 @@ private let queries: [FormVector] = [
         "V409", ["key": "%20%21%22%23%24%25%26%27%28%29%2A%2B%2C%2F"],
         "key=%2520%2521%2522%2523%2524%2525%2526%2527%2528%2529%252A%252B%252C%252F"),
     FormVector(
-        "V410", ["test": "!👴🏿👷🏻"],
-        "test=%21%F0%9F%91%B4%F0%9F%8F%BF%F0%9F%91%B7%F0%9F%8F%BB"),
+        "V410", ["test": "!" + String(repeating: "👴🏿👷🏻👮🏽", count: 5)],
+        "test=%21"
+            + String(
+                repeating: "%F0%9F%91%B4%F0%9F%8F%BF%F0%9F%91%B7%F0%9F%8F%BB"
+                    + "%F0%9F%91%AE%F0%9F%8F%BD", count: 5)),
 ]
 
 @Suite("Parameters")
@@ -187,9 +190,41 @@ struct ParameterTests {
 
     @Test("A property list has names of text alone", arguments: ["V438"])
     func propertyListKeys(id: String) async throws {
-        // Numbers as keys become text: there is no property list that could be invalid for them.
+        let untyped: [AnyHashable: Any] = [42: "value"]
+        let error = #expect(throws: ClientError.self) { try PropertyListValue(untyped: untyped) }
+        #expect(error?.code == .serialization)
+        #expect(throws: ClientError.self) { try PropertyListValue(untyped: ["a": [untyped]]) }
+        let known: [String: Any] = ["a": [1, true, 0.5, "x"] as [Any], "b": Data([1])]
+        #expect(
+            try PropertyListValue(untyped: known)
+                == .dictionary([
+                    "a": .array([.integer(1), .bool(true), .real(0.5), .string("x")]),
+                    "b": .data(Data([1])),
+                ]))
+        // What is encoded has names of its own: Swift's encoders make text of a number.
         let sent = try await sent { $0.request(.post, anywhere, propertyList: [42: "value"]) }
         #expect(try PropertyListValue(parsing: sent.body) == .dictionary(["42": .string("value")]))
         #expect(throws: ClientError.self) { try Body.propertyList(encoding: ["a": Opaque()]) }
+    }
+
+    @Test("JSON is written as the call's encoder does", arguments: [HTTPMethod.post, .put, .patch])
+    func jsonEncoder(method: HTTPMethod) async throws {
+        struct Item: Encodable { let theName = "a/b", at = Date(timeIntervalSince1970: 1) }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        encoder.dateEncodingStrategy = .secondsSince1970
+        let (request, body) = try await sent { client in
+            switch method {
+            case .post: client.post(anywhere, json: Item(), encoder: encoder)
+            case .put: client.put(anywhere, json: Item(), encoder: encoder)
+            default: client.patch(anywhere, json: Item(), encoder: encoder)
+            }
+        }
+        let text = "{\n  \"at\" : 1,\n  \"the_name\" : \"a\\/b\"\n}"
+        #expect(String(decoding: body, as: UTF8.self) == text && request.method == method)
+        #expect(request.headers[.contentType] == "application/json")
+        let plain = try await sent { $0.request(method, anywhere, json: Item()) }.body
+        #expect(plain == Data(#"{"at":"1970-01-01T00:00:01Z","theName":"a/b"}"#.utf8))
     }
 }

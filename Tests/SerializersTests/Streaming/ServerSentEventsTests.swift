@@ -146,6 +146,69 @@ struct ServerSentEventsTests {
         #expect(transport.requests.map { $0.headers[.lastEventID] } == [nil, "1", "3", "3"])
     }
 
+    /// A stream that says what it is told, and does not end.
+    private static func open() -> (ScriptedTransport.Answer, AsyncStream<Data>.Continuation) {
+        let (chunks, continuation) = AsyncStream.makeStream(of: Data.self)
+        let answer: ScriptedTransport.Answer = { request in
+            Response(
+                to: request, status: 200, headers: ["Content-Type": "text/event-stream"],
+                body: ResponseBody(chunks))
+        }
+        return (answer, continuation)
+    }
+
+    /// Lets a reader who waits hear something, and wait once more.
+    private func say(
+        _ text: String, _ stream: AsyncStream<Data>.Continuation, _ clock: ManualClock
+    ) async {
+        await clock.waitForTimer(in: .seconds(20))
+        // So that the next wait's timer can be told from this one's.
+        clock.advance(by: .seconds(15))
+        stream.yield(Data(text.utf8))
+        await clock.waitForTimer(in: .seconds(20))
+    }
+
+    @Test("A stream that falls silent is asked for again, behind its last event")
+    func idle() async {
+        let clock = ManualClock()
+        let (open, stream) = Self.open()
+        let transport = ScriptedTransport(open, Self.stream("data: b\n\n"))
+        let call = client(transport, clock).get(anywhere)
+        async let result = all(call.events(reconnects: 1, idleLimit: .seconds(20)))
+        await say("id: 7\ndata: a\n\nretry: 1000\n", stream, clock)
+        // A comment is a sign of life.
+        await say(": alive\n", stream, clock)
+        clock.advance(by: .seconds(20) - .nanoseconds(1))
+        #expect(transport.requests.count == 1)
+        clock.advance(by: .nanoseconds(1))
+        await clock.waitForTimer(in: .seconds(1))
+        clock.advance(by: .seconds(1))
+        let (items, error) = await result
+        #expect(items.map(\.data) == ["a", "b"] && error == nil)
+        #expect(transport.requests.map { $0.headers[.lastEventID] } == [nil, "7"])
+        #expect(clock.timerCount == 0)
+    }
+
+    @Test("Without reconnections a silence is the error; without a limit there is none")
+    func idleEnd() async throws {
+        let clock = ManualClock()
+        let (open, stream) = Self.open()
+        let limited = client(ScriptedTransport(open), clock).get(anywhere)
+        async let result = all(limited.events(reconnects: 0, idleLimit: .seconds(20)))
+        await say("data: a\n\n", stream, clock)
+        clock.advance(by: .seconds(20))
+        let (items, error) = await result
+        #expect(items.map(\.data) == ["a"])
+        #expect((error as? ClientError)?.code == .idleTimeout)
+        let (other, rest) = Self.open()
+        rest.yield(Data("data: a\n\n".utf8))
+        let events = client(ScriptedTransport(other), clock).get(anywhere).events()
+        for try await event in events {
+            #expect(event.data == "a" && clock.timerCount == 0)
+            break
+        }
+    }
+
     @Test("When no reconnection is left, the error stands")
     func exhausted() async {
         let transport = ScriptedTransport(

@@ -19,6 +19,7 @@ struct ArticleTests {
             "Turnpike/Documentation.docc/OrderOfTheStack.md",
             "Core/Documentation.docc/WritingAGate.md",
             "Core/Documentation.docc/SecretsAndRedaction.md",
+            "../Plugins/Testing/Documentation.docc/TestingYourClient.md",
         ])
     func examples(path: String) throws {
         let root = Self.folder.appending(path: "../../../Sources")

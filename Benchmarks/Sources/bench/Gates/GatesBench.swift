@@ -10,12 +10,100 @@ enum GatesBench {
         let stack: Stack
         /// Why it may cost more than a microsecond.
         var reason: String?
+        /// What the server asks for before it answers.
+        var challenge: String?
+        /// What is sent where it is not the usual request.
+        var request: Request?
+    }
+
+    /// Knows every name at once: what a look-up costs is the system's.
+    private struct NoLookUp: HostResolver {
+        func addresses(of name: String, context: Context) async throws -> [IPAddress] {
+            [IPAddress("93.184.216.34")].compactMap(\.self)
+        }
+    }
+
+    private struct NoSink: LogSink {
+        func write(_ line: String) {}
+        func flush() async {}
     }
 
     private static let ownTask =
         "each attempt has a task and a context of its own, so that the slower one holds up nobody"
 
+    private static let origin = Origin(scheme: "http", host: "example.com", port: 80)
+    private static let timer =
+        "a timer is set and taken back, and a scope made that can be cancelled"
+    private static let chance = "random numbers come from the kernel, for they must not be guessed"
+
+    // What the host of the calls has set, as a server that knows its client has.
+    private static func cookies() -> CookieJar {
+        let jar = CookieJar()
+        if let url = URL(string: "http://example.com/") {
+            jar.store(
+                ["sid=31d4d96e407aad42; Path=/", "lang=en-US; Max-Age=86400"], from: url, at: Date()
+            )
+        }
+        return jar
+    }
+
+    private static func hosts() -> HSTSStore {
+        let store = HSTSStore()
+        store.insert(
+            "example.com", until: .distantFuture, includesSubdomains: true, at: Date())
+        return store
+    }
+
+    private static func post(_ bytes: Int) -> Request {
+        let pattern = (0..<bytes).map { UInt8(truncatingIfNeeded: $0 &* $0 / 7) & 0x3F + 0x20 }
+        return Request(.post, "http://example.com/users", body: .data(Data(pattern)))
+    }
+
     private static let rows = [
+        Row(name: "deadline", stack: [.deadline()], reason: timer),
+        Row(name: "attemptTimeout", stack: [.attemptTimeout()], reason: timer),
+        Row(name: "idleTimeout", stack: [.idleTimeout()], reason: timer),
+        Row(name: "validate", stack: [.validate()]),
+        Row(name: "redirect", stack: [.redirect()]),
+        Row(name: "limits", stack: [.limits()]),
+        Row(name: "setHeaders", stack: [.setHeaders(["X-A": "1"])]),
+        Row(name: "defaultHeaders", stack: [.defaultHeaders(["X-A": "1"])]),
+        Row(name: "baseURL", stack: [.baseURL("http://example.com/")]),
+        Row(name: "userAgent", stack: [.userAgent()]),
+        Row(name: "requestID", stack: [.requestID()], reason: chance),
+        Row(
+            name: "idempotencyKey", stack: [.idempotencyKey()], reason: chance, request: post(64)),
+        Row(name: "traceContext", stack: [.traceContext()], reason: chance),
+        Row(name: "when", stack: [.when({ $0.method == .get }, then: [Pass()])]),
+        Row(name: "only", stack: [.only(for: [origin], [Pass()])]),
+        Row(name: "urlPolicy", stack: [.urlPolicy()]),
+        Row(
+            name: "urlPolicy-denyPrivate",
+            stack: [.urlPolicy(denyPrivate: .always, resolver: NoLookUp())]),
+        Row(
+            name: "cookies", stack: [.cookies(cookies())],
+            reason: "two cookies are found, put in order and written into the request"),
+        Row(
+            name: "hsts", stack: [.hsts(hosts())],
+            reason: "each URL is written anew, with https for http"),
+        Row(name: "basic", stack: [.basic(user: "u", password: "p")]),
+        Row(name: "bearer", stack: [.bearer(token: "t")]),
+        Row(
+            name: "digest", stack: [.digest(user: "u", password: "p")],
+            reason: "each request is hashed, in two blocks and a half, and counted",
+            challenge: #"Digest realm="r", nonce="n", algorithm=SHA-256, qop="auth""#),
+        Row(
+            name: "log", stack: [.log(to: NoSink())],
+            reason: "a line is written for each pass, its URL redacted"),
+        Row(
+            name: "log-sampled", stack: [.log(to: NoSink(), sampling: 0.01)],
+            reason: "a call's share is a random number, and its end is awaited"),
+        Row(
+            name: "metrics", stack: [.metrics(MetricsStore())],
+            reason: "three series are found by their labels, and the body's end is awaited"),
+        Row(
+            name: "compressBodies", stack: [.compressBodies()],
+            reason: "4 KiB are compressed, which is what it is for", request: post(4096)),
         Row(name: "circuitBreaker", stack: [.circuitBreaker()]),
         Row(name: "rateLimit", stack: [.rateLimit(perSecond: 1e9, burst: 1_000_000)]),
         Row(name: "concurrencyLimit", stack: [.concurrencyLimit()]),
@@ -39,27 +127,46 @@ enum GatesBench {
         }
     }
 
-    static func run(_ report: Report) async throws {
+    // Of the gates that are named; of all where none is.
+    static func run(_ report: Report, only: Set<String>) async throws {
         let content = Data(repeating: 0x61, count: 1024)
-        let transport = MockTransport(recordLimit: 0) { _ in .status(200, body: content) }
-        let all = [Row(name: "pass", stack: [Pass()])] + rows
-        let clients = all.map { Client(transport: transport, stack: $0.stack) }
-        let request = Request(.get, "http://example.com/users/1")
+        let chosen = only.isEmpty ? rows : rows.filter { only.contains($0.name) }
+        let pass = Row(name: "pass", stack: [Pass()])
+        // Behind a row with a request of its own stands a pass of that request.
+        let all =
+            [pass]
+            + chosen.flatMap { row in
+                row.request.map { [row, Row(name: "pass", stack: [Pass()], request: $0)] } ?? [row]
+            }
+        let clients = all.map { row -> Client in
+            let transport = MockTransport(recordLimit: 0) { request in
+                guard let challenge = row.challenge, !request.headers.contains(.authorization)
+                else { return .status(200, body: content) }
+                return .status(401, headers: ["WWW-Authenticate": challenge])
+            }
+            return Client(transport: transport, stack: row.stack)
+        }
+        let usual = Request(.get, "http://example.com/users/1")
         var times = all.map { _ in [Double]() }
         for round in 0..<21 {
             for (index, client) in clients.enumerated() {
-                let nanoseconds = try await measure(client, request, calls: 2000)
+                let nanoseconds = try await measure(
+                    client, all[index].request ?? usual, calls: 2000)
                 if round > 0 { times[index].append(nanoseconds) }
             }
         }
-        let base = median(times[0])
-        for (row, times) in zip(all, times) {
-            let time = median(times)
+        for (index, row) in all.enumerated() where index == 0 || row.name != pass.name {
+            let time = median(times[index])
+            let base = median(times[row.request == nil ? 0 : index + 1])
+            let added = (time - base).rounded()
             var fields: [(String, Report.Value)] = [
                 ("bench", "gates"), ("gate", .text(row.name)), ("ns", .number(time.rounded())),
-                ("added", .number((time - base).rounded())),
+                ("added", .number(added)),
             ]
-            if let reason = row.reason { fields.append(("because", .text(reason))) }
+            // A gate may add a microsecond, or says why it adds more.
+            if let reason = row.reason ?? (added > 1000 ? "no reason: mend it" : nil) {
+                fields.append(("because", .text(reason)))
+            }
             report.line(fields)
         }
     }

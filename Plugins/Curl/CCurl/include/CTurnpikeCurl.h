@@ -97,7 +97,6 @@ void tpc_transfer_free(tpc_transfer *transfer);
 /// libcurl's options that a configuration may set.
 enum {
     TPC_HTTP_VERSION = 84,
-    TPC_PIPEWAIT = 237,
     TPC_CONNECT_TIMEOUT_MS = 156,
     TPC_MAX_AGE_CONNECTION = 288,
     TPC_PROXY = 10004,
@@ -142,6 +141,8 @@ typedef struct tpc_request {
     size_t fields_count;
     /// Whether libcurl may send it again on a connection that turns out to be dead.
     bool is_repeatable;
+    /// Whether it waits for a connection that is being made, and may turn out to carry many requests at once.
+    bool waits;
 } tpc_request;
 
 /// Adds a transfer to its loop; gives libcurl's code, 0 for success.

@@ -82,7 +82,7 @@ public struct MockResponse: Sendable {
         return copy
     }
 
-    func response(to request: Request, in context: Context) async throws -> Response {
+    package func response(to request: Request, in context: Context) async throws -> Response {
         let delay = latency.draw(from: context.random)
         if delay > .zero { try await context.sleep(for: delay) }
         let body: ResponseBody

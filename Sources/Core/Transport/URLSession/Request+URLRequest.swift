@@ -32,8 +32,10 @@ extension Request {
 
 extension URLRequest {
     /// Creates Foundation's request from a request whose body is in memory.
-    /// - Throws: ``ClientError/Code/unsupported`` for a body that is a file or a stream.
+    /// - Throws: ``ClientError/Code/unsupported`` for a body that is a file or a stream,
+    ///   ``ClientError/Code/invalidRequest`` for a request that could not be sent.
     public init(_ request: Request) throws {
+        if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
         guard let data = request.body.inMemory else {
             throw ClientError(
                 .unsupported, "a body that is a file or a stream does not fit a URLRequest")

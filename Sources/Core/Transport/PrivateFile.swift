@@ -1,5 +1,4 @@
-import Foundation
-import TurnpikeCore
+package import Foundation
 
 #if canImport(Glibc)
 import Glibc
@@ -10,10 +9,10 @@ import Darwin
 #endif
 
 /// Small files that nobody but their owner may read, replaced as a whole.
-enum PrivateFile {
+package enum PrivateFile {
     /// The content, or nil where there is no file.
     /// - Throws: What keeps it from being read, also that it is larger than `maxBytes`.
-    static func read(_ path: String, maxBytes: Int) throws -> Data? {
+    package static func read(_ path: String, maxBytes: Int) throws -> Data? {
         let file: UnnamedFile
         do {
             file = try UnnamedFile.reading(path)
@@ -31,7 +30,7 @@ enum PrivateFile {
 
     /// Writes a file of mode 0600 beside the old one, and puts it in its place: a reader, and a
     /// process that dies, see the old content or the new one.
-    static func write(_ content: Data, to path: String) throws {
+    package static func write(_ content: Data, to path: String) throws {
         let temporary = "\(path).\(getpid())-\(UInt32.random(in: 0...UInt32.max)).tmp"
         let descriptor = unsafe open(
             temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -49,6 +48,18 @@ enum PrivateFile {
             unsafe unlink(temporary)
             throw fault
         }
+    }
+
+    /// Writes as ``write(_:to:)`` does, or into what is no regular file: a device, a pipe, a link.
+    static func put(_ content: Data, to path: String) throws {
+        var status = stat()
+        let isRegular =
+            unsafe lstat(path, &status) == 0 ? status.st_mode & S_IFMT == S_IFREG : errno == ENOENT
+        if isRegular { return try write(content, to: path) }
+        let descriptor = unsafe open(path, O_WRONLY | O_TRUNC | O_CLOEXEC)
+        guard descriptor >= 0 else { throw FileFault("open a file for writing") }
+        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        try handle.write(contentsOf: content)
     }
 
     private static func write(_ content: Data, to descriptor: CInt) throws {

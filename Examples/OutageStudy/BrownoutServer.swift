@@ -1,0 +1,80 @@
+import Foundation
+import Synchronization
+import Turnpike
+import TurnpikeCore
+
+/// A server that answers requests in their order, as many in a second as it bears at that time.
+///
+/// It knows nothing of clients that have given up: their requests take their turn like all others.
+/// That is what keeps a server down that has been down: it is busy with what nobody waits for.
+final class BrownoutServer: Transport {
+    private struct State {
+        // The work that was accepted, in requests since the begin, idle time included.
+        var accepted = 0.0
+        var arrivals: [Int]
+    }
+
+    let capabilities = TransportCapabilities(rawValue: .max)
+    private let scenario: Scenario
+    private let state: Mutex<State>
+
+    private static let refusal: Duration = .milliseconds(5)
+    private static let travel: Duration = .milliseconds(20)
+
+    init(_ scenario: Scenario) {
+        self.scenario = scenario
+        state = Mutex(State(arrivals: Array(repeating: 0, count: scenario.seconds)))
+    }
+
+    /// The requests that came in each second.
+    var arrivals: [Int] { state.withLock { $0.arrivals } }
+
+    func send(_ request: Request, context: Context) async throws -> Response {
+        let now = Double(context.timeSource.now.nanoseconds) / 1e9
+        let answered = state.withLock { state -> Double? in
+            let second = Int(now)
+            if state.arrivals.indices.contains(second) { state.arrivals[second] += 1 }
+            let borne = work(until: now)
+            guard state.accepted - borne < Double(scenario.queueLimit) else { return nil }
+            state.accepted = max(state.accepted, borne) + 1
+            return time(of: state.accepted)
+        }
+        guard let answered else {
+            try await context.sleep(for: Self.refusal)
+            return Response(to: request, status: .serviceUnavailable)
+        }
+        try await context.sleep(for: Self.travel + .seconds(answered - now))
+        return Response(to: request, status: .ok)
+    }
+
+    func shutdown() async {}
+
+    // MARK: Work and time
+
+    private var lines: (begin: Double, end: Double, atBegin: Double, atEnd: Double) {
+        let begin = Double(scenario.before)
+        let end = begin + Double(scenario.outage)
+        let atBegin = begin * scenario.capacity
+        return (begin, end, atBegin, atBegin + Double(scenario.outage) * scenario.brownCapacity)
+    }
+
+    /// The requests that the server could have answered until a time.
+    private func work(until time: Double) -> Double {
+        let lines = lines
+        if time <= lines.begin { return time * scenario.capacity }
+        if time <= lines.end {
+            return lines.atBegin + (time - lines.begin) * scenario.brownCapacity
+        }
+        return lines.atEnd + (time - lines.end) * scenario.capacity
+    }
+
+    /// The time at which the server has answered so many requests.
+    private func time(of work: Double) -> Double {
+        let lines = lines
+        if work <= lines.atBegin { return work / scenario.capacity }
+        if work <= lines.atEnd {
+            return lines.begin + (work - lines.atBegin) / scenario.brownCapacity
+        }
+        return lines.end + (work - lines.atEnd) / scenario.capacity
+    }
+}

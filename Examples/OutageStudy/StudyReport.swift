@@ -1,0 +1,70 @@
+package import TurnpikeCore
+
+/// The outcomes side by side.
+package struct StudyReport: Sendable {
+    /// What happened.
+    package let scenario: Scenario
+    /// What came of it, one for each strategy.
+    package let outcomes: [StrategyOutcome]
+
+    /// Creates a report.
+    package init(scenario: Scenario, outcomes: [StrategyOutcome]) {
+        self.scenario = scenario
+        self.outcomes = outcomes
+    }
+
+    /// A table for a terminal.
+    package var table: String {
+        let head = ["stack", "load", "peak", "during", "after", "recovered"]
+        let rows = outcomes.map { outcome in
+            [
+                outcome.strategy.rawValue, "x" + Self.fixed(outcome.amplification),
+                "x" + Self.fixed(outcome.peak), Self.percent(outcome.successDuring),
+                Self.percent(outcome.successAfter), recovery(of: outcome),
+            ]
+        }
+        let widths = head.indices.map { column in
+            ([head] + rows).map { $0[column].count }.max() ?? 0
+        }
+        let lines = ([head] + rows).map { row in
+            row.enumerated().map { column, text in
+                let blanks = String(repeating: " ", count: widths[column] - text.count)
+                return column == 0 ? text + blanks : blanks + text
+            }.joined(separator: "  ")
+        }
+        return """
+            \(scenario.clients) clients, \(Int(scenario.offered)) calls a second; the server bears \
+            \(Int(scenario.capacity)) requests a second, and \(Int(scenario.brownCapacity)) for \
+            \(scenario.outage) s
+
+            \(lines.joined(separator: "\n"))
+
+            load: requests for each call during the brown-out; peak: the most in a second, by the
+            calls; during, after: calls that succeed; recovered: from the brown-out's end until 95 of
+            100 calls succeed
+            """
+    }
+
+    func recovery(of outcome: StrategyOutcome) -> String {
+        outcome.recovery.map { "\($0) s" } ?? "not in \(scenario.after) s"
+    }
+
+    /// All of it as JSON.
+    package var json: JSONValue {
+        [
+            "seed": .number(JSONNumber(scenario.seed)),
+            "clients": .number(JSONNumber(scenario.clients)),
+            "outageSeconds": .number(JSONNumber(scenario.outage)),
+            "strategies": .array(outcomes.map(\.json)),
+        ]
+    }
+
+    static func percent(_ share: Double) -> String { "\(Int((share * 100).rounded())) %" }
+
+    // Independent of any locale.
+    static func fixed(_ value: Double) -> String {
+        let hundredths = Int((value * 100).rounded())
+        let rest = String(hundredths % 100)
+        return "\(hundredths / 100)." + (rest.count < 2 ? "0" : "") + rest
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import Synchronization
+import TurnpikeCore
+
+/// Keeps a copy of content that passes by, and how it came in chunks.
+final class ContentCollector: Sendable {
+    private struct State {
+        var content: Data?
+        var sizes: [Int] = []
+    }
+
+    private let limit: Int
+    private let state = Mutex(State())
+
+    init(limit: Int) { self.limit = limit }
+
+    /// What has passed; nil before the first chunk.
+    var content: Data? { state.withLock { $0.content } }
+
+    /// The sizes of the chunks, as far as they may be of use.
+    var sizes: [Int] { state.withLock { $0.sizes } }
+
+    func add(_ chunk: Data) throws {
+        let isTooLarge = state.withLock { state in
+            if (state.content?.count ?? 0) + chunk.count > limit { return true }
+            state.content?.append(chunk)
+            state.content = state.content ?? chunk
+            if state.sizes.count <= 10_000 { state.sizes.append(chunk.count) }
+            return false
+        }
+        if isTooLarge { throw Self.tooLarge(limit) }
+    }
+
+    static func tooLarge(_ limit: Int) -> ClientError {
+        ClientError(
+            .tooLarge,
+            "a cassette keeps up to \(limit) bytes of one content; raise maxBytes in its options")
+    }
+
+    /// The same body, whose chunks are kept when it is sent.
+    func recording(_ body: Body) -> Body {
+        .stream(
+            length: body.length, replayable: false, live: body.isLive, type: body.contentType
+        ) { [self] in Chunks(body: body, collector: self) }
+    }
+
+    private struct Chunks: AsyncSequence, Sendable {
+        let body: Body
+        let collector: ContentCollector
+
+        func makeAsyncIterator() -> Iterator { Iterator(body: body, collector: collector) }
+    }
+
+    private struct Iterator: AsyncIteratorProtocol {
+        let body: Body
+        let collector: ContentCollector
+        var reader: BodyReader?
+
+        mutating func next() async throws -> Data? { try await next(isolation: nil) }
+
+        mutating func next(isolation actor: isolated (any Actor)?) async throws -> Data? {
+            if reader == nil {
+                let opened = try body.open()
+                reader = opened
+                guard let chunk = try await opened.next(isolation: actor) else { return nil }
+                try collector.add(chunk)
+                return chunk
+            }
+            guard let chunk = try await reader?.next(isolation: actor) else { return nil }
+            try collector.add(chunk)
+            return chunk
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import TurnpikeCore
+
+/// A HAR 1.2 file: what stands around its entries, and they.
+struct HARFile {
+    /// The members of `log` but the entries.
+    var log: JSONObject
+    var entries: [HAREntry]
+
+    private static let maxBytes = 512 << 20
+
+    /// An empty file of our own.
+    static var empty: HARFile {
+        HARFile(
+            log: [
+                "version": "1.2",
+                "creator": [
+                    "name": "Turnpike", "version": .string(LibraryVersion.current),
+                ],
+            ], entries: [])
+    }
+
+    /// Reads a file, or gives nil where there is none.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the place of a mistake.
+    static func read(
+        _ file: URL, redactor: CassetteRedactor, matching: CassetteMatching
+    ) throws -> HARFile? {
+        do {
+            let path = file.path(percentEncoded: false)
+            guard let data = try PrivateFile.read(path, maxBytes: maxBytes) else { return nil }
+            return try parse(data, redactor: redactor, matching: matching)
+        } catch {
+            let reason = (error as? ClientError)?.message ?? "\(error)"
+            throw ClientError(
+                .configuration, "the cassette \(file.lastPathComponent): \(reason)",
+                underlying: (error as? ClientError)?.underlying)
+        }
+    }
+
+    private static func parse(
+        _ data: Data, redactor: CassetteRedactor, matching: CassetteMatching
+    ) throws -> HARFile {
+        let root = HARNode(value: try JSONValue(parsing: data), path: "the file")
+        guard let value = try root.object()["log"] else {
+            throw ClientError(.configuration, "log is missing; it is no HAR file")
+        }
+        let log = HARNode(value: value, path: "log")
+        var rest = try log.object()
+        rest["entries"] = nil
+        if try log.member("creator") == nil { rest["creator"] = empty.log["creator"] }
+        var entries = try log.required("entries").elements().map { try HAREntry($0) }
+        for entry in entries { entry.teach(redactor) }
+        for index in entries.indices { entries[index].prepare(redactor, matching) }
+        return HARFile(log: rest, entries: entries)
+    }
+
+    /// The text of a file.
+    /// - Parameters:
+    ///   - log: The members of `log` but the entries.
+    ///   - entries: The texts of the entries, by ``text(of:)``.
+    /// - Returns: The text.
+    static func text(_ log: JSONObject, entries: [Data]) -> Data {
+        var text = Data("{\n  \"log\": {\n".utf8)
+        for member in log {
+            text += Data("    \(JSONValue.string(member.name)): ".utf8)
+            text += indented(member.value, by: 4) + Data(",\n".utf8)
+        }
+        text += Data("    \"entries\": [".utf8)
+        for (index, entry) in entries.enumerated() {
+            text += Data((index == 0 ? "\n      " : ",\n      ").utf8) + entry
+        }
+        text += Data((entries.isEmpty ? "]\n  }\n}\n" : "\n    ]\n  }\n}\n").utf8)
+        return text
+    }
+
+    /// The text of an entry as it stands in a file.
+    static func text(of entry: JSONValue) -> Data { indented(entry, by: 6) }
+
+    // No text of JSON has a line end within.
+    private static func indented(_ value: JSONValue, by count: Int) -> Data {
+        let lineEnd = Data("\n".utf8) + Data(repeating: 0x20, count: count)
+        return Data(value.data(pretty: true).split(separator: 0x0A).joined(separator: lineEnd))
+    }
+}

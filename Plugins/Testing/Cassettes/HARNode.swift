@@ -1,0 +1,103 @@
+import Foundation
+import TurnpikeCore
+
+/// A value in a HAR file with its place, so that a mistake names it: `log.entries[3].request.url`.
+struct HARNode {
+    let value: JSONValue
+    let path: String
+
+    func fault(_ wanted: String) -> ClientError {
+        ClientError(
+            .configuration, "\(path): \(value.kindName) was found; \(wanted) is wanted")
+    }
+
+    /// The members.
+    func object() throws -> JSONObject {
+        guard let object = value.object else { throw fault("an object") }
+        return object
+    }
+
+    /// A member, or nil where it is missing or null.
+    func member(_ name: String) throws -> HARNode? {
+        guard let value = try object()[name], !value.isNull else { return nil }
+        return HARNode(value: value, path: "\(path).\(name)")
+    }
+
+    /// A member that must be there.
+    func required(_ name: String) throws -> HARNode {
+        if let member = try member(name) { return member }
+        throw ClientError(.configuration, "\(path).\(name) is missing")
+    }
+
+    /// The elements of a member that is a list; none where it is missing.
+    func list(_ name: String) throws -> [HARNode] {
+        guard let member = try member(name) else { return [] }
+        return try member.elements()
+    }
+
+    func elements() throws -> [HARNode] {
+        guard let elements = value.array else { throw fault("a list") }
+        return elements.enumerated().map {
+            HARNode(value: $0.element, path: "\(path)[\($0.offset)]")
+        }
+    }
+
+    /// The text of a member, or nil where it is missing.
+    func text(_ name: String) throws -> String? {
+        guard let member = try member(name) else { return nil }
+        return try member.text()
+    }
+
+    func text() throws -> String {
+        guard let text = value.string else { throw fault("a text") }
+        return text
+    }
+
+    /// The whole number of a member, or nil where it is missing.
+    func int(_ name: String) throws -> Int? {
+        guard let member = try member(name) else { return nil }
+        guard let number = member.value.int else { throw member.fault("a whole number") }
+        return number
+    }
+
+    /// The header fields of a list of names and values.
+    ///
+    /// Fields that HTTP/2 makes of the first line (`:status`) are left out. One that a tool joined
+    /// of several lines with line ends is split again.
+    func headers() throws -> HTTPHeaders {
+        var headers = HTTPHeaders()
+        for field in try list("headers") {
+            let name = try field.required("name").text()
+            if name.hasPrefix(":") { continue }
+            for line in (try field.text("value") ?? "").split(
+                separator: "\n", omittingEmptySubsequences: false)
+            {
+                headers.appendReceived(
+                    HTTPHeaders.Name(name), String(line.hasSuffix("\r") ? line.dropLast() : line))
+            }
+            if let defect = headers.defect {
+                throw ClientError(.configuration, "\(field.path): \(defect)")
+            }
+        }
+        return headers
+    }
+
+    /// The bytes of a text that may be base64.
+    func bytes(_ name: String, encodings: [String]) throws -> Data? {
+        guard let text = try text(name) else { return nil }
+        for key in encodings {
+            guard let encoding = try self.text(key), !encoding.isEmpty else { continue }
+            guard encoding.lowercased() == "base64" else {
+                throw ClientError(
+                    .configuration,
+                    "\(path).\(key): \"\(Grammar.escaped(encoding))\" is not known; base64 is")
+            }
+            let bare = text.filter { !$0.isWhitespace }
+            guard let data = Data(base64Encoded: bare) else {
+                throw ClientError(.configuration, "\(path).\(name) is not base64")
+            }
+            return data
+        }
+        return Data(text.utf8)
+    }
+}

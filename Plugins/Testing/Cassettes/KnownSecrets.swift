@@ -1,0 +1,109 @@
+import Foundation
+import Synchronization
+import TurnpikeCore
+
+/// The secrets that a cassette has met, in case a later message repeats one in a place that does
+/// not tell it is one: a token of an answer in the path of the next request.
+final class KnownSecrets: Sendable {
+    private let known = Mutex<[String]>([])
+
+    private static let limit = 1000
+
+    /// All of them, the longest first, each as it is and as a URL may hold it.
+    var all: [String] { known.withLock { $0 } }
+
+    func learn(_ secrets: [String]) {
+        let variants = Set(secrets.filter { !$0.contains(Redaction.mark) }).flatMap { secret in
+            [secret, PercentEncoding.unreserved.encode(secret)]
+        }
+        known.withLock { known in
+            for secret in Set(variants).subtracting(known) where known.count < Self.limit {
+                known.append(secret)
+            }
+            known.sort { ($1.utf8.count, $0) < ($0.utf8.count, $1) }
+        }
+    }
+
+    // MARK: Where they stand
+
+    static func secrets(of url: URL, by redaction: Redaction) -> [String] {
+        let parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
+        let fields = FormField.parse(parts?.percentEncodedQuery ?? "")
+        return secrets(of: fields, by: redaction)
+            + [parts?.password, parts?.user].compactMap(\.self).filter(tellsApart)
+    }
+
+    static func secrets(of fields: [FormField], by redaction: Redaction) -> [String] {
+        fields.compactMap { field in
+            redaction.hides(key: field.name) && isSecret(field.value, of: field.name)
+                ? field.value : nil
+        }
+    }
+
+    static func secrets(of headers: HTTPHeaders, by redaction: Redaction) -> [String] {
+        headers.flatMap { field -> [String] in
+            switch field.name {
+            case .cookie:
+                return CookiePair.list(field.value).map(\.value).filter(tellsApart)
+            case .setCookie:
+                return CookiePair.list(field.value).prefix(1).map(\.value).filter(tellsApart)
+            case let name where redaction.hides(header: name):
+                let words = field.value.split(separator: " ", maxSplits: 1).map(String.init)
+                let credential = words.last ?? ""
+                var found = [field.value, credential]
+                if words.first?.lowercased() == "basic", let pair = Data(base64Encoded: credential)
+                {
+                    let pair = String(decoding: pair, as: UTF8.self)
+                    found += pair.split(separator: ":", maxSplits: 1).dropFirst().map(String.init)
+                }
+                return found.filter { $0.utf8.count >= 8 || tellsApart($0) }
+            default: return []
+            }
+        }
+    }
+
+    static func secrets(of content: JSONValue, by redaction: Redaction) -> [String] {
+        switch content {
+        case .array(let elements): elements.flatMap { secrets(of: $0, by: redaction) }
+        case .object(let object):
+            object.flatMap { member in
+                redaction.hides(key: member.name)
+                    ? leaves(member.value).filter { isSecret($0, of: member.name) }
+                    : secrets(of: member.value, by: redaction)
+            }
+        default: []
+        }
+    }
+
+    private static func leaves(_ value: JSONValue) -> [String] {
+        switch value {
+        case .string(let text): [text]
+        case .array(let elements): elements.flatMap(leaves)
+        case .object(let object): object.flatMap { leaves($0.value) }
+        default: []
+        }
+    }
+
+    // What a person wrote, or what is short, stands everywhere: hiding it there would spoil the
+    // recording.
+    private static func isSecret(_ value: String, of name: String) -> Bool {
+        tellsApart(value) || (Redaction.isKeyLike(name.lowercased()) && value.utf8.count >= 8)
+    }
+
+    private static func tellsApart(_ value: String) -> Bool { Redaction.looksMade(value[...]) }
+}
+
+/// A name and a value of a `Cookie` or `Set-Cookie` line.
+struct CookiePair {
+    let name: String
+    let value: String
+
+    /// The pairs of a line; in a `Set-Cookie` line the attributes come behind the first one.
+    static func list(_ line: String) -> [CookiePair] {
+        line.split(separator: ";").map { piece in
+            let parts = piece.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                .map { String(Grammar.trimmed($0)) }
+            return CookiePair(name: parts[0], value: parts.count > 1 ? parts[1] : "")
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import Foundation
+import TurnpikeCore
+
+/// An exchange that has ended, on its way into a file.
+struct RecordedExchange {
+    let request: Request
+    /// What was sent; nil where it is not known.
+    let sent: Data?
+    let head: ResponseHead
+    let received: Data
+    let marks: RecordingMarks
+    let encodedLength: Int64?
+    let started: Date
+    let wait: Duration
+    let receive: Duration
+
+    /// The entry, without secrets.
+    func entry(redactor: CassetteRedactor) -> JSONValue {
+        redactor.learn(from: request, content: sent)
+        redactor.learn(from: head.headers, content: received)
+        let wait = milliseconds(wait)
+        let receive = milliseconds(receive)
+        let shown = redactor.content(received, headers: head.headers)
+        var entry: JSONObject = [
+            "startedDateTime": .string(HARDate.format(started)),
+            "time": number(wait + receive),
+            "request": .object(requestObject(redactor)),
+            "response": .object(responseObject(redactor, shown)),
+            "cache": [:],
+            "timings": [
+                "blocked": -1, "dns": -1, "connect": -1, "send": 0, "wait": number(wait),
+                "receive": number(receive), "ssl": -1,
+            ],
+        ]
+        // The sizes of what was changed tell nothing.
+        let marks = RecordingMarks(
+            chunks: shown == received ? marks.chunks : [], isPartial: marks.isPartial)
+        entry["_turnpike"] = marks.json
+        return .object(entry)
+    }
+
+    // MARK: Request
+
+    private func requestObject(_ redactor: CassetteRedactor) -> JSONObject {
+        let headers = redactor.headers(request.headers)
+        let url = redactor.url(request.url.absoluteString).prefix { $0 != "#" }
+        let query = url.firstIndex(of: "?").map { url[url.index(after: $0)...] } ?? ""
+        let cookies = headers.values(of: .cookie).flatMap(CookiePair.list).map { pair in
+            JSONValue.object(["name": .string(pair.name), "value": .string(pair.value)])
+        }
+        var object: JSONObject = [
+            "method": .string(request.method.rawValue), "url": .string(String(url)),
+            "httpVersion": .string(version), "cookies": .array(cookies),
+            "headers": fields(headers), "queryString": named(FormField.parse(query)),
+        ]
+        if let posted = posted(redactor) { object["postData"] = .object(posted) }
+        object["headersSize"] = -1
+        object["bodySize"] = .number(JSONNumber(sent?.count ?? -1))
+        return object
+    }
+
+    private func posted(_ redactor: CassetteRedactor) -> JSONObject? {
+        let type = request.headers.first(.contentType) ?? ""
+        guard let sent else { return ["mimeType": .string(type), "text": "", "_omitted": true] }
+        if sent.isEmpty { return nil }
+        let shown = redactor.content(sent, headers: request.headers)
+        guard let text = String(validating: shown, as: UTF8.self) else {
+            return [
+                "mimeType": .string(type), "text": .string(shown.base64EncodedString()),
+                "_encoding": "base64",
+            ]
+        }
+        if MediaType(parsing: type)?.essence == MediaType.form.essence {
+            return ["mimeType": .string(type), "params": named(FormField.parse(text))]
+        }
+        return ["mimeType": .string(type), "text": .string(text)]
+    }
+
+    // MARK: Response
+
+    private func responseObject(_ redactor: CassetteRedactor, _ shown: Data) -> JSONObject {
+        let headers = redactor.headers(head.headers)
+        var content: JSONObject = [
+            "size": .number(JSONNumber(shown.count)),
+            "mimeType": .string(headers.first(.contentType) ?? ""),
+        ]
+        if let text = String(validating: shown, as: UTF8.self) {
+            content["text"] = .string(text)
+        } else {
+            content["text"] = .string(shown.base64EncodedString())
+            content["encoding"] = "base64"
+        }
+        return [
+            "status": .number(JSONNumber(head.status.code)),
+            "statusText": .string(head.status.reasonPhrase), "httpVersion": .string(version),
+            "cookies": .array(headers.values(of: .setCookie).map(cookie)),
+            "headers": fields(headers), "content": .object(content),
+            "redirectURL": .string(headers.first(.location) ?? ""), "headersSize": -1,
+            "bodySize": .number(JSONNumber(encodedLength ?? Int64(received.count))),
+        ]
+    }
+
+    private func cookie(_ line: String) -> JSONValue {
+        let pairs = CookiePair.list(line)
+        var object: JSONObject = [
+            "name": .string(pairs.first?.name ?? ""), "value": .string(pairs.first?.value ?? ""),
+        ]
+        for pair in pairs.dropFirst() {
+            switch pair.name.lowercased() {
+            case "path": object["path"] = .string(pair.value)
+            case "domain": object["domain"] = .string(pair.value)
+            case "expires":
+                let date = HTTPDate.parse(pair.value, now: started)
+                object["expires"] = date.map { .string(HARDate.format($0)) }
+            case "httponly": object["httpOnly"] = true
+            case "secure": object["secure"] = true
+            default: continue
+            }
+        }
+        return .object(object)
+    }
+
+    // MARK: Pieces
+
+    private var version: String { head.version.map { "HTTP/" + $0 } ?? "unknown" }
+
+    private func fields(_ headers: HTTPHeaders) -> JSONValue {
+        named(headers.map { FormField(name: $0.name.rawValue, value: $0.value) })
+    }
+
+    private func named(_ fields: [FormField]) -> JSONValue {
+        .array(fields.map { ["name": .string($0.name), "value": .string($0.value)] })
+    }
+
+    // Microseconds are enough, and short.
+    private func milliseconds(_ duration: Duration) -> Double {
+        (max(duration, .zero) / .microseconds(1)).rounded() / 1000
+    }
+
+    private func number(_ value: Double) -> JSONValue {
+        JSONNumber(value).map(JSONValue.number) ?? 0
+    }
+}

@@ -1,0 +1,174 @@
+import Foundation
+import TurnpikeCore
+
+/// A request as cassettes compare it: redacted, and in one form where several mean the same.
+struct RecordedRequest: Sendable {
+    enum Content: Hashable, Sendable {
+        /// The recording does not have it.
+        case unknown
+        case json(JSONValue)
+        case form([FormField])
+        case bytes(Data)
+    }
+
+    let method: HTTPMethod
+    /// The redacted URL without its fragment.
+    let url: String
+    let origin: String
+    let path: String
+    let query: [FormField]
+    let headers: HTTPHeaders
+    let content: Content
+
+    /// Creates the form of a request.
+    /// - Parameters:
+    ///   - method: The method.
+    ///   - url: The redacted URL.
+    ///   - headers: The redacted header fields.
+    ///   - content: The redacted content; nil where it is not known.
+    ///   - matching: What is compared.
+    init?(
+        method: HTTPMethod, url: String, headers: HTTPHeaders, content: Data?,
+        matching: CassetteMatching
+    ) {
+        let bare = url.prefix { $0 != "#" }
+        guard let parsed = URL(string: String(bare)) else { return nil }
+        self.method = method
+        self.url = String(bare)
+        self.headers = headers
+        origin = Origin(parsed)?.description ?? ""
+        let path = parsed.path(percentEncoded: true)
+        self.path = path.isEmpty ? "/" : path
+        let mark = bare.firstIndex(of: "?")
+        query =
+            FormField.parse(mark.map { bare[bare.index(after: $0)...] } ?? "")
+            .filter { !matching.ignoring.contains($0.name) }.sortedByName
+        let type = headers.first(.contentType).flatMap(MediaType.init(parsing:))
+        self.content = Self.content(content, type, matching)
+    }
+
+    var summary: String { "\(method) \(url)" }
+
+    private static func content(
+        _ data: Data?, _ type: MediaType?, _ matching: CassetteMatching
+    ) -> Content {
+        guard let data else { return .unknown }
+        if data.isEmpty { return .bytes(data) }
+        if type?.essence == MediaType.form.essence {
+            let fields = FormField.parse(String(decoding: data, as: UTF8.self))
+            return .form(fields.filter { !matching.ignoring.contains($0.name) }.sortedByName)
+        }
+        if let first = data.first(where: { $0 > 0x20 }), first == 0x7B || first == 0x5B,
+            let json = try? JSONValue(parsing: data)
+        {
+            return .json(without(matching.ignoring, in: json))
+        }
+        // Each send of a multipart body has a boundary of its own.
+        if type?.type == "multipart", let boundary = type?[parameter: "boundary"] {
+            return .bytes(data.substituting(Data(boundary.utf8), with: Data("boundary".utf8)))
+        }
+        return .bytes(data)
+    }
+
+    private static func without(_ names: Set<String>, in value: JSONValue) -> JSONValue {
+        if names.isEmpty { return value }
+        switch value {
+        case .array(let elements): return .array(elements.map { without(names, in: $0) })
+        case .object(let object):
+            let kept = object.filter { !names.contains($0.name) }
+            return .object(JSONObject(kept.map { ($0.name, without(names, in: $0.value)) }))
+        default: return value
+        }
+    }
+}
+
+extension RecordedRequest {
+    /// Whether nothing keeps a request from a recorded one.
+    func matches(_ recorded: RecordedRequest, by matching: CassetteMatching) -> Bool {
+        method == recorded.method && path == recorded.path && query == recorded.query
+            && (!matching.origin || origin == recorded.origin)
+            && matching.headers.allSatisfy {
+                headers.values(of: $0) == recorded.headers.values(of: $0)
+            }
+            && (!matching.content || sameContent(recorded))
+    }
+
+    private func sameContent(_ recorded: RecordedRequest) -> Bool {
+        content == recorded.content || content == .unknown || recorded.content == .unknown
+    }
+
+    /// What keeps a request from a recorded one, and how much that weighs.
+    func mismatches(
+        from recorded: RecordedRequest, by matching: CassetteMatching
+    ) -> (texts: [String], weight: Int) {
+        var texts: [String] = []
+        var weight = 0
+        func add(_ text: String?, _ share: Int) {
+            guard let text else { return }
+            texts.append(text)
+            weight += share
+        }
+        if method != recorded.method {
+            add("the method is \(method), not \(recorded.method)", 8)
+        }
+        if matching.origin, origin != recorded.origin {
+            add("the origin is \(origin), not \(recorded.origin)", 4)
+        }
+        if path != recorded.path { add("the path is \(path), not \(recorded.path)", 8) }
+        for text in Self.differences(query, recorded.query, in: "the query") { add(text, 2) }
+        for name in matching.headers
+        where headers.values(of: name) != recorded.headers.values(of: name) {
+            add(
+                "the header \(name) is \(shown(headers, name)), not \(shown(recorded.headers, name))",
+                1)
+        }
+        if matching.content, !sameContent(recorded) { add(contentMismatch(recorded), 1) }
+        return (texts, weight)
+    }
+
+    private func shown(_ headers: HTTPHeaders, _ name: HTTPHeaders.Name) -> String {
+        headers[name].map { "“\(Grammar.escaped($0))”" } ?? "missing"
+    }
+
+    private static func differences(
+        _ found: [FormField], _ wanted: [FormField], in place: String
+    ) -> [String] {
+        let foundValues = Dictionary(grouping: found, by: \.name).mapValues { $0.map(\.value) }
+        let wantedValues = Dictionary(grouping: wanted, by: \.name).mapValues { $0.map(\.value) }
+        return Set(foundValues.keys).union(wantedValues.keys).sorted().compactMap { name in
+            let shown = Grammar.escaped(name)
+            switch (foundValues[name], wantedValues[name]) {
+            case (nil, _): return "\(place) has no \(shown)"
+            case (_, nil): return "\(place) has \(shown), which is too much"
+            case (let found?, let wanted?):
+                if found == wanted { return nil }
+                let texts = [found, wanted].map { Grammar.escaped($0.joined(separator: ", ")) }
+                return "\(place)'s \(shown) is “\(texts[0])”, not “\(texts[1])”"
+            }
+        }
+    }
+
+    private func contentMismatch(_ recorded: RecordedRequest) -> String? {
+        let stand = Request(.get, URL(filePath: "/"))
+        switch (content, recorded.content) {
+        case (.form(let found), .form(let wanted)):
+            return Self.differences(found, wanted, in: "the form").joined(separator: ", and ")
+        case (.json(let found), .json(let wanted)):
+            return RequestMatcher.json(wanted).mismatch(stand, body: found.data())
+        case (.bytes(let found), .bytes(let wanted)):
+            return RequestMatcher.body(wanted).mismatch(stand, body: found)
+        default: return "the content is \(content.name), not \(recorded.content.name)"
+        }
+    }
+}
+
+extension RecordedRequest.Content {
+    fileprivate var name: String {
+        switch self {
+        case .unknown: "unknown"
+        case .json: "JSON"
+        case .form: "a form"
+        case .bytes(let data): data.isEmpty ? "empty" : "\(data.count) bytes"
+        }
+    }
+}

@@ -1,0 +1,212 @@
+import Foundation
+import Synchronization
+import TurnpikeCore
+
+/// The exchanges of a cassette, in order: which were given already, and which are being recorded.
+final class Tape: Sendable {
+    private struct Slot {
+        var entry: HAREntry?
+        /// The text in the file; nil while the exchange is under way, or where it came to nothing.
+        var text: Data?
+        var wasGiven = false
+    }
+
+    private struct State {
+        var log: JSONObject
+        var slots: [Slot]
+        var byTarget: [String: [Int]] = [:]
+        var unmatched: [String] = []
+        var replayed = 0
+        var recorded = 0
+        var failure: (any Error)?
+        var version = 0
+    }
+
+    /// What came of looking for a request.
+    enum Finding {
+        case entry(HAREntry)
+        /// There is none that can be given; where an expired one is to be replaced, its place.
+        case missing(report: String, expired: Int?)
+    }
+
+    let file: URL
+    let options: CassetteOptions
+    let redactor: CassetteRedactor
+    private let givesOnce: Bool
+    private let state: Mutex<State>
+    private let written = Mutex(0)
+
+    private static let reportLimit = 1000
+
+    /// Creates a tape.
+    /// - Parameters:
+    ///   - file: Where it is kept.
+    ///   - options: How exchanges are found.
+    ///   - isNew: Whether what the file holds does not count.
+    ///   - mustExist: Whether a file that is missing is a mistake.
+    ///   - givesOnce: Whether no exchange is given twice.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` where the file is not what it
+    ///   should be.
+    init(
+        file: URL, options: CassetteOptions, isNew: Bool, mustExist: Bool, givesOnce: Bool
+    ) throws {
+        self.file = file
+        self.options = options
+        self.givesOnce = givesOnce
+        redactor = CassetteRedactor(options.redaction)
+        let content =
+            isNew
+            ? nil : try HARFile.read(file, redactor: redactor, matching: options.matching)
+        if content == nil, mustExist {
+            throw ClientError(
+                .configuration,
+                "there is no cassette \(file.path(percentEncoded: false)); record it with the mode"
+                    + " record or record-missing")
+        }
+        let kept = content ?? .empty
+        var first = State(
+            log: kept.log,
+            slots: kept.entries.map { Slot(entry: $0, text: HARFile.text(of: $0.json)) })
+        for (index, entry) in kept.entries.enumerated() {
+            guard let request = entry.request else { continue }
+            first.byTarget["\(request.method.rawValue) \(request.path)", default: []].append(index)
+        }
+        state = Mutex(first)
+    }
+
+    // MARK: Replaying
+
+    func find(_ request: RecordedRequest, at date: Date) -> Finding {
+        state.withLock { state in
+            let matching = (state.byTarget["\(request.method.rawValue) \(request.path)"] ?? [])
+                .filter { index in
+                    state.slots[index].entry?.request.map {
+                        request.matches($0, by: options.matching)
+                    } ?? false
+                }
+            let unused = matching.first { !state.slots[$0].wasGiven }
+            let repeated = givesOnce || !options.repeatsLast ? nil : matching.last
+            guard let index = unused ?? repeated, let entry = state.slots[index].entry else {
+                return Self.missing(report(on: request, matching, state), &state, nil)
+            }
+            if let reason = staleness(of: entry, at: date) {
+                state.slots[index].wasGiven = true
+                return Self.missing(
+                    "the exchange \(index) “\(request.summary)” \(reason)", &state, index)
+            }
+            if case .none(let reason) = entry.answer, givesOnce {
+                return Self.missing("the exchange \(index): \(reason)", &state, nil)
+            }
+            state.slots[index].wasGiven = true
+            state.replayed += 1
+            return .entry(entry)
+        }
+    }
+
+    private static func missing(
+        _ report: String, _ state: inout State, _ expired: Int?
+    ) -> Finding {
+        if state.unmatched.count < reportLimit { state.unmatched.append(report) }
+        return .missing(report: report, expired: expired)
+    }
+
+    private func staleness(of entry: HAREntry, at date: Date) -> String? {
+        guard let expiry = options.expiry else { return nil }
+        guard let started = entry.started else {
+            return "has no date, so that its age is not known; record it anew"
+        }
+        let age = Duration.seconds(date.timeIntervalSince(started))
+        return age > expiry
+            ? "was recorded on \(HARDate.format(started)) and has expired; record it anew" : nil
+    }
+
+    private func report(
+        on request: RecordedRequest, _ matching: [Int], _ state: State
+    ) -> String {
+        let name = file.lastPathComponent
+        if let last = matching.last {
+            let count = matching.count == 1 ? "" : " (\(matching.count) of them)"
+            return "\(name) has no further answer to \(request.summary): the exchange \(last)"
+                + count + " was given already"
+        }
+        let nearest = state.slots.enumerated().compactMap { index, slot in
+            slot.entry?.request.map { recorded in
+                (index, recorded, request.mismatches(from: recorded, by: options.matching))
+            }
+        }.min { $0.2.weight < $1.2.weight }
+        guard let (index, recorded, mismatches) = nearest else {
+            return "\(name) has no answer to \(request.summary): it is empty"
+        }
+        return "\(name) has no answer to \(request.summary); the nearest is the exchange \(index)"
+            + " “\(recorded.summary)”, but \(mismatches.texts.joined(separator: ", and "))"
+    }
+
+    // MARK: Recording
+
+    /// Takes the next place, or that of an expired exchange, for one that begins.
+    func reserve(replacing expired: Int?) -> Int {
+        state.withLock { state in
+            if let expired { return expired }
+            state.slots.append(Slot())
+            return state.slots.count - 1
+        }
+    }
+
+    /// Fills a place and writes the file.
+    func record(_ exchange: RecordedExchange, at index: Int) {
+        let text = HARFile.text(of: exchange.entry(redactor: redactor))
+        state.withLock { state in
+            state.slots[index] = Slot(entry: nil, text: text, wasGiven: true)
+            state.recorded += 1
+            state.version += 1
+        }
+        do { try write() } catch { state.withLock { $0.failure = error } }
+    }
+
+    /// Writes the file, if it lacks something.
+    func save(always: Bool) throws {
+        if always { state.withLock { $0.version += 1 } }
+        try write()
+        state.withLock { $0.failure = nil }
+    }
+
+    /// Throws what kept the file from being written.
+    func checkWriting() throws {
+        if let failure = state.withLock({ $0.failure }) { throw failure }
+    }
+
+    // Off the lock of the state: others go on while the disk works.
+    private func write() throws {
+        try written.withLock { written in
+            let (text, version) = state.withLock { state in
+                (HARFile.text(state.log, entries: state.slots.compactMap(\.text)), state.version)
+            }
+            guard version > written else { return }
+            do {
+                try FileManager.default.createDirectory(
+                    at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+                try PrivateFile.write(text, to: file.path(percentEncoded: false))
+            } catch {
+                throw ClientError(
+                    .download, "the cassette \(file.lastPathComponent) cannot be written",
+                    underlying: error)
+            }
+            written = version
+        }
+    }
+
+    // MARK: What happened
+
+    var unmatched: [String] { state.withLock { $0.unmatched } }
+    var replayed: Int { state.withLock { $0.replayed } }
+    var recorded: Int { state.withLock { $0.recorded } }
+
+    var unused: [String] {
+        state.withLock { state in
+            state.slots.enumerated().compactMap { index, slot in
+                guard !slot.wasGiven, let request = slot.entry?.request else { return nil }
+                return "the exchange \(index) “\(request.summary)”"
+            }
+        }
+    }
+}

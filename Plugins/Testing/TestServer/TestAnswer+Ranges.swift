@@ -1,0 +1,127 @@
+public import Foundation
+public import TurnpikeCore
+
+extension TestAnswer {
+    /// Bytes that are served whole or by ranges (RFC 9110 §14).
+    ///
+    /// A `GET` with a `Range` in bytes gets 206: one range as it is, several as
+    /// `multipart/byteranges`, or 416 where none lies in the content. A range that cannot be read,
+    /// and one whose `If-Range` names another tag or date, is passed over: the answer is 200 and
+    /// whole.
+    /// - Parameters:
+    ///   - content: The content.
+    ///   - type: Its media type.
+    ///   - tag: Its entity tag, quotes included; a weak one never satisfies `If-Range`.
+    ///   - lastModified: When it was changed, which `If-Range` may name instead.
+    /// - Returns: The answer.
+    public static func ranges(
+        of content: Data, type: MediaType = .octetStream, tag: String? = "\"v1\"",
+        lastModified: Date? = nil
+    ) -> TestAnswer {
+        .handler { request in
+            var headers: HTTPHeaders = ["Accept-Ranges": "bytes"]
+            headers[.eTag] = tag
+            headers[.lastModified] = lastModified.map(HTTPDate.format)
+            let whole = TestAnswer.data(content, type: type, headers: headers)
+            guard request.method == .get, let field = request.headers[.range],
+                isCurrent(request.headers[.ifRange], tag, headers[.lastModified]),
+                let wanted = ByteRanges(parsing: field)
+            else { return whole }
+            let ranges = wanted.resolved(in: content.count)
+            guard let first = ranges.first else {
+                headers[.contentRange] = "bytes */\(content.count)"
+                return .status(416, headers: headers)
+            }
+            if ranges.count == 1 {
+                headers[.contentType] = type.description
+                headers[.contentRange] = contentRange(first, of: content)
+                return .status(206, headers: headers, body: slice(content, first))
+            }
+            headers[.contentType] = "multipart/byteranges; boundary=range"
+            return .status(206, headers: headers, body: parts(ranges, of: content, type))
+        }
+    }
+
+    // Tags are compared strongly, dates exactly (RFC 9110 §13.1.5).
+    private static func isCurrent(_ field: String?, _ tag: String?, _ date: String?) -> Bool {
+        guard let field else { return true }
+        return (field == tag && field.hasPrefix("\"")) || field == date
+    }
+
+    private static func contentRange(_ range: Range<Int>, of content: Data) -> String {
+        "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(content.count)"
+    }
+
+    private static func slice(_ content: Data, _ range: Range<Int>) -> Data {
+        Data(content.dropFirst(range.lowerBound).prefix(range.count))
+    }
+
+    private static func parts(
+        _ ranges: [Range<Int>], of content: Data, _ type: MediaType
+    ) -> Data {
+        var body = Data()
+        for range in ranges {
+            body += Data(
+                """
+                --range\r\nContent-Type: \(type)\r\n\
+                Content-Range: \(contentRange(range, of: content))\r\n\r\n
+                """.utf8)
+            body += slice(content, range) + Data("\r\n".utf8)
+        }
+        return body + Data("--range--\r\n".utf8)
+    }
+}
+
+/// The ranges that a `Range` field asks for (RFC 9110 §14.1.2).
+private struct ByteRanges {
+    private enum Item {
+        case from(Int, through: Int?)
+        case last(Int)
+    }
+
+    private var items: [Item] = []
+
+    // Overlong lists are a way to make a server work: they are passed over, too.
+    private static let limit = 64
+
+    /// Reads a field, or gives nil where it is no set of ranges in bytes.
+    init?(parsing text: String) {
+        guard text.lowercased().hasPrefix("bytes=") else { return nil }
+        for piece in text.dropFirst(6).split(separator: ",") {
+            let ends = Grammar.trimmed(piece).split(
+                separator: "-", maxSplits: 1, omittingEmptySubsequences: false
+            ).map(String.init)
+            guard ends.count == 2, items.count < Self.limit else { return nil }
+            let (first, last) = (Self.number(ends[0]), Self.number(ends[1]))
+            switch (ends[0].isEmpty, ends[1].isEmpty, first, last) {
+            case (true, false, _, let count?): items.append(.last(count))
+            case (false, true, let first?, _): items.append(.from(first, through: nil))
+            case (false, false, let first?, let last?) where first <= last:
+                items.append(.from(first, through: last))
+            default: return nil
+            }
+        }
+        if items.isEmpty { return nil }
+    }
+
+    // A number beyond all contents is one like any other.
+    private static func number(_ text: String) -> Int? {
+        guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) else {
+            return nil
+        }
+        return Int(text) ?? .max
+    }
+
+    /// The ranges that lie in a content of a length, in order.
+    func resolved(in length: Int) -> [Range<Int>] {
+        items.compactMap { item in
+            switch item {
+            case .from(let first, let last):
+                guard first < length else { return nil }
+                return first..<min(last.map { $0 == .max ? $0 : $0 + 1 } ?? length, length)
+            case .last(let count):
+                return count == 0 || length == 0 ? nil : max(length - count, 0)..<length
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import Synchronization
+import TurnpikeCore
+
+/// The circuits of all origins.
+final class Circuits: Sendable {
+    /// What became of a call that asked to pass, and whose circuits changed by it.
+    struct Answer {
+        let admission: Circuit.Admission
+        var changed: [Origin] = []
+    }
+
+    private struct State {
+        var circuits = OriginMap<Circuit>()
+        var rules: Circuit.Rules
+        var window: Duration
+    }
+
+    private let state: Mutex<State>
+    // Lets one after the other tell a meter, so that what is told last is true.
+    private let telling = Mutex(())
+
+    init(_ rules: Circuit.Rules, window: Duration) {
+        state = Mutex(State(rules: rules, window: window))
+    }
+
+    /// Puts other rules in force; circuits stay as they are, and with another window count anew.
+    func update(_ rules: Circuit.Rules, window: Duration) {
+        state.withLock { state in
+            state.rules = rules
+            if window != state.window { state.circuits.updateAll { $0.count(over: window) } }
+            state.window = window
+        }
+    }
+
+    func state(of origin: Origin) -> CircuitState {
+        state.withLock { $0.circuits[origin]?.state } ?? .closed
+    }
+
+    func admit(_ origin: Origin, at now: MonotonicInstant) -> Answer {
+        state.withLock { state in
+            let (rules, window) = (state.rules, state.window)
+            var evicted: Origin?
+            let (admission, hasChanged) = state.circuits.update(
+                origin, orMake: Circuit(window: window),
+                evicting: { if $1.state != .closed { evicted = $0 } },
+                { circuit in
+                    let before = circuit.state
+                    return (circuit.admit(at: now, rules), circuit.state != before)
+                })
+            var answer = Answer(admission: admission)
+            if hasChanged { answer.changed.append(origin) }
+            if let evicted { answer.changed.append(evicted) }
+            return answer
+        }
+    }
+
+    func record(
+        _ verdict: CircuitVerdict, _ origin: Origin, generation: UInt64, at now: MonotonicInstant
+    ) -> CircuitState? {
+        let change = state.withLock { state in
+            let rules = state.rules
+            return state.circuits.updateIfPresent(origin) { circuit in
+                circuit.record(verdict, generation: generation, at: now, rules)
+            }
+        }
+        return change ?? nil
+    }
+
+    // MARK: Metrics
+
+    /// Tells a meter of an origin's state.
+    func tell(_ meter: any GateMeter, of origin: Origin) {
+        telling.withLock { _ in
+            let present = state(of: origin)
+            for state in CircuitState.allCases {
+                var labels = origin.meterLabels
+                labels["state"] = state.label
+                meter.set(
+                    "turnpike.circuit_breaker.state", to: state == present ? 1 : 0, labels: labels)
+            }
+        }
+    }
+
+    /// Tells a meter of all states but the ordinary one.
+    func tellAll(_ meter: any GateMeter) {
+        let origins = state.withLock { $0.circuits.origins { $0.state != .closed } }
+        for origin in origins { tell(meter, of: origin) }
+    }
+}
+
+extension CircuitState {
+    fileprivate var label: String { self == .halfOpen ? "half_open" : rawValue }
+}

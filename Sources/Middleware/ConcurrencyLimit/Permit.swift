@@ -1,0 +1,27 @@
+import Synchronization
+import TurnpikeCore
+
+/// One permit, given back once.
+final class Permit: Sendable {
+    private let permits: Permits
+    private let origin: Origin
+    private let meter: (any GateMeter)?
+    private let isGivenBack = Atomic(false)
+
+    init(_ permits: Permits, _ origin: Origin, _ meter: (any GateMeter)?) {
+        self.permits = permits
+        self.origin = origin
+        self.meter = meter
+        if let meter { permits.tell(meter, of: origin) }
+    }
+
+    // Whatever a gate outside does with the response, the permit comes back.
+    deinit { giveBack() }
+
+    func giveBack() {
+        if !isGivenBack.exchange(true, ordering: .acquiringAndReleasing) {
+            permits.giveBack(origin)
+            if let meter { permits.tell(meter, of: origin) }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+import Dispatch
+import Foundation
+import Synchronization
+import TurnpikeCore
+
+/// The files that the gates of one registry's clients measure into: one output for each, however
+/// many gates, stacks and clients name it, so that none overwrites what another measured.
+final class MetricsFiles: Sendable {
+    private let queue = DispatchQueue(label: "turnpike.metrics", qos: .utility)
+    // Grows by the files that stack files name, which exist then.
+    private let outputs = Mutex<[String: MetricsOutput]>([:])
+
+    func output(at path: String) -> MetricsOutput {
+        let path = URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
+        return outputs.withLock { outputs in
+            if let known = outputs[path] { return known }
+            let new = MetricsOutput(path: path, queue: queue)
+            outputs[path] = new
+            return new
+        }
+    }
+}
+
+extension Settings {
+    /// The output of what a gate measures: that of a file, or the stack's on standard error.
+    func metricsOutput(_ place: String, _ files: MetricsFiles) -> MetricsOutput {
+        if isDryRun { return MetricsOutput(path: nil) }
+        if place != "stderr" { return files.output(at: place) }
+        return shared("metrics", for: place) { MetricsOutput(path: nil) }
+    }
+
+    /// What a gate tells its figures, where `metrics` names a place as `to` of ``Metrics`` does.
+    func meter(_ files: MetricsFiles) -> (any GateMeter)? {
+        string("metrics").map { metricsOutput($0, files) }
+    }
+}

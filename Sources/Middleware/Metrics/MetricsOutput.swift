@@ -1,0 +1,71 @@
+import Dispatch
+import Foundation
+import Synchronization
+import TurnpikeCore
+
+/// A store and the place that its text goes to: a file, which has the whole of it each time, or
+/// standard error.
+final class MetricsOutput: GateMeter {
+    let store = MetricsStore()
+    private let path: String?
+    private let queue: DispatchQueue
+    // What was written last.
+    private let written = Mutex("")
+
+    /// Creates an output.
+    /// - Parameters:
+    ///   - path: The file; nil means standard error.
+    ///   - queue: A serial queue to write from.
+    init(path: String?, queue: DispatchQueue = DispatchQueue(label: "turnpike.metrics")) {
+        self.path = path
+        self.queue = queue
+    }
+
+    func add(_ amount: Double, to name: String, labels: [String: String]) {
+        store.add(amount, to: name, labels: labels)
+    }
+
+    func set(_ name: String, to value: Double, labels: [String: String]) {
+        store.set(name, to: value, labels: labels)
+    }
+
+    /// Returns when the text is out.
+    func flush() async {
+        await withCheckedContinuation { continuation in
+            queue.async {
+                self.write()
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Lets the text go out, where there is any measurement; nobody waits for that.
+    func flushLater() {
+        if store.isEmpty { return }
+        queue.async { self.write() }
+    }
+
+    private func write() {
+        let text = store.prometheusText
+        guard written.withLock({ $0 != text }) else { return }
+        do {
+            if let path {
+                try PrivateFile.put(Data(text.utf8), to: path)
+            } else {
+                try FileHandle.standardError.write(contentsOf: Data(text.utf8))
+            }
+            written.withLock { $0 = text }
+        } catch {
+            // At the end of a client nobody is left to be told that its metrics cannot be written.
+        }
+    }
+}
+
+/// A gate's hold on an output: lets it go out when the gate is let go of, by a reload for instance.
+final class MetricsHold: Sendable {
+    let output: MetricsOutput
+
+    init(_ output: MetricsOutput) { self.output = output }
+
+    deinit { output.flushLater() }
+}

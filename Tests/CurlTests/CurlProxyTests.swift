@@ -1,0 +1,99 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeCurl
+import TurnpikeTesting
+
+@Suite("Ways to a server")
+struct CurlProxyTests {
+    private let server: TestServer
+
+    init() throws {
+        server = try TestServer()
+        server.route("/", .text("here"))
+    }
+
+    private func client(
+        _ configure: (inout CurlTransport.Configuration) -> Void
+    ) throws -> Client {
+        var configuration = CurlTransport.Configuration()
+        configure(&configuration)
+        return Client(transport: try CurlTransport(configuration: configuration), stack: [])
+    }
+
+    @Test("A SOCKS proxy is asked for the name, or for the address")
+    func socks() async throws {
+        let proxy = try ProxyServer(to: server.port)
+        defer { proxy.stop() }
+        let named = try client { $0.proxy = .init(.socks5h, host: "127.0.0.1", port: proxy.port) }
+        #expect(try await named.get("http://origin.invalid:81/").string() == "here")
+        #expect(proxy.asked.map(\.host) == ["origin.invalid:81"])
+        let resolved = try client {
+            $0.proxy = .init(.socks5, host: "127.0.0.1", port: proxy.port)
+            $0.proxy?.user = "me"
+            $0.proxy?.password = "S3CRET"
+            $0.overrides = [.init(host: "origin.invalid", port: 81, addresses: ["192.0.2.7"])]
+        }
+        #expect(try await resolved.get("http://origin.invalid:81/").string() == "here")
+        #expect(proxy.asked.last?.host == "192.0.2.7:81")
+        #expect(proxy.asked.last?.credential == "me:S3CRET")
+        #expect(server.requests.allSatisfy { $0.headers[.host] == "origin.invalid:81" })
+    }
+
+    @Test(
+        "TLS goes through an HTTP proxy as it is, and the credential stays with the proxy",
+        .enabled(if: TLSFiles.shared != nil, "there is no openssl command"))
+    func tunnel() async throws {
+        let files = try #require(TLSFiles.shared)
+        let secure = try TLSServer(files)
+        defer { secure.stop() }
+        let proxy = try ProxyServer(to: secure.port)
+        defer { proxy.stop() }
+        let client = try client {
+            $0.trust.authorities = .file(files.authority)
+            $0.proxy = .init(host: "127.0.0.1", port: proxy.port)
+            $0.proxy?.user = "me"
+            $0.proxy?.password = "S3CRET"
+        }
+        let response = try await client.get("https://localhost:444/").response()
+        #expect(response.status == 200)
+        #expect(response.headers[.proxyAuthorization] == nil)
+        // The page repeats nothing of the request, but TLS to `localhost` was agreed inside.
+        #expect(response.timeline.secured != nil)
+        response.body.cancel()
+        let credential = Data("me:S3CRET".utf8).base64EncodedString()
+        #expect(proxy.asked.map(\.host) == ["localhost:444"])
+        #expect(proxy.asked.first?.credential == "Proxy-Authorization: Basic " + credential)
+    }
+
+    @Test("A request leaves by the address that is named")
+    func sourceInterface() async throws {
+        let proxy = try ProxyServer(to: server.port)
+        defer { proxy.stop() }
+        let client = try client { $0.sourceInterface = "127.0.0.2" }
+        #expect(try await client.get("http://127.0.0.1:\(proxy.port)/").string() == "here")
+        #expect(proxy.asked.map(\.client) == ["127.0.0.2"])
+    }
+
+    @Test(
+        "IPv6 addresses are hosts, and what does not answer there is tried elsewhere",
+        .enabled(if: FileManager.default.fileExists(atPath: "/proc/net/if_inet6")))
+    func ipv6() async throws {
+        let six = try ProxyServer(to: server.port, isIPv6: true)
+        defer { six.stop() }
+        let plain = try client { _ in }
+        let response = try await plain.get("http://[::1]:\(six.port)/").response()
+        #expect(try await response.body.collect(upTo: 100) == Data("here".utf8))
+        #expect(response.timeline.peerAddress == "::1")
+        #expect(server.requests.last?.headers[.host] == "[::1]:\(six.port)")
+        // Nobody listens for IPv6 on the server's own port.
+        let both = try client {
+            $0.overrides = [
+                .init(host: "api.invalid", port: server.port, addresses: ["[::1]", "127.0.0.1"])
+            ]
+        }
+        let other = try await both.get("http://api.invalid:\(server.port)/").response()
+        #expect(other.timeline.peerAddress == "127.0.0.1")
+        other.body.cancel()
+    }
+}

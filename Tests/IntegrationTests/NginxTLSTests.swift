@@ -1,0 +1,87 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeCurl
+
+@Suite(
+    "With nginx over TLS", .serialized,
+    .enabled(if: Peers.shared?.secure != nil, "needs nginx and scripts/test --integration"))
+struct NginxTLSTests {
+    private let peers: Peers
+    private let base: String
+
+    init() throws {
+        peers = try #require(Peers.shared)
+        base = try #require(peers.secure)
+    }
+
+    private func client(
+        _ configure: (inout CurlTransport.Configuration) -> Void = { _ in }
+    ) throws -> Client {
+        var configuration = CurlTransport.Configuration()
+        configuration.trust.authorities = .file(peers.authority.path())
+        configure(&configuration)
+        return Client(
+            baseURL: Target(base), transport: try CurlTransport(configuration: configuration),
+            stack: .standard)
+    }
+
+    @Test("An authority of one's own is trusted where it is named, and nowhere else")
+    func authority() async throws {
+        #expect(try await client().get("a.json").json()["name"] == "Ada")
+        let stranger = Client(transport: try CurlTransport(), stack: [])
+        let error = await #expect(throws: ClientError.self) {
+            try await stranger.get(Target(base + "a.json")).data()
+        }
+        #expect(error?.code == .tls)
+    }
+
+    @Test("TLS agrees on HTTP/2 unless it is switched off", arguments: [true, false])
+    func version(isOn: Bool) async throws {
+        let response = try await client { $0.http2 = isOn }.get("protocol").response()
+        #expect(response.head.version == (isOn ? "2" : "1.1"))
+        let said = try await response.body.collect(upTo: 100)
+        #expect(String(decoding: said, as: UTF8.self) == (isOn ? "HTTP/2.0" : "HTTP/1.1"))
+    }
+
+    @Test("Many calls share one connection, those that begin before it is there among them")
+    func multiplexing() async throws {
+        let client = try client()
+        let connections = try await withThrowingTaskGroup(of: String?.self) { group in
+            for _ in 0..<50 {
+                group.addTask {
+                    let response = try await client.get("a.json").response()
+                    _ = try await response.body.collect(upTo: 10_000)
+                    return response.headers["X-Connection"]
+                }
+            }
+            return try await group.reduce(into: Set()) { $0.insert($1) }
+        }
+        #expect(connections.count == 1)
+    }
+
+    @Test("A connection carries no more calls than it may", arguments: [1, 100])
+    func streams(limit: Int) async throws {
+        let client = try client { $0.maxStreamsPerConnection = limit }
+        // Its body is not read, so its stream stays open.
+        let large = try await client.get("big.bin").response()
+        let small = try await client.get("a.json").response()
+        _ = try await small.body.collect(upTo: 10_000)
+        let isShared = large.headers["X-Connection"] == small.headers["X-Connection"]
+        #expect(isShared == (limit > 1))
+        large.body.cancel()
+    }
+
+    @Test("A large body comes whole beside others, with a pause in its middle")
+    func flow() async throws {
+        let expected = try Data(contentsOf: peers.folder.appending(path: "files/big.bin"))
+        let client = try client()
+        var content = Data()
+        let large = try await client.get("big.bin").response()
+        for try await chunk in large.body {
+            if content.isEmpty { _ = try await client.get("a.json").json() }
+            content.append(chunk)
+        }
+        #expect(content == expected)
+    }
+}

@@ -1,0 +1,74 @@
+import Testing
+import TurnpikeCore
+import outage_study
+
+@Suite("The outage study")
+struct OutageStudyTests {
+    private static func scenario(_ seed: UInt64) -> Scenario {
+        var scenario = Scenario.small
+        scenario.seed = seed
+        return scenario
+    }
+
+    @Test("Its laws hold, whatever the seed", arguments: [1, 2, 3] as [UInt64])
+    func laws(seed: UInt64) async throws {
+        let outcomes = try await Study(Self.scenario(seed)).run()
+        #expect(outcomes.map(\.strategy) == Strategy.allCases)
+        let load = outcomes.map(\.amplification)
+        for (more, less) in zip(load, load.dropFirst()) {
+            #expect(more > less, "each stack asks for less than the one before: \(load)")
+        }
+        let (naive, backoff, budget, guarded) = (outcomes[0], outcomes[1], outcomes[2], outcomes[3])
+        // Four attempts each, at once or later: more than the well server bears, so that it stays
+        // down.
+        #expect(naive.amplification > 3.5 && backoff.amplification > 3)
+        #expect(naive.recovery == nil && backoff.recovery == nil)
+        // A tenth of the calls, and a floor of as much.
+        #expect(budget.amplification < 1.25)
+        let recovery = try #require(budget.recovery)
+        #expect(recovery <= 15)
+        // A breaker sends next to nothing that will fail, and its probes find the end.
+        #expect(guarded.amplification < 0.5)
+        #expect(try #require(guarded.recovery) <= recovery)
+        #expect(guarded.successAfter > budget.successAfter)
+        #expect(guarded.successDuring >= naive.successDuring)
+        // Until the brown-out all are alike.
+        for outcome in outcomes {
+            let before = 0..<outcome.scenario.before - 2
+            #expect(outcome.successes[before] == outcome.calls[before])
+            #expect(outcome.calls == naive.calls, "the calls are the same")
+        }
+    }
+
+    @Test("The same seed gives the same bytes, another seed others")
+    func repeats() async throws {
+        func run(_ seed: UInt64) async throws -> [String] {
+            let scenario = Self.scenario(seed)
+            let outcome = try await Study(scenario).run(.budget)
+            let report = StudyReport(scenario: scenario, outcomes: [outcome])
+            return [report.json.description, report.table, StudyChart(report).svg]
+        }
+        let first = try await run(4)
+        #expect(first == (try await run(4)))
+        #expect(first != (try await run(5)))
+        #expect(first[2].hasPrefix("<svg ") && first[2].hasSuffix("</svg>\n"))
+    }
+
+    @Test("Recovery is told by the calls that succeed")
+    func recovery() {
+        var scenario = Scenario.small
+        (scenario.before, scenario.outage, scenario.after) = (1, 1, 20)
+        func recovery(_ successes: [Int]) -> Int? {
+            StrategyOutcome(
+                strategy: .naive, scenario: scenario,
+                requests: Array(repeating: 0, count: 22), calls: Array(repeating: 20, count: 22),
+                successes: [20, 0] + successes
+            ).recovery
+        }
+        let good = Array(repeating: 20, count: 20)
+        #expect(recovery(good) == 0)
+        #expect(recovery([0, 0, 0] + good.dropLast(3)) == 3)
+        #expect(recovery(Array(repeating: 0, count: 20)) == nil)
+        #expect(recovery(good.dropLast() + [0]) == nil, "it has just failed again")
+    }
+}

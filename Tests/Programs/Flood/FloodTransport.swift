@@ -1,0 +1,23 @@
+import Turnpike
+import TurnpikeCurl
+
+/// The transport that a flood goes over, and what it may cost.
+enum FloodTransport: String {
+    case urlsession
+    case curl
+
+    func make() throws -> any Transport {
+        switch self {
+        case .urlsession: URLSessionTransport()
+        case .curl: try CurlTransport()
+        }
+    }
+
+    /// What may be resident at most, in MiB.
+    var residentLimit: Double { self == .curl ? 40 : 120 }
+
+    /// Whether what outruns its reader, and streams that are sent, go through files.
+    ///
+    /// URLSession cannot be slowed down; libcurl can.
+    var needsTemporaryFiles: Bool { self == .urlsession }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeSerializers
+import TurnpikeTesting
+
+@Suite("Waits between the exchanges of a call")
+struct WaitTests {
+    private let clock = ManualClock()
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func client(_ transport: any Transport) -> Client {
+        Client(
+            transport: transport, stack: [], serializers: SerializerTable(), timeSource: clock)
+    }
+
+    /// What ends all of a client's calls.
+    enum End: CaseIterable, Sendable {
+        case cancelAll
+        case shutdown
+
+        func callAsFunction(_ client: Client, _ clock: ManualClock) async {
+            switch self {
+            case .cancelAll: client.cancelAll()
+            case .shutdown:
+                async let end: Void = client.shutdown(grace: .milliseconds(100))
+                await clock.waitForTimer(in: .milliseconds(100))
+                clock.advance(by: .milliseconds(100))
+                await end
+            }
+        }
+    }
+
+    @Test(
+        "A download that waits to go on is listed, and ended with the rest",
+        arguments: End.allCases)
+    func download(end: End) async throws {
+        let server = RangeServer()
+        server.update { $0.cut = 30_000 }
+        let client = client(server.transport)
+        let running = client.get("http://a.example/big.bin").startDownload(
+            to: .directory(directory.url))
+        await clock.waitForTimer(in: .milliseconds(500))
+        let calls = client.runningCalls
+        #expect(calls.map { $0.request?.url } == ["http://a.example/big.bin"])
+        await end(client, clock)
+        await #expect(throws: CancellationError.self) { try await running.value }
+        #expect(running.state == .cancelled && clock.timerCount == 0)
+        #expect(server.transport.sentCount == 1 && client.runningCallCount == 0)
+        while !directory.names.isEmpty { await Task.yield() }
+    }
+
+    @Test("A stream of events that waits to be asked for again is, too", arguments: End.allCases)
+    func events(end: End) async throws {
+        let transport = ScriptedTransport({ request in
+            Response(
+                to: request, status: 200, headers: ["Content-Type": "text/event-stream"],
+                body: body("data: a\n\n"))
+        })
+        let client = client(transport)
+        async let result = all(client.get(anywhere).events())
+        await clock.waitForTimer(in: .seconds(3))
+        #expect(client.runningCalls.map { $0.request?.method } == [.get])
+        await end(client, clock)
+        let (items, error) = await result
+        #expect(items.map(\.data) == ["a"] && error is CancellationError)
+        #expect(transport.requests.count == 1 && clock.timerCount == 0)
+    }
+}

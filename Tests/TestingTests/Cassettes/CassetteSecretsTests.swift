@@ -1,0 +1,184 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeCore
+import TurnpikeTesting
+
+@Suite("Secrets and cassettes")
+struct CassetteSecretsTests {
+    private let folder = CassetteFolder()
+
+    // Each is found by where it stands, not by its looks.
+    private static func secret(_ place: String) -> String { "planted-\(place)-secret" }
+
+    private static var request: Request {
+        let boundary = "limit"
+        let parts = """
+            --limit\r\nContent-Disposition: form-data; name="password"\r\n\r\n\
+            \(secret("multipart"))\r\n--limit\r\nContent-Disposition: form-data; name="file"; \
+            filename="a.json"\r\nContent-Type: application/json\r\n\r\n\
+            {"api_key":"\(secret("partjson"))"}\r\n--limit--\r\n
+            """
+        return Request(
+            .post,
+            Target(
+                "https://ada:\(secret("userinfo"))@a.example/x?api_key=\(secret("query"))&q=1&back="
+                    + "https%3A%2F%2Fb.example%2F%3Faccess_token%3D\(secret("nestedquery"))"),
+            headers: [
+                "Authorization": "Bearer \(secret("authorization"))",
+                "Proxy-Authorization": "Basic \(secret("proxy"))",
+                "Cookie": "sid=\(secret("cookie")); theme=dark",
+                "X-Api-Key": secret("apikey"),
+                "Referer": "https://a.example/?token=\(secret("referer"))",
+            ],
+            body: .data(
+                Data(parts.utf8),
+                type: MediaType(parsing: "multipart/form-data; boundary=\(boundary)")))
+    }
+
+    private static let places = [
+        "multipart", "partjson", "userinfo", "query", "nestedquery", "authorization", "proxy",
+        "cookie", "apikey", "referer", "setcookie", "location", "json", "deep", "jsoninjson",
+        "form",
+        "jsonbody", "nestedbody", "event", "xml", "binary", "latin",
+    ]
+
+    private static func answer(to request: Request) -> MockResponse {
+        let json: JSONValue = [
+            "user": "ada", "access_token": .string(secret("json")), "code": 200,
+            "list": [["client_secret": ["value": .string(secret("deep"))]]],
+            "text": .string("{\"password\":\"\(secret("jsoninjson"))\"}"),
+            "you": .string("sent \(secret("apikey")) and Bearer \(secret("authorization"))"),
+        ]
+        var headers: HTTPHeaders = [
+            "Set-Cookie": "sid=\(secret("setcookie")); Path=/; HttpOnly",
+            "Location": "https://a.example/next?token=\(secret("location"))",
+        ]
+        switch request.url.path() {
+        case "/events":
+            return .stream(
+                [Data("data: {\"token\":\"\(secret("event"))\"}\n\n".utf8)],
+                headers: ["Content-Type": "text/event-stream"])
+        case "/xml":
+            headers["Content-Type"] = "application/xml"
+            return .status(
+                200, headers: headers,
+                body: Data("<a><password>\(secret("xml"))</password></a>".utf8))
+        case "/latin":
+            return .status(
+                200, headers: ["Content-Type": "text/plain; charset=iso-8859-1"],
+                body: Data("gr\u{FC}\u{DF}e".unicodeScalars.map { UInt8($0.value) })
+                    + Data(" https://a.example/?token=\(secret("latin")) ".utf8))
+        case "/binary":
+            // An echo of what the request carried, in bytes that are no text.
+            return .status(
+                200, body: Data([0xFF, 0xFE]) + Data("\(secret("apikey"))".utf8) + Data([0xFF]))
+        default: return .ok(json: json, headers: headers)
+        }
+    }
+
+    private func record() async throws {
+        let (client, cassette, _) = try folder.recording { Self.answer(to: $0) }
+        let base = "https://a.example"
+        _ = try await client.request(Self.request).data()
+        let key: HTTPHeaders = ["X-Api-Key": Self.secret("apikey")]
+        for path in ["/events", "/xml", "/binary", "/latin"] {
+            _ = try await client.get(Target(base + path), headers: key).data()
+        }
+        let form = "user=ada&password=\(Self.secret("form"))"
+        _ = try await client.post(
+            Target(base + "/form"), body: .data(Data(form.utf8), type: .form)
+        ).data()
+        let body: JSONValue = [
+            "password": .string(Self.secret("jsonbody")),
+            "a": ["b": [["refresh_token": .string(Self.secret("nestedbody"))]]],
+        ]
+        _ = try await client.post(Target(base + "/json"), body: .json(body)).data()
+        // A token of an answer in places that do not tell.
+        _ = try await client.get(Target(base + "/sessions/\(Self.secret("json"))")).data()
+        #expect(cassette.recordedCount == 8)
+    }
+
+    @Test("No planted secret is found in a recorded file", arguments: places)
+    func planted(place: String) async throws {
+        try await record()
+        let text = try folder.text()
+        #expect(!text.contains(Self.secret(place)))
+        // Nor in what stands in base64.
+        for entry in try folder.entries() {
+            let texts = [
+                entry["response"]?["content"]?["text"], entry["request"]?["postData"]?["text"],
+            ]
+            for encoded in texts.compactMap({ $0?.string }) {
+                guard let data = Data(base64Encoded: encoded) else { continue }
+                #expect(data.range(of: Data(Self.secret(place).utf8)) == nil)
+            }
+        }
+    }
+
+    @Test("What is left can be used: names of cookies, kinds of values, harmless fields")
+    func left() async throws {
+        try await record()
+        let entry = try folder.entries()[0]
+        let request = try #require(entry["request"])
+        #expect(
+            request["url"]?.string
+                == "https://a.example/x?api_key=REDACTED&q=1&back=REDACTED")
+        #expect(
+            request["cookies"]
+                == [["name": "sid", "value": "REDACTED"], ["name": "theme", "value": "REDACTED"]])
+        let content = try #require(entry["response"]?["content"]?["text"]?.string)
+        let json = try JSONValue(parsing: content)
+        #expect(json["user"] == "ada")
+        #expect(json["code"] == 200)
+        #expect(json["access_token"] == "REDACTED")
+        #expect(json["list"]?[0]?["client_secret"]?["value"] == "REDACTED")
+        #expect(json["you"] == "sent REDACTED and Bearer REDACTED")
+        let cookie = try #require(entry["response"]?["cookies"]?[0])
+        #expect(cookie["name"] == "sid" && cookie["path"] == "/" && cookie["httpOnly"] == true)
+        #expect(try folder.entries()[7]["request"]?["url"] == "https://a.example/sessions/REDACTED")
+    }
+
+    @Test("A replay matches on the redacted form: with other secrets, and what answers gave")
+    func replays() async throws {
+        try await record()
+        let (client, cassette) = try folder.replaying()
+        var request = Self.request
+        request.headers[.authorization] = "Bearer quite-another-token"
+        request.headers["X-Api-Key"] = "quite-another-key-1"
+        let json = try await client.request(request).json()
+        let token = try #require(json["access_token"]?.string)
+        _ = try await client.get(Target("https://a.example/sessions/\(token)")).data()
+        #expect(cassette.unmatched.isEmpty)
+    }
+
+    @Test("Further names are hidden, and nothing where it is switched off")
+    func names() async throws {
+        let request = Request(
+            .get, "https://a.example/?email=ada@b.example", headers: ["X-Who": "ada"])
+        for (redaction, hides) in [
+            (Redaction.standard.adding(headers: ["X-Who"], query: ["email"]), true), (nil, false),
+        ] {
+            let (client, _, _) = try folder.recording(
+                options: CassetteOptions(redaction: redaction)
+            ) {
+                _ in .ok(text: "x")
+            }
+            _ = try await client.request(request).data()
+            #expect(try folder.text().contains("ada") == !hides)
+        }
+    }
+
+    @Test("A compressed request is kept without its content, which nobody can look into")
+    func compressed() async throws {
+        let body = Body.data(Data([0x1F, 0x8B, 1, 2, 3]), type: .json)
+        let headers: HTTPHeaders = ["Content-Encoding": "gzip"]
+        let (client, _, _) = try folder.recording { _ in .ok(text: "x") }
+        _ = try await client.request(.post, "https://a.example/", headers: headers, body: body)
+            .data()
+        #expect(try folder.entries()[0]["request"]?["postData"]?["text"] == "")
+        let (replay, _) = try folder.replaying()
+        let again = replay.request(.post, "https://a.example/", headers: headers, body: body)
+        #expect(try await again.string() == "x")
+    }
+}

@@ -1,0 +1,55 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeCore
+import TurnpikeTesting
+
+@Suite("Cassettes over the wire")
+struct CassetteWireTests {
+    private let folder = CassetteFolder()
+
+    @Test("A recorder is a transport like the one inside", arguments: TransportConformance.checks)
+    func conforms(_ check: TransportConformance.Check) async throws {
+        try await check.run(
+            on: try CassetteTransport(
+                file: folder.file, mode: .record, transport: URLSessionTransport()))
+    }
+
+    @Test("A session with redirects, cookies and a failure replays when its server is gone")
+    func session() async throws {
+        let server = try TestServer()
+        server.route("/start", .redirect(302, to: "/login"))
+        server.route(
+            "/login", .text("welcome", headers: ["Set-Cookie": "sid=s3cret-cookie-1; Path=/"]))
+        server.route(
+            "/items", .status(503, headers: ["Retry-After": "0"]), .json(["items": [1, 2]]))
+        server.route("/image", .data(Data([0, 255, 1, 254]), type: "image/png"))
+        func session(over cassette: CassetteTransport) async throws -> [String] {
+            let client = Client(
+                baseURL: server.target, transport: cassette,
+                stack: [
+                    .validate(), .redirect(), .cookies(), .retry(backoff: Backoff(base: .zero)),
+                ])
+            let page = try await client.get("start").response()
+            let text = try await page.body.collect(upTo: 100)
+            let items = try await client.get("items").json()
+            let image = try await client.get("image").data()
+            return [
+                String(decoding: text, as: UTF8.self), page.url.path(), "\(page.hops.count)",
+                items.description, image.base64EncodedString(),
+            ]
+        }
+        let recorder = try CassetteTransport(file: folder.file, mode: .record)
+        let first = try await session(over: recorder)
+        #expect(recorder.recordedCount == 5)
+        #expect(server.requests(to: "/items").first?.headers[.cookie] == "sid=s3cret-cookie-1")
+        server.stop()
+        await recorder.shutdown()
+        #expect(!(try folder.text()).contains("s3cret"))
+        #expect(HARSchema.faults(of: try folder.har()) == [])
+        let replay = try CassetteTransport(file: folder.file)
+        #expect(try await session(over: replay) == first)
+        #expect(replay.replayedCount == 5)
+        try replay.verify()
+    }
+}

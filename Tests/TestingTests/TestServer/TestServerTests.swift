@@ -1,0 +1,161 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeCore
+import TurnpikeTesting
+
+@Suite("TestServer")
+struct TestServerTests {
+    private static let letters = Data("abcdefghij".utf8)
+
+    private let server: TestServer
+    private let client: Client
+
+    init() throws {
+        server = try TestServer()
+        client = Client(baseURL: server.target, transport: URLSessionTransport(), stack: [])
+    }
+
+    struct RangeCase: Sendable, CustomTestStringConvertible {
+        let range: String
+        let status: HTTPStatus
+        let contentRange: String?
+        let content: String
+        var testDescription: String { range }
+    }
+
+    static let ranges = [
+        RangeCase(range: "bytes=0-2", status: 206, contentRange: "bytes 0-2/10", content: "abc"),
+        RangeCase(range: "bytes=7-", status: 206, contentRange: "bytes 7-9/10", content: "hij"),
+        RangeCase(range: "bytes=-2", status: 206, contentRange: "bytes 8-9/10", content: "ij"),
+        RangeCase(
+            range: "bytes=-20", status: 206, contentRange: "bytes 0-9/10", content: "abcdefghij"),
+        RangeCase(range: "Bytes=9-99", status: 206, contentRange: "bytes 9-9/10", content: "j"),
+        RangeCase(
+            range: "bytes=1-99999999999999999999", status: 206, contentRange: "bytes 1-9/10",
+            content: "bcdefghij"),
+        RangeCase(range: "bytes=10-", status: 416, contentRange: "bytes */10", content: ""),
+        RangeCase(range: "bytes=-0", status: 416, contentRange: "bytes */10", content: ""),
+        RangeCase(range: "bytes=50-60,70-", status: 416, contentRange: "bytes */10", content: ""),
+        RangeCase(range: "bytes=20-,1-1", status: 206, contentRange: "bytes 1-1/10", content: "b"),
+        RangeCase(range: "bytes=3-1", status: 200, contentRange: nil, content: "abcdefghij"),
+        RangeCase(range: "bytes=a-b", status: 200, contentRange: nil, content: "abcdefghij"),
+        RangeCase(range: "lines=1-2", status: 200, contentRange: nil, content: "abcdefghij"),
+        RangeCase(range: "bytes=", status: 200, contentRange: nil, content: "abcdefghij"),
+    ]
+
+    @Test("Ranges are answered as RFC 9110 wants", arguments: ranges)
+    func range(_ expected: RangeCase) async throws {
+        server.route("/file", .ranges(of: Self.letters))
+        let response = try await client.get("file", headers: ["Range": expected.range]).response()
+        #expect(response.status == expected.status)
+        #expect(response.headers[.contentRange] == expected.contentRange)
+        #expect(response.headers[.acceptRanges] == "bytes")
+        #expect(try await response.body.collect(upTo: 100) == Data(expected.content.utf8))
+    }
+
+    @Test("Several ranges come as parts")
+    func severalRanges() async throws {
+        server.route("/file", .ranges(of: Self.letters, type: .plainText))
+        let text = try await client.get("file", headers: ["Range": "bytes=0-1, -1"]).string()
+        #expect(text.contains("Content-Range: bytes 0-1/10\r\n\r\nab\r\n"))
+        #expect(text.contains("Content-Range: bytes 9-9/10\r\n\r\nj\r\n--range--"))
+    }
+
+    @Test("If-Range with another tag or date gives all")
+    func ifRange() async throws {
+        let date = Date(timeIntervalSince1970: 784_111_777)
+        server.route("/file", .ranges(of: Self.letters, tag: "\"v2\"", lastModified: date))
+        server.route("/weak", .ranges(of: Self.letters, tag: "W/\"v2\""))
+        for (path, field, status) in [
+            ("file", "\"v2\"", 206), ("file", "\"v1\"", 200), ("weak", "W/\"v2\"", 200),
+            ("file", "Sun, 06 Nov 1994 08:49:37 GMT", 206),
+            ("file", "Sun, 06 Nov 1994 08:49:38 GMT", 200),
+        ] {
+            let headers: HTTPHeaders = ["Range": "bytes=0-0", "If-Range": field]
+            let response = try await client.get(Target(path), headers: headers).response()
+            #expect(response.status.code == status, "\(field)")
+            _ = try await response.body.collect(upTo: 100)
+        }
+        #expect(
+            try await client.head("file", headers: ["Range": "bytes=0-0"]).response().status == 200)
+    }
+
+    @Test("The gauges tell connections and requests: open, accepted, the most at once")
+    func gauges() async throws {
+        let hold = TestHold()
+        server.route("/held", .text("late").held(by: hold))
+        async let answers: [String] = withThrowingTaskGroup { group in
+            for _ in 0..<3 { group.addTask { [client] in try await client.get("held").string() } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        await server.wait { $0.inFlight == 3 }
+        #expect(server.counts.open == 3)
+        hold.open()
+        #expect(try await answers == ["late", "late", "late"])
+        await server.wait { $0.inFlight == 0 }
+        #expect(server.counts.peak == 3 && server.counts.peakInFlight == 3)
+        #expect(server.counts.accepted == 3 && server.counts.requests == 3)
+        #expect(server.counts.abandoned == 0)
+        await client.shutdown()
+        await server.wait { $0.open == 0 }
+        #expect(server.counts.peak == 3)
+    }
+
+    @Test("An answer that its client does not wait for is no longer in flight")
+    func abandoned() async throws {
+        server.route("/silence", .silence)
+        let call = client.get("silence").start(.data)
+        await server.wait { $0.inFlight == 1 }
+        call.cancel()
+        await server.wait { $0.abandoned == 1 && $0.inFlight == 0 }
+    }
+
+    @Test("Requests in chunks are read with their trailers, and answers in chunks have some")
+    func chunked() async throws {
+        server.route(
+            "/up",
+            .chunked([Data("one".utf8), Data("two".utf8)], trailers: ["X-Sum": "6"]).thenClose())
+        let answer = await rawExchange(
+            port: server.port,
+            "POST /up HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + "4;x=y\r\nab\r\n\r\n1\r\nc\r\n0\r\nX-End: yes\r\n\r\n")
+        #expect(answer.hasSuffix("\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\nX-Sum: 6\r\n\r\n"))
+        let request = try #require(server.requests.first)
+        #expect(request.body == Data("ab\r\nc".utf8) && request.bodyBytes == 5)
+        #expect(request.trailers == ["X-End": "yes"] && request.isComplete)
+    }
+
+    @Test("HEAD has the head alone, whatever the answer")
+    func head() async throws {
+        server.route("/chunked", .chunked([Data("x".utf8)]).thenClose())
+        server.route("/drip", .drip(Data("xy".utf8), every: .milliseconds(1)).thenClose())
+        for path in ["/chunked", "/drip"] {
+            let answer = await rawExchange(
+                port: server.port, "HEAD \(path) HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(answer.hasSuffix("\r\n\r\n") && answer.hasPrefix("HTTP/1.1 200"), "\(path)")
+        }
+    }
+
+    @Test("100-continue: asked for, held back, and answered without it")
+    func expecting() async throws {
+        func head(_ path: String) -> String {
+            "POST \(path) HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+        }
+        server.route("/go", .text("done").thenClose())
+        let asked = await rawExchange(port: server.port, head("/go") + "ab")
+        #expect(asked.hasPrefix("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200"))
+        server.route("/no", .status(417).withoutReading().thenClose())
+        #expect(await rawExchange(port: server.port, head("/no")).hasPrefix("HTTP/1.1 417"))
+        server.route("/still", .text("done").withoutContinue().thenClose())
+        #expect(
+            await rawExchange(port: server.port, head("/still") + "ab").hasPrefix("HTTP/1.1 200"))
+        let hold = TestHold()
+        server.route("/held", .text("done").reading(heldBy: hold).thenClose())
+        async let held = rawExchange(port: server.port, head("/held") + "ab")
+        await server.wait { $0.inFlight == 1 }
+        #expect(server.counts.requests == 4)
+        hold.open()
+        #expect(await held.hasPrefix("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200"))
+    }
+}
