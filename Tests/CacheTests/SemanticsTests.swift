@@ -36,6 +36,15 @@ struct SemanticsTests {
         Case(headers: ["Expires": (start + 60).http], seconds: 60),
         Case(headers: ["Expires": (start + 60).http, "Cache-Control": "max-age=5"], seconds: 5),
         Case(headers: ["Last-Modified": (start - 1000).http], seconds: 100),
+        Case(
+            headers: [
+                "Date": "Wed, 29 Feb 2040 00:00:00 GMT", "Expires": "Wed, 29 Feb 2040 00:00:50 GMT",
+            ], seconds: 50),
+        Case(
+            headers: [
+                "Date": "Wed, 28 Mar 2040 23:59:59 GMT",
+                "Expires": "thursday, 29-mar-40 00:00:30 gmt",
+            ], seconds: 31),
         Case(headers: ["Last-Modified": (start - 1e8).http], seconds: 7 * 86_400),
         Case(headers: ["Cache-Control": "max-age=60"], seconds: 60, status: 404),
         Case(headers: ["Last-Modified": (start - 1000).http], seconds: 100, status: 410),

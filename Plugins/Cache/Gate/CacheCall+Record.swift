@@ -8,20 +8,23 @@ extension CacheCall {
         _ response: Response, _ mark: Recordings.Mark, _ inner: Context
     ) async -> (Response, Bool) {
         let now = date
-        guard Storability.allows(response.head),
+        let control = CacheControl(response.headers)
+        guard Storability.allows(response.head, control),
             let variant = Variant(response.headers, to: request.headers),
             response.body.length ?? 0 <= options.maxContentBytes
         else { return (response, false) }
-        var headers = Storability.fields(response.headers)
+        var headers = Storability.fields(response.headers, control)
         // RFC 9110 §6.6.1.
         if !headers.contains(.date) { headers[.date] = HTTPDate.format(now) }
         // Without fragment and user information.
+        let isPlain = request.url.absoluteString == mark.key.url
         let head = ResponseHead(
             status: response.status, headers: headers,
-            url: URL(string: mark.key.url) ?? request.url, version: response.head.version)
+            url: isPlain ? request.url : URL(string: mark.key.url) ?? request.url,
+            version: response.head.version)
         let stored = StoredResponse(
-            key: mark.key, variant: variant, head: head, requestTime: mark.requestTime,
-            responseTime: now)
+            key: mark.key, variant: variant, head: head, control: control,
+            requestTime: mark.requestTime, responseTime: now)
         guard stored.freshness.isUseful else { return (response, false) }
         let writer = await state.attempt(inner) {
             try await state.store.writer(for: stored, length: response.body.length)

@@ -74,7 +74,8 @@ extension CacheCall {
         var headers = old.head.headers
         // It counted until then.
         headers.remove(.age)
-        let news = Storability.fields(head.headers).filtered { !Self.isKept($0.name) }
+        let control = CacheControl(head.headers)
+        let news = Storability.fields(head.headers, control).filtered { !Self.isKept($0.name) }
         for name in Set(news.map(\.name)) { headers.remove(name) }
         for field in news { headers.append(field.name, field.value) }
         if !head.headers.contains(.date) { headers[.date] = HTTPDate.format(now) }
@@ -83,8 +84,8 @@ extension CacheCall {
             head: old.head.replacing(headers: headers), variant: variant ?? old.variant,
             requestTime: mark.requestTime, responseTime: now)
         let isStorable =
-            variant != nil && Storability.allows(response.head)
-            && !CacheControl(head.headers).noStore && !mark.isSpoiled
+            variant != nil && !control.noStore && !mark.isSpoiled
+            && Storability.allows(response.head, CacheControl(headers))
         _ = await state.attempt(context) {
             if isStorable {
                 try await state.store.update(entry, to: response)

@@ -15,6 +15,7 @@ enum FieldDate {
     }
 
     static func parse(_ text: String, now: Date) -> Date? {
+        if let date = preferred(text) { return date }
         let shape = String(decoding: text.utf8.prefix(64).map(Self.shape), as: UTF8.self)
         switch shape {
         case "aaa, 00 aaa 0000 00:00:00 aaa", "aaa aaa 00 00:00:00 0000",
@@ -34,5 +35,39 @@ enum FieldDate {
     private static func shape(_ byte: UInt8) -> UInt8 {
         if byte &- UInt8(ascii: "0") < 10 { return UInt8(ascii: "0") }
         return Grammar.lowercased(byte) &- UInt8(ascii: "a") < 26 ? UInt8(ascii: "a") : byte
+    }
+
+    // The form that nearly all have, without making texts of its parts: each response has one or two.
+    private static func preferred(_ text: String) -> Date? {
+        let bytes = Array(text.utf8)
+        guard bytes.count == 29, bytes[3] == UInt8(ascii: ","), bytes[16] == UInt8(ascii: " "),
+            [4, 7, 11, 25].allSatisfy({ bytes[$0] == UInt8(ascii: " ") }),
+            bytes[19] == UInt8(ascii: ":"), bytes[22] == UInt8(ascii: ":"),
+            bytes[26...] == [UInt8(ascii: "G"), UInt8(ascii: "M"), UInt8(ascii: "T")],
+            bytes[0..<3].allSatisfy({ Self.shape($0) == UInt8(ascii: "a") }),
+            let month = months.firstIndex(where: { $0.elementsEqual(bytes[8..<11]) }),
+            let day = number(bytes[5..<7]), let year = number(bytes[12..<16]),
+            let hour = number(bytes[17..<19]), let minute = number(bytes[20..<22]),
+            let second = number(bytes[23..<25]),
+            // The days that not every month has are left to the long way.
+            (1...28).contains(day), year >= 1970, hour < 24, minute < 60, second < 60
+        else { return nil }
+        let days = HTTPDate.daysSince1970(year: year, month: Int64(month + 1), day: day)
+        return Date(
+            timeIntervalSince1970: Double(days * 86_400 + hour * 3600 + minute * 60 + second))
+    }
+
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ].map { Array($0.utf8) }
+
+    private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
+        var value: Int64 = 0
+        for byte in digits {
+            let digit = byte &- UInt8(ascii: "0")
+            guard digit < 10 else { return nil }
+            value = value * 10 + Int64(digit)
+        }
+        return value
     }
 }

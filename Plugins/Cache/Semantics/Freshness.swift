@@ -23,8 +23,9 @@ struct Freshness: Sendable {
     static let heuristicPart = 0.1
     static let heuristicLimit: Double = 7 * 86_400
 
-    init(_ head: ResponseHead, requestTime: Date, responseTime: Date) {
-        let control = CacheControl(head.headers)
+    init(
+        _ head: ResponseHead, _ control: CacheControl, requestTime: Date, responseTime: Date
+    ) {
         let headers = head.headers
         let date = FieldDate.value(of: .date, in: headers, now: responseTime)
         // §4.2.3; dates count whole seconds.

@@ -17,8 +17,7 @@ enum Storability {
         !status.reasonPhrase.isEmpty && status != .partialContent && status != .notModified
     }
 
-    static func allows(_ head: ResponseHead) -> Bool {
-        let control = CacheControl(head.headers)
+    static func allows(_ head: ResponseHead, _ control: CacheControl) -> Bool {
         let status = head.status
         guard status.code >= 200, status.code < 600, status != .partialContent,
             status != .notModified
@@ -34,24 +33,27 @@ enum Storability {
     }
 
     /// The fields of a response that are kept (§3.1).
-    static func fields(_ headers: HTTPHeaders) -> HTTPHeaders {
-        var dropped = connectionFields(headers)
-        dropped.formUnion(CacheControl(headers).noCacheFields)
+    static func fields(_ headers: HTTPHeaders, _ control: CacheControl) -> HTTPHeaders {
+        var named: [HTTPHeaders.Name] = Array(control.noCacheFields)
+        for field in headers where field.name == .connection {
+            for member in field.value.split(separator: ",").prefix(64) {
+                named.append(HTTPHeaders.Name(String(Grammar.trimmed(member))))
+            }
+        }
         return headers.filtered { field in
-            if dropped.contains(field.name) { return false }
+            if isAboutConnection(field.name) || named.contains(field.name) { return false }
             return field.name != .setCookie || isOwnCookie(field.value)
         }
     }
 
-    /// The fields that are about one connection (RFC 9110 §7.6.1), or about a proxy.
-    static func connectionFields(_ headers: HTTPHeaders) -> Set<HTTPHeaders.Name> {
-        var names = hopByHop
-        for line in headers.values(of: .connection) {
-            for member in line.split(separator: ",").prefix(64) {
-                names.insert(HTTPHeaders.Name(String(Grammar.trimmed(member))))
-            }
+    /// Whether a field is about one connection (RFC 9110 §7.6.1), or about a proxy.
+    private static func isAboutConnection(_ name: HTTPHeaders.Name) -> Bool {
+        switch name {
+        case .connection, .keepAlive, .te, .transferEncoding, .upgrade, .proxyAuthenticate,
+            .proxyAuthorization, "Proxy-Authentication-Info", "Proxy-Connection":
+            true
+        default: false
         }
-        return names
     }
 
     // A cookie that names a path or a domain reaches beyond the response that set it: it was for the
@@ -62,11 +64,6 @@ enum Storability {
             return name == "path" || name == "domain"
         }
     }
-
-    private static let hopByHop: Set<HTTPHeaders.Name> = [
-        .connection, .keepAlive, .proxyAuthenticate, "Proxy-Authentication-Info",
-        .proxyAuthorization, "Proxy-Connection", .te, .transferEncoding, .upgrade,
-    ]
 }
 
 extension HTTPHeaders {

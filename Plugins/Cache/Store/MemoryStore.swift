@@ -91,8 +91,6 @@ private final class MemoryWriter: CacheWriter {
             guard let count = content?.count else { return }
             if count + chunk.count > maxBytes {
                 content = nil
-            } else if count == 0 {
-                content = chunk
             } else {
                 content?.append(chunk)
             }
@@ -105,7 +103,8 @@ private final class MemoryWriter: CacheWriter {
             return content
         }
         guard let data else { return }
-        store.commit(response, data)
+        // To the byte: neither a transport's buffer nor room to grow is to stay.
+        store.commit(response, unsafe data.withUnsafeBytes { unsafe Data($0) })
     }
 
     func abandon() { content.withLock { $0 = nil } }

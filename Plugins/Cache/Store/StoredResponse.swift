@@ -20,12 +20,22 @@ public struct StoredResponse: Sendable {
     public init(
         key: CacheKey, variant: Variant, head: ResponseHead, requestTime: Date, responseTime: Date
     ) {
+        self.init(
+            key: key, variant: variant, head: head, control: CacheControl(head.headers),
+            requestTime: requestTime, responseTime: responseTime)
+    }
+
+    init(
+        key: CacheKey, variant: Variant, head: ResponseHead, control: CacheControl,
+        requestTime: Date, responseTime: Date
+    ) {
         self.key = key
         self.variant = variant
         self.head = head
         self.requestTime = requestTime
         self.responseTime = responseTime
-        freshness = Freshness(head, requestTime: requestTime, responseTime: responseTime)
+        freshness = Freshness(
+            head, control, requestTime: requestTime, responseTime: responseTime)
     }
 
     /// How old it is: since its origin made it, as far as that is known (RFC 9111 §4.2.3).

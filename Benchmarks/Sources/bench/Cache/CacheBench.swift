@@ -25,18 +25,24 @@ struct CacheBench {
         let memory = Client(transport: Self.transport(1024), stack: [.cache(MemoryStore())])
         let disk = Client(
             transport: Self.transport(65_536), stack: [.cache(DiskStore(directory: folder.path))])
-        let clients = [bare, memory, disk]
+        let misses = Client(transport: Self.transport(1024), stack: [.cache(MemoryStore())])
+        let clients = [bare, memory, disk, misses]
         let request = Request(.get, "http://example.com/users/1")
+        var number = 0
         var times = clients.map { _ in [Double]() }
         for round in 0..<21 {
             for (index, client) in clients.enumerated() {
-                let time = try await Self.measure(client, calls: 1000) { _ in request }
+                let time = try await Self.measure(client, calls: 1000) { _ in
+                    number += 1
+                    return index == 3 ? Request(.get, "http://example.com/\(number)") : request
+                }
                 if round > 0 { times[index].append(time) }
             }
         }
         let base = median(times[0])
         line("mock-1k", median(times[0]), [])
         line("memory-hit-1k", median(times[1]), [("ratio", .number(median(times[1]) / base))])
+        line("memory-miss-1k", median(times[3]), [("ratio", .number(median(times[3]) / base))])
         let perSecond = (1e9 / median(times[2])).rounded()
         line("disk-hit-64k", median(times[2]), [("perSecond", .number(perSecond))])
         for client in clients { await client.shutdown() }
@@ -63,28 +69,38 @@ struct CacheBench {
         ]
         var ratios = clients.map { _ in [Double]() }
         var times = clients.map { _ in [Double]() }
+        var cpu = clients.map { _ in [Double]() }
         var number = 0
         for round in 0..<150 {
             var turn = clients.map { _ in 0.0 }
+            var used = turn
             for offset in clients.indices {
                 // Who comes first changes, so that no client always runs behind the same one.
                 let index = (offset + round) % clients.count
+                let before = Usage.cpuSeconds
                 turn[index] = try await Self.measure(clients[index].1, calls: 60) { _ in
                     number += 1
                     return Request(.get, "\(url)fresh?\(number)")
                 }
                 // Not at the expense of who comes next.
                 await disk.flush()
+                used[index] = Usage.cpuSeconds - before
             }
             if round == 0 { continue }
             for index in clients.indices {
                 times[index].append(turn[index])
                 ratios[index].append(turn[index] / turn[0])
+                cpu[index].append(used[index] / used[0])
             }
         }
         for (index, client) in clients.enumerated() {
             line(
-                client.0, median(times[index]), [("ratio", .number(median(ratios[index])))])
+                client.0, median(times[index]),
+                [
+                    ("ratio", .number(median(ratios[index]))),
+                    // The process alone, the server apart: what else the machine does counts less.
+                    ("cpuRatio", .number(median(cpu[index]))),
+                ])
             await client.1.shutdown()
         }
     }
