@@ -237,8 +237,9 @@ public final class Context: Sendable {
         try checkCancellation()
         guard duration > .zero else { return }
         let moment = OneShot<Void>()
-        let timer = timeSource.schedule(after: duration) { moment.settle(.success(())) }
+        // In this order: who sees the timer can rely on it that a cancellation comes first.
         let registration = onCancel { moment.settle(.failure($0.error)) }
+        let timer = timeSource.schedule(after: duration) { moment.settle(.success(())) }
         defer {
             timer.cancel()
             registration.end()
