@@ -1,0 +1,35 @@
+public import struct Foundation.Data
+
+/// HMAC with SHA-256 (RFC 2104), for gates of one's own that sign requests.
+///
+/// ```swift
+/// struct Signature: SynchronousRequestAdapter {
+///     let key: Data
+///     func adapt(_ request: inout Request, context: Context) {
+///         let code = HMACSHA256.code(for: Data(request.url.absoluteString.utf8), key: key)
+///         request.headers["X-Signature"] = code.base64EncodedString()
+///     }
+/// }
+/// ```
+///
+/// Neither Foundation on Linux nor the C library has it.
+public enum HMACSHA256 {
+    /// The authentication code of a message.
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - key: The key, of any length; 32 bytes of chance are as good as more.
+    /// - Returns: 32 bytes.
+    public static func code(for message: Data, key: Data) -> Data {
+        var block = [UInt8](key.count > 64 ? Data(SHA256.digest(key)) : key)
+        block += repeatElement(0, count: 64 - block.count)
+        let inner = hash(block, 0x36, message)
+        return hash(block, 0x5C, inner)
+    }
+
+    private static func hash(_ block: [UInt8], _ pad: UInt8, _ rest: Data) -> Data {
+        var hash = SHA256()
+        hash.update(Data(block.map { $0 ^ pad }))
+        hash.update(rest)
+        return Data(hash.finish())
+    }
+}
