@@ -23,6 +23,33 @@ struct HostileTests {
         "only-if-cached", "%", "/", "\u{1F600}", "60",
     ]
 
+    @Test("A validator that no request may send back is not sent, and costs no call")
+    func unsendableValidator() async throws {
+        var headers: HTTPHeaders = ["Cache-Control": "max-age=1"]
+        headers.appendReceived("ETag", "\"a\u{7F}b\"")
+        let client = CachedClient { [headers] _ in
+            .status(200, headers: headers, body: Data("x".utf8))
+        }
+        #expect(try await client.get("/").text == "x")
+        client.clock.advance(by: .seconds(60))
+        #expect(try await client.get("/").text == "x")
+        #expect(client.transport.sent.allSatisfy { !$0.request.headers.contains(.ifNoneMatch) })
+        #expect(client.sent == 2)
+    }
+
+    @Test("What answers one request's own range or condition is not stored", arguments: [412, 416])
+    func ownCondition(status: Int) async throws {
+        let client = CachedClient { request in
+            let isPart = request.headers.contains(.range)
+            return .status(
+                isPart ? HTTPStatus(status) : 200, headers: ["Cache-Control": "max-age=3600"],
+                body: Data("x".utf8))
+        }
+        #expect(try await client.get("/", ["Range": "bytes=9-"]).code == status)
+        #expect(try await client.get("/").code == 200)
+        #expect(client.sent == 2)
+    }
+
     @Test("No field, whatever it holds, traps, and each call is answered", arguments: 0..<8)
     func noTrap(seed: Int) async throws {
         let folder = TemporaryFolder()

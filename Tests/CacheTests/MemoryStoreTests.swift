@@ -55,6 +55,18 @@ struct MemoryStoreTests {
         #expect(try await !has(store, "large"))
     }
 
+    @Test("Two tiers: what is too large for the front does not leave the old there")
+    func grown() async throws {
+        let front = MemoryStore(maxBytes: 80_000)
+        let store = TieredStore(front, MemoryStore())
+        try await put(store, "a", 1000)
+        #expect(try await has(front, "a"))
+        try await put(store, "a", 70_000)
+        #expect(try await !has(front, "a"))
+        let found = try await store.entry(for: CacheKey(url: "http://a.example/a")) { _ in true }
+        #expect(found?.content.length == 70_000)
+    }
+
     @Test("Two tiers: what the front has lost is found in the back, and comes to the front")
     func tiers() async throws {
         let folder = TemporaryFolder()

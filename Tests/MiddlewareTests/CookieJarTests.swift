@@ -20,6 +20,16 @@ private let list = PublicSuffixes(parsing: "example\ncom")
 struct CookieJarTests {
     private let jar = CookieJar(suffixes: list)
 
+    @Test("Without a list, what hosts shared is gone: none of them could replace it")
+    func listIsGone() throws {
+        jar.store(
+            ["shared=1; Domain=a.example", "own=1"], from: try url("https://www.a.example/"),
+            at: present)
+        #expect(Set(jar.cookies.map(\.name)) == ["shared", "own"])
+        jar.judge(by: PublicSuffixes.standard)
+        #expect(jar.cookies.map(\.name) == ["own"])
+    }
+
     @Test("Cookies go where host, path and scheme are right")
     func matching() throws {
         jar.store(

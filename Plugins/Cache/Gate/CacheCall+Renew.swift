@@ -53,8 +53,9 @@ extension CacheCall {
 
     private func flyInBackground(_ entry: CacheEntry, _ seat: Revalidations.Seat) async {
         guard let side = state.revalidations.context(of: seat) else { return }
-        let timer = side.timeSource.schedule(after: options.refreshLimit) {
-            side.cancel(.failed(CancellationError()))
+        // It gives up its own seat: others may wait for the same exchange, for longer.
+        let timer = side.timeSource.schedule(after: options.refreshLimit) { [state] in
+            state.revalidations.leave(seat, CancellationError())
         }
         let registration = side.onCancel { [state] in state.revalidations.leave(seat, $0.error) }
         defer {
@@ -66,7 +67,13 @@ extension CacheCall {
         guard case .own(let response) = try? await wait(for: seat) else { return }
         let canceller = response.body.canceller
         let bodyRegistration = side.onCancel { canceller.cancel($0) }
-        defer { bodyRegistration.end() }
+        let bodyTimer = side.timeSource.schedule(after: options.refreshLimit) {
+            canceller.cancel(.drop)
+        }
+        defer {
+            bodyTimer.cancel()
+            bodyRegistration.end()
+        }
         // Reading it is what stores it.
         do { for try await _ in response.body {} } catch {}
     }

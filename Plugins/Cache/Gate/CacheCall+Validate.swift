@@ -21,8 +21,12 @@ extension CacheCall {
     ) async throws -> Answer {
         var conditional = request
         let headers = entry.response.head.headers
-        if let tag = headers.first(.eTag) { conditional.headers[.ifNoneMatch] = tag }
-        if let date = headers.first(.lastModified) { conditional.headers[.ifModifiedSince] = date }
+        if let tag = Freshness.validator(.eTag, in: headers) {
+            conditional.headers[.ifNoneMatch] = tag
+        }
+        if let date = Freshness.validator(.lastModified, in: headers) {
+            conditional.headers[.ifModifiedSince] = date
+        }
         let mark = state.recordings.begin(entry.response.key, at: date)
         let outcome: Outcome
         do {

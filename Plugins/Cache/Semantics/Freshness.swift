@@ -55,7 +55,14 @@ struct Freshness: Sendable {
         mustRevalidate = control.mustRevalidate
         noCache = control.noCache
         isImmutable = control.isImmutable
-        hasValidator = headers.contains(.eTag) || headers.contains(.lastModified)
+        hasValidator =
+            Self.validator(.eTag, in: headers) != nil
+            || Self.validator(.lastModified, in: headers) != nil
+    }
+
+    /// A validator, unless it holds what no request may send back.
+    static func validator(_ name: HTTPHeaders.Name, in headers: HTTPHeaders) -> String? {
+        headers.first(name).flatMap { Grammar.firstIllegalValueByte($0) == nil ? $0 : nil }
     }
 
     /// How old the response is (§4.2.3).

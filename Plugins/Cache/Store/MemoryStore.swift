@@ -69,6 +69,8 @@ public final class MemoryStore: CacheStore {
     /// Does nothing: memory is as safe as it gets.
     public func flush() async {}
 
+    func remove(_ response: StoredResponse) { table.withLock { $0.remove(response) } }
+
     func commit(_ response: StoredResponse, _ data: Data) {
         table.withLock { $0.insert(response, data) }
     }
@@ -102,7 +104,8 @@ private final class MemoryWriter: CacheWriter {
             defer { content = nil }
             return content
         }
-        guard let data else { return }
+        // What has grown too large is not what it was, either.
+        guard let data else { return store.remove(response) }
         // To the byte: neither a transport's buffer nor room to grow is to stay.
         store.commit(response, unsafe data.withUnsafeBytes { unsafe Data($0) })
     }

@@ -8,6 +8,8 @@ import Synchronization
 public final class TieredStore: CacheStore {
     private let front: any CacheStore
     private let back: any CacheStore
+    // How often something went or was replaced: what was found before is not put in front then.
+    private let changes = Atomic<UInt64>(0)
 
     /// Creates a store of two.
     public init(_ front: any CacheStore, _ back: any CacheStore) {
@@ -20,15 +22,24 @@ public final class TieredStore: CacheStore {
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> CacheEntry? {
         if let entry = try await front.entry(for: key, where: isMatch) { return entry }
+        let before = changes.load(ordering: .sequentiallyConsistent)
         guard let entry = try await back.entry(for: key, where: isMatch) else { return nil }
         if let data = (entry.content as? CachedData)?.data,
+            isUnchanged(since: before),
             let writer = try await front.writer(for: entry.response, length: Int64(data.count))
         {
             try await writer.write(data)
             try await writer.commit()
+            if !isUnchanged(since: before) { try await front.remove(key) }
         }
         return entry
     }
+
+    private func isUnchanged(since count: UInt64) -> Bool {
+        changes.load(ordering: .sequentiallyConsistent) == count
+    }
+
+    fileprivate func noteChange() { changes.wrappingAdd(1, ordering: .sequentiallyConsistent) }
 
     /// Begins to store a response in both; nil where neither wants it.
     public func writer(
@@ -37,22 +48,27 @@ public final class TieredStore: CacheStore {
         let first = try await front.writer(for: response, length: length)
         do {
             let second = try await back.writer(for: response, length: length)
-            guard let first, let second else { return first ?? second }
-            return TieredWriter(first, second)
+            if first == nil, second == nil { return nil }
+            // Who does not want it must not go on with what it takes the place of.
+            return TieredWriter(
+                self, first ?? RemovingWriter(store: front, key: response.key),
+                second ?? RemovingWriter(store: back, key: response.key))
         } catch {
             guard let first else { throw error }
-            return TieredWriter(first, FailedWriter(error: error))
+            return TieredWriter(self, first, FailedWriter(error: error))
         }
     }
 
     /// Puts another head in an entry's place, in both.
     public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
+        noteChange()
         try await front.update(entry, to: response)
         try await back.update(entry, to: response)
     }
 
     /// Removes all entries under a key, from both.
     public func remove(_ key: CacheKey) async throws {
+        noteChange()
         try await front.remove(key)
         try await back.remove(key)
     }
@@ -62,6 +78,7 @@ public final class TieredStore: CacheStore {
     public func removeAll(
         where condition: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> Int {
+        noteChange()
         let count = try await front.removeAll(where: condition)
         return max(count, try await back.removeAll(where: condition))
     }
@@ -96,11 +113,13 @@ public final class TieredStore: CacheStore {
 }
 
 private final class TieredWriter: CacheWriter {
+    private let store: TieredStore
     private let first: any CacheWriter
     private let second: any CacheWriter
     private let fault = Mutex<(any Error)?>(nil)
 
-    init(_ first: any CacheWriter, _ second: any CacheWriter) {
+    init(_ store: TieredStore, _ first: any CacheWriter, _ second: any CacheWriter) {
+        self.store = store
         self.first = first
         self.second = second
     }
@@ -117,6 +136,7 @@ private final class TieredWriter: CacheWriter {
     }
 
     func commit() async throws {
+        store.noteChange()
         try await first.commit()
         if let fault = fault.withLock({ $0 }) { throw fault }
         try await second.commit()
@@ -126,6 +146,16 @@ private final class TieredWriter: CacheWriter {
         first.abandon()
         second.abandon()
     }
+}
+
+/// Stands for the writer of a store that does not want the content.
+private struct RemovingWriter: CacheWriter {
+    let store: any CacheStore
+    let key: CacheKey
+
+    func write(_ chunk: Data) async throws {}
+    func commit() async throws { try await store.remove(key) }
+    func abandon() {}
 }
 
 /// Stands for the writer of a store that has none to give.

@@ -197,6 +197,16 @@ public final class CassetteTransport: Transport {
         let timeSource = context.timeSource
         let (date, begin) = (timeSource.date, timeSource.now)
         let response = try await sendThrough(request, context)
+        if tape.options.redaction != nil, let coding = response.headers[.contentEncoding],
+            coding.lowercased() != "identity"
+        {
+            response.body.cancel(.drop)
+            throw ClientError(
+                .unsupported,
+                "the response is coded (Content-Encoding), so nobody could look for secrets in it;"
+                    + " leave Accept-Encoding to the transport, or record without redaction",
+                response: response.head)
+        }
         let headTime = timeSource.now
         let received = ContentCollector(limit: tape.options.maxBytes)
         let (head, body) = (response.head, response.body)

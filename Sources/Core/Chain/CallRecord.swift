@@ -88,11 +88,12 @@ package final class CallRecord: Sendable {
     /// Calls a handler with the state now, where something has moved, and whenever bytes of content
     /// were sent or received.
     func onProgress(_ handler: @escaping @Sendable (TransferProgress) -> Void) {
-        let progress = state.withLock { state in
+        state.withLock { state in
             state.progressHandlers.append(handler)
-            return state.progress
+            let progress = state.progress
+            // Under the lock, so that nothing later comes before it.
+            if progress.bytesSent > 0 || progress.bytesReceived > 0 { handler(progress) }
         }
-        if progress.bytesSent > 0 || progress.bytesReceived > 0 { handler(progress) }
     }
 
     /// How many bytes of the request's content have left in this send.

@@ -43,7 +43,8 @@ extension Response {
         } catch {
             // What breaks while it is thrown away concerns nobody.
         }
-        return (kept, body.length == nil && count >= Self.drainLimit)
+        let isUndeclared = body.length == nil && body.encodedLength == nil
+        return (kept, isUndeclared && count >= Self.drainLimit)
     }
 
     private static var drainLimit: Int { 65_536 }

@@ -51,12 +51,14 @@ package enum PrivateFile {
     }
 
     /// Writes as ``write(_:to:)`` does, or into what is no regular file: a device, a pipe, a link.
+    ///
+    /// It waits for nobody: a pipe that has no reader, or one that does not read, is a fault.
     package static func put(_ content: Data, to path: String) throws {
         var status = stat()
         let isRegular =
             unsafe lstat(path, &status) == 0 ? status.st_mode & S_IFMT == S_IFREG : errno == ENOENT
         if isRegular { return try write(content, to: path) }
-        let descriptor = unsafe open(path, O_WRONLY | O_TRUNC | O_CLOEXEC)
+        let descriptor = unsafe open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileFault("open a file for writing") }
         let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         try handle.write(contentsOf: content)

@@ -176,6 +176,9 @@ package final class Permits: Sendable {
         let isOverload = adaptive.isOverload(outcome)
         if !isOverload, outcome.error != nil { return }
         let served = state.withLock { state in
+            // A reload may have put others in their place meanwhile.
+            let rules = state.rules
+            guard let adaptive = rules.adaptive else { return [] as [Waiter] }
             state.shares.updateIfPresent(origin) { share in
                 if !isOverload {
                     // An idle limit says nothing of the server.

@@ -124,8 +124,12 @@ public final class CookieJar: CookieStorage {
         file?.changed(content)
     }
 
-    /// Judges cookies to come by another list.
-    func judge(by suffixes: PublicSuffixes) { self.suffixes.withLock { $0 = suffixes } }
+    /// Judges cookies by another list; where it is empty, those that were shared by hosts are gone,
+    /// for no host could replace them.
+    package func judge(by suffixes: PublicSuffixes) {
+        self.suffixes.withLock { $0 = suffixes }
+        if suffixes.isEmpty { state.withLock { $0.removeShared() } }
+    }
 
     /// Returns when all changes so far are in the file.
     public func flush() async { await file?.flush(content) }

@@ -79,6 +79,15 @@ struct CookieTable: Sendable {
         }
     }
 
+    /// Removes what goes to more hosts than the one that set it.
+    mutating func removeShared() {
+        for (domain, entries) in domains {
+            let own = entries.filter(\.cookie.isHostOnly)
+            count -= entries.count - own.count
+            domains[domain] = own.isEmpty ? nil : own
+        }
+    }
+
     private mutating func remove(at index: Int, of domain: String) {
         domains[domain]?.remove(at: index)
         if domains[domain]?.isEmpty == true { domains[domain] = nil }

@@ -69,6 +69,8 @@ public struct Redirect: Interceptor {
                 throw error
             }
             guard let following else { return try result.get() }
+            // A page that only says where to go, of no declared size, is not larger than what is
+            // drained; what is goes on for ever.
             if await outcome.response?.drain(in: context).isEndless == true {
                 throw RedirectRules.refusal("the redirect's own content does not end", head)
             }

@@ -36,6 +36,18 @@ struct CassetteSecretsTests {
                 type: MediaType(parsing: "multipart/form-data; boundary=\(boundary)")))
     }
 
+    @Test("Content that is coded, so that nobody can look into it, is not recorded")
+    func coded() async throws {
+        let (client, _, _) = try folder.recording { _ in
+            .status(200, headers: ["Content-Encoding": "gzip"], body: Data([0x1F, 0x8B, 0x08]))
+        }
+        let error = await #expect(throws: ClientError.self) {
+            try await client.get("http://a.example/").data()
+        }
+        #expect(error?.code == .unsupported)
+        #expect(error?.message.contains("Content-Encoding") == true)
+    }
+
     private static let places = [
         "multipart", "partjson", "userinfo", "query", "nestedquery", "authorization", "proxy",
         "cookie", "apikey", "referer", "setcookie", "location", "json", "deep", "jsoninjson",

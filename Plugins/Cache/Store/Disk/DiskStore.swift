@@ -43,7 +43,7 @@ public final class DiskStore: CacheStore {
     ///     given.
     public init(directory: String, maxBytes: Int64 = 256 << 20, maxEntryBytes: Int64? = nil) {
         root = directory + "/" + Self.versionFolder
-        self.maxEntryBytes = max(maxEntryBytes ?? maxBytes / 8, 0)
+        self.maxEntryBytes = min(max(maxEntryBytes ?? maxBytes / 8, 0), max(maxBytes, 0))
         folder = DiskFolder(root: root, maxBytes: max(maxBytes, 0))
     }
 

@@ -12,6 +12,7 @@ final class DiskWriter: CacheWriter {
         var checksums: [UInt64] = []
         var temporary: (path: String, file: CacheFile)?
         var hasEnded = false
+        var isTooLarge = false
     }
 
     private let store: DiskStore
@@ -40,7 +41,10 @@ final class DiskWriter: CacheWriter {
             let count = Int64(state.buffer.count) + state.written
             return (state.buffer.count >= Self.bufferBytes, count > maxBytes)
         }
-        if isTooLarge { return abandon() }
+        if isTooLarge {
+            abandon()
+            return state.withLock { $0.isTooLarge = true }
+        }
         if isFull { try await store.onWrites { [self] _ in try spill() } }
     }
 
@@ -80,6 +84,8 @@ final class DiskWriter: CacheWriter {
             }
             return state
         }
+        // What has grown too large is not what it was, either.
+        if state.isTooLarge { return try await store.remove(response.key) }
         if state.hasEnded { return }
         let (response, record, slotBytes) = (self.response, self.record, self.slotBytes)
         store.enqueue(response.key, bytes: state.buffer.count) { store in
@@ -90,15 +96,12 @@ final class DiskWriter: CacheWriter {
             guard let temporary = state.temporary else {
                 return try Self.put(response, layout, beginning + state.buffer + table, in: store)
             }
-            do {
-                let (path, file) = temporary
-                try file.write(state.buffer + table, at: layout.contentOffset + state.written)
-                try file.write(beginning, at: 0)
-                try Self.keep(response, layout, in: store) { path }
-            } catch {
-                _ = try? CacheFile.remove(temporary.path)
-                throw error
-            }
+            // Where it was kept, nothing is there any more.
+            defer { _ = try? CacheFile.remove(temporary.path) }
+            let (path, file) = temporary
+            try file.write(state.buffer + table, at: layout.contentOffset + state.written)
+            try file.write(beginning, at: 0)
+            try Self.keep(response, layout, in: store) { path }
         }
         if store.isBehind { await store.flush() }
     }

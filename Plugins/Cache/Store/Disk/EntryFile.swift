@@ -18,7 +18,7 @@ struct EntryFile {
     private static let openingBytes = 64
     private static let slotOpeningBytes = 24
     private static let magic: UInt64 = 0x4568_6361_4370_7254  // "TrpCachE"
-    private static let version: UInt32 = 1
+    private static let version: UInt32 = 2
 
     /// What the opening says.
     struct Layout: Sendable {

@@ -72,8 +72,8 @@ extension StoredResponse {
             writer.add(field.name)
             writer.add(field.value)
         }
-        writer.add(requestTime.timeIntervalSince1970.bitPattern)
-        writer.add(responseTime.timeIntervalSince1970.bitPattern)
+        writer.add(requestTime.timeIntervalSinceReferenceDate.bitPattern)
+        writer.add(responseTime.timeIntervalSinceReferenceDate.bitPattern)
         writer.add(UInt32(clamping: head.status.code))
         writer.add(head.url.absoluteString)
         writer.add(head.version)
@@ -109,8 +109,8 @@ extension StoredResponse {
             variant: Variant(fields: fields),
             head: ResponseHead(
                 status: HTTPStatus(Int(code)), headers: headers, url: url, version: version),
-            requestTime: Date(timeIntervalSince1970: times[0]),
-            responseTime: Date(timeIntervalSince1970: times[1]))
+            requestTime: Date(timeIntervalSinceReferenceDate: times[0]),
+            responseTime: Date(timeIntervalSinceReferenceDate: times[1]))
     }
 
     private static func headers(_ reader: inout RecordReader) -> HTTPHeaders? {
