@@ -62,10 +62,11 @@ struct HARFileTests {
         #expect(faults.contains("$.log.entries[0].request is missing"))
     }
 
-    @Test("What the caller left encoded comes again as it came")
+    @Test("What the caller left encoded comes again as it came, where nothing is redacted")
     func encoded() async throws {
         let bytes = Data([0x1F, 0x8B, 8, 0, 0xFF])
-        let (client, _, _) = try folder.recording { _ in
+        let plain = CassetteOptions(redaction: nil)
+        let (client, _, _) = try folder.recording(options: plain) { _ in
             .status(200, headers: ["Content-Encoding": "gzip"], body: bytes)
         }
         _ = try await client.get("https://a.example/").response().body.collect(upTo: 100)
