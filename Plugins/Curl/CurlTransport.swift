@@ -73,7 +73,7 @@ public final class CurlTransport: Transport {
         upload?.start { [weak transfer] in
             if let transfer { engine.post(transfer, .send) }
         }
-        engine.start(transfer, isQuick: !transfer.isSecure)
+        engine.start(transfer, isQuick: !wire.isSecure)
         let response: Response
         do {
             response = try await exchange.response()
@@ -106,7 +106,8 @@ extension CurlTimes {
         context.call.record.updateTimeline { timeline in
             guard let sent = timeline.sent else { return }
             func instant(_ microseconds: Int64) -> MonotonicInstant? {
-                microseconds > 0 ? sent.advanced(by: .microseconds(microseconds)) : nil
+                guard microseconds > 0 else { return nil }
+                return MonotonicInstant(nanoseconds: sent.nanoseconds + microseconds * 1000)
             }
             timeline.resolved = instant(lookup)
             timeline.connected = instant(isReused ? ready : connect)

@@ -55,6 +55,35 @@ struct CurlResponseTests {
         #expect(server.counts.accepted == 1)
     }
 
+    @Test("More bodies than there are blocks of memory for are all kept, none over another")
+    func manyKept() async throws {
+        @Sendable func content(_ number: Int) -> Data {
+            Data(repeating: UInt8(number % 251), count: 20_000 + number)
+        }
+        server.route(
+            "/",
+            .handler { request in .data(content(request.query.flatMap(Int.init) ?? 0)) })
+        var bodies: [Data] = []
+        for number in 0..<1100 { bodies.append(try await client.get("/?\(number)").data()) }
+        let isWhole = bodies.enumerated().allSatisfy { $0.element == content($0.offset) }
+        #expect(isWhole)
+    }
+
+    @Test("Fields of all spellings and lengths come as they were sent")
+    func spellings() async throws {
+        let lines = [
+            "ETag: \"1\"", "etag: \"2\"", "eTag: \"3\"", "X: ", "X-Tab: a\tb",
+            "X-Long: " + String(repeating: "abcdefgh", count: 9) + "\tz",
+            "X-Latin: caf\u{e9} and more of it", "Strict-Transport-Security: max-age=1",
+            "X-" + String(repeating: "n", count: 40) + ": 1",
+        ]
+        let head = "HTTP/1.1 200 OK\r\n" + lines.map { $0 + "\r\n" }.joined()
+        server.route("/", .raw(Data((head + "Content-Length: 0\r\n\r\n").utf8)))
+        let headers = try await client.get("/").response().headers
+        #expect(
+            headers.map { "\($0.name.rawValue): \($0.value)" } == lines + ["Content-Length: 0"])
+    }
+
     @Test("A drip comes drop by drop")
     func drip() async throws {
         server.route("/", .drip(Data("abcde".utf8), every: .milliseconds(5)))

@@ -88,8 +88,6 @@ enum {
     CURLOPT_ERRORBUFFER = 10010,
     CURLOPT_WRITEFUNCTION = 20011,
     CURLOPT_READFUNCTION = 20012,
-    CURLOPT_USERAGENT = 10018,
-    CURLOPT_ACCEPT_ENCODING = 10102,
     CURLOPT_HTTP_CONTENT_DECODING = 158,
     CURLOPT_HTTPHEADER = 10023,
     CURLOPT_HEADERDATA = 10029,
@@ -133,6 +131,7 @@ enum {
     CURLINFO_PRIVATE = 0x100000 + 21,
     CURLINFO_PRIMARY_IP = 0x100000 + 32,
     CURLINFO_NUM_CONNECTS = 0x200000 + 26,
+    CURLINFO_CONTENT_LENGTH_DOWNLOAD_T = 0x600000 + 15,
     CURLINFO_PRETRANSFER_TIME_T = 0x600000 + 53,
     CURLINFO_STARTTRANSFER_TIME_T = 0x600000 + 54,
     CURLINFO_NAMELOOKUP_TIME_T = 0x600000 + 51,
@@ -142,7 +141,8 @@ enum {
 
 // A variadic function is declared as one, so that the compiler passes its arguments as this machine wants them.
 typedef struct {
-    int (*global_init)(long);
+    int (*global_init)(long, void *(*)(size_t), void (*)(void *), void *(*)(void *, size_t), char *(*)(const char *),
+                       void *(*)(size_t, size_t));
     curl_version_info_data *(*version_info)(int);
     const char *(*easy_strerror)(int);
     CURL *(*easy_init)(void);
@@ -165,6 +165,13 @@ extern tpc_functions tpc_curl;
 extern int (*tpc_count_tls_ends)(CURL *, void *context, void *user);
 /// How many there were.
 unsigned long tpc_tls_ends(void);
+
+// Memory: malloc's, but for what is about as large as a buffer.
+void *tpc_malloc(size_t size);
+void *tpc_realloc(void *memory, size_t size);
+/// A block, or NULL where there is none left.
+void *tpc_block_take(void);
+size_t tpc_block_size(void);
 
 struct curl_slist *tpc_list(const char *lines, size_t count);
 void tpc_transfer_mark(tpc_transfer *transfer);

@@ -1,6 +1,7 @@
 #include "curl.h"
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 tpc_functions tpc_curl;
@@ -60,7 +61,7 @@ const char *tpc_load(void) {
         return reason;
     }
     tpc_functions *f = &tpc_curl;
-    if (!find(library, "curl_global_init", &f->global_init) || !find(library, "curl_version_info", &f->version_info)
+    if (!find(library, "curl_global_init_mem", &f->global_init) || !find(library, "curl_version_info", &f->version_info)
         || !find(library, "curl_easy_strerror", &f->easy_strerror) || !find(library, "curl_easy_init", &f->easy_init)
         || !find(library, "curl_easy_cleanup", &f->easy_cleanup) || !find(library, "curl_easy_setopt", &f->easy_setopt)
         || !find(library, "curl_easy_getinfo", &f->easy_getinfo) || !find(library, "curl_easy_pause", &f->easy_pause)
@@ -76,7 +77,8 @@ const char *tpc_load(void) {
         snprintf(reason, sizeof reason, "libcurl %s is older than 7.80", info ? info->version : "?");
         return reason;
     }
-    if (f->global_init(CURL_GLOBAL_DEFAULT) != 0) {
+    // Where libcurl is already in use, it stays with the memory that it has.
+    if (f->global_init(CURL_GLOBAL_DEFAULT, tpc_malloc, tpc_free, tpc_realloc, strdup, calloc) != 0) {
         snprintf(reason, sizeof reason, "libcurl %s could not be set up", info->version);
         return reason;
     }

@@ -10,6 +10,8 @@ enum {
     HEAD_LIMIT = 524288,
     // As much content as is gathered in one turn; then libcurl has to wait, and others get their turn.
     BODY_LIMIT = 524288,
+    // As much as libcurl gives at once.
+    PIECE = 16384,
 };
 
 // The part that Swift sees comes first.
@@ -20,7 +22,10 @@ typedef struct {
     CURL *easy;
     tpc_read read;
     tpc_rewind rewind;
+    // The lines of the request, and behind them those that it does not have of its own: with options of libcurl's instead,
+    // it would put them together anew for each request.
     struct curl_slist *fields;
+    struct curl_slist agent, codings;
     struct curl_slist *lines[2];
     char *head;
     size_t head_capacity;
@@ -32,6 +37,8 @@ typedef struct {
     bool waits;
     char *body;
     size_t body_capacity;
+    // Of the content, all in all.
+    int64_t received;
 } transfer_t;
 
 static transfer_t *whole(tpc_transfer *transfer) { return (transfer_t *)transfer; }
@@ -100,6 +107,15 @@ static size_t on_header(char *line, size_t size, size_t count, void *user) {
     return total;
 }
 
+// Room for all that is left of content whose length is known and small; libcurl gives pieces of 16 KiB at most.
+static size_t room_for_body(transfer_t *this, size_t piece) {
+    int64_t length = -1;
+    tpc_curl.easy_getinfo(this->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    int64_t left = length - this->received;
+    if (left == (int64_t)piece || piece < PIECE) return piece;
+    return left > (int64_t)piece && left < BODY_LIMIT ? (size_t)left : tpc_block_size();
+}
+
 static size_t on_body(char *bytes, size_t size, size_t count, void *user) {
     transfer_t *this = user;
     size_t total = size * count;
@@ -112,13 +128,16 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *user) {
         return CURL_WRITEFUNC_PAUSE;
     }
     if (wanted > this->body_capacity) {
-        // The first piece alone is often all there is; a second one is a sign of many.
-        size_t capacity = this->body_capacity == 0 ? total : 4 * this->body_capacity;
+        size_t capacity = this->body_capacity == 0 ? room_for_body(this, total) : 4 * this->body_capacity;
         if (capacity < wanted) capacity = wanted;
-        if (!grow(&this->body, &this->body_capacity, capacity)) return 0;
+        char *larger = tpc_realloc(this->body, capacity);
+        if (!larger) return 0;
+        this->body = larger;
+        this->body_capacity = capacity;
     }
     memcpy(this->body + this->shown.body_count, bytes, total);
     this->shown.body_count = wanted;
+    this->received += (int64_t)total;
     tpc_transfer_mark(&this->shown);
     return total;
 }
@@ -157,6 +176,8 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char 
         return NULL;
     }
     *this = (transfer_t){.link = &this->shown, .loop = loop, .easy = easy, .read = read, .rewind = rewind, .is_plain = true};
+    this->agent.data = (char *)agent;
+    this->codings.data = (char *)codings;
     int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
     set(easy, CURLOPT_PRIVATE, this);
     set(easy, CURLOPT_ERRORBUFFER, this->shown.error);
@@ -170,9 +191,6 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char 
     set(easy, CURLOPT_SEEKDATA, this);
     set(easy, CURLOPT_PREREQFUNCTION, on_request);
     set(easy, CURLOPT_PREREQDATA, this);
-    // As options these cost less than as header lines, which libcurl searches again and again.
-    set(easy, CURLOPT_USERAGENT, agent);
-    set(easy, CURLOPT_ACCEPT_ENCODING, codings);
     set(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
     set(easy, CURLOPT_NOSIGNAL, 1L);
     set(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BUFFER);
@@ -201,7 +219,7 @@ void tpc_transfer_free(tpc_transfer *transfer) {
     free(this->lines[0]);
     free(this->lines[1]);
     free(this->head);
-    free(this->body);
+    tpc_free(this->body);
     free(this);
 }
 
@@ -242,6 +260,19 @@ struct curl_slist *tpc_list(const char *lines, size_t count) {
     return nodes;
 }
 
+static struct curl_slist *all_fields(transfer_t *this, const tpc_request *request) {
+    struct curl_slist *first = this->fields, **last = &first;
+    while (*last) last = &(*last)->next;
+    struct curl_slist *others[] = {request->has_agent ? NULL : &this->agent, request->has_codings ? NULL : &this->codings};
+    for (int index = 0; index < 2; index++) {
+        if (!others[index] || !others[index]->data) continue;
+        others[index]->next = NULL;
+        *last = others[index];
+        last = &others[index]->next;
+    }
+    return first;
+}
+
 int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     transfer_t *this = whole(transfer);
     CURL *easy = this->easy;
@@ -250,7 +281,7 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     if (this->waits != request->waits) set(easy, CURLOPT_PIPEWAIT, (long)(this->waits = request->waits));
     this->fields = tpc_list(request->fields, request->fields_count);
     int code = set(easy, CURLOPT_URL, request->url);
-    if (code == 0 && this->fields) code = set(easy, CURLOPT_HTTPHEADER, this->fields);
+    if (code == 0) code = set(easy, CURLOPT_HTTPHEADER, all_fields(this, request));
     this->is_plain = !request->method && !request->is_head && !request->has_content;
     if (code == 0 && !this->is_plain) {
         if (request->has_content) {
@@ -280,12 +311,13 @@ void tpc_transfer_end(tpc_transfer *transfer) {
         tpc_curl.easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (int64_t)-1);
         tpc_curl.easy_setopt(easy, CURLOPT_HTTPGET, 1L);
     }
-    if (this->fields) tpc_curl.easy_setopt(easy, CURLOPT_HTTPHEADER, NULL);
+    tpc_curl.easy_setopt(easy, CURLOPT_HTTPHEADER, NULL);
     free(this->fields);
     this->fields = NULL;
-    free(this->body);
+    tpc_free(this->body);
     this->body = NULL;
     this->body_capacity = 0;
+    this->received = 0;
     // A large head is a rare one.
     if (this->head_capacity > 16384) {
         free(this->head);
@@ -307,7 +339,7 @@ void *tpc_transfer_take_body(tpc_transfer *transfer, size_t *count) {
     *count = this->shown.body_count;
     if (*count == 0) return NULL;
     if (*count < this->body_capacity / 2) {
-        char *smaller = realloc(body, *count);
+        char *smaller = tpc_realloc(body, *count);
         if (smaller) body = smaller;
     }
     this->body = NULL;

@@ -39,6 +39,8 @@ final class CurlEngine: Sendable {
     private let options: CurlOptions
     // Whether the thread will look at the mail before it sleeps.
     private let isAwake = Atomic(true)
+    // Whether somebody holds `core`: to try a lock that is held costs a system call on Linux.
+    private let isTaken = Atomic(false)
     private let over = SharedValue<Void>()
 
     // Handles beyond that are freed when their transfer ends.
@@ -70,7 +72,8 @@ final class CurlEngine: Sendable {
         if !isQuick { return wake() }
         // Who holds the lock looks at the mail when it has let go of it.
         repeat {
-            guard core.withLockIfAvailable({ turnOfCaller(&$0) }) != nil else { return }
+            let isTaken = isTaken.load(ordering: .sequentiallyConsistent)
+            guard !isTaken, core.withLockIfAvailable({ turnOfCaller(&$0) }) != nil else { return }
         } while mail.withLock { $0.isNew }
     }
 
@@ -136,6 +139,9 @@ final class CurlEngine: Sendable {
     /// - Returns: The milliseconds until the next turn at the latest, -1 for any time; nil at the
     ///   end.
     private func turnOfThread(_ core: inout Core) -> Int32? {
+        isTaken.store(true, ordering: .relaxed)
+        // Before the mail is looked at for the last time, so that nothing is left lying there.
+        defer { isTaken.store(false, ordering: .sequentiallyConsistent) }
         core.loop.act()
         let (ending, isMore) = turn(&core)
         switch ending {
@@ -148,6 +154,8 @@ final class CurlEngine: Sendable {
     }
 
     private func turnOfCaller(_ core: inout Core) {
+        isTaken.store(true, ordering: .relaxed)
+        defer { isTaken.store(false, ordering: .sequentiallyConsistent) }
         let (ending, isMore) = turn(&core)
         if isMore || ending != .none || core.loop.due < core.threadDue {
             core.threadDue = 0

@@ -8,12 +8,16 @@ import Foundation
 @safe struct CurlHandle {
     let pointer: UnsafeMutablePointer<tpc_transfer>
 
+    private static let agent: StaticString = "User-Agent: turnpike"
+    private static let codings: StaticString = "Accept-Encoding: gzip, deflate"
+
     init(_ pointer: UnsafeMutablePointer<tpc_transfer>) { unsafe self.pointer = pointer }
 
     init?(loop: OpaquePointer, decodes: Bool) {
         guard
             let pointer = unsafe tpc_transfer_create(
-                loop, "turnpike", decodes ? "gzip, deflate" : nil, readContent, rewindContent)
+                loop, Self.agent.lasting, decodes ? Self.codings.lasting : nil, readContent,
+                rewindContent)
         else { return nil }
         unsafe self.pointer = pointer
     }
@@ -59,7 +63,9 @@ import Foundation
     func takeBody() -> Data {
         var count = 0
         guard let bytes = unsafe tpc_transfer_take_body(pointer, &count) else { return Data() }
-        return unsafe Data(bytesNoCopy: bytes, count: count, deallocator: .free)
+        return unsafe Data(
+            bytesNoCopy: bytes, count: count,
+            deallocator: .custom { bytes, _ in unsafe tpc_free(bytes) })
     }
 
     /// How the transfer ended, by libcurl's code; nil while it goes on.
@@ -148,4 +154,11 @@ private func rewindContent(owner: UnsafeMutableRawPointer?) -> Bool {
     guard let owner = unsafe owner else { return false }
     let transfer = unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).takeUnretainedValue()
     return transfer.upload?.rewind() ?? true
+}
+
+extension StaticString {
+    /// The text for C, which may keep it.
+    fileprivate var lasting: UnsafePointer<CChar> {
+        unsafe UnsafeRawPointer(utf8Start).assumingMemoryBound(to: CChar.self)
+    }
 }

@@ -14,7 +14,11 @@ struct CurlRequest: Sendable {
     private let waits: Bool
     // Field lines, each with its NUL.
     private let fields: [UInt8]
+    private let hasAcceptEncoding: Bool
+    private let hasUserAgent: Bool
 
+    /// Whether its connection is a TLS one.
+    let isSecure: Bool
     /// Whether the caller names the codings, and so gets the content as it comes.
     let takesContentAsItComes: Bool
 
@@ -29,9 +33,11 @@ struct CurlRequest: Sendable {
         let method = request.method
         isHead = method == .head
         isRepeatable = request.isRepeatable
-        // Over plain HTTP it would wait for the first response.
-        waits = hasHTTP2 && request.url.scheme?.utf8.count == 5
         url = Self.wireURL(request.url)
+        // The scheme is `http` or `https`, in whatever case.
+        isSecure = url.utf8.dropFirst(4).first != UInt8(ascii: ":")
+        // Over plain HTTP it would wait for the first response.
+        waits = hasHTTP2 && isSecure
         if method == .connect {
             throw ClientError(
                 .unsupported, "CONNECT is a proxy's business; name one in the transport")
@@ -50,6 +56,8 @@ struct CurlRequest: Sendable {
         takesContentAsItComes = lines.hasAcceptEncoding || !decodes
         lines.complete(hasContent: hasContent)
         fields = lines.bytes
+        hasAcceptEncoding = lines.hasAcceptEncoding
+        hasUserAgent = lines.hasUserAgent
     }
 
     func withPointers(_ body: (tpc_request) -> Int32) -> Int32 {
@@ -59,7 +67,8 @@ struct CurlRequest: Sendable {
                     var request = unsafe tpc_request(
                         url: url, method: nil, is_head: isHead, has_content: hasContent,
                         content_length: contentLength, fields: fields.baseAddress,
-                        fields_count: fields.count, is_repeatable: isRepeatable,
+                        fields_count: fields.count, has_agent: hasUserAgent,
+                        has_codings: hasAcceptEncoding, is_repeatable: isRepeatable,
                         waits: waits)
                     guard let method else { return unsafe body(request) }
                     return unsafe method.withCString { method in
@@ -90,6 +99,7 @@ struct CurlRequest: Sendable {
 private struct FieldLines {
     var bytes: [UInt8] = []
     private(set) var hasAcceptEncoding = false
+    private(set) var hasUserAgent = false
     private var hasExpect = false
 
     mutating func add(_ field: HTTPHeaders.Field) {
@@ -97,6 +107,7 @@ private struct FieldLines {
         case 4 where field.name == .host: return
         case 14 where field.name == .contentLength: return
         case 15 where field.name == .acceptEncoding: hasAcceptEncoding = true
+        case 10 where field.name == .userAgent: hasUserAgent = true
         case 6 where field.name == .expect: hasExpect = true
         default: break
         }

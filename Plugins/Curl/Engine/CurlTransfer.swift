@@ -20,7 +20,6 @@ final class CurlTransfer: @unchecked Sendable {
     let upload: CurlUpload?
     private let url: URL
     private let isHead: Bool
-    let isSecure: Bool
     private let pending = Atomic<UInt8>(0)
 
     private var exchange: Exchange?
@@ -38,7 +37,6 @@ final class CurlTransfer: @unchecked Sendable {
         self.upload = upload
         url = request.url
         isHead = request.method == .head
-        isSecure = request.url.scheme?.first == "h" && request.url.scheme?.count == 5
     }
 
     /// When things happened, once the head has come or the transfer has failed.
@@ -121,7 +119,7 @@ final class CurlTransfer: @unchecked Sendable {
             switch open(handle) {
             case .success(let opening):
                 endsWithConnection =
-                    isSecure && opening.length == nil && opening.head.version?.first == "1"
+                    request.isSecure && opening.length == nil && opening.head.version?.first == "1"
                     && !opening.head.headers.contains(.transferEncoding)
                 if isComplete, endsWithConnection, handle.wasCut { isComplete = false }
                 goesOn = exchange.receive(opening, with: chunk, isComplete: isComplete)

@@ -58,9 +58,8 @@ enum CurlHead {
     mutating func next() -> UnsafeBufferPointer<UInt8>? {
         guard unsafe position < bytes.count else { return nil }
         let start = position
-        while unsafe position < bytes.count, unsafe bytes[position] != 0x0A { position += 1 }
-        var end = position
-        position += 1
+        var end = unsafe bytes.firstIndex(of: 0x0A, from: start) ?? bytes.count
+        position = end + 1
         wasBare = unsafe end == start || bytes[end - 1] != 0x0D
         if !wasBare { end -= 1 }
         return unsafe UnsafeBufferPointer(rebasing: bytes[start..<end])
@@ -90,80 +89,8 @@ private struct StatusLine {
     }
 }
 
-/// Reads field lines: each byte is looked at once.
-private struct FieldReader {
-    private(set) var headers = HTTPHeaders()
-    private(set) var length = DeclaredLength()
-    private(set) var isChunked = false
-
-    // The bytes of a token (RFC 9110 §5.6.2), a bit each.
-    private static let tokenBytes: (UInt64, UInt64) = {
-        var bits: (UInt64, UInt64) = (0, 0)
-        for byte in UInt8(0)..<128 where Grammar.isTokenByte(byte) {
-            if byte < 64 { bits.0 |= 1 << byte } else { bits.1 |= 1 << (byte - 64) }
-        }
-        return bits
-    }()
-
-    private let low = Self.tokenBytes.0
-    private let high = Self.tokenBytes.1
-
-    init() { headers.reserveCapacity(16) }
-
-    /// - Returns: Whether it is a field line at all.
-    mutating func read(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
-        var colon = 0
-        var isToken = true
-        while true {
-            guard colon < line.count else { return false }
-            let byte = unsafe line[colon]
-            if byte == UInt8(ascii: ":") { break }
-            if !isTokenByte(byte) { isToken = false }
-            colon += 1
-        }
-        var start = colon + 1
-        var end = line.count
-        while start < end, unsafe isBlank(line[start]) { start += 1 }
-        while end > start, unsafe isBlank(line[end - 1]) { end -= 1 }
-        let content = unsafe UnsafeBufferPointer(rebasing: line[start..<end])
-        var isPlain = true
-        var isASCII = true
-        for index in content.indices {
-            let byte = unsafe content[index]
-            if byte >= 0x80 { isASCII = false }
-            if byte == 0x7F || (byte < 0x20 && byte != 0x09) { isPlain = false }
-        }
-        let name = unsafe HTTPHeaders.Name(
-            String(decoding: UnsafeBufferPointer(rebasing: line[..<colon]), as: UTF8.self))
-        let value = unsafe isASCII ? String(decoding: content, as: UTF8.self) : text(content)
-        switch colon {
-        case 14 where name == .contentLength: length.add(value)
-        case 17 where name == .transferEncoding: isChunked = true
-        default: break
-        }
-        if isToken, isPlain, colon > 0 {
-            headers.appendChecked(name, value)
-        } else {
-            headers.appendReceived(name, value)
-        }
-        return true
-    }
-
-    private func isTokenByte(_ byte: UInt8) -> Bool {
-        (byte < 64 ? low >> UInt64(byte) : byte < 128 ? high >> UInt64(byte & 63) : 0) & 1 == 1
-    }
-
-    private func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-
-    // UTF-8, or else what was meant by one byte a character (RFC 9110 §5.5).
-    private func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
-        unsafe String(validating: bytes, as: UTF8.self)
-            ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
-    }
-}
-
 /// The length that a response declares, perhaps several times.
-private struct DeclaredLength {
+struct DeclaredLength {
     private(set) var value: Int64?
     private(set) var fault: String?
 

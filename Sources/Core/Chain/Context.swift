@@ -14,8 +14,7 @@ import Synchronization
 public final class Context: Sendable {
     private struct State {
         var reason: CancelReason?
-        var nextRegistration: UInt64 = 0
-        var handlers: [UInt64: @Sendable (CancelReason) -> Void] = [:]
+        var handlers = CancelHandlers()
         var link: CancelRegistration?
     }
 
@@ -197,13 +196,13 @@ public final class Context: Sendable {
     /// The first reason counts.
     public func cancel(_ reason: CancelReason) {
         let handlers = state.withLock { state in
-            guard state.reason == nil else { return [UInt64: @Sendable (CancelReason) -> Void]() }
+            guard state.reason == nil else { return CancelHandlers() }
             state.reason = reason
             isCancelledFlag.store(true, ordering: .releasing)
-            defer { state.handlers = [:] }
+            defer { state.handlers = CancelHandlers() }
             return state.handlers
         }
-        for (_, handler) in handlers.sorted(by: { $0.key < $1.key }) { handler(reason) }
+        for handler in handlers.inOrder { handler(reason) }
     }
 
     /// Calls a handler when this context, or one around it, is cancelled; at once, if it is.
@@ -216,9 +215,7 @@ public final class Context: Sendable {
         linkToParent()
         let (id, reason) = state.withLock { state -> (UInt64, CancelReason?) in
             if let reason = state.reason { return (0, reason) }
-            state.nextRegistration += 1
-            state.handlers[state.nextRegistration] = handler
-            return (state.nextRegistration, nil)
+            return (state.handlers.add(handler), nil)
         }
         if let reason { handler(reason) }
         return CancelRegistration(context: self, id: id)
@@ -259,24 +256,8 @@ public final class Context: Sendable {
         if isSurplus { link.end() }
     }
 
-    fileprivate func remove(_ id: UInt64) {
+    func remove(_ id: UInt64) {
         // Released outside the lock: what it captured may run code of its own.
-        _ = state.withLock { $0.handlers.removeValue(forKey: id) }
+        _ = state.withLock { $0.handlers.remove(id) }
     }
-}
-
-/// A handler that waits for a cancellation.
-///
-/// It keeps its context alive, so that a cancellation further out still comes by.
-public struct CancelRegistration: Sendable {
-    private let context: Context
-    private let id: UInt64
-
-    fileprivate init(context: Context, id: UInt64) {
-        self.context = context
-        self.id = id
-    }
-
-    /// Keeps the handler from being called from now on.
-    public func end() { context.remove(id) }
 }

@@ -49,11 +49,13 @@ private final class IdleWatch: Sendable {
     }
 
     func begin() {
-        let canceller = canceller
-        let error = ClientError(
-            .idleTimeout, "no byte of the body came for \(limit.text)",
-            transfer: TransferState(.receiving))
-        let timer = timeSource.schedule(after: limit) { canceller.cancel(.failed(error)) }
+        let timer = timeSource.schedule(after: limit) { [canceller, limit] in
+            canceller.cancel(
+                .failed(
+                    ClientError(
+                        .idleTimeout, "no byte of the body came for \(limit.text)",
+                        transfer: TransferState(.receiving))))
+        }
         state.withLock { state in
             state.timer = timer
             state.began = timeSource.now

@@ -34,16 +34,32 @@ public final class Exchange: Sendable {
         }
     }
 
-    // SAFETY: the continuation is resumed by the one who takes it out of the state.
+    // SAFETY: a continuation is resumed by the one who takes it out of the state.
     @safe private struct State {
+        var opening: Result<Opening, any Error>?
+        var hasOpened = false
+        var waiter: UnsafeContinuation<Opening, any Error>?
         var buffer: ChunkBuffer
         var reader: UnsafeContinuation<Data?, any Error>?
         var end: Result<Void, any Error>?
         var isPaused = false
         var registration: CancelRegistration?
+
+        init(_ flow: Flow) { buffer = ChunkBuffer(flow) }
+
+        /// The first result counts; gives who waits for it.
+        mutating func open(_ result: Result<Opening, any Error>) -> Waiting<Opening>? {
+            if hasOpened { return nil }
+            hasOpened = true
+            guard let continuation = unsafe waiter else {
+                opening = result
+                return nil
+            }
+            unsafe waiter = nil
+            return unsafe Waiting(continuation, result)
+        }
     }
 
-    private let opening = OneShot<Opening>()
     private let state: Mutex<State>
     private let flow: Flow
     private let onCancel: @Sendable (CancelReason) -> Void
@@ -64,7 +80,7 @@ public final class Exchange: Sendable {
         self.flow = flow
         self.onCancel = onCancel
         self.onResume = onResume
-        state = unsafe Mutex(State(buffer: ChunkBuffer(flow)))
+        state = Mutex(State(flow))
         let registration = context.onCancel { [weak self] in self?.cancel($0) }
         let isOver = state.withLock { state in
             state.registration = registration
@@ -78,7 +94,7 @@ public final class Exchange: Sendable {
     /// The head has come.
     ///
     /// A second head changes nothing.
-    public func receive(_ opening: Opening) { self.opening.settle(.success(opening)) }
+    public func receive(_ opening: Opening) { open(.success(opening)) }
 
     /// The head has come, and with it the first of the body, or all of it.
     ///
@@ -100,11 +116,11 @@ public final class Exchange: Sendable {
             case buffered(goesOn: Bool)
             case overflow(any Error)
         }
-        let (step, reader) = state.withLock { state -> (Step, Reading?) in
+        let (step, reader) = state.withLock { state -> (Step, Waiting<Data?>?) in
             guard state.end == nil, !chunk.isEmpty else { return (.buffered(goesOn: true), nil) }
             if let reader = unsafe state.reader {
                 unsafe state.reader = nil
-                return (.buffered(goesOn: true), unsafe Reading(reader, .success(chunk)))
+                return (.buffered(goesOn: true), unsafe Waiting(reader, .success(chunk)))
             }
             do {
                 try state.buffer.append(chunk)
@@ -141,23 +157,27 @@ public final class Exchange: Sendable {
             let error = ClientError(
                 .protocol, "the transport ended an exchange without a response",
                 transfer: TransferState(.sending))
-            opening.settle(.failure(error))
-        case .failure(let error): opening.settle(.failure(error))
+            open(.failure(error))
+        case .failure(let error): open(.failure(error))
         }
+    }
+
+    private func open(_ result: Result<Opening, any Error>) {
+        state.withLock { $0.open(result) }?.resume()
     }
 
     // The end of the body; gives false where it had ended.
     @discardableResult
     private func close(_ result: Result<Void, any Error>) -> Bool {
         let (isFirst, reader, registration) = state.withLock {
-            state -> (Bool, Reading?, CancelRegistration?) in
+            state -> (Bool, Waiting<Data?>?, CancelRegistration?) in
             guard state.end == nil else { return (false, nil, nil) }
             state.end = result
             defer {
                 unsafe state.reader = nil
                 state.registration = nil
             }
-            let reading = unsafe state.reader.map { unsafe Reading($0, result.map { nil }) }
+            let reading = unsafe state.reader.map { unsafe Waiting($0, result.map { nil }) }
             return (true, reading, state.registration)
         }
         guard isFirst else { return false }
@@ -172,10 +192,26 @@ public final class Exchange: Sendable {
     /// - Throws: The error that ended the exchange; `CancellationError` at once when the task is
     ///   cancelled.
     public func response() async throws -> Response {
-        let opening = try await opening.value { [self] in cancel(.task) }
+        let opening = try await opening()
         let body = ResponseBody(
             source: self, length: opening.length, encodedLength: opening.encodedLength)
         return Response(head: opening.head, body: body)
+    }
+
+    private func opening() async throws -> Opening {
+        if let result = state.withLock({ $0.opening.take() }) { return try result.get() }
+        return try await withTaskCancellationHandler {
+            try unsafe await withUnsafeThrowingContinuation { continuation in
+                let result = state.withLock { state in
+                    let result = state.opening.take()
+                    if result == nil { unsafe state.waiter = continuation }
+                    return result
+                }
+                if let result { unsafe continuation.resume(with: result) }
+            }
+        } onCancel: {
+            cancel(.task)
+        }
     }
 }
 
@@ -201,8 +237,8 @@ extension Exchange: ResponseBodySource {
     ///
     /// What was buffered is dropped.
     public func cancel(_ reason: CancelReason) {
-        let (wasOpen, reader, registration) = state.withLock {
-            state -> (Bool, Reading?, CancelRegistration?) in
+        let (wasOpen, waiter, reader, registration) = state.withLock {
+            state -> (Bool, Waiting<Opening>?, Waiting<Data?>?, CancelRegistration?) in
             let wasOpen = state.end == nil
             // The first failure stays; an end that was good is one no more, for what it ended is
             // dropped.
@@ -212,11 +248,11 @@ extension Exchange: ResponseBodySource {
                 unsafe state.reader = nil
                 state.registration = nil
             }
-            let reading = unsafe state.reader.map { unsafe Reading($0, .failure(reason.error)) }
-            return (wasOpen, reading, state.registration)
+            let reading = unsafe state.reader.map { unsafe Waiting($0, .failure(reason.error)) }
+            return (wasOpen, state.open(.failure(reason.error)), reading, state.registration)
         }
         registration?.end()
-        opening.settle(.failure(reason.error))
+        waiter?.resume()
         reader?.resume()
         if wasOpen { onCancel(reason) }
     }
@@ -251,18 +287,4 @@ extension Exchange: ResponseBodySource {
         if resumes { state.isPaused = false }
         return (Taken(data: chunk), resumes)
     }
-}
-
-/// A reader that waits, and what it gets once the lock is released.
-// SAFETY: it is resumed once, by the one who took the continuation.
-@safe private struct Reading {
-    private let continuation: UnsafeContinuation<Data?, any Error>
-    private let result: Result<Data?, any Error>
-
-    init(_ continuation: UnsafeContinuation<Data?, any Error>, _ result: Result<Data?, any Error>) {
-        unsafe self.continuation = continuation
-        self.result = result
-    }
-
-    func resume() { unsafe continuation.resume(with: result) }
 }

@@ -89,7 +89,8 @@ struct tpc_transfer {
     char error[256];
 };
 
-/// `agent` and `codings` are sent where a request has no such fields; NULL for none. Content is not decoded.
+/// `agent` and `codings` are field lines that are sent where a request has no such fields; NULL for none. They must live as
+/// long as the transfer. Content is not decoded.
 tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char *codings, tpc_read read,
                                   tpc_rewind rewind);
 void tpc_transfer_free(tpc_transfer *transfer);
@@ -139,6 +140,8 @@ typedef struct tpc_request {
     /// Field lines behind each other, each with its NUL.
     const char *fields;
     size_t fields_count;
+    /// Whether a user agent and codings are among them.
+    bool has_agent, has_codings;
     /// Whether libcurl may send it again on a connection that turns out to be dead.
     bool is_repeatable;
     /// Whether it waits for a connection that is being made, and may turn out to carry many requests at once.
@@ -149,8 +152,10 @@ typedef struct tpc_request {
 int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request);
 /// Takes a transfer out of its loop and makes it fit for another request.
 void tpc_transfer_end(tpc_transfer *transfer);
-/// Takes the content that has come; it is freed with free(3). NULL where there is none.
+/// Takes the content that has come; it is freed with `tpc_free`. NULL where there is none.
 void *tpc_transfer_take_body(tpc_transfer *transfer, size_t *count);
+/// From any thread.
+void tpc_free(void *memory);
 /// Whether the peer has not announced the end of its TLS connection since content came from it; where that is not known,
 /// it counts as announced.
 bool tpc_transfer_was_cut(tpc_transfer *transfer);
