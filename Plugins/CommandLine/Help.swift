@@ -101,7 +101,8 @@ package enum Help: String, CaseIterable {
         An answer holds the line's id, an outcome, and a result for each repetition.
 
         Every line is answered, whatever it holds; the exit status is 0 at the end of the input,
-        and 130 after Ctrl-C, which cancels the present line and answers it.
+        7 where the input cannot be read any more, and 130 after Ctrl-C, which cancels the present
+        line and answers it.
         """
 
     private static let checkText = """

@@ -35,13 +35,18 @@ package final class InputLines: Sendable {
     }
 
     /// The next line; nil at the end of the input, or where the waiting task is cancelled.
-    package func next() async -> Line? {
+    /// - Throws: What reading the input throws; a line that had begun is gone.
+    package func next() async throws -> Line? {
         if Task.isCancelled { return nil }
         let line = OneShot<Line?>()
         queue.async { [reader = self] in
-            line.settle(.success(reader.reader.withLock { $0.next() }))
+            line.settle(Result { try reader.reader.withLock { try $0.next() } })
         }
-        return try? await line.value { line.settle(.failure(CancellationError())) }
+        do {
+            return try await line.value { line.settle(.failure(CancellationError())) }
+        } catch is CancellationError {
+            return nil
+        }
     }
 }
 
@@ -59,7 +64,7 @@ private struct LineReader {
         self.read = read
     }
 
-    mutating func next() -> InputLines.Line? {
+    mutating func next() throws -> InputLines.Line? {
         var scanned = start
         var isTooLong = false
         while true {
@@ -81,7 +86,7 @@ private struct LineReader {
             }
             scanned = buffer.count
             // What is there, as soon as it is: a line must be answered before the next one comes.
-            let chunk = (try? read(Self.portion)) ?? Data()
+            let chunk = try read(Self.portion)
             if chunk.isEmpty { hasEnded = true } else { buffer.append(chunk) }
         }
     }

@@ -57,7 +57,7 @@ package struct Terminal: Sendable {
     }
 }
 
-/// Why the output of a command could not be written.
+/// Why the output of a command could not be written, or its input not be read.
 package struct OutputError: Error, CustomStringConvertible {
     /// What happened.
     package let description: String

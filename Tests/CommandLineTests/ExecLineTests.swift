@@ -53,6 +53,21 @@ struct ExecLineTests {
         #expect(state.answers.map { $0["id"]?.string } == ["0", "1", "2", "3", "4"])
     }
 
+    @Test("An input that cannot be read any more is an error, and what had come of a line is none")
+    func unreadable() async {
+        let state = FakeTerminal()
+        let lines = Feed(Data("{\"id\": \"0\", \(Self.plain)}\n{\"id\"".utf8), portion: 10)
+        var terminal = state.terminal()
+        terminal.input = { count in
+            let bytes = lines.next(upTo: count)
+            if bytes.isEmpty { throw OutputError(description: "cannot read the input: broken") }
+            return bytes
+        }
+        #expect(await ExecCommand.run([], terminal) == ExitCode.file)
+        #expect(state.answers.map { $0["id"]?.string } == ["0"])
+        #expect(state.messages == "turnpike: cannot read the input: broken\n")
+    }
+
     @Test("A line that is too long is answered, and the next one too")
     func tooLong() async {
         let input = "{\"id\": \"" + String(repeating: "x", count: 1000) + "\"}\n{\(Self.plain)}\n"

@@ -125,6 +125,25 @@ struct CurlUploadTests {
         #expect(echo["body"]?.string == (kind == "none" ? "" : "hello"))
     }
 
+    @Test("Content that cannot be read for a second send is named as the reason")
+    func unreadableRewind() async throws {
+        defer { removeFile() }
+        let body = try Body.of("file", Data("hello".utf8), file: file)
+        server.route("/ok", .text("x"))
+        server.route(
+            "/post",
+            .handler { [file] _ in
+                try? FileManager.default.removeItem(at: file)
+                return .close
+            })
+        #expect(try await client.get("ok").string() == "x")
+        let error = await #expect(throws: ClientError.self) {
+            try await client.post("post", body: body).retryable().empty()
+        }
+        #expect(error?.code == .upload)
+        #expect(server.requests(to: "/post").count == 1)
+    }
+
     @Test("Many dead connections in a row are no failure")
     func deadConnections() async throws {
         server.route("/", .text("x").thenClose())

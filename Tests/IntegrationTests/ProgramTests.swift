@@ -9,7 +9,8 @@ struct ProgramTests {
     @Test("A storm of cancelled requests leaves no trap, hang, descriptor or file behind")
     func storm() async throws {
         let report = try await Program("turnpike-storm").run(
-            "--count", "500", "--shutdowns", "20", "--seed", "7", within: .seconds(120))
+            "--count", "500", "--warm-up", "0", "--shutdowns", "20", "--seed", "7",
+            within: .seconds(120))
         #expect(report["program"]?.string == "storm")
         let ends = try #require(report["ends"])
         let names = ["finished", "cancelled", "dropped", "deadline"]
@@ -25,13 +26,15 @@ struct ProgramTests {
     func curlStorm() async throws {
         let nobody = "http://127.0.0.1:1/"
         let report = try await Program("turnpike-storm").run(
-            "--count", "500", "--shutdowns", "20", "--seed", "7", "--transport", "curl",
+            "--count", "500", "--warm-up", "0", "--shutdowns", "20", "--seed", "7",
+            "--transport", "curl",
             environment: ["http_proxy": nobody, "all_proxy": nobody], within: .seconds(120))
         let ends = try #require(report["ends"])
         let names = ["finished", "cancelled", "dropped", "deadline"]
         #expect(names.reduce(0) { $0 + (ends[$1]?.int ?? 0) } == 500)
         #expect((ends["finished"]?.int ?? 0) > 50)
         #expect(report["descriptors"]?["after"] == report["descriptors"]?["before"])
+        #expect(report["handles"]?["after"]?.int == 0)
     }
 
     @Test(

@@ -6,8 +6,8 @@ package enum ExecCommand {
     /// The most bytes that a line may have.
     package static let maxLineBytes = 128 << 20
 
-    /// Answers lines until the input ends, nobody reads any more, or the task is cancelled, which
-    /// ends the exchange of the present line too.
+    /// Answers lines until the input ends or cannot be read, nobody reads any more, or the task is
+    /// cancelled, which ends the exchange of the present line too.
     package static func run(
         _ arguments: [String], _ terminal: Terminal, maxLineBytes: Int = maxLineBytes
     ) async -> Int32 {
@@ -21,21 +21,27 @@ package enum ExecCommand {
         }
         let clients = ExecClients(base: base)
         let lines = InputLines(maxBytes: maxLineBytes, read: terminal.input)
-        while let line = await lines.next() {
-            let answer =
-                switch line {
-                case .whole(let bytes): await ExecLine.answer(bytes, clients)
-                case .tooLong: ExecLine.answer(tooLong: maxLineBytes)
+        var status = ExitCode.success
+        do {
+            while let line = try await lines.next() {
+                let answer =
+                    switch line {
+                    case .whole(let bytes): await ExecLine.answer(bytes, clients)
+                    case .tooLong: ExecLine.answer(tooLong: maxLineBytes)
+                    }
+                do {
+                    try terminal.output(answer.data() + Data("\n".utf8))
+                } catch {
+                    // Nobody reads any more.
+                    break
                 }
-            do {
-                try terminal.output(answer.data() + Data("\n".utf8))
-            } catch {
-                // Nobody reads any more.
-                break
             }
+        } catch {
+            terminal.error("\(error)")
+            status = ExitCode.of(error)
         }
         await clients.shutdown()
-        return Task.isCancelled ? ExitCode.interrupted : ExitCode.success
+        return Task.isCancelled ? ExitCode.interrupted : status
     }
 
     private static func stackFile(_ arguments: [String]) throws -> StackFile? {

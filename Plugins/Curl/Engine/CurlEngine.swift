@@ -43,9 +43,6 @@ final class CurlEngine: Sendable {
     private let isTaken = Atomic(false)
     private let over = SharedValue<Void>()
 
-    // Handles beyond that are freed when their transfer ends.
-    private static let maxIdleHandles = 256
-
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where libcurl refuses an option.
     init(options: CurlOptions) throws {
         loop = try CurlLoop(options.limits)
@@ -209,7 +206,7 @@ final class CurlEngine: Sendable {
 
     private func end(_ transfer: CurlTransfer, _ core: inout Core) {
         guard let (handle, isGood) = transfer.end() else { return }
-        if isGood, core.idle.count < Self.maxIdleHandles {
+        if isGood, core.idle.count < CurlHandles.maxIdle {
             core.idle.append(handle)
         } else {
             handle.free()

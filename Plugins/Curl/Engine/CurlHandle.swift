@@ -1,5 +1,6 @@
 import CTurnpikeCurl
 import Foundation
+import Synchronization
 
 /// One easy handle of libcurl and what has come for it.
 ///
@@ -20,9 +21,13 @@ import Foundation
                 rewindContent)
         else { return nil }
         unsafe self.pointer = pointer
+        CurlHandles.count.add(1, ordering: .relaxed)
     }
 
-    func free() { unsafe tpc_transfer_free(pointer) }
+    func free() {
+        unsafe tpc_transfer_free(pointer)
+        CurlHandles.count.subtract(1, ordering: .relaxed)
+    }
 
     // MARK: One transfer
 
@@ -127,6 +132,16 @@ import Foundation
         let text = lines.map { $0 + "\0" }.joined()
         return unsafe tpc_set_lines(pointer, Int32(option), text, text.utf8.count)
     }
+}
+
+/// The easy handles of this process, for programs that look for leaks.
+package enum CurlHandles {
+    fileprivate static let count = Atomic(0)
+
+    /// Those that there are, in use or kept.
+    package static var live: Int { count.load(ordering: .relaxed) }
+    /// As many as an engine keeps for later transfers; more are freed when their transfer ends.
+    package static let maxIdle = 256
 }
 
 /// When the things of a transfer happened, in microseconds from its begin.

@@ -24,6 +24,7 @@ final class CurlUpload: @unchecked Sendable {
     private let pipe = Mutex<UploadPipe?>(nil)
     private let sent = Atomic<Int64>(0)
     private let onReady = Mutex<Listener?>(nil)
+    private let rewindFault = Mutex<(any Error)?>(nil)
     private var position = 0
 
     /// The number of bytes, or nil where it is not known.
@@ -57,7 +58,7 @@ final class CurlUpload: @unchecked Sendable {
     var bytesSent: Int64 { sent.load(ordering: .relaxed) }
 
     /// Why there is nothing to send, where that is so.
-    var fault: (any Error)? { pipe.withLock { $0 }?.fault }
+    var fault: (any Error)? { rewindFault.withLock { $0 } ?? pipe.withLock { $0 }?.fault }
 
     func close() {
         onReady.withLock { $0 = nil }
@@ -90,7 +91,14 @@ final class CurlUpload: @unchecked Sendable {
     func rewind() -> Bool {
         position = 0
         if data != nil { return true }
-        guard body.isReplayable, let reader = try? body.open() else { return false }
+        guard body.isReplayable else { return false }
+        let reader: BodyReader
+        do {
+            reader = try body.open()
+        } catch {
+            rewindFault.withLock { $0 = error }
+            return false
+        }
         let fresh = UploadPipe(reader) { [weak self] in self?.wasFilled() }
         let old = pipe.withLock { pipe in
             defer { pipe = fresh }

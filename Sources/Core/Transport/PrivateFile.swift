@@ -37,7 +37,7 @@ package enum PrivateFile {
         guard descriptor >= 0 else { throw FileFault("create a file") }
         do {
             defer { close(descriptor) }
-            try write(content, to: descriptor)
+            try writeWhole(content, to: descriptor, at: 0, action: "write a file")
             guard fsync(descriptor) == 0 else { throw FileFault("write a file") }
         } catch {
             unsafe unlink(temporary)
@@ -62,21 +62,5 @@ package enum PrivateFile {
         guard descriptor >= 0 else { throw FileFault("open a file for writing") }
         let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         try handle.write(contentsOf: content)
-    }
-
-    private static func write(_ content: Data, to descriptor: CInt) throws {
-        try unsafe content.withUnsafeBytes { bytes in
-            var done = 0
-            while done < bytes.count {
-                let count = unsafe pwrite(
-                    descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done,
-                    off_t(done))
-                if count >= 0 {
-                    done += count
-                } else if errno != EINTR {
-                    throw FileFault("write a file")
-                }
-            }
-        }
     }
 }

@@ -42,19 +42,7 @@ package final class UnnamedFile: Sendable {
 
     /// Writes all bytes at a position.
     package func write(_ data: Data, at offset: Int64) throws {
-        try unsafe data.withUnsafeBytes { bytes in
-            var done = 0
-            while done < bytes.count {
-                let written = unsafe pwrite(
-                    descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done,
-                    off_t(offset + Int64(done)))
-                if written >= 0 {
-                    done += written
-                } else if errno != EINTR {
-                    throw FileFault("write a temporary file")
-                }
-            }
-        }
+        try writeWhole(data, to: descriptor, at: offset, action: "write a temporary file")
     }
 
     /// Reads up to a number of bytes at a position into memory; 0 at the end of the file.
@@ -75,17 +63,6 @@ package final class UnnamedFile: Sendable {
 
     /// Makes the file empty.
     package func truncate() { ftruncate(descriptor, 0) }
-}
-
-/// What the system said to an operation on a file.
-package struct FileFault: Error, CustomStringConvertible {
-    package let description: String
-    package let code: CInt
-
-    package init(_ action: String, code: CInt = errno) {
-        self.code = code
-        unsafe description = "cannot \(action): \(String(cString: strerror(code)))"
-    }
 }
 
 #if os(Linux)

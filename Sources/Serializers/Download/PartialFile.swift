@@ -66,18 +66,10 @@ final class PartialFile: Sendable {
 
     /// Writes all bytes at a position.
     func write(_ data: Data, at offset: Int64) throws {
-        try unsafe data.withUnsafeBytes { bytes in
-            var done = 0
-            while done < bytes.count {
-                let written = unsafe pwrite(
-                    descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done,
-                    off_t(offset + Int64(done)))
-                if written >= 0 {
-                    done += written
-                } else if errno != EINTR {
-                    throw Self.fault("write to the file")
-                }
-            }
+        do {
+            try writeWhole(data, to: descriptor, at: offset, action: "write to the file")
+        } catch {
+            throw Self.fault(error)
         }
     }
 
@@ -107,8 +99,9 @@ final class PartialFile: Sendable {
     /// Removes the file.
     func unlink() { _ = unsafe remove(path) }
 
-    private static func fault(_ action: String) -> ClientError {
-        let fault = FileFault(action)
-        return ClientError(.download, "the download \(fault)", underlying: fault)
+    private static func fault(_ action: String) -> ClientError { fault(FileFault(action)) }
+
+    private static func fault(_ fault: FileFault) -> ClientError {
+        ClientError(.download, "the download \(fault)", underlying: fault)
     }
 }

@@ -1,15 +1,26 @@
 import Synchronization
 import Turnpike
 
-/// The outermost gate: counts how often each call that passes it ends.
+/// The outermost gate: looks whether each call that passes it ends, and but once.
+///
+/// It remembers no more than the calls that are under way, for a storm looks at its memory.
 final class EndCount: Interceptor {
-    private let ends = Mutex<[CallID: Int]>([:])
+    private struct State {
+        var begun = 0
+        var underWay: Set<CallID> = []
+        var surplusEnds = 0
+    }
+
+    private let state = Mutex(State())
 
     func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         let id = context.id
-        ends.withLock { $0[id] = 0 }
+        state.withLock { state in
+            state.begun += 1
+            state.underWay.insert(id)
+        }
         do {
             let response = try await next(request)
             response.body.onEnd { [weak self] _ in self?.ended(id) }
@@ -20,20 +31,22 @@ final class EndCount: Interceptor {
         }
     }
 
-    private func ended(_ id: CallID) { ends.withLock { $0[id, default: 0] += 1 } }
+    private func ended(_ id: CallID) {
+        state.withLock { state in
+            if state.underWay.remove(id) == nil { state.surplusEnds += 1 }
+        }
+    }
 
     /// How many calls came by.
-    var count: Int { ends.withLock { $0.count } }
+    var count: Int { state.withLock { $0.begun } }
 
     /// What is wrong with the ends, or nil; a body that was let go of may take a moment.
     func fault() async -> String? {
         for _ in 0..<200 {
-            if ends.withLock({ $0.values.allSatisfy { $0 == 1 } }) { return nil }
+            if state.withLock({ $0.underWay.isEmpty && $0.surplusEnds == 0 }) { return nil }
             try? await Task.sleep(for: .milliseconds(10))
         }
-        let (open, twice) = ends.withLock { ends in
-            (ends.values.count { $0 == 0 }, ends.values.count { $0 > 1 })
-        }
-        return "\(open) calls never ended, \(twice) ended more than once"
+        let state = state.withLock { $0 }
+        return "\(state.underWay.count) calls never ended, \(state.surplusEnds) ended once more"
     }
 }

@@ -4,7 +4,8 @@ import Turnpike
 /// Sends a mix of requests over URLSession and cancels half of them at random moments, then shuts
 /// transports down in the midst of their work.
 ///
-/// `turnpike-storm [--count N] [--seed N] [--concurrency N] [--shutdowns N] [--transport NAME]`
+/// `turnpike-storm [--count N] [--warm-up N] [--seed N] [--concurrency N] [--shutdowns N]
+/// [--transport NAME]`
 ///
 /// Faults of URLSession there are traps and hangs, so this is a program of its own and ends itself
 /// in time.
@@ -13,7 +14,8 @@ enum Storm {
     static func main() async {
         do {
             let options = try StormOptions(Array(CommandLine.arguments.dropFirst()))
-            endAfter(seconds: 55)
+            endAfter(seconds: options.patience)
+            ProcessMemory.keepTight()
             let figures = try await StormRun(options).run()
             print(figures)
         } catch {
@@ -36,6 +38,8 @@ enum Storm {
 
 struct StormOptions {
     private(set) var count = 5000
+    /// The calls before them, which bring memory to what the storm needs.
+    private(set) var warmUp = 5000
     private(set) var seed: UInt64 = 1
     private(set) var concurrency = 200
     private(set) var shutdowns = 200
@@ -56,16 +60,20 @@ struct StormOptions {
             }
             switch option {
             case "--count": count = Int(value)
+            case "--warm-up": warmUp = Int(value)
             case "--seed": seed = value
             case "--concurrency": concurrency = Int(value)
             case "--shutdowns": shutdowns = Int(value)
             default:
                 throw StormFailure(
-                    "usage: turnpike-storm [--count N] [--seed N] [--concurrency N]"
-                        + " [--shutdowns N] [--transport NAME]")
+                    "usage: turnpike-storm [--count N] [--warm-up N] [--seed N]"
+                        + " [--concurrency N] [--shutdowns N] [--transport NAME]")
             }
         }
     }
+
+    /// Seconds after which it must be over, by far: a call takes a millisecond or two.
+    var patience: Double { 55 + Double(count + warmUp) / 100 + Double(shutdowns) / 10 }
 }
 
 struct StormFailure: Error, CustomStringConvertible {

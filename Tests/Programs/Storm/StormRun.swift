@@ -21,8 +21,6 @@ struct StormRun {
         let before = await Descriptors.settled { _ in false }
 
         let ends = EndCount()
-        let tally = StormTally()
-        let begin = clock.now
         let transport = try options.transport.make()
         let target = server.server.target
         let clients = (
@@ -30,24 +28,33 @@ struct StormRun {
             standard: Client(
                 baseURL: target, transport: transport, stack: Stack([ends]) + .standard)
         )
-        let probe = StormProbe(transport: transport, seed: options.seed)
-        async let probed: Void = probe.run()
-        await send(through: clients, server, tally)
-        probe.stop()
-        try await probed
-        let seconds = (clock.now - begin) / .seconds(1)
-        if let wrong = tally.wrong { throw StormFailure(wrong) }
-
-        try await checkPlain(clients.empty)
-        try await checkPlain(clients.standard)
-        // Each connection of the pool has two ends here.
-        let pool = 2 * options.transport.poolSize
-        let pooled = await Descriptors.settled { $0 <= before + pool }
-        guard pooled <= before + pool else {
-            throw StormFailure(
-                "\(pooled) descriptors are open, \(before) were, and the pool has \(pool)")
+        func storm(_ numbers: Range<Int>) async throws -> StormPart {
+            let tally = StormTally()
+            let begin = clock.now
+            let probe = StormProbe(transport: transport, seed: options.seed)
+            async let probed: Void = probe.run()
+            await send(numbers, through: clients, server, tally)
+            probe.stop()
+            try await probed
+            let seconds = (clock.now - begin) / .seconds(1)
+            if let wrong = tally.wrong { throw StormFailure(wrong) }
+            try await checkPlain(clients.empty)
+            try await checkPlain(clients.standard)
+            // Each connection of the pool has two ends here.
+            let pool = 2 * options.transport.poolSize
+            let pooled = await Descriptors.settled { $0 <= before + pool }
+            guard pooled <= before + pool else {
+                throw StormFailure(
+                    "\(pooled) descriptors are open, \(before) were, and the pool has \(pool)")
+            }
+            if let fault = await ends.fault() { throw StormFailure(fault) }
+            try await fillPool(clients.empty)
+            return StormPart(
+                tally: tally, closeTimes: probe.times, pooled: pooled, seconds: seconds,
+                handles: options.transport.handles, memory: await ProcessMemory.settled())
         }
-        if let fault = await ends.fault() { throw StormFailure(fault) }
+        let first = try await storm(options.count..<options.count + options.warmUp)
+        let main = try await storm(0..<options.count)
         let connections = server.server.counts.accepted
 
         await clients.empty.shutdown()
@@ -60,18 +67,17 @@ struct StormRun {
         guard after <= before else {
             throw StormFailure("\(after) descriptors are open after all shutdowns, \(before) were")
         }
+        let handles = options.transport.handles
+        guard handles == 0 else { throw StormFailure("\(handles) handles were left") }
         let left = directory.files
         guard left.isEmpty else { throw StormFailure("these files were left: \(left)") }
-        return tally.figures(
-            options, closeTimes: probe.times,
-            descriptors: [
-                "before": .number(JSONNumber(before)), "pooled": .number(JSONNumber(pooled)),
-                "after": .number(JSONNumber(after)),
-            ],
-            connections: connections,
-            calls: ends.count,
-            seconds: seconds
-        )
+        let figures = main.figures(
+            options, since: first, descriptors: (before, after), connections: connections,
+            calls: ends.count)
+        if let fault = main.fault(options, since: first) {
+            throw StormFailure("\(fault): \(figures)")
+        }
+        return figures
     }
 
     // What the first exchange of a process opens for good is none of the storm's.
@@ -89,15 +95,26 @@ struct StormRun {
         }
     }
 
+    /// Sends as many requests at once as the storm does, so that whenever memory is looked at the
+    /// pool holds the same.
+    private func fillPool(_ client: Client) async throws {
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<options.concurrency {
+                group.addTask { _ = try await client.get("delayed").data() }
+            }
+            try await group.waitForAll()
+        }
+    }
+
     private func send(
-        through clients: (empty: Client, standard: Client), _ server: StormServer,
-        _ tally: StormTally
+        _ numbers: Range<Int>, through clients: (empty: Client, standard: Client),
+        _ server: StormServer, _ tally: StormTally
     ) async {
-        let next = Counter()
+        let next = Counter(numbers.lowerBound)
         await withTaskGroup { group in
             for _ in 0..<options.concurrency {
                 group.addTask {
-                    while case let number = next.take(), number < options.count {
+                    while case let number = next.take(), number < numbers.upperBound {
                         let plan = StormPlan(seed: options.seed, number: number)
                         let client = plan.isStandard ? clients.standard : clients.empty
                         let attempt = StormCall(plan: plan, call: server.call(plan, by: client))
@@ -110,7 +127,9 @@ struct StormRun {
 }
 
 private final class Counter: Sendable {
-    private let value = Atomic(0)
+    private let value: Atomic<Int>
+
+    init(_ value: Int) { self.value = Atomic(value) }
 
     func take() -> Int { value.add(1, ordering: .relaxed).oldValue }
 }

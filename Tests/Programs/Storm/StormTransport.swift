@@ -20,4 +20,10 @@ enum StormTransport: String {
         case .curl: CurlTransport.Configuration().maxConnectionsPerHost
         }
     }
+
+    /// libcurl's handles in this process.
+    var handles: Int { self == .curl ? CurlHandles.live : 0 }
+
+    /// The most handles of a transport that has nothing to do.
+    var maxIdleHandles: Int { CurlHandles.maxIdle }
 }

@@ -1,42 +1,61 @@
-/// The throughput of all clients, workload by workload, as bars of a share of the best one.
-struct Chart {
-    private let results: [Result]
+import Foundation
 
-    init(_ results: [Result]) { self.results = results }
+/// What each client reaches, workload by workload, as bars; for light and for dark pages.
+struct Chart {
+    private let results: [PeerResult]
+
+    init(_ results: [PeerResult]) { self.results = results }
 
     private static let width = 720
-    private static let row = 16
+    private static let row = 17
     private static let labels = 150
+    private static let own: Set<String> = ["client-urlsession", "curl", "curl-standard"]
+
+    private static let style = """
+        text{fill:#333}.h{font-weight:bold}.own{fill:#c8553d}.peer{fill:#7d8f9d}.ahc{fill:#4a7fb5}
+        @media(prefers-color-scheme:dark){
+        text{fill:#ddd}.own{fill:#e2765f}.peer{fill:#8fa1ae}.ahc{fill:#6ea3d8}}
+        """
+
+    func write(to file: String) throws {
+        try svg.write(toFile: file, atomically: true, encoding: .utf8)
+    }
 
     var svg: String {
-        var workloads: [String] = []
-        for result in results where !workloads.contains(result.workload) {
-            workloads.append(result.workload)
-        }
-        var body = ""
-        var y = 8
-        for workload in workloads {
-            let group = results.filter { $0.workload == workload }
-            let most = group.map(\.rps).max() ?? 1
+        var lines: [String] = []
+        var y = 4
+        for (name, text, group) in results.byWorkload {
+            func value(_ result: PeerResult) -> Double { name == "W4" ? result.mbps : result.rps }
+            let most = group.map(value).max() ?? 1
             y += 18
-            body += #"<text x="8" y="\#(y)" class="h">\#(workload): requests a second</text>"#
+            let unit = name == "W4" ? "10⁶ bytes a second" : "requests a second"
+            lines.append(#"<text x="8" y="\#(y)" class="h">\#(name): \#(text); \#(unit)</text>"#)
             for result in group {
                 y += Self.row
-                let room = Double(Self.width - Self.labels - 90)
-                let bar = max(1, Int(room * result.rps / most))
-                let kind = result.client.hasPrefix("curl") ? "own" : "peer"
-                body += #"<text x="8" y="\#(y)">\#(result.client)</text>"#
-                body +=
-                    #"<rect x="\#(Self.labels)" y="\#(y - 11)" width="\#(bar)" height="12" class="\#(kind)"/>"#
-                body +=
-                    #"<text x="\#(Self.labels + bar + 6)" y="\#(y)">\#(Int(result.rps))</text>"#
+                let room = Double(Self.width - Self.labels - 70)
+                let bar = max(1, Int(room * value(result) / most))
+                lines.append(#"<text x="8" y="\#(y)">\#(result.client)</text>"#)
+                lines.append(
+                    #"<rect x="\#(Self.labels)" y="\#(y - 11)" width="\#(bar)" height="13" "#
+                        + #"class="\#(Self.kind(result.client))"/>"#)
+                let number = Int(value(result).rounded())
+                lines.append(
+                    #"<text x="\#(Self.labels + bar + 6)" y="\#(y)">\#(number)</text>"#)
             }
             y += 12
         }
-        return
-            #"<svg xmlns="http://www.w3.org/2000/svg" width="\#(Self.width)" height="\#(y + 8)" "#
-            + #"font-family="sans-serif" font-size="12"><style>text{fill:#444}.h{font-weight:bold}"#
-            + #".own{fill:#c8553d}.peer{fill:#8a9ba8}@media(prefers-color-scheme:dark){text{fill:#ccc}}"#
-            + "</style>\(body)</svg>\n"
+        return """
+            <svg xmlns="http://www.w3.org/2000/svg" width="\(Self.width)" height="\(y + 8)" \
+            viewBox="0 0 \(Self.width) \(y + 8)" role="img" font-family="sans-serif" font-size="12">
+            <title>Requests a second of HTTP clients, workload by workload</title>
+            <style>\(Self.style)</style>
+            \(lines.joined(separator: "\n"))
+            </svg>
+
+            """
+    }
+
+    private static func kind(_ client: String) -> String {
+        own.contains(client) ? "own" : client.hasPrefix("ahc") ? "ahc" : "peer"
     }
 }

@@ -9,7 +9,7 @@ struct Instructions {
     static let subcommand = "send"
 
     private var json = false
-    private var clients: [Peer] = [.curl, .curlStandard, .ahc1]
+    private var clients: [Peer] = [.curl, .curlStandard, .ahc1, .libcurl]
 
     private static let few = 200
     private static let many = 1200
@@ -19,62 +19,77 @@ struct Instructions {
         while let option = rest.popFirst() {
             switch option {
             case "--json": json = true
-            case "--clients":
-                clients = (rest.popFirst() ?? "").split(separator: ",")
-                    .compactMap { Peer(rawValue: String($0)) }
+            case "--clients": clients = try Peer.list(rest.popFirst() ?? "")
             default: throw PeerError("unknown option \(option)")
             }
         }
     }
 
     func run() throws {
+        let valgrind = try Command.require("valgrind", package: "valgrind")
+        let strip = try Command.require("strip", package: "binutils")
+        // valgrind cannot read what Swift's linker writes for debuggers.
+        let program =
+            FileManager.default.temporaryDirectory.path + "/turnpike-peers-stripped-\(getpid())"
+        Cleanup.add(folder: program)
+        defer { try? FileManager.default.removeItem(atPath: program) }
+        _ = try Command.output(
+            of: strip, ["--strip-debug", "-o", program, try Command.own], within: 60)
         let server = try Nginx()
         defer { server.stop() }
-        guard let workload = Workload.named("W1") else { return }
+        let workload = try Workload.named("W1")
         for client in clients {
-            let few = try count(client, server.url(workload), server.authority, Self.few)
-            let many = try count(client, server.url(workload), server.authority, Self.many)
-            let each = (many - few) / (Self.many - Self.few)
+            if let reason = client.reasonToLeaveOut {
+                note("without \(client.rawValue): \(reason)")
+                continue
+            }
+            func count(_ requests: Int) throws -> Int {
+                try Self.count(
+                    valgrind, program,
+                    [Self.subcommand, client.rawValue, server.url(workload), String(requests)])
+            }
+            let each = try (count(Self.many) - count(Self.few)) / (Self.many - Self.few)
             print(
                 json
                     ? #"{"bench":"instructions","client":"\#(client.rawValue)","perRequest":\#(each)}"#
                     : "\(client.rawValue): \(each) instructions a request")
+            fflush(nil)
         }
     }
 
-    private func count(
-        _ client: Peer, _ url: String, _ authority: String, _ requests: Int
+    private static func count(
+        _ valgrind: String, _ program: String, _ arguments: [String]
     ) throws -> Int {
-        // valgrind cannot read what Swift's linker writes for debuggers.
-        let folder = FileManager.default.temporaryDirectory.path
-        let program = folder + "/turnpike-peers-stripped-\(getpid())"
         let log = program + ".log"
-        defer {
-            try? FileManager.default.removeItem(atPath: program)
-            try? FileManager.default.removeItem(atPath: log)
-        }
-        guard let path = Bundle.main.executablePath else { throw PeerError("no executable") }
-        _ = try output(of: "strip", ["--strip-debug", "-o", program, path])
-        _ = try output(
-            of: "valgrind",
+        defer { try? FileManager.default.removeItem(atPath: log) }
+        _ = try Command.output(
+            of: valgrind,
             [
                 "--tool=callgrind", "--callgrind-out-file=/dev/null", "--log-file=" + log, program,
-                Self.subcommand, client.rawValue, url, authority, String(requests),
-            ])
+            ] + arguments, within: 300)
         let text = try String(contentsOfFile: log, encoding: .utf8)
         let line = text.components(separatedBy: "Collected :").dropFirst().first ?? ""
         guard let number = line.split(whereSeparator: \.isWhitespace).first.flatMap({ Int($0) })
-        else { throw PeerError("valgrind gave no count; is it installed?") }
+        else { throw PeerError("valgrind gave no count") }
         return number
     }
 
     /// What is counted.
     static func send(_ arguments: [String]) async throws {
-        guard arguments.count == 4, let peer = Peer(rawValue: arguments[0]),
-            let workload = Workload.named("W1"), let url = URL(string: arguments[1]),
-            let count = Int(arguments[3])
-        else { throw PeerError("usage: peers \(subcommand) CLIENT URL CA COUNT") }
-        let exchange = try peer.exchange(workload, url, authority: arguments[2])
-        for _ in 0..<count { _ = try await exchange() }
+        guard arguments.count == 3, let url = URL(string: arguments[1]),
+            let count = Int(arguments[2])
+        else { throw PeerError("usage: peers \(subcommand) CLIENT URL COUNT") }
+        let peer = try Peer.named(arguments[0])
+        let workload = try Workload.named("W1")
+        if peer == .libcurl {
+            _ = try Libcurl(workload, url, authority: "").run(seconds: 0, count: count)
+            return
+        }
+        let exchange = try peer.exchange(workload, url, authority: "")
+        for _ in 0..<count {
+            guard try await exchange() == workload.bytes else {
+                throw PeerError("another answer came")
+            }
+        }
     }
 }

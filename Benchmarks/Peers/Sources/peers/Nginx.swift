@@ -2,41 +2,30 @@ import Foundation
 
 /// nginx with one worker on loopback, with a folder and certificates of its own.
 final class Nginx {
-    let port: Int
-    let securePort: Int
-    let authority: String
+    /// The certificate of the secure port, and of who signs it; nil where there is no openssl, and
+    /// so no secure port.
+    let authority: String?
     private let folder: String
-    private let process = Process()
+    private var port = 0
+    private var securePort = 0
+    private var process = Process()
 
     init() throws {
+        let program = try Command.require("nginx", package: "nginx-light")
         folder = FileManager.default.temporaryDirectory.path + "/turnpike-peers-\(getpid())"
-        let files = FileManager.default
-        try files.createDirectory(atPath: folder + "/www", withIntermediateDirectories: true)
-        // Also outside of Debian's folders, and to the worker, which has another user.
-        try files.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder)
-        try Data(repeating: 0x61, count: 1024).write(to: URL(filePath: folder + "/www/1k"))
-        try Data(repeating: 0x62, count: 65_536).write(to: URL(filePath: folder + "/www/64k"))
-        files.createFile(atPath: folder + "/www/1g", contents: nil)
-        try FileHandle(forWritingTo: URL(filePath: folder + "/www/1g")).truncate(atOffset: 1 << 30)
-        authority = folder + "/cert.pem"
-        _ = try output(
-            of: "openssl",
-            [
-                "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-quiet", "-keyout",
-                folder + "/key.pem", "-out", authority, "-days", "2", "-subj", "/CN=localhost",
-                "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
-            ].filter { $0 != "-quiet" })
-        port = 20_000 + Int(getpid()) % 20_000
-        securePort = port + 1
-        try configuration.write(
-            toFile: folder + "/nginx.conf", atomically: true, encoding: .utf8)
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["nginx", "-c", folder + "/nginx.conf", "-p", folder]
-        process.environment = ["PATH": "/usr/sbin:/usr/bin:/bin:/usr/local/sbin:/usr/local/bin"]
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        for _ in 0..<100 where !isUp { Thread.sleep(forTimeInterval: 0.05) }
-        if !isUp { throw PeerError("nginx did not start; is nginx-light installed?") }
+        authority = Command.find("openssl").map { [folder] _ in folder + "/cert.pem" }
+        Cleanup.add(folder: folder)
+        do {
+            try prepare()
+            var attempts = 1
+            while try !start(program) {
+                if attempts == 3 { throw PeerError("nginx did not start: \(log)") }
+                attempts += 1
+            }
+        } catch {
+            stop()
+            throw error
+        }
     }
 
     func url(_ workload: Workload) -> String {
@@ -45,14 +34,73 @@ final class Nginx {
             : "http://127.0.0.1:\(port)/\(workload.path)"
     }
 
-    func stop() {
-        process.terminate()
-        process.waitUntilExit()
-        try? FileManager.default.removeItem(atPath: folder)
+    /// The connections that were made to it so far.
+    func connections() throws -> Int {
+        // Three numbers follow the line that names them; the first counts what was accepted.
+        let text = try Socket.get("/status", port: port)
+        let line = text.components(separatedBy: "requests").dropFirst().first ?? ""
+        guard let count = line.split(whereSeparator: \.isWhitespace).first.flatMap({ Int($0) })
+        else { throw PeerError("nginx does not tell its connections") }
+        return count
     }
 
-    private var isUp: Bool {
-        FileManager.default.fileExists(atPath: folder + "/nginx.pid") && process.isRunning
+    func stop() {
+        if process.isRunning {
+            process.terminate()
+            process.waitUntilExit()
+            Cleanup.remove(process.processIdentifier)
+        }
+        try? FileManager.default.removeItem(atPath: folder)
+        Cleanup.remove(folder: folder)
+    }
+
+    private func prepare() throws {
+        let files = FileManager.default
+        try files.createDirectory(atPath: folder + "/www", withIntermediateDirectories: true)
+        // Also outside of Debian's folders, and to the worker, which has another user.
+        try files.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder)
+        try Data(repeating: 0x61, count: 1024).write(to: URL(filePath: folder + "/www/1k"))
+        try Data(repeating: 0x62, count: 65_536).write(to: URL(filePath: folder + "/www/64k"))
+        let large = URL(filePath: folder + "/www/1g")
+        try Data().write(to: large)
+        try FileHandle(forWritingTo: large).truncate(atOffset: 1 << 30)
+        guard let authority, let openssl = Command.find("openssl") else { return }
+        _ = try Command.output(
+            of: openssl,
+            [
+                "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", folder + "/key.pem",
+                "-out", authority, "-days", "2", "-subj", "/CN=localhost",
+                "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+            ], within: 60)
+    }
+
+    // Another process may take a port that was free a moment ago.
+    private func start(_ program: String) throws -> Bool {
+        let ports = try Socket.freePorts(2)
+        (port, securePort) = (ports[0], ports[1])
+        try configuration.write(
+            toFile: folder + "/nginx.conf", atomically: true, encoding: .utf8)
+        try Data().write(to: URL(filePath: folder + "/start.log"))
+        process = Process()
+        process.executableURL = URL(filePath: program)
+        process.arguments = ["-c", folder + "/nginx.conf", "-p", folder]
+        process.standardError = try FileHandle(forWritingTo: URL(filePath: folder + "/start.log"))
+        try process.run()
+        Cleanup.add(process.processIdentifier)
+        // It writes its process id once it has its ports.
+        for _ in 0..<100 where process.isRunning {
+            if FileManager.default.fileExists(atPath: folder + "/nginx.pid") { return true }
+            Thread.sleep(forTimeInterval: 0.05)
+        }
+        if process.isRunning { process.terminate() }
+        process.waitUntilExit()
+        Cleanup.remove(process.processIdentifier)
+        return false
+    }
+
+    private var log: String {
+        let text = (try? String(contentsOfFile: folder + "/start.log", encoding: .utf8)) ?? ""
+        return text.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     private var configuration: String {
@@ -62,16 +110,28 @@ final class Nginx {
         http {
           access_log off; keepalive_requests 1000000000; default_type application/octet-stream;
           sendfile on; tcp_nopush on; client_max_body_size 2g; client_body_buffer_size 2m;
-          http2_max_requests 1000000000;
           client_body_temp_path \(folder)/body; proxy_temp_path \(folder)/proxy;
           fastcgi_temp_path \(folder)/f; uwsgi_temp_path \(folder)/u; scgi_temp_path \(folder)/s;
+          upstream sink { server unix:\(folder)/sink.sock; keepalive 64;
+            keepalive_requests 1000000000; }
           server { listen 127.0.0.1:\(port) backlog=4096; root \(folder)/www;
-            location = /sink { proxy_pass http://unix:\(folder)/sink.sock;
-              proxy_pass_request_body off; proxy_set_header Content-Length ""; } }
-          server { listen 127.0.0.1:\(securePort) ssl http2 backlog=4096; root \(folder)/www;
-            ssl_certificate \(authority); ssl_certificate_key \(folder)/key.pem; }
+            location = /status { stub_status; }
+            location = /sink { proxy_pass http://sink; proxy_http_version 1.1;
+              proxy_set_header Connection ""; proxy_set_header Content-Length "";
+              proxy_pass_request_body off; } }
+          \(secureServer)
           server { listen unix:\(folder)/sink.sock; location / { return 204; } }
         }
         """
+    }
+
+    // Who does not speak HTTP/2 there gets no content, and so no figures.
+    private var secureServer: String {
+        guard let authority else { return "" }
+        return """
+            server { listen 127.0.0.1:\(securePort) ssl http2 backlog=4096; root \(folder)/www;
+                if ($server_protocol != "HTTP/2.0") { return 421; }
+                ssl_certificate \(authority); ssl_certificate_key \(folder)/key.pem; }
+            """
     }
 }

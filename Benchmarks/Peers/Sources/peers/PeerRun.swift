@@ -2,8 +2,12 @@ import CurlLoop
 import Foundation
 
 /// One client under one workload, in a process of its own.
+///
+/// All of them send for half a second before the figures begin, with the connections that they then
+/// go on with; but not where a number of requests is sent instead of as many as go into a time.
 struct PeerRun {
     static let subcommand = "run"
+    private static let warmUp = 0.5
 
     let peer: Peer
     let workload: Workload
@@ -12,12 +16,11 @@ struct PeerRun {
     let seconds: Double
 
     init(_ arguments: [String]) throws {
-        guard arguments.count == 5, let peer = Peer(rawValue: arguments[0]),
-            let workload = Workload.named(arguments[1]), let url = URL(string: arguments[2]),
+        guard arguments.count == 5, let url = URL(string: arguments[2]),
             let seconds = Double(arguments[4])
         else { throw PeerError("usage: peers \(Self.subcommand) CLIENT WORKLOAD URL CA SECONDS") }
-        self.peer = peer
-        self.workload = workload
+        peer = try Peer.named(arguments[0])
+        workload = try Workload.named(arguments[1])
         self.url = url
         authority = arguments[3]
         self.seconds = seconds
@@ -27,7 +30,7 @@ struct PeerRun {
         let sample =
             switch peer {
             case .libcurl: try libcurl()
-            case .wrk: try wrk()
+            case .wrk: try Wrk(workload: workload, url: url.absoluteString, seconds: seconds).run()
             default: try await swift()
             }
         print(String(decoding: try JSONEncoder().encode(sample), as: UTF8.self))
@@ -35,13 +38,13 @@ struct PeerRun {
 
     private func swift() async throws -> Sample {
         let exchange = try peer.exchange(workload, url, authority: authority)
-        if workload.count == 0 { _ = try await load(exchange, seconds: 0.5) }
+        if workload.count == 0 { _ = try await load(exchange, seconds: Self.warmUp) }
         let cpu = Usage.cpuSeconds()
         let begin = ContinuousClock.now
         let latencies = try await load(exchange, seconds: seconds)
         return Sample(
-            latencies: latencies, seconds: (ContinuousClock.now - begin) / .seconds(1),
-            cpu: Usage.cpuSeconds() - cpu, bytes: max(workload.bytes, workload.postBytes))
+            workload, latencies: latencies, seconds: (ContinuousClock.now - begin) / .seconds(1),
+            cpu: Usage.cpuSeconds() - cpu)
     }
 
     private func load(_ exchange: @escaping Exchange, seconds: Double) async throws -> [Double] {
@@ -70,60 +73,42 @@ struct PeerRun {
     }
 
     private func libcurl() throws -> Sample {
-        var latencies = [Double](repeating: 0, count: 2_000_000)
-        var bytes: Int64 = 0
+        let loop = try Libcurl(workload, url, authority: authority)
+        if workload.count == 0 { _ = try loop.run(seconds: Self.warmUp) }
         let cpu = Usage.cpuSeconds()
         let begin = ContinuousClock.now
-        let count = curl_loop_run(
-            url.absoluteString, workload.isSecure ? authority : nil, Int32(workload.concurrency),
-            seconds, workload.postBytes, workload.count, &latencies, latencies.count, &bytes)
-        guard count > 0 else { throw PeerError("libcurl failed: \(count)") }
+        let latencies = try loop.run(seconds: seconds, count: workload.count)
         return Sample(
-            latencies: Array(latencies.prefix(count)),
-            seconds: (ContinuousClock.now - begin) / .seconds(1), cpu: Usage.cpuSeconds() - cpu,
-            bytes: max(workload.bytes, workload.postBytes))
-    }
-
-    private func wrk() throws -> Sample {
-        let cpu = Usage.cpuSeconds(children: true)
-        let text = try output(
-            of: "wrk",
-            [
-                "-t1", "-c\(workload.concurrency)", "-d\(max(1, Int(seconds.rounded())))s",
-                "--latency", url.absoluteString,
-            ])
-        func word(after label: String, _ index: Int = 0) -> String {
-            let rest = text.components(separatedBy: label).dropFirst().first ?? ""
-            return rest.split(whereSeparator: \.isWhitespace).dropFirst(index).first.map(
-                String.init) ?? ""
-        }
-        func microseconds(_ text: String) -> Double {
-            let number = Double(text.prefix { $0.isNumber || $0 == "." }) ?? 0
-            if text.hasSuffix("us") { return number }
-            return number * (text.hasSuffix("ms") ? 1000 : 1_000_000)
-        }
-        guard let rps = Double(word(after: "Requests/sec:")) else {
-            throw PeerError("wrk: \(text)")
-        }
-        let used = Usage.cpuSeconds(children: true) - cpu
-        return Sample(
-            rps: rps, cpuPer1000: used / (rps * seconds) * 1000,
-            p50us: microseconds(word(after: "50%")), p99us: microseconds(word(after: "99%")),
-            mbps: rps * Double(workload.bytes) / 1e6)
+            workload, latencies: Array(latencies),
+            seconds: (ContinuousClock.now - begin) / .seconds(1), cpu: Usage.cpuSeconds() - cpu)
     }
 }
 
-/// Runs a command to its end and gives what it printed.
-func output(of command: String, _ arguments: [String]) throws -> String {
-    let process = Process()
-    let pipe = Pipe()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = [command] + arguments
-    process.standardOutput = pipe
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    let data = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else { throw PeerError("\(command) failed") }
-    return String(decoding: data, as: UTF8.self)
+/// The loop in C around libcurl's multi interface.
+struct Libcurl {
+    private let loop: OpaquePointer
+
+    /// Whether there is a libcurl.
+    static var isInstalled: Bool { dlopen("libcurl.so.4", RTLD_NOW) != nil }
+
+    init(_ workload: Workload, _ url: URL, authority: String) throws {
+        let loop = url.absoluteString.withCString { url in
+            authority.withCString { authority in
+                var job = curl_loop_job(
+                    url: url, authority: workload.isSecure ? authority : nil,
+                    concurrency: Int32(workload.concurrency), post_bytes: workload.postBytes,
+                    expected: Int64(workload.bytes))
+                return curl_loop_create(&job)
+            }
+        }
+        guard let loop else { throw PeerError("there is no libcurl") }
+        self.loop = loop
+    }
+
+    /// The latencies, in microseconds, until the next run.
+    func run(seconds: Double, count: Int = 0) throws -> UnsafeBufferPointer<Double> {
+        let result = curl_loop_run(loop, seconds, count)
+        if let fault = result.fault { throw PeerError("libcurl: " + String(cString: fault)) }
+        return UnsafeBufferPointer(start: result.latencies, count: result.latency_count)
+    }
 }

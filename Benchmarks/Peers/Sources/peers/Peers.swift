@@ -3,13 +3,15 @@ import Foundation
 
 /// Compares clients.
 ///
-/// `peers [--json] [--only W2,…] [--clients curl,…] [--rounds N] [--seconds S] [--svg FILE]`, or
-/// `peers instructions [--json] [--clients curl,…]`
+/// `peers [--json] [--only W2,…] [--clients curl,…] [--rounds N] [--seconds S] [--svg FILE]`,
+/// `peers instructions [--json] [--clients curl,…]`, or `peers chart FILE… [--svg FILE]`
 @main
 enum Peers {
     // Blocking: a tool that watches the process ends where the main thread does.
     static func main() {
+        Cleanup.onInterruption()
         let done = DispatchSemaphore(value: 0)
+        // Ended by the end of the process, which waits for it.
         Task.detached {
             do {
                 let arguments = Array(CommandLine.arguments.dropFirst())
@@ -18,10 +20,11 @@ enum Peers {
                 case PeerRun.subcommand: try await PeerRun(rest).run()
                 case Instructions.subcommand: try await Instructions.send(rest)
                 case "instructions": try Instructions(rest).run()
+                case "chart": try PeersChart(rest).run()
                 default: try PeersBench(arguments).run()
                 }
             } catch {
-                FileHandle.standardError.write(Data("peers: \(error)\n".utf8))
+                note("\(error)")
                 exit(1)
             }
             done.signal()

@@ -19,16 +19,18 @@ struct PeersBench {
             guard let value = rest.popFirst() else { throw PeerError("\(option) needs a value") }
             switch option {
             case "--only":
-                workloads = try value.split(separator: ",").map { name in
-                    guard let workload = Workload.named(String(name)) else {
-                        throw PeerError("there is no workload \(name)")
-                    }
-                    return workload
+                workloads = try value.split(separator: ",").map { try Workload.named(String($0)) }
+            case "--clients": clients = try Peer.list(value)
+            case "--rounds":
+                guard let count = Int(value), count > 0 else {
+                    throw PeerError("--rounds is a number from 1 on")
                 }
-            case "--clients":
-                clients = value.split(separator: ",").compactMap { Peer(rawValue: String($0)) }
-            case "--rounds": rounds = Int(value) ?? rounds
-            case "--seconds": seconds = Double(value) ?? seconds
+                rounds = count
+            case "--seconds":
+                guard let time = Double(value), time > 0 else {
+                    throw PeerError("--seconds is a time above 0")
+                }
+                seconds = time
             case "--svg": chart = value
             default: throw PeerError("unknown option \(option)")
             }
@@ -36,89 +38,99 @@ struct PeersBench {
     }
 
     func run() throws {
+        #if DEBUG
+        note("this is a debug build, and its figures tell nothing")
+        #endif
         let server = try Nginx()
         defer { server.stop() }
-        var results: [Result] = []
+        let clients = clients.filter { client in
+            guard let reason = client.reasonToLeaveOut else { return true }
+            note("without \(client.rawValue): \(reason)")
+            return false
+        }
+        var results: [PeerResult] = []
+        var faults = 0
         for workload in workloads {
-            let clients = clients.filter { $0.takesPart(in: workload) }
-            var samples: [Peer: [Sample]] = [:]
-            for round in 0..<rounds {
-                // Who comes first changes, so that no client always runs behind the same one.
-                for index in clients.indices {
-                    let peer = clients[(index + round) % clients.count]
+            if workload.isSecure, server.authority == nil {
+                note("without \(workload.name): openssl is not installed")
+                continue
+            }
+            let samples = measure(clients.filter { $0.takesPart(in: workload) }, workload, server)
+            for peer in clients {
+                guard let samples = samples[peer] else { continue }
+                guard samples.count == rounds else {
+                    faults += 1
+                    continue
+                }
+                results.append(PeerResult(workload, peer, samples))
+            }
+            let new = results.filter { $0.workload == workload.name }
+            print(json ? new.map(\.json).joined(separator: "\n") : new.table)
+            // Into a pipe or file, as they come.
+            fflush(nil)
+        }
+        if let chart { try Chart(results).write(to: chart) }
+        if faults > 0 { throw PeerError("\(faults) times a client failed; see above") }
+    }
+
+    /// The samples of each client, fewer than there are rounds where it failed.
+    private func measure(
+        _ clients: [Peer], _ workload: Workload, _ server: Nginx
+    ) -> [Peer: [Sample]] {
+        var samples: [Peer: [Sample]] = [:]
+        var failed: Set<Peer> = []
+        for round in 0..<rounds {
+            // Who comes first changes, so that no client always runs behind the same one.
+            for index in clients.indices {
+                let peer = clients[(index + round) % clients.count]
+                if failed.contains(peer) { continue }
+                do {
                     samples[peer, default: []].append(try measure(peer, workload, server))
+                } catch {
+                    note(
+                        "\(peer.rawValue) failed in \(workload.name), round \(round + 1): \(error)")
+                    samples[peer, default: []] += []
+                    failed.insert(peer)
                 }
             }
-            for peer in clients {
-                let result = Result(workload, peer, samples[peer] ?? [])
-                results.append(result)
-                if json { print(result.json) }
-            }
-            if !json { printTable(results.filter { $0.workload == workload.name }) }
         }
-        if let chart {
-            try Chart(results).svg.write(toFile: chart, atomically: true, encoding: .utf8)
-        }
+        return samples
     }
 
     private func measure(_ peer: Peer, _ workload: Workload, _ server: Nginx) throws -> Sample {
-        guard let path = Bundle.main.executablePath else { throw PeerError("no executable") }
-        let text = try output(
-            of: path,
+        let before = try server.connections()
+        let text = try Command.output(
+            of: try Command.own,
             [
                 PeerRun.subcommand, peer.rawValue, workload.name, server.url(workload),
-                server.authority, String(seconds),
-            ])
-        return try JSONDecoder().decode(Sample.self, from: Data(text.utf8))
-    }
-
-    private func printTable(_ results: [Result]) {
-        let best = results.filter { $0.client.hasPrefix("ahc") }.max { $0.rps < $1.rps }
-        print("\n\(results.first?.workload ?? "")")
-        print(
-            "client                 req/s   cpu/1000    p50 µs    p99 µs  RSS MiB     MB/s  × ahc")
-        for result in results {
-            let ratio = best.map {
-                String(
-                    format: "%.2f, cpu %.2f", result.rps / $0.rps, result.cpuPer1000 / $0.cpuPer1000
-                )
-            }
-            let name = result.client.padding(toLength: 18, withPad: " ", startingAt: 0)
-            print(
-                name
-                    + String(
-                        format: "%10.0f %10.4f %9.0f %9.0f %8.1f %8.0f  ", result.rps,
-                        result.cpuPer1000, result.p50us, result.p99us, result.peakRSS,
-                        result.mbps) + (ratio ?? ""))
-        }
+                server.authority ?? "", String(seconds),
+            ], within: seconds + 120)
+        var sample = try JSONDecoder().decode(Sample.self, from: Data(text.utf8))
+        // Less the one by which they are asked for.
+        sample.connections = try server.connections() - before - 1
+        return sample
     }
 }
 
-/// The medians of one client under one workload.
-struct Result {
-    let workload: String
-    let client: String
-    let rps, cpuPer1000, p50us, p99us, peakRSS, mbps: Double
+/// What a run with `--json` has printed, as tables and a chart: `peers chart FILE… [--svg FILE]`.
+struct PeersChart {
+    private var results: [PeerResult] = []
+    private var chart: String?
 
-    init(_ workload: Workload, _ peer: Peer, _ samples: [Sample]) {
-        func median(_ value: (Sample) -> Double) -> Double {
-            let sorted = samples.map(value).sorted()
-            return sorted.isEmpty ? 0 : sorted[sorted.count / 2]
+    init(_ arguments: [String]) throws {
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            if argument == "--svg" {
+                chart = rest.popFirst()
+            } else {
+                results += try PeerResult.read(argument)
+            }
         }
-        self.workload = workload.name
-        client = peer.rawValue
-        rps = median(\.rps)
-        cpuPer1000 = median(\.cpuPer1000)
-        p50us = median(\.p50us)
-        p99us = median(\.p99us)
-        peakRSS = median(\.peakRSS)
-        mbps = median(\.mbps)
+        if results.isEmpty { throw PeerError("usage: peers chart FILE… [--svg FILE]") }
     }
 
-    var json: String {
-        String(
-            format:
-                #"{"bench":"peers","workload":"\#(workload)","client":"\#(client)","rps":%.1f,"cpuPer1000":%.5f,"p50us":%.0f,"p99us":%.0f,"peakRSS":%.1f,"MBps":%.1f}"#,
-            rps, cpuPer1000, p50us, p99us, peakRSS, mbps)
+    func run() throws {
+        print(results.markdown)
+        if let chart { try Chart(results).write(to: chart) }
     }
 }

@@ -1,0 +1,112 @@
+import Foundation
+import Synchronization
+
+/// Other programs, and this one once more.
+enum Command {
+    private static let folders =
+        (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
+        + ["/usr/sbin", "/sbin", "/usr/local/sbin"]
+
+    /// Where a program is; nil where it is not installed.
+    static func find(_ name: String) -> String? {
+        folders.map { $0 + "/" + name }
+            .first { FileManager.default.isExecutableFile(atPath: $0) }
+    }
+
+    /// Where a program is that is needed.
+    static func require(_ name: String, package: String) throws -> String {
+        guard let path = find(name) else {
+            throw PeerError("\(name) is not installed (Debian's package \(package))")
+        }
+        return path
+    }
+
+    /// This program.
+    static var own: String {
+        get throws {
+            guard let path = Bundle.main.executablePath else { throw PeerError("no executable") }
+            return path
+        }
+    }
+
+    /// Runs a program to its end and gives what it printed.
+    /// - Throws: ``PeerError``, with what it wrote to standard error, where it ends otherwise than
+    ///   with 0 or not in time; then it is killed.
+    static func output(
+        of path: String, _ arguments: [String], within seconds: Double
+    ) throws -> String {
+        let log = FileManager.default.temporaryDirectory.path + "/turnpike-peers-log-\(getpid())"
+        try Data().write(to: URL(filePath: log))
+        defer { try? FileManager.default.removeItem(atPath: log) }
+        let process = Process()
+        let pipe = Pipe()
+        process.executableURL = URL(filePath: path)
+        process.arguments = arguments
+        process.standardOutput = pipe
+        process.standardError = try FileHandle(forWritingTo: URL(filePath: log))
+        try process.run()
+        let id = process.processIdentifier
+        Cleanup.add(id)
+        let isLate = Atomic(false)
+        let limit = DispatchWorkItem {
+            isLate.store(true, ordering: .relaxed)
+            kill(id, SIGKILL)
+        }
+        DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: limit)
+        let data = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        limit.cancel()
+        Cleanup.remove(id)
+        if isLate.load(ordering: .relaxed) {
+            throw PeerError("\(path) was not over after \(Int(seconds)) s")
+        }
+        guard process.terminationStatus == 0 else {
+            let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+            let reason = text.trimmingCharacters(in: .whitespacesAndNewlines).suffix(500)
+            let status = process.terminationStatus
+            throw PeerError(reason.isEmpty ? "\(path) ended with \(status)" : String(reason))
+        }
+        return String(decoding: data, as: UTF8.self)
+    }
+}
+
+/// What a signal must not leave behind: processes and a folder.
+enum Cleanup {
+    private static let state = Mutex((ids: Set<pid_t>(), folders: Set<String>()))
+
+    static func add(_ id: pid_t) { state.withLock { _ = $0.ids.insert(id) } }
+    static func remove(_ id: pid_t) { state.withLock { _ = $0.ids.remove(id) } }
+    static func add(folder: String) { state.withLock { _ = $0.folders.insert(folder) } }
+    static func remove(folder: String) { state.withLock { _ = $0.folders.remove(folder) } }
+
+    /// Ends what was started, each process by its id, when this one is interrupted; to be called
+    /// before there is any other thread.
+    static func onInterruption() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGINT)
+        sigaddset(&signals, SIGTERM)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+        Thread { [signals] in
+            var signals = signals
+            var number: CInt = 0
+            sigwait(&signals, &number)
+            state.withLock { state in
+                for id in state.ids { kill(id, SIGTERM) }
+                Thread.sleep(forTimeInterval: 0.2)
+                for id in state.ids { kill(id, SIGKILL) }
+                for folder in state.folders { try? FileManager.default.removeItem(atPath: folder) }
+            }
+            exit(128 + number)
+        }.start()
+    }
+}
+
+struct PeerError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// Says something beside the figures.
+func note(_ text: String) { FileHandle.standardError.write(Data("peers: \(text)\n".utf8)) }

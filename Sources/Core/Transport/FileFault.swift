@@ -1,0 +1,47 @@
+package import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What the system said to an operation on a file.
+package struct FileFault: Error, CustomStringConvertible {
+    package let description: String
+    package let code: CInt
+
+    package init(_ action: String, code: CInt = errno) {
+        self.code = code
+        unsafe description = "cannot \(action): \(String(cString: strerror(code)))"
+    }
+}
+
+/// Writes all bytes at a position of a file, which the system may take in parts.
+/// - Parameters:
+///   - data: The bytes.
+///   - descriptor: An open file.
+///   - offset: Where in the file the first byte goes.
+///   - action: What is tried, for the error: "write a temporary file".
+/// - Throws: ``FileFault`` with what the system said.
+package func writeWhole(
+    _ data: Data, to descriptor: CInt, at offset: Int64, action: String
+) throws(FileFault) {
+    var done = 0
+    while done < data.count {
+        let written = unsafe data.withUnsafeBytes { bytes in
+            unsafe pwrite(
+                descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done,
+                off_t(offset + Int64(done)))
+        }
+        if written > 0 {
+            done += written
+        } else if written == 0 {
+            throw FileFault(action, code: ENOSPC)
+        } else if errno != EINTR {
+            throw FileFault(action)
+        }
+    }
+}
