@@ -46,7 +46,7 @@ public final class CurlTransport: Transport {
     public var capabilities: TransportCapabilities {
         var capabilities: TransportCapabilities = [
             .liveUpload, .backpressure, .proxy, .rawEncoding, .phaseTimes, .ipv6Literals,
-            .encodedSizes,
+            .encodedSizes, .trailers,
         ]
         if library.hasTLS {
             capabilities.formUnion([.pinning, .customAuthorities, .clientCertificate])

@@ -41,6 +41,8 @@ public final class Exchange: Sendable {
         var end: Result<Void, any Error>?
         var isPaused = false
         var registration: CancelRegistration?
+        // nil costs nothing, and most responses have none.
+        var trailers: [HTTPHeaders.Field]?
     }
 
     private let opening = OneShot<Opening>()
@@ -123,6 +125,14 @@ public final class Exchange: Sendable {
         }
     }
 
+    /// The fields behind the content have come; call it before the end.
+    ///
+    /// Those that have no place there are dropped (``ResponseBody/trailers``); to bound the section
+    /// and to refuse what is no field line is the transport's part.
+    public func receive(trailers: HTTPHeaders) {
+        state.withLock { if $0.end == nil { $0.trailers = trailers.fields } }
+    }
+
     /// The response is complete.
     public func finish() { end(.success(())) }
 
@@ -195,6 +205,11 @@ extension Exchange: ResponseBodySource {
         } onCancel: {
             cancel(.task)
         }
+    }
+
+    /// What came behind the content.
+    public var trailers: HTTPHeaders {
+        state.withLock { $0.trailers }.map(HTTPHeaders.init(received:)) ?? [:]
     }
 
     /// Gives the exchange up, unless it has ended.

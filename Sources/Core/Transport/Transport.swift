@@ -48,7 +48,7 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
     public static let unixSocket = Self(rawValue: 1 << 7)
     /// The content coding can be left to the caller.
     public static let rawEncoding = Self(rawValue: 1 << 8)
-    /// Trailer fields reach the caller.
+    /// Trailer fields reach the caller (``ResponseBody/trailers``).
     public static let trailers = Self(rawValue: 1 << 9)
     /// The timeline tells lookup, connection and handshake apart.
     public static let phaseTimes = Self(rawValue: 1 << 10)

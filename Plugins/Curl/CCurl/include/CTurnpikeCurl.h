@@ -72,9 +72,11 @@ struct tpc_transfer {
     const char *head;
     size_t head_count;
     bool has_head;
+    /// The lines behind the content, which stand in `head` behind those of the head.
+    size_t trailers_count;
     /// Whether libcurl asked for the content again after a head.
     bool was_repeated;
-    /// Whether the head was larger than is taken.
+    /// Whether the head, or once it has come the trailer section, was larger than is taken.
     bool is_head_too_large;
     /// Content that has come and was not taken.
     size_t body_count;
