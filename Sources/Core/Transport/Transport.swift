@@ -16,9 +16,10 @@ public protocol Transport: Sendable {
     ///   of the context's ``Context/cancelReason`` when that is.
     func send(_ request: Request, context: Context) async throws -> Response
 
-    /// Ends what is under way and lets go of connections.
+    /// Ends what is under way at once, lets go of connections, and returns when they are gone.
     ///
-    /// Later sends fail.
+    /// Later sends fail. To wait for what is under way is the client's part, which comes before:
+    /// ``Client/shutdown(grace:)``.
     func shutdown() async
 }
 
