@@ -207,5 +207,9 @@ final class TLSServer {
     }
 
     // A signal that can be blocked may be: children inherit that.
-    func stop() { kill(process.processIdentifier, SIGKILL) }
+    func stop() {
+        kill(process.processIdentifier, SIGKILL)
+        // A process that nobody waited for is never let go of.
+        process.waitUntilExit()
+    }
 }
