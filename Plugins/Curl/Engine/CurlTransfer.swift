@@ -114,7 +114,7 @@ final class CurlTransfer: @unchecked Sendable {
         let chunk = handle.takeBody()
         let result = handle.result
         var isComplete = result == 0 || (result != nil && handle.wasRepeated)
-        var trailerFault: ClientError?
+        var trailerFault: (any Error)?
         if isComplete, handle.hasTrailers {
             trailerFault = takeTrailers(handle, exchange)
             isComplete = trailerFault == nil
@@ -156,7 +156,7 @@ final class CurlTransfer: @unchecked Sendable {
     }
 
     // Gives what is wrong with them.
-    private func takeTrailers(_ handle: CurlHandle, _ exchange: Exchange) -> ClientError? {
+    private func takeTrailers(_ handle: CurlHandle, _ exchange: Exchange) -> (any Error)? {
         switch unsafe handle.withTrailers({ unsafe CurlHead.trailers(of: $0) }) {
         case .success(let trailers):
             exchange.receive(trailers: trailers)

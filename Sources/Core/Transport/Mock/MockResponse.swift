@@ -15,7 +15,7 @@ public struct MockResponse: Sendable {
     public var headers: HTTPHeaders
     private var content: Content
     private var latency = MockLatency.none
-    private var trailers: HTTPHeaders = [:]
+    private var trailers: HTTPHeaders?
 
     private init(status: HTTPStatus, headers: HTTPHeaders, content: Content) {
         self.status = status
@@ -98,13 +98,18 @@ public struct MockResponse: Sendable {
         switch content {
         case .failure(let error): throw error
         case .data(let data):
-            let isEmpty = request.method == .head || status.hasNoContent
-            body = isEmpty ? .empty : ResponseBody(data, trailers: trailers)
+            if request.method == .head || status.hasNoContent {
+                body = .empty
+            } else if let trailers {
+                body = ResponseBody(data, trailers: trailers)
+            } else {
+                body = ResponseBody(data)
+            }
         case .chunks(let chunks, let interval, let failure):
             body = ResponseBody(
                 source: MockBodySource(
-                    chunks: chunks, interval: interval, failure: failure, trailers: trailers,
-                    context: context.child()))
+                    chunks: chunks, interval: interval, failure: failure,
+                    trailers: trailers ?? [:], context: context.child()))
         }
         return Response(to: request, status: status, headers: headers, body: body)
     }
