@@ -42,7 +42,12 @@ enum CurlFault {
     ) -> Kind {
         let hasHead = state.phase == .receiving
         if handle.isHeadTooLarge || has(text, "too large response headers") {
-            return Kind(code: .tooLarge, message: "the response's header section is too large")
+            let section = hasHead ? "trailer" : "header"
+            return Kind(code: .tooLarge, message: "the response's \(section) section is too large")
+        }
+        // libcurl's words for a line above its bound.
+        if hasHead, code == 27 || code == 100 || has(text, "out of memory in chunk") {
+            return Kind(code: .tooLarge, message: "a line of the response's trailer is too long")
         }
         switch code {
         case 5, 6:
@@ -77,7 +82,7 @@ enum CurlFault {
         case 18:
             return Kind(
                 code: .incomplete, message: "the connection was closed before the body's end")
-        case 27 where !hasHead && handle.sends > 0:
+        case 27 where handle.sends > 0:
             return Kind(code: .tooLarge, message: "a line of the response's header is too long")
         case 61:
             return Kind(

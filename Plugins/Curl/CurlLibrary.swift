@@ -1,8 +1,8 @@
 import CTurnpikeCurl
-import TurnpikeCore
+package import TurnpikeCore
 
 /// The libcurl of this machine, found when it is first needed.
-struct CurlLibrary: Sendable {
+package struct CurlLibrary: Sendable {
     /// As 0xMMmmpp.
     let version: UInt32
     /// The version and the TLS library, for messages.
@@ -14,13 +14,7 @@ struct CurlLibrary: Sendable {
     let hasZlib: Bool
 
     private static let shared: Result<CurlLibrary, ClientError> = {
-        if let reason = unsafe tpc_load() {
-            return .failure(
-                ClientError(
-                    .unsupported,
-                    "the curl transport needs libcurl 7.80 or later: \(unsafe String(cString: reason))"
-                ))
-        }
+        if let fault = fault(loading: nil) { return .failure(fault) }
         let features = Int(tpc_features())
         func has(_ feature: Int) -> Bool { features & feature != 0 }
         return .success(
@@ -31,6 +25,20 @@ struct CurlLibrary: Sendable {
                 hasTLS: has(TPC_HAS_TLS), hasHTTP2: has(TPC_HAS_HTTP2),
                 hasUnixSockets: has(TPC_HAS_UNIX_SOCKETS), hasZlib: tpc_zlib_load()))
     }()
+
+    /// Loads the library from a file, nil for the usual places.
+    ///
+    /// For tests of what fails; once it has succeeded it must not be called any more.
+    /// - Returns: ``/TurnpikeCore/ClientError/Code/unsupported`` where there is none, one that
+    ///   lacks a function, or an old one.
+    package static func fault(
+        loading file: String?, oldest: UInt32 = UInt32(TPC_OLDEST)
+    ) -> ClientError? {
+        guard let reason = unsafe tpc_load(file, oldest) else { return nil }
+        return ClientError(
+            .unsupported,
+            "the curl transport needs libcurl 7.80 or later: \(unsafe String(cString: reason))")
+    }
 
     /// Finds the library, once in a process.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where there is none, or an old one.

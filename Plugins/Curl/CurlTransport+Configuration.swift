@@ -15,6 +15,11 @@ extension CurlTransport {
         /// When it has passed the call fails as
         /// ``/TurnpikeCore/ClientError/Code/connectTimeout``.
         public var connectTimeout: Duration = .seconds(10)
+        /// How long a host's IPv6 address may take to answer before its IPv4 address is tried
+        /// beside it.
+        ///
+        /// 250 ms, as RFC 8305 §8 has it, and at least its bound of 10 ms.
+        public var connectionAttemptDelay: Duration = .milliseconds(250)
         /// Connections to one host at a time.
         ///
         /// More calls wait for a connection.
@@ -23,7 +28,9 @@ extension CurlTransport {
         public var maxConnections: Int?
         /// Connections that are kept for later requests.
         public var maxIdleConnections = 1024
-        /// How long a connection may have been idle when it is used again.
+        /// How long a connection may have been idle when it is used again, in whole seconds.
+        ///
+        /// libcurl looks at that when it needs a connection; until then an idle one stays open.
         public var idleConnectionTimeout: Duration = .seconds(60)
         /// Whether HTTP/2 is offered in the TLS handshake.
         public var http2 = true

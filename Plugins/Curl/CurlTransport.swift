@@ -34,9 +34,17 @@ public final class CurlTransport: Transport {
         library = try CurlLibrary.load()
         let options = try CurlOptions(configuration, library: library)
         hasHTTP2 = configuration.http2 && library.hasHTTP2
-        engines = try (0..<max(1, configuration.engines)).map { _ in
-            try CurlEngine(options: options)
+        var engines: [CurlEngine] = []
+        do {
+            for _ in 0..<max(1, configuration.engines) {
+                engines.append(try CurlEngine(options: options))
+            }
+        } catch {
+            // The threads of those that were made would go on.
+            for engine in engines { engine.stop() }
+            throw error
         }
+        self.engines = engines
     }
 
     // Bodies may still be read after the transport, and its client, were let go of.
@@ -46,7 +54,7 @@ public final class CurlTransport: Transport {
     public var capabilities: TransportCapabilities {
         var capabilities: TransportCapabilities = [
             .liveUpload, .backpressure, .proxy, .rawEncoding, .phaseTimes, .ipv6Literals,
-            .encodedSizes,
+            .encodedSizes, .trailers,
         ]
         if library.hasTLS {
             capabilities.formUnion([.pinning, .customAuthorities, .clientCertificate])
@@ -85,9 +93,12 @@ public final class CurlTransport: Transport {
         return wire.takesContentAsItComes ? response : try response.decoded()
     }
 
-    /// Ends what is under way, closes the connections, and returns when they are closed.
+    /// Ends what is under way at once, closes the connections, and returns when they are closed.
     ///
-    /// Later sends fail as ``/TurnpikeCore/ClientError/Code/cancelled``.
+    /// What it ends, and later sends, fail as ``/TurnpikeCore/ClientError/Code/cancelled``. It
+    /// waits for no call: a client does, before it comes here, for as long as
+    /// ``/TurnpikeCore/Client/shutdown(grace:)`` says. A transport that is let go of without a
+    /// shutdown lets bodies come to their end, then closes its connections by itself.
     public func shutdown() async {
         for engine in engines { await engine.shutdown() }
     }

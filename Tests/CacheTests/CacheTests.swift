@@ -34,6 +34,21 @@ struct CacheTests {
         #expect(counts.stored == 2 && counts.usage.entries == 1)
     }
 
+    @Test("Trailer fields reach who reads the response while it is stored, and no one later")
+    func trailers() async throws {
+        let cached = CachedClient { _ in
+            .ok(text: "one", headers: ["Cache-Control": "max-age=60"])
+                .followed(by: ["X-Sum": "1", "Cache-Control": "no-store"])
+        }
+        for wanted: HTTPHeaders in [["X-Sum": "1"], [:]] {
+            let response = try await cached.client.get("http://a.example/").response()
+            #expect(try await response.body.collect(upTo: 10) == Data("one".utf8))
+            #expect(response.trailers == wanted)
+            #expect(response.headers["X-Sum"] == nil)
+        }
+        #expect(cached.sent == 1)
+    }
+
     @Test(
         "Keys differ where requests do, and nowhere else",
         arguments: [

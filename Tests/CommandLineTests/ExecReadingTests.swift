@@ -50,6 +50,19 @@ struct ExecReadingTests {
         #expect(result["headElapsed"]?.double != nil)
     }
 
+    @Test("Trailer fields are told where there are some", arguments: ["data", "lines", "none"])
+    func trailers(serialize: String) async throws {
+        let server = try TestServer()
+        server.route("/", .chunked([Data("a\n".utf8)], trailers: ["X-Sum": "1", "Age": "1"]))
+        let result = await Exec.result(of: [
+            "request": ["url": .string(server.url.absoluteString)], "stack": [],
+            "transport": ["use": "curl"], "serialize": .string(serialize),
+        ])
+        #expect(result["outcome"] == "response")
+        #expect(result["trailers"] == (serialize == "none" ? nil : [["X-Sum", "1"]]))
+        server.stop()
+    }
+
     @Test("Bytes are shown up to 64 KiB", arguments: [65_536, 65_537])
     func shownBytes(count: Int) async {
         let result = await Exec.result(mock: ["text": .string(String(repeating: "x", count: count))]

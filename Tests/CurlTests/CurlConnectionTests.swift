@@ -109,6 +109,63 @@ struct CurlConnectionTests {
         #expect(try await slow == "slow")
     }
 
+    @Test("No more idle connections are kept than allowed", arguments: [1, 3])
+    func idleConnections(limit: Int) async throws {
+        let fixture = try CurlFixture { $0.maxIdleConnections = limit }
+        let hold = TestHold()
+        fixture.server.fallback(.text("x").held(by: hold))
+        try await withThrowingTaskGroup(of: String.self) { group in
+            for number in 0..<5 {
+                group.addTask { try await fixture.client.get("\(number)").string() }
+            }
+            await fixture.server.wait { $0.requests == 5 }
+            #expect(fixture.server.counts.accepted == 5)
+            hold.open()
+            for try await text in group { #expect(text == "x") }
+        }
+        await fixture.server.wait { $0.open == limit }
+    }
+
+    @Test("A connection that was idle for too long is not used again")
+    func idleTimeout() async throws {
+        let patient = try CurlFixture()
+        let hasty = try CurlFixture { $0.idleConnectionTimeout = .seconds(1) }
+        for fixture in [patient, hasty] {
+            fixture.server.route("/", .text("x"))
+            for _ in 0..<2 { _ = try await fixture.client.get("/").data() }
+            #expect(fixture.server.counts.accepted == 1)
+        }
+        // libcurl counts whole seconds, by a clock of its own.
+        patient.server.route("/wait", .text("x").after(.milliseconds(2100)))
+        _ = try await patient.client.get("wait").data()
+        for fixture in [patient, hasty] { _ = try await fixture.client.get("/").data() }
+        #expect(patient.server.counts.accepted == 1)
+        #expect(hasty.server.counts.accepted == 2)
+    }
+
+    @Test("No more connections are made than allowed, to all hosts together")
+    func connections() async throws {
+        let fixture = try CurlFixture { $0.maxConnections = 2 }
+        let servers = [fixture.server, try TestServer()]
+        let hold = TestHold()
+        for server in servers { server.fallback(.text("x").held(by: hold)) }
+        try await withThrowingTaskGroup(of: String.self) { group in
+            for server in servers {
+                group.addTask { try await fixture.client.get(server.target).string() }
+                await server.waitForRequests(1)
+            }
+            for number in 0..<6 {
+                let server = servers[number % 2]
+                group.addTask { try await fixture.client.get(server.target).string() }
+            }
+            hold.open()
+            for try await text in group { #expect(text == "x") }
+        }
+        // One that is idle may make room for one to the other server, after which both had two.
+        #expect(servers.allSatisfy { $0.counts.peak <= 2 })
+        servers[1].stop()
+    }
+
     @Test("Several engines share the origins between them")
     func engines() async throws {
         let fixture = try CurlFixture { $0.engines = 3 }

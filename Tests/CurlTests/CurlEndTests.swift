@@ -154,6 +154,20 @@ struct CurlEndTests {
         await server.wait { $0.abandoned == 1 }
     }
 
+    @Test("A client's grace lets a call come to its end, and then the connections are closed")
+    func grace() async throws {
+        let hold = TestHold()
+        server.route("/held", .text("whole").held(by: hold))
+        let call = Task { try await client.get("held").string() }
+        await server.waitForRequests(1)
+        let end = Task { await client.shutdown(grace: .seconds(60)) }
+        while (try? await client.get("ok").data()) != nil { await Task.yield() }
+        hold.open()
+        #expect(try await call.value == "whole")
+        await end.value
+        await server.wait { $0.open == 0 }
+    }
+
     @Test("A body that was read whole keeps its connection")
     func reuse() async throws {
         for _ in 0..<20 { _ = try await client.get("ok").string() }

@@ -66,6 +66,60 @@ struct CurlProxyTests {
         #expect(proxy.asked.first?.credential == "Proxy-Authorization: Basic " + credential)
     }
 
+    @Test("An exception from a proxy stands for a host and all that ends in it")
+    func exceptions() async throws {
+        let proxy = try TestServer()
+        proxy.fallback(.text("proxy"))
+        let port = server.port
+        let names = [
+            "intern.invalid", "api.intern.invalid", "notintern.invalid", "intern.invalid.org",
+        ]
+        let client = try client {
+            $0.proxy = .init(host: "127.0.0.1", port: proxy.port)
+            $0.proxy?.exceptions = ["other.invalid", "intern.invalid"]
+            $0.overrides = names.map { .init(host: $0, port: port, addresses: ["127.0.0.1"]) }
+        }
+        var answers: [String] = []
+        for name in names {
+            answers.append(try await client.get("http://\(name):\(port)/").string())
+        }
+        #expect(answers == ["here", "here", "proxy", "proxy"])
+        proxy.stop()
+    }
+
+    @Test(
+        "A source that is not of this machine is an error of the connection, and nothing was sent")
+    func noInterface() async throws {
+        let client = try client { $0.sourceInterface = "192.0.2.1" }
+        let error = await #expect(throws: ClientError.self) {
+            try await client.get(server.target).data()
+        }
+        #expect(error?.code == .connection)
+        #expect(error?.transfer?.isUnsent == true)
+        #expect(server.counts.accepted == 0)
+    }
+
+    @Test(
+        "An IPv6 address that does not answer is given its time, then IPv4 is tried beside it",
+        .enabled(if: FileManager.default.fileExists(atPath: "/proc/net/if_inet6")))
+    func happyEyeballs() async throws {
+        #expect(CurlTransport.Configuration().connectionAttemptDelay == .milliseconds(250))
+        let deaf = try FullListener(ipv6Port: server.port)
+        defer { deaf.close() }
+        let client = try client {
+            $0.connectionAttemptDelay = .milliseconds(400)
+            $0.overrides = [
+                .init(host: "api.invalid", port: server.port, addresses: ["[::1]", "127.0.0.1"])
+            ]
+        }
+        let response = try await client.get("http://api.invalid:\(server.port)/").response()
+        let (timeline, sent) = (response.timeline, response.timeline.sent)
+        #expect(timeline.peerAddress == "127.0.0.1")
+        let took = try #require(sent).duration(to: try #require(timeline.connected))
+        #expect(took >= .milliseconds(390) && took < .seconds(10))
+        response.body.cancel()
+    }
+
     @Test("A request leaves by the address that is named")
     func sourceInterface() async throws {
         let proxy = try ProxyServer(to: server.port)

@@ -39,7 +39,7 @@ struct CurlResponseTests {
         #expect(got == Data("abc".utf8))
     }
 
-    @Test("Chunks come as they are sent, trailer fields leave no trace")
+    @Test("Chunks come as they are sent, and their framing leaves no trace")
     func chunked() async throws {
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         server.route(

@@ -88,6 +88,48 @@ struct CurlTLSTests {
         await #expect(throws: ClientError.self) { try await get(server) { _ in } }
     }
 
+    @Test("The key's password must be right, and nobody is asked for it")
+    func keyPassword() async throws {
+        let server = try TLSServer(files, "-Verify", "1", "-CAfile", files.authority)
+        defer { server.stop() }
+        func certificate(_ password: String?) -> CurlTransport.ClientCertificate {
+            .init(certificate: files.certificate, key: files.lockedKey, password: password)
+        }
+        #expect(try await get(server) { $0.clientCertificate = certificate("S3CRET") } == 200)
+        for password in ["wr0ng", "", nil] {
+            let error = await refusal(server) { $0.clientCertificate = certificate(password) }
+            #expect(error?.transfer?.isUnsent == true)
+            #expect(error?.message.contains("client's certificate") == true)
+            #expect(!"\(error.debugDescription)".contains("wr0ng"))
+        }
+        #expect(!String(reflecting: certificate("S3CRET")).contains("S3CRET"))
+    }
+
+    @Test(
+        "A certificate or key that is no file is refused at once; one that is none, when it is shown"
+    )
+    func files() async throws {
+        let folder = FileManager.default.temporaryDirectory.path
+        for missing in ["/nonexistent/file.pem", folder] {
+            var configuration = CurlTransport.Configuration()
+            let pairs = [(missing, files.key), (files.certificate, missing)]
+            for (certificate, key) in pairs {
+                configuration.trust.clientCertificate = .init(certificate: certificate, key: key)
+                let error = #expect(throws: ClientError.self) {
+                    try CurlTransport(configuration: configuration)
+                }
+                #expect(error?.code == .configuration)
+                #expect(error?.message.contains(missing) == true)
+            }
+        }
+        let server = try TLSServer(files)
+        defer { server.stop() }
+        let error = await refusal(server) {
+            $0.clientCertificate = .init(certificate: files.hash, key: files.key)
+        }
+        #expect(error?.transfer?.isUnsent == true)
+    }
+
     @Test("Old versions of TLS are refused")
     func version() async throws {
         let server = try TLSServer(files, "-tls1_2")
@@ -100,6 +142,10 @@ struct CurlTLSTests {
 /// An authority, and a server's certificate by it.
 struct TLSFiles: Sendable {
     let authority, certificate, key, pin: String
+    /// The same key under the password `S3CRET`.
+    let lockedKey: String
+    /// A file that is no certificate.
+    let hash: String
 
     static let shared = TLSFiles()
 
@@ -111,6 +157,8 @@ struct TLSFiles: Sendable {
         authority = folder + "/ca.pem"
         certificate = folder + "/server.pem"
         key = folder + "/server.key"
+        lockedKey = folder + "/locked.key"
+        hash = folder + "/hash"
         let script = """
             set -e; cd '\(folder)'
             openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=ca
@@ -122,6 +170,7 @@ struct TLSFiles: Sendable {
             openssl pkey -pubin -in key.pem -outform der > key.der
             openssl dgst -sha256 -binary key.der > hash
             openssl base64 -in hash > pin
+            openssl pkey -in server.key -aes256 -passout pass:S3CRET -out locked.key
             """
         guard output(of: "sh", "-c", script) != nil,
             let pin = try? String(contentsOfFile: folder + "/pin", encoding: .utf8)
@@ -158,5 +207,9 @@ final class TLSServer {
     }
 
     // A signal that can be blocked may be: children inherit that.
-    func stop() { kill(process.processIdentifier, SIGKILL) }
+    func stop() {
+        kill(process.processIdentifier, SIGKILL)
+        // A process that nobody waited for is never let go of.
+        process.waitUntilExit()
+    }
 }

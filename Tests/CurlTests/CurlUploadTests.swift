@@ -165,6 +165,23 @@ struct CurlUploadTests {
         #expect(response.status == 413)
     }
 
+    @Test("A server that says nothing gets the content after a second; unasked, at once")
+    func silentConsent() async throws {
+        server.route("/", .echo.withoutContinue())
+        let content = Body.data(Data(count: 2_000_000))
+        let clock = ContinuousClock()
+        let begin = clock.now
+        let plain = try await client.post("/", body: content).json()
+        #expect(plain["bodyBytes"] == 2_000_000)
+        #expect(server.requests.first?.headers.contains(.expect) == false)
+        let plainTime = clock.now - begin
+        let waiting = try await client.post(
+            "/", body: content, headers: ["Expect": "100-continue"]
+        ).json()
+        #expect(waiting["bodyBytes"] == 2_000_000)
+        #expect(clock.now - begin - plainTime >= .milliseconds(900))
+    }
+
     @Test(
         "Progress is told of as content is sent, up to its end",
         arguments: ["data", "file", "known", "stream", "live"])

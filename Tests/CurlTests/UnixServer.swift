@@ -65,6 +65,31 @@ final class FullListener {
     let port: Int
     private var descriptors: [CInt] = []
 
+    /// Listens on a port of `::1`.
+    init(ipv6Port: Int) throws {
+        let listener = socket(AF_INET6, streamSocket, 0)
+        var address = sockaddr_in6()
+        address.sin6_family = sa_family_t(AF_INET6)
+        address.sin6_addr = in6addr_loopback
+        address.sin6_port = in_port_t(UInt16(ipv6Port).bigEndian)
+        let size = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        let bound = unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                let result = unsafe bind(listener, pointer, size)
+                _ = listen(listener, 0)
+                return result
+            }
+        }
+        guard bound == 0 else { throw POSIXError(.EADDRINUSE) }
+        port = ipv6Port
+        descriptors = [listener]
+        unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe fill($0, size, AF_INET6)
+            }
+        }
+    }
+
     init() throws {
         let listener = socket(AF_INET, streamSocket, 0)
         var address = sockaddr_in()
@@ -83,15 +108,19 @@ final class FullListener {
         guard bound == 0 else { throw POSIXError(.EIO) }
         port = Int(UInt16(bigEndian: address.sin_port))
         descriptors = [listener]
-        // The queue has room for one; those that come then wait for an answer.
-        for _ in 0..<4 {
-            let client = socket(AF_INET, streamSocket, 0)
-            _ = fcntl(client, F_SETFL, O_NONBLOCK)
-            _ = unsafe withUnsafePointer(to: &address) { pointer in
-                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    unsafe connect(client, $0, size)
-                }
+        unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe fill($0, size, AF_INET)
             }
+        }
+    }
+
+    // The queue has room for one; those that come then wait for an answer.
+    private func fill(_ address: UnsafePointer<sockaddr>, _ size: socklen_t, _ family: CInt) {
+        for _ in 0..<4 {
+            let client = socket(family, streamSocket, 0)
+            _ = fcntl(client, F_SETFL, O_NONBLOCK)
+            _ = unsafe connect(client, address, size)
             descriptors.append(client)
         }
     }

@@ -44,6 +44,20 @@ struct NginxTLSTests {
         #expect(String(decoding: said, as: UTF8.self) == (isOn ? "HTTP/2.0" : "HTTP/1.1"))
     }
 
+    @Test("Trailer fields come over either version", arguments: [true, false])
+    func trailers(isHTTP2: Bool) async throws {
+        let client = try client { $0.http2 = isHTTP2 }
+        for _ in 0..<2 {
+            // Compressed, and so without a length: at a length, libcurl stops reading HTTP/2.
+            let response = try await client.get("trailers.json", headers: ["TE": "trailers"])
+                .response()
+            #expect(response.head.version == (isHTTP2 ? "2" : "1.1"))
+            #expect(response.headers[.contentLength] == nil)
+            #expect(try await response.body.collect(upTo: 1000).count > 500)
+            #expect(response.trailers == ["X-Sum": "5d41"])
+        }
+    }
+
     @Test("Many calls share one connection, those that begin before it is there among them")
     func multiplexing() async throws {
         let client = try client()

@@ -138,6 +138,26 @@ struct CoalesceTests {
         #expect(transport.sentCount == 1)
     }
 
+    @Test("Trailer fields are for all")
+    func trailers() async throws {
+        let coalesce = Coalesce()
+        let answer = MockResponse.ok(text: "x").followed(by: ["X-Sum": "1"])
+        let transport = MockTransport { _ in answer.delayed(by: .seconds(1)) }
+        let client = Client(transport, clock: clock, [coalesce])
+        let calls = (1...2).map { _ in
+            Task {
+                let response = try await client.get(anywhere).response()
+                _ = try await response.body.collect(upTo: 10)
+                return response.trailers
+            }
+        }
+        while coalesce.waiting < 2 { await Task.yield() }
+        await clock.waitForTimers(1)
+        clock.advance(by: .seconds(1))
+        for call in calls { #expect(try await call.value == ["X-Sum": "1"]) }
+        #expect(transport.sentCount == 1)
+    }
+
     @Test(
         "A body above the bound, or without an end, goes on to the first alone",
         arguments: [

@@ -148,4 +148,7 @@ private final class RecordedSource: ResponseBodySource, @unchecked Sendable {
         recording.abandon()
         body.cancel(reason)
     }
+
+    // The reader gets them; they are not stored.
+    var trailers: HTTPHeaders { body.trailers }
 }

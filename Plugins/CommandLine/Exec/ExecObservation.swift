@@ -14,6 +14,7 @@ final class ExecObservation: Sendable {
         var hash = SHA256()
         var items: [JSONValue]?
         var file: DownloadedFile?
+        var trailers: HTTPHeaders = [:]
     }
 
     /// Contents up to this size are shown whole.
@@ -34,6 +35,11 @@ final class ExecObservation: Sendable {
             state.bytes = 0
             state.beginning = Data()
             state.hash = SHA256()
+            state.trailers = [:]
+        }
+        let body = response.body.canceller
+        response.body.onEnd { [self] end in
+            if end.isFinished { state.withLock { $0.trailers = body.trailers } }
         }
         response.body.onChunk { [self] chunk in
             state.withLock { state in
@@ -73,10 +79,7 @@ final class ExecObservation: Sendable {
                 ("status", .number(JSONNumber(head.status.code))),
                 ("reason", .string(head.status.reasonPhrase)),
                 ("url", .string(head.url.absoluteString)),
-                (
-                    "headers",
-                    .array(head.headers.map { [.string($0.name.rawValue), .string($0.value)] })
-                ),
+                ("headers", Self.lines(head.headers)),
                 ("version", head.version.map { .string($0) } ?? .null),
             ]
         }
@@ -102,6 +105,7 @@ final class ExecObservation: Sendable {
             }
             members.append(("body", .object(body)))
         }
+        if !state.trailers.isEmpty { members.append(("trailers", Self.lines(state.trailers))) }
         if let file = state.file {
             members.append(("file", .string(file.url.path(percentEncoded: false))))
             members.append(("suggested", .string(file.suggestedName)))
@@ -114,6 +118,10 @@ final class ExecObservation: Sendable {
             members.append(("headElapsed", Self.seconds(headElapsed)))
         }
         return members
+    }
+
+    private static func lines(_ section: HTTPHeaders) -> JSONValue {
+        .array(section.map { [.string($0.name.rawValue), .string($0.value)] })
     }
 
     private static func seconds(_ duration: Duration) -> JSONValue {

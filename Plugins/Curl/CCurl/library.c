@@ -9,10 +9,7 @@ tpc_functions tpc_curl;
 int (*tpc_count_tls_ends)(CURL *, void *, void *);
 
 static curl_version_info_data *info;
-static char reason[256];
-
-// Since then it tells each time that it is about to send a request.
-enum { OLDEST = 0x075000 };
+static _Thread_local char reason[256];
 
 static bool find(void *library, const char *name, void *function) {
     void *symbol = dlsym(library, name);
@@ -48,19 +45,20 @@ static void load_tls(void) {
     if (set_info_callback) tpc_count_tls_ends = count_ends;
 }
 
-const char *tpc_load(void) {
+const char *tpc_load(const char *file, unsigned oldest) {
 #if defined(__APPLE__)
-    static const char *const names[] = {"/usr/lib/libcurl.4.dylib", "libcurl.4.dylib"};
+    const char *names[] = {"/usr/lib/libcurl.4.dylib", "libcurl.4.dylib"};
 #else
-    static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
+    const char *names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
 #endif
+    if (file) names[0] = names[1] = file;
     void *library = NULL;
     for (size_t index = 0; index < 2 && !library; index++) library = dlopen(names[index], RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         snprintf(reason, sizeof reason, "there is no %s", names[0]);
         return reason;
     }
-    tpc_functions *f = &tpc_curl;
+    tpc_functions found, *f = &found;
     if (!find(library, "curl_global_init_mem", &f->global_init) || !find(library, "curl_version_info", &f->version_info)
         || !find(library, "curl_easy_strerror", &f->easy_strerror) || !find(library, "curl_easy_init", &f->easy_init)
         || !find(library, "curl_easy_cleanup", &f->easy_cleanup) || !find(library, "curl_easy_setopt", &f->easy_setopt)
@@ -72,16 +70,19 @@ const char *tpc_load(void) {
         || !find(library, "curl_multi_socket_action", &f->multi_socket_action)
         || !find(library, "curl_multi_info_read", &f->multi_info_read))
         return reason;
-    info = f->version_info(CURLVERSION_FIRST);
-    if (!info || info->version_num < OLDEST) {
-        snprintf(reason, sizeof reason, "libcurl %s is older than 7.80", info ? info->version : "?");
+    curl_version_info_data *version = f->version_info(CURLVERSION_FIRST);
+    if (!version || version->version_num < oldest) {
+        snprintf(reason, sizeof reason, "libcurl %s is older than %u.%u", version ? version->version : "?", oldest >> 16,
+                 oldest >> 8 & 0xFF);
         return reason;
     }
     // Where libcurl is already in use, it stays with the memory that it has.
     if (f->global_init(CURL_GLOBAL_DEFAULT, tpc_malloc, tpc_free, tpc_realloc, strdup, calloc) != 0) {
-        snprintf(reason, sizeof reason, "libcurl %s could not be set up", info->version);
+        snprintf(reason, sizeof reason, "libcurl %s could not be set up", version->version);
         return reason;
     }
+    tpc_curl = found;
+    info = version;
     load_tls();
     return NULL;
 }

@@ -8,6 +8,8 @@ enum {
     SEND_BUFFER = 262144,
     // libcurl itself takes 300 KiB of fields, and a line of 100 KiB.
     HEAD_LIMIT = 524288,
+    // Of trailers it takes lines of 4 KiB, and as many as come.
+    TRAILERS_LIMIT = 65536,
     // As much content as is gathered in one turn; then libcurl has to wait, and others get their turn.
     BODY_LIMIT = 524288,
     // As much as libcurl gives at once.
@@ -72,15 +74,29 @@ static int status_of(const char *head, size_t count) {
     return status;
 }
 
+// Trailer fields (RFC 9110 §6.5): they are kept behind the head.
+static size_t on_trailer(transfer_t *this, const char *line, size_t total) {
+    size_t at = this->shown.head_count + this->shown.trailers_count;
+    if (this->shown.trailers_count + total > TRAILERS_LIMIT) {
+        this->shown.is_head_too_large = true;
+        return 0;
+    }
+    if (at + total > this->head_capacity && !grow(&this->head, &this->head_capacity, 2 * (at + total))) return 0;
+    memcpy(this->head + at, line, total);
+    this->shown.head = this->head;
+    this->shown.trailers_count += total;
+    return total;
+}
+
 static size_t on_header(char *line, size_t size, size_t count, void *user) {
     transfer_t *this = user;
     size_t total = size * count;
     this->tls_ends = tpc_tls_ends();
-    // Trailer fields.
-    if (this->is_in_body) return total;
+    if (this->is_in_body) return on_trailer(this, line, total);
     bool is_status = total > 5 && strncasecmp(line, "HTTP/", 5) == 0;
     if (this->shown.has_head) {
-        if (!is_status) return total;
+        // There was no content.
+        if (!is_status) return on_trailer(this, line, total);
         this->shown.was_repeated = true;
         return 0;
     }

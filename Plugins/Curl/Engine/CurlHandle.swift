@@ -64,6 +64,20 @@ import Synchronization
         return try unsafe body(UnsafeBufferPointer(start: start, count: start == nil ? 0 : count))
     }
 
+    var hasTrailers: Bool { unsafe pointer.pointee.trailers_count > 0 }
+
+    /// The lines that came behind the content.
+    func withTrailers<Value>(
+        _ body: (UnsafeBufferPointer<UInt8>) throws -> Value
+    ) rethrows -> Value {
+        let start = unsafe UnsafeRawPointer(pointer.pointee.head)?.assumingMemoryBound(
+            to: UInt8.self)
+        let section = unsafe UnsafeBufferPointer(
+            start: start.map { unsafe $0 + pointer.pointee.head_count },
+            count: start == nil ? 0 : pointer.pointee.trailers_count)
+        return try unsafe body(section)
+    }
+
     /// The content that has come since the last time.
     func takeBody() -> Data {
         var count = 0

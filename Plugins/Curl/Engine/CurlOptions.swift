@@ -39,7 +39,9 @@ struct CurlOptions: Sendable {
     }
 
     private static func checkFile(_ path: String, _ what: String) throws {
-        guard FileManager.default.isReadableFile(atPath: path) else {
+        var isFolder: ObjCBool = false
+        let exists = unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+        guard exists, !isFolder.boolValue, FileManager.default.isReadableFile(atPath: path) else {
             throw ClientError(.configuration, "\(what): there is no file \(path) that can be read")
         }
     }
@@ -58,6 +60,10 @@ struct CurlOptions: Sendable {
         let setter = Setter(handle: handle, library: library)
         let limit = configuration.connectTimeout.wholeNanoseconds / 1_000_000
         try setter.set(TPC_CONNECT_TIMEOUT_MS, Int(min(max(limit, 1), 1 << 31)), "connectTimeout")
+        let delay = configuration.connectionAttemptDelay.wholeNanoseconds / 1_000_000
+        try setter.set(
+            TPC_HAPPY_EYEBALLS_TIMEOUT_MS, Int(min(max(delay, 10), 1 << 31)),
+            "connectionAttemptDelay")
         let age = configuration.idleConnectionTimeout.components.seconds
         try setter.set(
             TPC_MAX_AGE_CONNECTION, Int(min(max(age, 1), 1 << 31)), "idleConnectionTimeout")
@@ -113,9 +119,9 @@ struct CurlOptions: Sendable {
         if let certificate = trust.clientCertificate {
             try setter.set(TPC_CERTIFICATE, certificate.certificate, "trust.clientCertificate")
             try setter.set(TPC_KEY, certificate.key, "trust.clientCertificate")
-            if let password = certificate.password {
-                try setter.set(TPC_KEY_PASSWORD, password, "trust.clientCertificate")
-            }
+            // Without any, OpenSSL would ask for one at the terminal and wait.
+            try setter.set(
+                TPC_KEY_PASSWORD, certificate.password ?? "", "trust.clientCertificate")
         }
     }
 }

@@ -101,9 +101,11 @@ private struct FieldLines {
     private(set) var hasAcceptEncoding = false
     private(set) var hasUserAgent = false
     private var hasExpect = false
+    private var hasTE = false
 
     mutating func add(_ field: HTTPHeaders.Field) {
         switch field.name.rawValue.utf8.count {
+        case 2 where field.name == .te: hasTE = true
         case 4 where field.name == .host: return
         case 14 where field.name == .contentLength: return
         case 15 where field.name == .acceptEncoding: hasAcceptEncoding = true
@@ -125,6 +127,8 @@ private struct FieldLines {
     mutating func complete(hasContent: Bool) {
         // libcurl would wait for a server's consent before large content; who wants that says so.
         if hasContent, !hasExpect { add("Expect:") }
+        // RFC 9110 §10.1.4; libcurl leaves it out of HTTP/2.
+        if hasTE { add("Connection: TE") }
     }
 
     private mutating func add(_ line: StaticString) {

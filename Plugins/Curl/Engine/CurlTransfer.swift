@@ -112,6 +112,11 @@ final class CurlTransfer: @unchecked Sendable {
         let chunk = handle.takeBody()
         let result = handle.result
         var isComplete = result == 0 || (result != nil && handle.wasRepeated)
+        var trailerFault: (any Error)?
+        if isComplete, handle.hasTrailers {
+            trailerFault = takeTrailers(handle, exchange)
+            isComplete = trailerFault == nil
+        }
         let goesOn: Bool
         if handle.hasHead, !hasOpened {
             hasOpened = true
@@ -134,7 +139,7 @@ final class CurlTransfer: @unchecked Sendable {
         }
         if let result {
             if !hasOpened { keep(handle.times) }
-            if !isComplete { exchange.fail(fault(result, handle)) }
+            if !isComplete { exchange.fail(trailerFault ?? fault(result, handle)) }
             return true
         }
         if exchange.hasEnded { return true }
@@ -145,6 +150,16 @@ final class CurlTransfer: @unchecked Sendable {
     private func open(_ handle: CurlHandle) -> Result<Exchange.Opening, ClientError> {
         unsafe handle.withHead { bytes in
             unsafe CurlHead.opening(of: bytes, url: url, isHead: isHead)
+        }
+    }
+
+    // Gives what is wrong with them.
+    private func takeTrailers(_ handle: CurlHandle, _ exchange: Exchange) -> (any Error)? {
+        switch unsafe handle.withTrailers({ unsafe CurlHead.trailers(of: $0) }) {
+        case .success(let trailers):
+            exchange.receive(trailers: trailers)
+            return nil
+        case .failure(let error): return error
         }
     }
 

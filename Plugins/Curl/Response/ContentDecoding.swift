@@ -145,4 +145,6 @@ private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
     }
 
     func cancel(_ reason: CancelReason) { body.cancel(reason) }
+
+    var trailers: HTTPHeaders { body.trailers }
 }

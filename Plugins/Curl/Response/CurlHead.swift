@@ -38,6 +38,22 @@ enum CurlHead {
                 length: hasContent ? declared : 0, encodedLength: hasContent ? declared : nil))
     }
 
+    /// The fields behind the content; libcurl gives their lines, and no end of the section.
+    static func trailers(
+        of bytes: UnsafeBufferPointer<UInt8>
+    ) -> Result<HTTPHeaders, ClientError> {
+        var lines = unsafe HeadLines(bytes: bytes)
+        var fields = FieldReader()
+        while let line = unsafe lines.next() {
+            if line.isEmpty { break }
+            guard unsafe fields.read(line) else {
+                return .failure(broken("a trailer line has no colon"))
+            }
+        }
+        if let defect = fields.headers.defect { return .failure(broken(defect.description)) }
+        return .success(fields.headers)
+    }
+
     static func broken(_ reason: String) -> ClientError {
         ClientError(
             .protocol, "the response is not valid HTTP: \(reason)",

@@ -72,7 +72,7 @@ extension CurlTransport {
         public var certificate: String
         /// The file of the private key.
         public var key: String
-        /// The password of the key.
+        /// The password of the key; nobody is asked for one.
         public var password: String?
 
         /// Creates a client certificate.

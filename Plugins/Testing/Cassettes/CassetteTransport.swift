@@ -20,8 +20,9 @@ public import TurnpikeCore
 /// JSON values their kinds. Several answers to the same request are given in their order.
 ///
 /// What no transport answered is not recorded. Content whose reader left before its end is recorded
-/// as far as it came, and fails there when it is replayed. A request body that can be opened once
-/// is collected before it is compared; in ``Mode/record`` it is recorded as it leaves.
+/// as far as it came, and fails there when it is replayed. Trailer fields are not recorded, for HAR
+/// has no place for them. A request body that can be opened once is collected before it is
+/// compared; in ``Mode/record`` it is recorded as it leaves.
 ///
 /// A file belongs to one transport at a time: two that record would replace each other's.
 public final class CassetteTransport: Transport {
@@ -56,9 +57,9 @@ public final class CassetteTransport: Transport {
                 mustExist: mode == .replay, givesOnce: mode == .recordMissing)
     }
 
-    /// Those of the wrapped transport; all in ``Mode/replay``.
+    /// Those of the wrapped transport; all but trailers in ``Mode/replay``.
     public var capabilities: TransportCapabilities {
-        wrapped?.capabilities ?? TransportCapabilities(rawValue: .max)
+        wrapped?.capabilities ?? TransportCapabilities(rawValue: .max).subtracting(.trailers)
     }
 
     // MARK: What happened

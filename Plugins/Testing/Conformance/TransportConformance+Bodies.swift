@@ -21,6 +21,16 @@ extension TransportConformance {
                 let content = try await road.content(of: road.get("/"))
                 try require(content == parts.reduce(Data(), +), "the content differs")
             },
+            check("Trailer fields reach the caller, where the transport says so, and no head") {
+                road in
+                guard road.transport.capabilities.contains(.trailers) else { return }
+                road.server.route(
+                    "/", .chunked([Data("x".utf8)], trailers: ["X-Sum": "1", "Set-Cookie": "a=1"]))
+                let response = try await road.get("/").response()
+                _ = try await response.body.collect(upTo: 10)
+                try require(response.trailers == ["X-Sum": "1"], "they are \(response.trailers)")
+                try require(response.headers["X-Sum"] == nil, "one is in the head")
+            },
             check("A reader slower than the server gets all bytes in order") { road in
                 road.server.route("/", .handler { _ in .data(Self.pattern(6 << 20)) })
                 var position = 0

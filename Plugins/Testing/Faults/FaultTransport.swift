@@ -92,7 +92,7 @@ public final class FaultTransport: Transport {
                 wrap.append { body in
                     ResponseBody(
                         Drip(body: body, bytes: bytes, interval: interval, context: context),
-                        length: body.length)
+                        length: body.length, trailersOf: body)
                 }
             }
         }

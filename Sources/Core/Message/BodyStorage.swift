@@ -115,6 +115,12 @@ final class BodyStorage: Sendable {
             source: ContinuedSource(storage: self), length: nil, encodedLength: encodedLength)
     }
 
+    /// What came behind the content; nothing before its end.
+    var trailers: HTTPHeaders {
+        guard state.withLock({ $0.end?.isFinished == true }) else { return [:] }
+        return source?.trailers.trailing ?? [:]
+    }
+
     private func nextChunk() async throws -> Data? {
         if let source { return try await source.next() }
         return state.withLock { state in

@@ -39,6 +39,8 @@ public struct HTTPHeaders: Sendable {
     /// Creates an empty section.
     public init() {}
 
+    init(received fields: [Field]) { self.fields = fields }
+
     /// Creates a section of fields in order; a bad one becomes the ``defect``.
     public init(_ pairs: some Sequence<(String, String)>) {
         for (name, value) in pairs { append(Name(name), value) }

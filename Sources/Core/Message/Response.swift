@@ -107,6 +107,10 @@ public struct Response: Sendable {
         }
     }
 
+    /// The trailer fields, once the ``body`` has been read to its end; see
+    /// ``ResponseBody/trailers``.
+    public var trailers: HTTPHeaders { storage.body.trailers }
+
     /// When things happened in this call: a snapshot that grows until the body has ended.
     public var timeline: Timeline { storage.record?.timeline ?? Timeline() }
 

@@ -25,6 +25,17 @@ public struct ResponseBody: Sendable {
     /// Creates a body from bytes in memory.
     public init(_ data: Data) { storage = BodyStorage(data: data) }
 
+    /// Creates a body from bytes in memory with fields behind them.
+    package init(_ data: Data, trailers: HTTPHeaders) {
+        if trailers.isEmpty {
+            self.init(data)
+        } else {
+            // Nobody reads a body that is known to be empty.
+            let length = data.isEmpty ? nil : Int64(data.count)
+            self.init(source: DataSource(data, trailers), length: length)
+        }
+    }
+
     /// Creates a body from a source, for transports and gates.
     /// - Parameters:
     ///   - source: Where the chunks come from.
@@ -45,11 +56,29 @@ public struct ResponseBody: Sendable {
         self.init(source: SequenceSource(chunks), length: length)
     }
 
+    /// Creates a body from the chunks of another one, changed in their number or their time, with
+    /// its trailer fields.
+    package init<Chunks: AsyncSequence & Sendable>(
+        _ chunks: Chunks, length: Int64?, trailersOf body: ResponseBody
+    ) where Chunks.Element == Data {
+        self.init(source: SequenceSource(chunks, trailersOf: body), length: length)
+    }
+
     /// The number of bytes that will come, or nil where it is not known.
     public var length: Int64? { storage.length }
 
     /// The size before content codings were removed, where the transport knows it.
     public var encodedLength: Int64? { storage.encodedLength }
+
+    /// The trailer fields (RFC 9110 §6.5), once the content has been read to its end; before that,
+    /// and where it broke off, there are none.
+    ///
+    /// They are never merged into the header section. Fields that mean something in front of the
+    /// content alone are left out: those that frame, route, authenticate, control or describe the
+    /// message (§6.5.1), such as `Content-Length` and `Set-Cookie`. There are none where the
+    /// transport lacks ``TransportCapabilities/trailers``. A server may leave them out where the
+    /// request does not say `TE: trailers`.
+    public var trailers: HTTPHeaders { storage.trailers }
 
     /// Whether there is nothing to read.
     public var isEmpty: Bool { storage.length == 0 }
@@ -70,6 +99,9 @@ public struct ResponseBody: Sendable {
 
         /// Ends the transfer, if the body still is.
         public func cancel(_ reason: CancelReason) { storage?.cancel(reason) }
+
+        /// The body's trailer fields, for who hears of its end and must not keep it alive.
+        package var trailers: HTTPHeaders { storage?.trailers ?? [:] }
     }
 
     /// Calls a handler each time the reader begins to wait for a chunk.

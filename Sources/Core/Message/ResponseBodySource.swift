@@ -15,6 +15,36 @@ public protocol ResponseBodySource: Sendable {
 
     /// Ends the transfer: at most once, from any thread, perhaps while ``next()`` waits.
     func cancel(_ reason: CancelReason)
+
+    /// The trailer fields, once ``next()`` has given nil; none by default.
+    ///
+    /// A source that wraps a body passes on ``ResponseBody/trailers`` of that body.
+    var trailers: HTTPHeaders { get }
+}
+
+extension ResponseBodySource {
+    /// None.
+    public var trailers: HTTPHeaders { [:] }
+}
+
+/// Bytes in memory, and what came behind them.
+final class DataSource: ResponseBodySource {
+    let trailers: HTTPHeaders
+    private let data: Mutex<Data?>
+
+    init(_ data: Data, _ trailers: HTTPHeaders) {
+        self.data = Mutex(data.isEmpty ? nil : data)
+        self.trailers = trailers
+    }
+
+    func next() async throws -> Data? {
+        data.withLock { data in
+            defer { data = nil }
+            return data
+        }
+    }
+
+    func cancel(_ reason: CancelReason) {}
 }
 
 /// A sequence that may wait for anything: each pull runs in a task of its own, which the body's end
@@ -32,8 +62,12 @@ final class SequenceSource: ResponseBodySource {
     private struct Moved: @unchecked Sendable { var iterator: any AsyncIteratorProtocol }
 
     private let locked: Mutex<Locked>
+    private let origin: ResponseBody?
 
-    init<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks) where Chunks.Element == Data {
+    init<Chunks: AsyncSequence & Sendable>(
+        _ chunks: Chunks, trailersOf origin: ResponseBody? = nil
+    ) where Chunks.Element == Data {
+        self.origin = origin
         locked = Mutex(Locked(state: State(iterator: chunks.makeAsyncIterator())))
     }
 
@@ -76,6 +110,8 @@ final class SequenceSource: ResponseBodySource {
         task?.cancel()
     }
 
+    var trailers: HTTPHeaders { origin?.trailers ?? [:] }
+
     private static func next<Iterator: AsyncIteratorProtocol>(
         _ iterator: inout Iterator
     ) async throws -> Data? {
@@ -110,6 +146,8 @@ final class TransformedSource: ResponseBodySource {
     }
 
     func cancel(_ reason: CancelReason) { body.cancel(reason) }
+
+    var trailers: HTTPHeaders { body.trailers }
 }
 
 /// Bytes that were read already, then another body.
@@ -134,6 +172,8 @@ final class PrefixedSource: ResponseBodySource {
     }
 
     func cancel(_ reason: CancelReason) { rest.cancel(reason) }
+
+    var trailers: HTTPHeaders { rest.trailers }
 }
 
 /// What is left of a body after a peek.
@@ -145,4 +185,6 @@ final class ContinuedSource: ResponseBodySource {
     func next() async throws -> Data? { try await storage.pull() }
 
     func cancel(_ reason: CancelReason) { storage.cancel(reason) }
+
+    var trailers: HTTPHeaders { storage.trailers }
 }

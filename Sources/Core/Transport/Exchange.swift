@@ -17,23 +17,6 @@ import Synchronization
 /// }
 /// ```
 public final class Exchange: Sendable {
-    /// What a transport knows of a response when its head is complete.
-    public struct Opening: Sendable {
-        /// The head.
-        public var head: ResponseHead
-        /// The number of bytes that the body will have, where it is known.
-        public var length: Int64?
-        /// The size before decoding, where it is known.
-        public var encodedLength: Int64?
-
-        /// Creates an opening.
-        public init(head: ResponseHead, length: Int64? = nil, encodedLength: Int64? = nil) {
-            self.head = head
-            self.length = length
-            self.encodedLength = encodedLength
-        }
-    }
-
     // SAFETY: a continuation is resumed by the one who takes it out of the state.
     @safe private struct State {
         var opening: Result<Opening, any Error>?
@@ -44,6 +27,8 @@ public final class Exchange: Sendable {
         var end: Result<Void, any Error>?
         var isPaused = false
         var registration: CancelRegistration?
+        // nil costs nothing, and most responses have none.
+        var trailers: [HTTPHeaders.Field]?
 
         init(_ flow: Flow) { buffer = ChunkBuffer(flow) }
 
@@ -139,6 +124,14 @@ public final class Exchange: Sendable {
         }
     }
 
+    /// The fields behind the content have come; call it before the end.
+    ///
+    /// Those that have no place there are dropped (``ResponseBody/trailers``); to bound the section
+    /// and to refuse what is no field line is the transport's part.
+    public func receive(trailers: HTTPHeaders) {
+        state.withLock { if $0.end == nil { $0.trailers = trailers.fields } }
+    }
+
     /// The response is complete.
     public func finish() { end(.success(())) }
 
@@ -231,6 +224,11 @@ extension Exchange: ResponseBodySource {
         } onCancel: {
             cancel(.task)
         }
+    }
+
+    /// What came behind the content.
+    public var trailers: HTTPHeaders {
+        state.withLock { $0.trailers }.map(HTTPHeaders.init(received:)) ?? [:]
     }
 
     /// Gives the exchange up, unless it has ended.

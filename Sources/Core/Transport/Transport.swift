@@ -16,9 +16,10 @@ public protocol Transport: Sendable {
     ///   of the context's ``Context/cancelReason`` when that is.
     func send(_ request: Request, context: Context) async throws -> Response
 
-    /// Ends what is under way and lets go of connections.
+    /// Ends what is under way at once, lets go of connections, and returns when they are gone.
     ///
-    /// Later sends fail.
+    /// Later sends fail. To wait for what is under way is the client's part, which comes before:
+    /// ``Client/shutdown(grace:)``.
     func shutdown() async
 }
 
@@ -48,7 +49,7 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
     public static let unixSocket = Self(rawValue: 1 << 7)
     /// The content coding can be left to the caller.
     public static let rawEncoding = Self(rawValue: 1 << 8)
-    /// Trailer fields reach the caller.
+    /// Trailer fields reach the caller (``ResponseBody/trailers``).
     public static let trailers = Self(rawValue: 1 << 9)
     /// The timeline tells lookup, connection and handshake apart.
     public static let phaseTimes = Self(rawValue: 1 << 10)

@@ -53,8 +53,9 @@ public struct Coalesce: Interceptor {
             context.note(gate: name, "waits for the same request, which is under way")
         }
         switch try await landing(seat, context) {
-        case .shared(let head, let data):
-            var response = Response(head: head, body: ResponseBody(data))
+        case .shared(let head, let data, let trailers):
+            let body = ResponseBody(data, trailers: trailers)
+            var response = Response(head: head, body: body)
             response.record = context.call.record
             return response
         case .own(let response): return adopted(response, context)
@@ -95,9 +96,10 @@ public struct Coalesce: Interceptor {
         do {
             var response = try await next(request, context: context)
             if isTooLong(response) { return flights.handOver(seat, response) }
+            let body = response.body
             let content = try await response.body.peek(upTo: maxBody + 1)
             if content.count > maxBody { return flights.handOver(seat, response) }
-            flights.land(seat, .success(.shared(response.head, content)))
+            flights.land(seat, .success(.shared(response.head, content, trailers: body.trailers)))
         } catch {
             flights.land(seat, .failure(error))
         }

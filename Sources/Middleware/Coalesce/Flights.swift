@@ -16,7 +16,7 @@ final class Flights: Sendable {
     /// What a shared exchange gives to one of those who wait.
     enum Landing: Sendable {
         /// The same response for all.
-        case shared(ResponseHead, Data)
+        case shared(ResponseHead, Data, trailers: HTTPHeaders)
         /// The response itself, whose body is too large or too long to share.
         case own(Response)
         /// Nothing: the call is to be sent by itself.

@@ -52,7 +52,8 @@ public struct PreprocessedSerializer<Base: ResponseSerializer>: ResponseSerializ
         var changed = response
         do {
             // A slice becomes bytes of its own, whose indices begin at 0.
-            changed.body = ResponseBody(Data(try preprocessor.process(content)))
+            changed.body = ResponseBody(
+                Data(try preprocessor.process(content)), trailers: response.trailers)
         } catch {
             throw ClientError.serialization(error, of: response.head, content: content)
         }

@@ -27,7 +27,7 @@ public struct FirstFitSerializer<Output: Sendable>: ResponseSerializer {
         var first: (any Error)?
         for serializer in serializers {
             var copy = response
-            copy.body = ResponseBody(content)
+            copy.body = ResponseBody(content, trailers: response.trailers)
             do {
                 return try await serializer.serialize(copy, context: context)
             } catch let error as CancellationError {

@@ -35,7 +35,7 @@ public struct JointSerializer<each Serializer: ResponseSerializer>: ResponseSeri
         let content = try await response.body.collect(upTo: context.maxBytes)
         func value<One: ResponseSerializer>(_ serializer: One) async throws -> One.Output {
             var copy = response
-            copy.body = ResponseBody(content)
+            copy.body = ResponseBody(content, trailers: response.trailers)
             return try await serializer.serialize(copy, context: context)
         }
         return (repeat try await value(each serializers))

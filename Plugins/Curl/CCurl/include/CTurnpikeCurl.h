@@ -13,8 +13,11 @@
 
 // The library.
 
-/// Finds libcurl; gives NULL, or why it cannot be used. Call it once.
-const char *tpc_load(void);
+/// 7.80: since then it tells each time that it is about to send a request.
+enum { TPC_OLDEST = 0x075000 };
+/// Finds libcurl by a file name, NULL for the usual ones; gives NULL, or why it cannot be used, in a text of this thread.
+/// Call it until it has found one, and no more.
+const char *tpc_load(const char *file, unsigned oldest);
 /// As 0xMMmmpp.
 unsigned tpc_version(void);
 const char *tpc_version_text(void);
@@ -72,9 +75,11 @@ struct tpc_transfer {
     const char *head;
     size_t head_count;
     bool has_head;
+    /// The lines behind the content, which stand in `head` behind those of the head.
+    size_t trailers_count;
     /// Whether libcurl asked for the content again after a head.
     bool was_repeated;
-    /// Whether the head was larger than is taken.
+    /// Whether the head, or once it has come the trailer section, was larger than is taken.
     bool is_head_too_large;
     /// Content that has come and was not taken.
     size_t body_count;
@@ -100,6 +105,7 @@ enum {
     TPC_HTTP_VERSION = 84,
     TPC_CONNECT_TIMEOUT_MS = 156,
     TPC_MAX_AGE_CONNECTION = 288,
+    TPC_HAPPY_EYEBALLS_TIMEOUT_MS = 271,
     TPC_PROXY = 10004,
     TPC_NO_PROXY = 10177,
     TPC_PROXY_USER = 10175,

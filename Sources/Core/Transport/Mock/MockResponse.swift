@@ -15,6 +15,7 @@ public struct MockResponse: Sendable {
     public var headers: HTTPHeaders
     private var content: Content
     private var latency = MockLatency.none
+    private var trailers: HTTPHeaders?
 
     private init(status: HTTPStatus, headers: HTTPHeaders, content: Content) {
         self.status = status
@@ -72,6 +73,14 @@ public struct MockResponse: Sendable {
         Self(status: 0, headers: [:], content: .failure(error))
     }
 
+    /// The same answer with trailer fields behind its content, which get to the caller as
+    /// ``ResponseBody/trailers``.
+    public func followed(by trailers: HTTPHeaders) -> Self {
+        var copy = self
+        copy.trailers = trailers
+        return copy
+    }
+
     /// The same answer after a time on the client's time source.
     public func delayed(by delay: Duration) -> Self { delayed(by: .constant(delay)) }
 
@@ -89,11 +98,18 @@ public struct MockResponse: Sendable {
         switch content {
         case .failure(let error): throw error
         case .data(let data):
-            body = request.method == .head || status.hasNoContent ? .empty : ResponseBody(data)
+            if request.method == .head || status.hasNoContent {
+                body = .empty
+            } else if let trailers {
+                body = ResponseBody(data, trailers: trailers)
+            } else {
+                body = ResponseBody(data)
+            }
         case .chunks(let chunks, let interval, let failure):
             body = ResponseBody(
                 source: MockBodySource(
-                    chunks: chunks, interval: interval, failure: failure, context: context.child()))
+                    chunks: chunks, interval: interval, failure: failure,
+                    trailers: trailers ?? [:], context: context.child()))
         }
         return Response(to: request, status: status, headers: headers, body: body)
     }
@@ -103,12 +119,17 @@ private final class MockBodySource: ResponseBodySource {
     private let chunks: Mutex<ArraySlice<Data>>
     private let interval: Duration
     private let failure: (any Error)?
+    let trailers: HTTPHeaders
     private let context: Context
 
-    init(chunks: [Data], interval: Duration, failure: (any Error)?, context: Context) {
+    init(
+        chunks: [Data], interval: Duration, failure: (any Error)?, trailers: HTTPHeaders,
+        context: Context
+    ) {
         self.chunks = Mutex(chunks[...])
         self.interval = interval
         self.failure = failure
+        self.trailers = trailers
         self.context = context
     }
 
