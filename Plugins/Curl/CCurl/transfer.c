@@ -10,8 +10,9 @@ enum {
     HEAD_LIMIT = 524288,
     // Of trailers it takes lines of 4 KiB, and as many as come.
     TRAILERS_LIMIT = 65536,
-    // As much content as is gathered in one turn; then libcurl has to wait, and others get their turn.
-    BODY_LIMIT = 524288,
+    // As much content as is gathered in one turn, which a block has room for; then libcurl has to wait, and others get
+    // their turn.
+    BODY_LIMIT = 262144,
     // As much as libcurl gives at once.
     PIECE = 16384,
 };
@@ -144,10 +145,12 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *user) {
         return CURL_WRITEFUNC_PAUSE;
     }
     if (wanted > this->body_capacity) {
-        size_t capacity = this->body_capacity == 0 ? room_for_body(this, total) : 4 * this->body_capacity;
+        size_t capacity = this->body_capacity == 0 ? room_for_body(this, total) : tpc_block_size();
         if (capacity < wanted) capacity = wanted;
-        char *larger = tpc_realloc(this->body, capacity);
+        char *larger = tpc_malloc(capacity);
         if (!larger) return 0;
+        if (this->shown.body_count > 0) memcpy(larger, this->body, this->shown.body_count);
+        tpc_free(this->body);
         this->body = larger;
         this->body_capacity = capacity;
     }
