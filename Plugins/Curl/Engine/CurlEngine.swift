@@ -39,8 +39,9 @@ final class CurlEngine: Sendable {
     private let options: CurlOptions
     // Whether the thread will look at the mail before it sleeps.
     private let isAwake = Atomic(true)
-    // Whether somebody holds `core`: to try a lock that is held costs a system call on Linux.
-    private let isTaken = Atomic(false)
+    // How many hold `core`, or are about to: to try a lock that is held, or being handed over, costs
+    // a system call on Linux.
+    private let holders = Atomic(0)
     private let over = SharedValue<Void>()
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where libcurl refuses an option.
@@ -69,8 +70,9 @@ final class CurlEngine: Sendable {
         if !isQuick { return wake() }
         // Who holds the lock looks at the mail when it has let go of it.
         repeat {
-            let isTaken = isTaken.load(ordering: .sequentiallyConsistent)
-            guard !isTaken, core.withLockIfAvailable({ turnOfCaller(&$0) }) != nil else { return }
+            guard holders.load(ordering: .sequentiallyConsistent) == 0,
+                core.withLockIfAvailable({ turnOfCaller(&$0) }) != nil
+            else { return }
         } while mail.withLock { $0.isNew }
     }
 
@@ -123,6 +125,7 @@ final class CurlEngine: Sendable {
 
     private func run() {
         while true {
+            holders.add(1, ordering: .sequentiallyConsistent)
             let timeout = core.withLock { turnOfThread(&$0) }
             guard let timeout else { break }
             isAwake.store(false, ordering: .sequentiallyConsistent)
@@ -136,9 +139,8 @@ final class CurlEngine: Sendable {
     /// - Returns: The milliseconds until the next turn at the latest, -1 for any time; nil at the
     ///   end.
     private func turnOfThread(_ core: inout Core) -> Int32? {
-        isTaken.store(true, ordering: .relaxed)
         // Before the mail is looked at for the last time, so that nothing is left lying there.
-        defer { isTaken.store(false, ordering: .sequentiallyConsistent) }
+        defer { holders.subtract(1, ordering: .sequentiallyConsistent) }
         core.loop.act()
         let (ending, isMore) = turn(&core)
         switch ending {
@@ -151,8 +153,8 @@ final class CurlEngine: Sendable {
     }
 
     private func turnOfCaller(_ core: inout Core) {
-        isTaken.store(true, ordering: .relaxed)
-        defer { isTaken.store(false, ordering: .sequentiallyConsistent) }
+        holders.add(1, ordering: .sequentiallyConsistent)
+        defer { holders.subtract(1, ordering: .sequentiallyConsistent) }
         let (ending, isMore) = turn(&core)
         if isMore || ending != .none || core.loop.due < core.threadDue {
             core.threadDue = 0
