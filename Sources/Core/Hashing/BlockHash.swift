@@ -53,14 +53,22 @@ package struct BlockHash<Compression: BlockCompression>: Sendable {
 
     package consuming func finish() -> [UInt8] {
         let bits = count &* 8
-        var tail = Data([0x80])
-        tail.append(contentsOf: repeatElement(0, count: (119 - pending.count) % 64))
-        let shifts = stride(from: UInt64(0), to: 64, by: 8)
-        for shift in Compression.isBigEndian ? shifts.reversed() : Array(shifts) {
-            tail.append(UInt8(truncatingIfNeeded: bits >> shift))
+        pending.append(0x80)
+        if pending.count > 56 { fill(to: 64) }
+        fill(to: 56)
+        for index in 0..<UInt64(8) {
+            let shift = 8 * (Compression.isBigEndian ? 7 - index : index)
+            pending.append(UInt8(truncatingIfNeeded: bits >> shift))
         }
-        update(tail)
+        fill(to: 64)
         return compression.digest
+    }
+
+    private mutating func fill(to length: Int) {
+        pending.append(contentsOf: repeatElement(0, count: length - pending.count))
+        if length < 64 { return }
+        unsafe pending.withUnsafeBytes { unsafe compression.compress($0) }
+        pending.removeAll(keepingCapacity: true)
     }
 }
 
