@@ -65,7 +65,7 @@ package struct BlockHash<Compression: BlockCompression>: Sendable {
     }
 
     private mutating func fill(to length: Int) {
-        pending.append(contentsOf: repeatElement(0, count: length - pending.count))
+        while pending.count < length { pending.append(0) }
         if length < 64 { return }
         unsafe pending.withUnsafeBytes { unsafe compression.compress($0) }
         pending.removeAll(keepingCapacity: true)
@@ -78,18 +78,16 @@ extension UInt32 {
 
 extension Sequence<UInt8> {
     /// The bytes as hexadecimal digits in lower case.
-    package var hexadecimal: String {
+    @inlinable package var hexadecimal: String {
         var digits: [UInt8] = []
         digits.reserveCapacity(2 * underestimatedCount)
         for byte in self {
-            digits.append(Self.digit(byte >> 4))
-            digits.append(Self.digit(byte & 0xF))
+            for value in [byte >> 4, byte & 0xF] {
+                let base = value < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10
+                digits.append(base + value)
+            }
         }
         return String(decoding: digits, as: UTF8.self)
-    }
-
-    private static func digit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value
     }
 }
 

@@ -126,7 +126,11 @@ struct EntryName {
     var text: String { digest.prefix(20).hexadecimal }
 
     /// The first eight bytes, as a number.
-    var mark: UInt64 { digest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
+    var mark: UInt64 {
+        var mark: UInt64 = 0
+        for index in 0..<8 { mark = mark << 8 | UInt64(digest[index]) }
+        return mark
+    }
 
     /// The mark of the file with a name.
     static func mark(of name: String) -> UInt64 { UInt64(name.prefix(16), radix: 16) ?? 0 }
