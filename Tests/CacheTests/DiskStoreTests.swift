@@ -144,10 +144,14 @@ struct DiskStoreTests {
         let blocker = folder.path + "/file"
         try Data().write(to: URL(filePath: blocker))
         let notes = NoteCounter()
-        let cached = CachedClient(
-            DiskStore(directory: blocker + "/cache"), outside: [notes]
-        ) { _ in .ok(text: "one", headers: ["Cache-Control": "max-age=60"]) }
-        for _ in 0..<3 { #expect(try await cached.get("/a").text == "one") }
+        let store = DiskStore(directory: blocker + "/cache")
+        let cached = CachedClient(store, outside: [notes]) { _ in
+            .ok(text: "one", headers: ["Cache-Control": "max-age=60"])
+        }
+        for _ in 0..<3 {
+            #expect(try await cached.get("/a").text == "one")
+            await store.flush()
+        }
         await cached.client.shutdown()
         #expect(cached.sent == 3)
         #expect(notes.count == 1)

@@ -78,8 +78,11 @@ extension CacheCall {
         var headers = old.head.headers
         // It counted until then.
         headers.remove(.age)
-        let control = CacheControl(head.headers)
-        let news = Storability.fields(head.headers, control).filtered { !Self.isKept($0.name) }
+        let map = FieldMap(head.headers)
+        let control = CacheControl(head.headers, map)
+        let news = Storability.fields(head.headers, control, map).filtered {
+            !Self.isKept($0.name)
+        }
         for name in Set(news.map(\.name)) { headers.remove(name) }
         for field in news { headers.append(field.name, field.value) }
         if !head.headers.contains(.date) { headers[.date] = HTTPDate.format(now) }
@@ -89,7 +92,7 @@ extension CacheCall {
             requestTime: mark.requestTime, responseTime: now)
         let isStorable =
             variant != nil && !control.noStore && !mark.isSpoiled
-            && Storability.allows(response.head, CacheControl(headers))
+            && Storability.allows(response.head, CacheControl(headers), FieldMap(headers))
         _ = await state.attempt(context) {
             if isStorable {
                 try await state.store.update(entry, to: response)

@@ -93,8 +93,9 @@ struct CacheCall: Sendable {
     }
 
     /// A response that was forwarded, with what the cache did.
-    func marked(_ response: Response, _ reason: CacheOutcome, isStored: Bool) -> Response {
-        var response = response
+    func marked(
+        _ response: consuming Response, _ reason: CacheOutcome, isStored: Bool
+    ) -> Response {
         let status = response.status.code
         response.head.append(
             CacheStatus.field, CacheStatus.forwarded(reason, status: status, isStored: isStored))
@@ -159,10 +160,10 @@ struct CacheCall: Sendable {
 }
 
 extension ResponseHead {
-    /// Adds a header field.
+    /// Adds a header field that the cache has made.
     mutating func append(_ name: HTTPHeaders.Name, _ value: String) {
         var headers = headers
-        headers.append(name, value)
+        headers.appendChecked(name, value)
         self = replacing(headers: headers)
     }
 

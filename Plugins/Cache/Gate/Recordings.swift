@@ -4,9 +4,19 @@ import Synchronization
 /// The exchanges under way whose responses may be stored, so that a change of what they are about
 /// (RFC 9111 §4.4) reaches them too.
 final class Recordings: Sendable {
+    /// How often what a key is about has changed, while an exchange for it is under way.
+    fileprivate final class Changes: Sendable {
+        let count = Atomic(0)
+    }
+
     private struct Line {
         var count = 0
-        var spoilt = 0
+        let changes = Changes()
+
+        mutating func begin() -> Changes {
+            count += 1
+            return changes
+        }
     }
 
     /// One exchange, from before it was sent.
@@ -14,42 +24,42 @@ final class Recordings: Sendable {
         let key: CacheKey
         let requestTime: Date
         private let owner: Recordings
-        private let spoilt: Int
+        private let changes: Changes
+        private let before: Int
 
-        fileprivate init(_ key: CacheKey, _ requestTime: Date, _ owner: Recordings, _ spoilt: Int) {
+        fileprivate init(
+            _ key: CacheKey, _ requestTime: Date, _ owner: Recordings, _ changes: Changes
+        ) {
             self.key = key
             self.requestTime = requestTime
             self.owner = owner
-            self.spoilt = spoilt
+            self.changes = changes
+            before = changes.count.load(ordering: .acquiring)
         }
 
         deinit { owner.end(key) }
 
         /// Whether what it is about was changed meanwhile.
-        var isSpoiled: Bool { owner.spoilt(key) != spoilt }
+        var isSpoiled: Bool { changes.count.load(ordering: .acquiring) != before }
     }
 
     private let lines = Mutex<[CacheKey: Line]>([:])
 
     func begin(_ key: CacheKey, at date: Date) -> Mark {
-        let spoilt = lines.withLock { lines in
-            lines[key, default: Line()].count += 1
-            return lines[key]?.spoilt ?? 0
-        }
-        return Mark(key, date, self, spoilt)
+        Mark(key, date, self, lines.withLock { $0[key, default: Line()].begin() })
     }
 
     /// Keeps what is under way from being stored.
     func spoil(_ key: CacheKey) {
-        lines.withLock { $0[key]?.spoilt += 1 }
+        let changes = lines.withLock { $0[key]?.changes }
+        _ = changes?.count.wrappingAdd(1, ordering: .acquiringAndReleasing)
     }
-
-    private func spoilt(_ key: CacheKey) -> Int { lines.withLock { $0[key]?.spoilt ?? 0 } }
 
     private func end(_ key: CacheKey) {
         lines.withLock { lines in
-            lines[key]?.count -= 1
-            if lines[key]?.count == 0 { lines[key] = nil }
+            guard let index = lines.index(forKey: key) else { return }
+            lines.values[index].count -= 1
+            if lines.values[index].count == 0 { lines.remove(at: index) }
         }
     }
 }

@@ -25,15 +25,14 @@ struct CacheControl {
     var staleIfError: Int64?
 
     /// Reads the lines of a message; `Pragma: no-cache` counts where there are none (§5.4).
-    init(_ headers: HTTPHeaders) {
-        var hasLine = false
-        for field in headers where field.name == .cacheControl {
-            hasLine = true
-            read(field.value)
-        }
-        guard !hasLine else { return }
-        for field in headers where field.name == .pragma {
-            noCache = noCache || field.value.lowercased().contains("no-cache")
+    init(_ headers: HTTPHeaders) { self.init(headers, FieldMap(headers)) }
+
+    init(_ headers: HTTPHeaders, _ map: FieldMap) {
+        if map.contains(.cacheControl) {
+            for line in map.lines(.cacheControl, in: headers) { read(line) }
+        } else if map.contains(.pragma) {
+            let lines = map.lines(.pragma, in: headers)
+            noCache = lines.contains { $0.lowercased().contains("no-cache") }
         }
     }
 
@@ -45,9 +44,12 @@ struct CacheControl {
     }
 
     private mutating func add(_ member: Substring) {
-        let parts = member.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        let name = Grammar.trimmed(parts[0]).lowercased()
-        let argument = parts.count > 1 ? Self.unquoted(Grammar.trimmed(parts[1])) : nil
+        let utf8 = member.utf8
+        let equals = utf8.firstIndex(of: UInt8(ascii: "="))
+        let name = Grammar.trimmed(member[..<(equals ?? member.endIndex)]).lowercased()
+        let argument = equals.map {
+            Self.unquoted(Grammar.trimmed(member[utf8.index(after: $0)...]))
+        }
         switch name {
         case "public", "private":
             isExplicit = true

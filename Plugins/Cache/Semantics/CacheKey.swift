@@ -26,7 +26,7 @@ public struct CacheKey: Hashable, Sendable {
 
     /// Creates the key of a URL, or nil where it is not http or https, or longer than 8 KiB.
     public init?(method: HTTPMethod = .get, _ url: URL, partition: String? = nil) {
-        guard let text = Self.normalised(url) else { return nil }
+        guard let text = Self.normalised(url, url.absoluteString) else { return nil }
         self.init(method: method, url: text, partition: partition)
     }
 
@@ -38,28 +38,65 @@ public struct CacheKey: Hashable, Sendable {
     ///   - request: The request.
     ///   - tenant: What the caller tells apart beyond that.
     init?(_ request: Request, tenant: String?) {
-        guard let text = Self.normalised(request.url) else { return nil }
+        let address = request.url.absoluteString
+        guard let text = Self.normalised(request.url, address) else { return nil }
         var identity = ""
         for field in request.headers where field.name == .authorization {
             identity += "authorization\n" + field.value + "\n"
         }
-        if let userInformation = Self.userInformation(request.url) {
+        if let userInformation = Self.userInformation(address) {
             identity += "user\n" + userInformation + "\n"
         }
         if let tenant { identity += "tenant\n" + tenant + "\n" }
         self.init(url: text, partition: identity.isEmpty ? nil : Digest.text(identity))
     }
 
-    private static func normalised(_ url: URL) -> String? {
-        let text = url.absoluteString
-        guard text.utf8.count <= maxURLBytes, let origin = Origin(url) else { return nil }
+    private static func normalised(_ url: URL, _ text: String) -> String? {
+        guard text.utf8.count <= maxURLBytes else { return nil }
+        if isNormal(text) { return text }
+        guard let origin = Origin(url) else { return nil }
         let rest = afterAuthority(text).prefix { $0 != UInt8(ascii: "#") }
         return origin.description + (rest.first == UInt8(ascii: "/") ? "" : "/")
             + String(Substring(rest))
     }
 
-    private static func userInformation(_ url: URL) -> String? {
-        let text = url.absoluteString
+    // Whether a text is its own normal form, as nearly all are: a scheme and a host in lower case, a
+    // port that is not the scheme's own, a path, and no fragment. Where in doubt it is not.
+    private static func isNormal(_ text: String) -> Bool {
+        let isSecure = text.hasPrefix("https://")
+        guard isSecure || text.hasPrefix("http://") else { return false }
+        let start = isSecure ? 8 : 7
+        var position = 0
+        var isInAuthority = true
+        var port: Int?
+        for byte in text.utf8 {
+            defer { position += 1 }
+            if position < start { continue }
+            if !isInAuthority {
+                if byte == UInt8(ascii: "#") { return false }
+                continue
+            }
+            switch byte {
+            case UInt8(ascii: "/"):
+                if position == start || port == 0 { return false }
+                isInAuthority = false
+            case UInt8(ascii: ":"):
+                if position == start || port != nil { return false }
+                port = 0
+            case UInt8(ascii: "0")...UInt8(ascii: "9"):
+                guard let digits = port else { continue }
+                port = digits * 10 + Int(byte - UInt8(ascii: "0"))
+                // A zero in front makes another text of the same number.
+                if port == 0 || port ?? 0 > 65_535 { return false }
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."):
+                if port != nil { return false }
+            default: return false
+            }
+        }
+        return !isInAuthority && port != (isSecure ? 443 : 80)
+    }
+
+    private static func userInformation(_ text: String) -> String? {
         guard text.utf8.contains(UInt8(ascii: "@")) else { return nil }
         let authority = text.utf8[..<afterAuthority(text).startIndex]
         guard let end = authority.lastIndex(of: UInt8(ascii: "@")) else { return nil }

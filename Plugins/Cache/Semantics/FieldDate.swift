@@ -7,13 +7,6 @@ import TurnpikeCore
 /// that is malformed means that the response is stale (RFC 9111 §5.3). The case of letters does not
 /// count.
 enum FieldDate {
-    /// The date of the one line of a field, or nil where there is none, or several.
-    static func value(of name: HTTPHeaders.Name, in headers: HTTPHeaders, now: Date) -> Date? {
-        let lines = headers.values(of: name)
-        guard lines.count == 1 else { return nil }
-        return parse(lines[0], now: now)
-    }
-
     static func parse(_ text: String, now: Date) -> Date? {
         if let date = preferred(text) { return date }
         let shape = String(decoding: text.utf8.prefix(64).map(Self.shape), as: UTF8.self)
@@ -40,26 +33,43 @@ enum FieldDate {
     // The form that nearly all have, without making texts of its parts: each response has one or two.
     private static func preferred(_ text: String) -> Date? {
         let bytes = Array(text.utf8)
-        guard bytes.count == 29, bytes[3] == UInt8(ascii: ","), bytes[16] == UInt8(ascii: " "),
-            [4, 7, 11, 25].allSatisfy({ bytes[$0] == UInt8(ascii: " ") }),
-            bytes[19] == UInt8(ascii: ":"), bytes[22] == UInt8(ascii: ":"),
-            bytes[26...] == [UInt8(ascii: "G"), UInt8(ascii: "M"), UInt8(ascii: "T")],
-            bytes[0..<3].allSatisfy({ Self.shape($0) == UInt8(ascii: "a") }),
-            let month = months.firstIndex(where: { $0.elementsEqual(bytes[8..<11]) }),
+        guard bytes.count == 29, bytes[3] == UInt8(ascii: ","), bytes[4] == UInt8(ascii: " "),
+            bytes[7] == UInt8(ascii: " "), bytes[11] == UInt8(ascii: " "),
+            bytes[16] == UInt8(ascii: " "), bytes[19] == UInt8(ascii: ":"),
+            bytes[22] == UInt8(ascii: ":"), bytes[25] == UInt8(ascii: " "),
+            bytes[26] == UInt8(ascii: "G"), bytes[27] == UInt8(ascii: "M"),
+            bytes[28] == UInt8(ascii: "T"), isLetter(bytes[0]), isLetter(bytes[1]),
+            isLetter(bytes[2]), let month = month(bytes[8], bytes[9], bytes[10]),
             let day = number(bytes[5..<7]), let year = number(bytes[12..<16]),
             let hour = number(bytes[17..<19]), let minute = number(bytes[20..<22]),
             let second = number(bytes[23..<25]),
             // The days that not every month has are left to the long way.
             (1...28).contains(day), year >= 1970, hour < 24, minute < 60, second < 60
         else { return nil }
-        let days = HTTPDate.daysSince1970(year: year, month: Int64(month + 1), day: day)
+        let days = HTTPDate.daysSince1970(year: year, month: month, day: day)
         return Date(
             timeIntervalSince1970: Double(days * 86_400 + hour * 3600 + minute * 60 + second))
     }
 
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ].map { Array($0.utf8) }
+    private static func isLetter(_ byte: UInt8) -> Bool { shape(byte) == UInt8(ascii: "a") }
+
+    private static func month(_ first: UInt8, _ second: UInt8, _ third: UInt8) -> Int64? {
+        switch (first, second, third) {
+        case (0x4A, 0x61, 0x6E): 1  // Jan
+        case (0x46, 0x65, 0x62): 2  // Feb
+        case (0x4D, 0x61, 0x72): 3  // Mar
+        case (0x41, 0x70, 0x72): 4  // Apr
+        case (0x4D, 0x61, 0x79): 5  // May
+        case (0x4A, 0x75, 0x6E): 6  // Jun
+        case (0x4A, 0x75, 0x6C): 7  // Jul
+        case (0x41, 0x75, 0x67): 8  // Aug
+        case (0x53, 0x65, 0x70): 9  // Sep
+        case (0x4F, 0x63, 0x74): 10  // Oct
+        case (0x4E, 0x6F, 0x76): 11  // Nov
+        case (0x44, 0x65, 0x63): 12  // Dec
+        default: nil
+        }
+    }
 
     private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
         var value: Int64 = 0

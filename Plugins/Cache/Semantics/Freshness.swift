@@ -27,21 +27,26 @@ struct Freshness: Sendable {
         _ head: ResponseHead, _ control: CacheControl, requestTime: Date, responseTime: Date
     ) {
         let headers = head.headers
-        let date = FieldDate.value(of: .date, in: headers, now: responseTime)
+        let map = FieldMap(headers)
+        // The date of a field that has one line; nil where there is none, or several.
+        func dateValue(_ known: FieldMap.Known) -> Date? {
+            map.only(known, in: headers).flatMap { FieldDate.parse($0, now: responseTime) }
+        }
+        let date = dateValue(.date)
         // §4.2.3; dates count whole seconds.
         let seconds = responseTime.timeIntervalSince1970.rounded(.down)
         let apparentAge = date.map { max(0, seconds - $0.timeIntervalSince1970) } ?? 0
         let delay = max(0, responseTime.timeIntervalSince(requestTime))
-        initialAge = max(apparentAge, Self.ageValue(headers) + delay)
+        initialAge = max(apparentAge, Self.ageValue(map.first(.age, in: headers)) + delay)
         self.responseTime = responseTime
         var isHeuristic = false
         if let maxAge = control.maxAge {
             lifetime = Double(maxAge)
-        } else if headers.contains(.expires) {
-            let expires = FieldDate.value(of: .expires, in: headers, now: responseTime)
+        } else if map.contains(.expires) {
+            let expires = dateValue(.expires)
             lifetime = expires.map { max(0, $0.timeIntervalSince(date ?? responseTime)) } ?? 0
         } else if Storability.isHeuristic(head.status) || control.isPublic,
-            let changed = FieldDate.value(of: .lastModified, in: headers, now: responseTime)
+            let changed = dateValue(.lastModified)
         {
             isHeuristic = true
             let rest = (date ?? responseTime).timeIntervalSince(changed)
@@ -56,13 +61,17 @@ struct Freshness: Sendable {
         noCache = control.noCache
         isImmutable = control.isImmutable
         hasValidator =
-            Self.validator(.eTag, in: headers) != nil
-            || Self.validator(.lastModified, in: headers) != nil
+            Self.isSendable(map.first(.eTag, in: headers))
+            || Self.isSendable(map.first(.lastModified, in: headers))
     }
 
     /// A validator, unless it holds what no request may send back.
     static func validator(_ name: HTTPHeaders.Name, in headers: HTTPHeaders) -> String? {
-        headers.first(name).flatMap { Grammar.firstIllegalValueByte($0) == nil ? $0 : nil }
+        headers.first(name).flatMap { isSendable($0) ? $0 : nil }
+    }
+
+    private static func isSendable(_ value: String?) -> Bool {
+        value.map { Grammar.firstIllegalValueByte($0) == nil } ?? false
     }
 
     /// How old the response is (§4.2.3).
@@ -79,8 +88,8 @@ struct Freshness: Sendable {
     }
 
     // The first member of the first line, where it is a number (§5.1).
-    private static func ageValue(_ headers: HTTPHeaders) -> Double {
-        guard let line = headers.first(.age), let member = line.split(separator: ",").first else {
+    private static func ageValue(_ line: String?) -> Double {
+        guard let line, let member = line.split(separator: ",").first else {
             return 0
         }
         return Double(DeltaSeconds.parse(Grammar.trimmed(member)) ?? 0)

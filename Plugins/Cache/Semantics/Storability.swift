@@ -17,7 +17,7 @@ enum Storability {
         !status.reasonPhrase.isEmpty && status != .partialContent && status != .notModified
     }
 
-    static func allows(_ head: ResponseHead, _ control: CacheControl) -> Bool {
+    static func allows(_ head: ResponseHead, _ control: CacheControl, _ map: FieldMap) -> Bool {
         let status = head.status
         guard status.code >= 200, status.code < 600, status != .partialContent,
             status != .notModified
@@ -31,30 +31,32 @@ enum Storability {
         } else if control.noStore {
             return false
         }
-        return control.isExplicit || head.headers.contains(.expires) || isHeuristic(status)
+        return control.isExplicit || map.contains(.expires) || isHeuristic(status)
     }
 
     /// The fields of a response that are kept (§3.1).
-    static func fields(_ headers: HTTPHeaders, _ control: CacheControl) -> HTTPHeaders {
+    static func fields(
+        _ headers: HTTPHeaders, _ control: CacheControl, _ map: FieldMap
+    ) -> HTTPHeaders {
         var named: [HTTPHeaders.Name] = Array(control.noCacheFields)
-        for field in headers where field.name == .connection {
-            for member in field.value.split(separator: ",").prefix(64) {
+        for line in map.lines(.connection, in: headers) {
+            // What nearly all have, and what names no other field.
+            if Grammar.equalsIgnoringCase(line, "keep-alive") { continue }
+            for member in Grammar.split(line[...], at: UInt8(ascii: ",")).prefix(64) {
                 named.append(HTTPHeaders.Name(String(Grammar.trimmed(member))))
             }
         }
-        return headers.filtered { field in
-            if isAboutConnection(field.name) || named.contains(field.name) { return false }
-            return field.name != .setCookie || isOwnCookie(field.value)
+        if named.isEmpty, !map.contains(.connection), !map.contains(.aboutConnection),
+            !map.contains(.setCookie)
+        {
+            return headers
         }
-    }
-
-    /// Whether a field is about one connection (RFC 9110 §7.6.1), or about a proxy.
-    private static func isAboutConnection(_ name: HTTPHeaders.Name) -> Bool {
-        switch name {
-        case .connection, .keepAlive, .te, .transferEncoding, .upgrade, .proxyAuthenticate,
-            .proxyAuthorization, "Proxy-Authentication-Info", "Proxy-Connection":
-            true
-        default: false
+        return headers.filtered { field in
+            switch FieldMap.known(field.name) {
+            case .connection, .aboutConnection: false
+            case .setCookie: isOwnCookie(field.value) && !named.contains(field.name)
+            default: named.isEmpty || !named.contains(field.name)
+            }
         }
     }
 

@@ -32,9 +32,13 @@ public struct Variant: Hashable, Sendable {
     /// Content that a transport left coded depends on `Accept-Encoding`, whatever `Vary` says: only
     /// who asked for that coding can read it.
     init?(_ response: HTTPHeaders, to request: HTTPHeaders) {
+        self.init(response, FieldMap(response), to: request)
+    }
+
+    init?(_ response: HTTPHeaders, _ map: FieldMap, to request: HTTPHeaders) {
         var names: Set<String> = []
-        for field in response where field.name == .vary {
-            for member in field.value.split(separator: ",") {
+        for line in map.lines(.vary, in: response) {
+            for member in line.split(separator: ",") {
                 let name = Grammar.trimmed(member).lowercased()
                 if name.isEmpty { continue }
                 guard name != "*", Grammar.isToken(name), names.count < Self.maxFields else {
@@ -43,8 +47,10 @@ public struct Variant: Hashable, Sendable {
                 names.insert(name)
             }
         }
-        if response.contains(.contentEncoding) { names.insert("accept-encoding") }
-        fields = names.sorted().map { Field(name: $0, value: Self.value(of: $0, in: request)) }
+        if map.contains(.contentEncoding) { names.insert("accept-encoding") }
+        fields =
+            names.isEmpty
+            ? [] : names.sorted().map { Field(name: $0, value: Self.value(of: $0, in: request)) }
     }
 
     /// Whether a request selects the response (RFC 9111 §4.1).

@@ -93,6 +93,9 @@ private final class MemoryWriter: CacheWriter {
             guard let count = content?.count else { return }
             if count + chunk.count > maxBytes {
                 content = nil
+            } else if count == 0 {
+                // Nearly all that is small comes in one chunk.
+                content = chunk
             } else {
                 content?.append(chunk)
             }

@@ -2,15 +2,23 @@ import Foundation
 import TurnpikeCore
 
 /// The entries of a ``MemoryStore``, and which of them go first.
-struct MemoryTable: Sendable {
-    private struct Node {
-        var response: StoredResponse
-        var data: Data
-        var bytes: Int
-        var isProtected = false
+struct MemoryTable {
+    // A class, so that looking at an entry copies none of it.
+    private final class Node {
+        let response: StoredResponse
+        let data: Data
+        let bytes: Int
+        var isProtected: Bool
         // The neighbours in its segment's list; -1 at the ends.
         var newer = -1
         var older = -1
+
+        init(_ response: StoredResponse, _ data: Data, _ bytes: Int, isProtected: Bool) {
+            self.response = response
+            self.data = data
+            self.bytes = bytes
+            self.isProtected = isProtected
+        }
     }
 
     private struct Segment {
@@ -77,17 +85,22 @@ struct MemoryTable: Sendable {
     mutating func insert(_ response: StoredResponse, _ data: Data) {
         // What asked for it before is asked for again: it keeps its rank.
         var isProtected = false
-        if let place = place(of: response) {
-            isProtected = nodes[place]?.isProtected ?? false
-            remove(at: place)
+        var count = 0
+        if let places = index[response.key] {
+            count = places.count
+            if let place = places.first(where: { nodes[$0]?.response.variant == response.variant })
+            {
+                isProtected = nodes[place]?.isProtected ?? false
+                remove(at: place)
+                count -= 1
+            }
         }
         let bytes = data.count + response.headBytes
         guard bytes <= maxBytes else { return }
-        if let places = index[response.key], places.count >= Self.maxVariants {
-            remove(at: places[0])
+        if count >= Self.maxVariants, let oldest = index[response.key]?.first {
+            remove(at: oldest)
         }
-        var node = Node(response: response, data: data, bytes: bytes)
-        node.isProtected = isProtected
+        let node = Node(response, data, bytes, isProtected: isProtected)
         let place = free.popLast() ?? nodes.count
         if place == nodes.count { nodes.append(node) } else { nodes[place] = node }
         index[response.key, default: []].append(place)
@@ -117,8 +130,9 @@ struct MemoryTable: Sendable {
         unlink(place)
         nodes[place] = nil
         free.append(place)
-        index[node.response.key]?.removeAll { $0 == place }
-        if index[node.response.key]?.isEmpty ?? false { index[node.response.key] = nil }
+        guard let entry = index.index(forKey: node.response.key) else { return }
+        index.values[entry].removeAll { $0 == place }
+        if index.values[entry].isEmpty { index.remove(at: entry) }
     }
 
     // MARK: Ranks

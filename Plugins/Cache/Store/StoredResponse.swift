@@ -3,18 +3,42 @@ public import TurnpikeCore
 
 /// A response as a cache keeps it: all but its content.
 public struct StoredResponse: Sendable {
-    /// What it is found by.
-    public let key: CacheKey
-    /// The request's fields that it depends on.
-    public let variant: Variant
-    /// Status, header fields without those of one connection, URL and version.
-    public let head: ResponseHead
-    /// When the request that it answers, or that validated it, was sent.
-    public let requestTime: Date
-    /// When it came, or was validated.
-    public let responseTime: Date
+    private final class Storage: Sendable {
+        let key: CacheKey
+        let variant: Variant
+        let head: ResponseHead
+        let requestTime: Date
+        let responseTime: Date
+        let freshness: Freshness
 
-    let freshness: Freshness
+        init(
+            _ key: CacheKey, _ variant: Variant, _ head: ResponseHead, _ requestTime: Date,
+            _ responseTime: Date, _ freshness: Freshness
+        ) {
+            self.key = key
+            self.variant = variant
+            self.head = head
+            self.requestTime = requestTime
+            self.responseTime = responseTime
+            self.freshness = freshness
+        }
+    }
+
+    // It goes through many hands: one reference is copied, and not its parts.
+    private let storage: Storage
+
+    /// What it is found by.
+    public var key: CacheKey { storage.key }
+    /// The request's fields that it depends on.
+    public var variant: Variant { storage.variant }
+    /// Status, header fields without those of one connection, URL and version.
+    public var head: ResponseHead { storage.head }
+    /// When the request that it answers, or that validated it, was sent.
+    public var requestTime: Date { storage.requestTime }
+    /// When it came, or was validated.
+    public var responseTime: Date { storage.responseTime }
+
+    var freshness: Freshness { storage.freshness }
 
     /// Creates a stored response.
     public init(
@@ -29,13 +53,9 @@ public struct StoredResponse: Sendable {
         key: CacheKey, variant: Variant, head: ResponseHead, control: CacheControl,
         requestTime: Date, responseTime: Date
     ) {
-        self.key = key
-        self.variant = variant
-        self.head = head
-        self.requestTime = requestTime
-        self.responseTime = responseTime
-        freshness = Freshness(
+        let freshness = Freshness(
             head, control, requestTime: requestTime, responseTime: responseTime)
+        storage = Storage(key, variant, head, requestTime, responseTime, freshness)
     }
 
     /// How old it is: since its origin made it, as far as that is known (RFC 9111 §4.2.3).

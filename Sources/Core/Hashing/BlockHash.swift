@@ -53,14 +53,22 @@ package struct BlockHash<Compression: BlockCompression>: Sendable {
 
     package consuming func finish() -> [UInt8] {
         let bits = count &* 8
-        var tail = Data([0x80])
-        tail.append(contentsOf: repeatElement(0, count: (119 - pending.count) % 64))
-        let shifts = stride(from: UInt64(0), to: 64, by: 8)
-        for shift in Compression.isBigEndian ? shifts.reversed() : Array(shifts) {
-            tail.append(UInt8(truncatingIfNeeded: bits >> shift))
+        pending.append(0x80)
+        if pending.count > 56 { fill(to: 64) }
+        fill(to: 56)
+        for index in 0..<UInt64(8) {
+            let shift = 8 * (Compression.isBigEndian ? 7 - index : index)
+            pending.append(UInt8(truncatingIfNeeded: bits >> shift))
         }
-        update(tail)
+        fill(to: 64)
         return compression.digest
+    }
+
+    private mutating func fill(to length: Int) {
+        while pending.count < length { pending.append(0) }
+        if length < 64 { return }
+        unsafe pending.withUnsafeBytes { unsafe compression.compress($0) }
+        pending.removeAll(keepingCapacity: true)
     }
 }
 
@@ -70,18 +78,16 @@ extension UInt32 {
 
 extension Sequence<UInt8> {
     /// The bytes as hexadecimal digits in lower case.
-    package var hexadecimal: String {
+    @inlinable package var hexadecimal: String {
         var digits: [UInt8] = []
         digits.reserveCapacity(2 * underestimatedCount)
         for byte in self {
-            digits.append(Self.digit(byte >> 4))
-            digits.append(Self.digit(byte & 0xF))
+            for value in [byte >> 4, byte & 0xF] {
+                let base = value < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10
+                digits.append(base + value)
+            }
         }
         return String(decoding: digits, as: UTF8.self)
-    }
-
-    private static func digit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value
     }
 }
 

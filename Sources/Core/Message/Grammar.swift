@@ -58,8 +58,12 @@ package enum Grammar {
     /// Whether two texts are equal when the case of ASCII letters is ignored.
     package static func equalsIgnoringCase(_ left: String, _ right: String) -> Bool {
         if left.utf8.count != right.utf8.count { return false }
-        if left == right { return true }
-        return left.utf8.elementsEqual(right.utf8) { lowercased($0) == lowercased($1) }
+        var other = right.utf8.makeIterator()
+        for byte in left.utf8 {
+            guard let second = other.next() else { return false }
+            if byte != second, lowercased(byte) != lowercased(second) { return false }
+        }
+        return true
     }
 
     package static func lowercased(_ byte: UInt8) -> UInt8 {
@@ -68,14 +72,14 @@ package enum Grammar {
 
     /// Splits at a separator outside quoted strings (RFC 9110 §5.6.4).
     package static func split(_ text: Substring, at separator: UInt8) -> [Substring] {
+        let utf8 = text.utf8
         var parts: [Substring] = []
         var start = text.startIndex
         var quoted = false
         var escaped = false
-        let utf8 = text.utf8
-        var index = start
-        while index < utf8.endIndex {
-            let byte = utf8[index]
+        var position = 0
+        var last = 0
+        for byte in utf8 {
             if escaped {
                 escaped = false
             } else if quoted, byte == UInt8(ascii: "\\") {
@@ -83,10 +87,13 @@ package enum Grammar {
             } else if byte == UInt8(ascii: "\"") {
                 quoted.toggle()
             } else if byte == separator, !quoted {
-                parts.append(text[start..<index])
-                start = utf8.index(after: index)
+                // Indices cost more than bytes do: they are made where they are needed.
+                let end = utf8.index(start, offsetBy: position - last)
+                parts.append(text[start..<end])
+                start = utf8.index(after: end)
+                last = position + 1
             }
-            index = utf8.index(after: index)
+            position += 1
         }
         parts.append(text[start...])
         return parts

@@ -44,7 +44,7 @@ public struct Origin: Hashable, Sendable {
 extension Origin: CustomStringConvertible {
     /// The origin in the form of RFC 6454 §6.2: `https://example.com`, `http://[::1]:8080`.
     public var description: String {
-        let name = host.contains(":") ? "[\(host)]" : host
+        let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
         return hasDefaultPort ? "\(scheme)://\(name)" : "\(scheme)://\(name):\(port)"
     }
 }

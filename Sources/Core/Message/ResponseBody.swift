@@ -117,6 +117,12 @@ public struct ResponseBody: Sendable {
         storage.add(onEnd: handler)
     }
 
+    /// Claims the body for a gate that pulls its chunks for its own reader.
+    package func begin() throws { try storage.begin() }
+
+    /// The next chunk, never empty, or nil at the end; of a body that was claimed.
+    package func pull() async throws -> Data? { try await storage.pull() }
+
     /// A body whose chunks are those of this one, changed.
     /// - Parameters:
     ///   - transform: Gives the bytes for a chunk; empty data is passed over.

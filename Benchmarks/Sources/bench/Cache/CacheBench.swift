@@ -1,6 +1,7 @@
 import Foundation
 import Turnpike
 import TurnpikeCache
+import TurnpikeCurl
 
 /// What the cache costs: hits beside a bare call over a mock transport, and misses beside a plain
 /// call over loopback.
@@ -13,7 +14,10 @@ struct CacheBench {
         let bench = CacheBench(report: report)
         defer { try? FileManager.default.removeItem(at: bench.folder) }
         try await bench.hits()
-        try await bench.misses()
+        try await bench.misses("", calls: 250, rounds: 61, bound: 1.1) { Client(stack: $0) }
+        try await bench.misses("curl-", calls: 1000, rounds: 41, bound: nil) {
+            Client(transport: try CurlTransport(), stack: $0)
+        }
     }
 
     private init(report: Report) { self.report = report }
@@ -41,10 +45,14 @@ struct CacheBench {
         }
         let base = median(times[0])
         line("mock-1k", median(times[0]), [])
-        line("memory-hit-1k", median(times[1]), [("ratio", .number(median(times[1]) / base))])
+        line(
+            "memory-hit-1k", median(times[1]),
+            [("ratio", .number(median(times[1]) / base)), ("atMost", .number(5))])
         line("memory-miss-1k", median(times[3]), [("ratio", .number(median(times[3]) / base))])
         let perSecond = (1e9 / median(times[2])).rounded()
-        line("disk-hit-64k", median(times[2]), [("perSecond", .number(perSecond))])
+        line(
+            "disk-hit-64k", median(times[2]),
+            [("perSecond", .number(perSecond)), ("atLeast", .number(5000))])
         for client in clients { await client.shutdown() }
     }
 
@@ -57,28 +65,32 @@ struct CacheBench {
 
     // MARK: Misses
 
-    private func misses() async throws {
+    // Rounds are longer than the disk store puts its writing off, so that it writes during most of
+    // them, as it would during the calls of a program; the rest is written between two rounds.
+    private func misses(
+        _ prefix: String, calls: Int, rounds: Int, bound: Double?,
+        _ client: (Stack) throws -> Client
+    ) async throws {
         let server = try ChildProcess([LoopbackServer.subcommand])
         defer { server.end() }
         guard let url = try server.readLine() else { throw BenchError("the server did not start") }
-        let disk = DiskStore(directory: folder.appending(path: "misses").path)
+        let disk = DiskStore(directory: folder.appending(path: prefix + "misses").path)
         let clients = [
-            ("call", Client(stack: [])),
-            ("miss-memory", Client(stack: [.cache(MemoryStore())])),
-            ("miss-disk", Client(stack: [.cache(disk)])),
+            ("call", try client([])), ("miss-memory", try client([.cache(MemoryStore())])),
+            ("miss-disk", try client([.cache(disk)])),
         ]
         var ratios = clients.map { _ in [Double]() }
         var times = clients.map { _ in [Double]() }
         var cpu = clients.map { _ in [Double]() }
         var number = 0
-        for round in 0..<150 {
+        for round in 0..<rounds {
             var turn = clients.map { _ in 0.0 }
             var used = turn
             for offset in clients.indices {
                 // Who comes first changes, so that no client always runs behind the same one.
                 let index = (offset + round) % clients.count
                 let before = Usage.cpuSeconds
-                turn[index] = try await Self.measure(clients[index].1, calls: 60) { _ in
+                turn[index] = try await Self.measure(clients[index].1, calls: calls) { _ in
                     number += 1
                     return Request(.get, "\(url)fresh?\(number)")
                 }
@@ -94,13 +106,13 @@ struct CacheBench {
             }
         }
         for (index, client) in clients.enumerated() {
-            line(
-                client.0, median(times[index]),
-                [
-                    ("ratio", .number(median(ratios[index]))),
-                    // The process alone, the server apart: what else the machine does counts less.
-                    ("cpuRatio", .number(median(cpu[index]))),
-                ])
+            var fields: [(String, Report.Value)] = [
+                ("ratio", .number(median(ratios[index]))),
+                // The process alone, the server apart, and all that was written.
+                ("cpuRatio", .number(median(cpu[index]))),
+            ]
+            if let bound, index > 0 { fields.append(("atMost", .number(bound))) }
+            line(prefix + client.0, median(times[index]), fields)
             await client.1.shutdown()
         }
     }

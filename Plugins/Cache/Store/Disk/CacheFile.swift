@@ -104,6 +104,28 @@ final class CacheFile: Sendable {
         }
     }
 
+    /// The number of eight bytes at a position, or nil where it cannot be read.
+    func number(at offset: Int64) -> UInt64? {
+        var number: UInt64 = 0
+        let got = unsafe withUnsafeMutableBytes(of: &number) { bytes in
+            unsafe pread(descriptor, bytes.baseAddress, bytes.count, off_t(offset))
+        }
+        return got == 8 ? UInt64(littleEndian: number) : nil
+    }
+
+    func write(_ number: UInt64, at offset: Int64) throws {
+        var data = RecordWriter()
+        data.add(number)
+        try write(data.data, at: offset)
+    }
+
+    /// Cuts the file off, or fills it up with zeros.
+    func resize(to size: Int64) throws {
+        while ftruncate(descriptor, off_t(size)) != 0 {
+            if errno != EINTR { throw FileFault("resize a file of the cache") }
+        }
+    }
+
     /// Removes a file; false where it was not there.
     @discardableResult
     static func remove(_ path: String) throws -> Bool {

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TurnpikeCore
 
 /// The folder of a disk store: names, the lock that processes share, and the bound.
@@ -6,7 +7,7 @@ import TurnpikeCore
 /// All that changes entries is done under the lock, in which stands how much there is; a process
 /// that dies gives it back. Whoever opens the folder, or makes room in it, counts anew. It is used by
 /// one queue.
-// SAFETY: one serial queue uses it; what others use is static.
+// SAFETY: one serial queue uses it; what others use is static, or has a lock of its own.
 final class DiskFolder: @unchecked Sendable {
     private let root: String
     private let maxBytes: Int64
@@ -14,6 +15,9 @@ final class DiskFolder: @unchecked Sendable {
     private var temporaries: UInt64 = 0
     // What stands in the lock's file.
     private var noted: CacheUsage?
+    // What there is, while the lock is held for several changes.
+    private var held: CacheUsage?
+    private let openFilter = Mutex<DiskFilter?>(nil)
 
     /// The most variants of one key.
     static let maxVariants = 8
@@ -24,10 +28,11 @@ final class DiskFolder: @unchecked Sendable {
     }
 
     /// The path of a key's entries, without their numbers.
-    static func stem(_ root: String, _ key: CacheKey) -> String {
-        let text = "\(key.method.rawValue)\n\(key.partition ?? "")\n\(key.url)"
-        let name = SHA256.digest(Data(text.utf8)).prefix(20).hexadecimal
-        return "\(root)/\(name.prefix(2))/\(name)"
+    static func stem(_ root: String, _ key: CacheKey) -> String { stem(root, EntryName(key)) }
+
+    static func stem(_ root: String, _ name: EntryName) -> String {
+        let text = name.text
+        return "\(root)/\(text.prefix(2))/\(text)"
     }
 
     static func path(_ stem: String, _ slot: Int) -> String { "\(stem)-\(slot)" }
@@ -47,8 +52,17 @@ final class DiskFolder: @unchecked Sendable {
 
     // MARK: The lock
 
+    /// The folder's filter, from when it was first opened.
+    var filter: DiskFilter? { openFilter.withLock { $0 } }
+
     /// Does something that changes entries, within the lock.
     func change<Value>(_ action: (inout CacheUsage) throws -> Value) throws -> (Value, CacheUsage) {
+        if var usage = held {
+            usage.evictions = 0
+            defer { held = usage }
+            let value = try action(&usage)
+            return (value, usage)
+        }
         let lock = try opened()
         guard lock.lock() else { throw FileFault("lock the cache") }
         defer { lock.unlock() }
@@ -57,6 +71,18 @@ final class DiskFolder: @unchecked Sendable {
         defer { if usage != noted { try? write(usage, lock) } }
         let value = try action(&usage)
         return (value, usage)
+    }
+
+    /// Does several changes within the lock, which is taken once; where it cannot be, each of them
+    /// will say so.
+    func together(_ changes: () -> Void) {
+        let isDone = try? change { usage in
+            held = usage
+            changes()
+            usage = held ?? usage
+            held = nil
+        }
+        if isDone == nil { changes() }
     }
 
     /// Notes a size before it is taken up, so that a death in between counts too much and not too
@@ -73,6 +99,8 @@ final class DiskFolder: @unchecked Sendable {
         let lock = try CacheFile.shared(root + "/lock")
         guard lock.lock() else { throw FileFault("lock the cache") }
         defer { lock.unlock() }
+        let filter = try DiskFilter(root + "/filter", maxBytes: maxBytes)
+        openFilter.withLock { $0 = filter }
         try write(try count(), lock)
         lockFile = lock
         return lock
@@ -111,11 +139,15 @@ final class DiskFolder: @unchecked Sendable {
             }
         }
         var usage = CacheUsage()
+        var marks: [UInt64] = []
         for path in Self.paths(root) {
             guard let state = try? CacheFile.existing(path)?.state() else { continue }
             usage.entries += 1
             usage.bytes += Self.room(state.size)
+            marks.append(EntryName.mark(of: String(path.suffix(42))))
         }
+        // Without it there are misses, and no more.
+        try? filter?.reset(to: marks)
         return usage
     }
 
@@ -168,12 +200,14 @@ final class DiskFolder: @unchecked Sendable {
             // What has grown too large is not what it was, either.
             return try removeAll(of: response.key, &usage)
         }
-        let place = try place(for: response)
+        let name = EntryName(response.key)
+        let place = try place(for: response, name)
         let before = try CacheFile.existing(place)?.state().size
         usage.bytes += room
         usage.entries += 1
         do {
             try note(usage)
+            try filter?.add(name)
             try Self.move(try make(), to: place)
         } catch {
             usage.bytes -= room
@@ -243,8 +277,8 @@ final class DiskFolder: @unchecked Sendable {
 
     /// Where an entry belongs: in the place of its own variant, in a free one, or in that of the
     /// entry that came first.
-    func place(for response: StoredResponse) throws -> String {
-        let stem = Self.stem(root, response.key)
+    private func place(for response: StoredResponse, _ name: EntryName) throws -> String {
+        let stem = Self.stem(root, name)
         var oldest: (path: String, date: Date)?
         for slot in 0..<Self.maxVariants {
             let path = Self.path(stem, slot)

@@ -14,26 +14,28 @@ import TurnpikeCore
 /// Above that, what was not used for longest goes. A head is read when it is looked up, not kept in
 /// memory: a hit costs one file.
 ///
-/// Nothing is touched before the first call. Files are read and written on queues of the store's own,
-/// and what was committed is written behind the call: a fault is thrown by the next one.
+/// What was committed is found at once, and written behind the calls: up to a tenth of a second later,
+/// or when ``flush()`` is called, as the client's `shutdown(grace:)` does; a process that is killed loses
+/// what it has not written. Content of up to 256 KiB is gathered in memory and served from there until it
+/// stands in its file. At most 8 MiB wait: where the disk is slower than that, new responses are not stored.
+/// A removal is never lost, and wins over all that was asked for before it, in whatever process.
+///
+/// Nothing is touched before the first call. Files are read and written on queues of the store's own; a
+/// fault of the writing is thrown by the next look-up.
 public final class DiskStore: CacheStore {
-    private struct State {
+    struct State {
         var usage = CacheUsage()
-        // How many changes of a key are still to be made: who looks it up stands in line behind.
-        var pending: [CacheKey: Int] = [:]
-        var backlog = 0
         var fault: (any Error)?
     }
 
     let folder: DiskFolder
     private let root: String
     private let maxEntryBytes: Int64
-    private let writes = DispatchQueue(label: "turnpike.cache.write", qos: .utility)
+    let delay: Duration?
+    let writes = DispatchQueue(label: "turnpike.cache.write", qos: .utility)
     private let reads = (0..<4).map { DispatchQueue(label: "turnpike.cache.read.\($0)") }
-    private let state = Mutex(State())
-
-    // The most bytes that are committed and not yet written.
-    private static let maxBacklog = 8 << 20
+    let backlog: DiskBacklog
+    let state = Mutex(State())
 
     /// Creates a store.
     /// - Parameters:
@@ -41,9 +43,23 @@ public final class DiskStore: CacheStore {
     ///   - maxBytes: The most bytes on disk.
     ///   - maxEntryBytes: The most bytes of one entry's content; an eighth of `maxBytes` if none is
     ///     given.
-    public init(directory: String, maxBytes: Int64 = 256 << 20, maxEntryBytes: Int64? = nil) {
+    public convenience init(
+        directory: String, maxBytes: Int64 = 256 << 20, maxEntryBytes: Int64? = nil
+    ) {
+        self.init(
+            directory: directory, maxBytes: maxBytes, maxEntryBytes: maxEntryBytes,
+            writingAfter: .milliseconds(100))
+    }
+
+    /// Creates a store that writes after a delay, or else where it must or is told to.
+    package init(
+        directory: String, maxBytes: Int64 = 256 << 20, maxEntryBytes: Int64? = nil,
+        writingAfter delay: Duration?, maxBacklog: Int = 8 << 20
+    ) {
         root = directory + "/" + Self.versionFolder
         self.maxEntryBytes = min(max(maxEntryBytes ?? maxBytes / 8, 0), max(maxBytes, 0))
+        self.delay = delay
+        backlog = DiskBacklog(maxBytes: maxBacklog)
         folder = DiskFolder(root: root, maxBytes: max(maxBytes, 0))
     }
 
@@ -61,22 +77,31 @@ public final class DiskStore: CacheStore {
     public func entry(
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> CacheEntry? {
-        let (isPending, fault) = state.withLock { state in
+        let fault = state.withLock { state in
             defer { state.fault = nil }
-            return (state.pending[key] != nil, state.fault)
+            return state.fault
         }
         if let fault { throw fault }
-        let read = reads[Int(UInt(bitPattern: key.url.hashValue) % UInt(reads.count))]
-        return try await (isPending ? writes : read).run { [self] in
-            try find(key, isMatch, read)
+        switch backlog.find(key, isMatch) {
+        case .entry(let entry): return entry
+        case .nothing: return nil
+        case .later: return try await onWrites { try $0.find(key, EntryName(key), isMatch) }
+        case .folder: break
         }
+        let name = EntryName(key)
+        if let filter = folder.filter, !filter.mayHold(name) { return nil }
+        return try await read(key).run { [self] in try find(key, name, isMatch) }
+    }
+
+    private func read(_ key: CacheKey) -> DispatchQueue {
+        reads[Int(UInt(bitPattern: key.hashValue) % UInt(reads.count))]
     }
 
     private func find(
-        _ key: CacheKey, _ isMatch: (StoredResponse) -> Bool, _ read: DispatchQueue
+        _ key: CacheKey, _ name: EntryName, _ isMatch: (StoredResponse) -> Bool
     ) throws -> CacheEntry? {
         var best: (entry: EntryFile, path: String)?
-        let stem = DiskFolder.stem(root, key)
+        let stem = DiskFolder.stem(root, name)
         for slot in 0..<DiskFolder.maxVariants {
             let path = DiskFolder.path(stem, slot)
             guard let file = try CacheFile.existing(path) else { continue }
@@ -90,7 +115,7 @@ public final class DiskStore: CacheStore {
             best = (entry, path)
         }
         guard let best else { return nil }
-        let content = try best.entry.content(read) { [weak self] in
+        let content = try best.entry.content(read(key)) { [weak self] in
             self?.removeDamaged(best.path, key)
         }
         guard let content else {
@@ -102,7 +127,7 @@ public final class DiskStore: CacheStore {
     }
 
     private func removeDamaged(_ path: String, _ key: CacheKey) {
-        enqueue(key) { store in
+        change(key, .before) { store in
             try store.change { usage in
                 // Somebody may have put a whole one in its place.
                 if let file = try CacheFile.existing(path), let entry = try EntryFile(file),
@@ -127,7 +152,7 @@ public final class DiskStore: CacheStore {
 
     /// Puts another head in an entry's place.
     public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
-        enqueue(response.key) { store in
+        change(response.key, .later) { store in
             let isDone = try store.change { usage in
                 try store.folder.update(entry.response, to: response, &usage)
             }
@@ -139,9 +164,14 @@ public final class DiskStore: CacheStore {
 
     /// Removes all entries under a key.
     public func remove(_ key: CacheKey) async throws {
-        enqueue(key) { store in
-            try store.change { try store.folder.removeAll(of: key, &$0) }
+        change(key, .nothing) { store in
+            try store.change { usage in
+                try? store.folder.filter?.noteRemoval(of: key)
+                try store.folder.removeAll(of: key, &usage)
+            }
         }
+        // It is not to be lost, and what waits is to have a bound.
+        if backlog.isFull { await flush() }
     }
 
     /// Removes all entries for which a condition holds.
@@ -151,6 +181,7 @@ public final class DiskStore: CacheStore {
     ) async throws -> Int {
         try await onWrites { store in
             try store.change { usage in
+                try? store.folder.filter?.noteRemovals()
                 var count = 0
                 for path in DiskFolder.paths(store.root) {
                     guard let entry = try Self.entry(path), condition(entry.response) else {
@@ -179,51 +210,9 @@ public final class DiskStore: CacheStore {
         try CacheFile.existing(path).flatMap { try EntryFile($0) }
     }
 
-    /// How much the folder holds, as of the last change that this process made.
+    /// How much the folder holds, as of the last change that this process has written.
     public var usage: CacheUsage { state.withLock { $0.usage } }
 
     /// Returns when all that was committed is in files.
     public func flush() async { try? await onWrites { _ in } }
-
-    // MARK: The queue of changes
-
-    /// Does something on the queue of changes.
-    func onWrites<Value: Sendable>(
-        _ action: @escaping @Sendable (DiskStore) throws -> Value
-    ) async throws -> Value {
-        try await writes.run { [self] in try action(self) }
-    }
-
-    /// Has something done on the queue of changes, which later look-ups of the key wait for.
-    func enqueue(
-        _ key: CacheKey, bytes: Int = 0, _ action: @escaping @Sendable (DiskStore) throws -> Void
-    ) {
-        state.withLock { state in
-            state.pending[key, default: 0] += 1
-            state.backlog += bytes
-        }
-        writes.async { [self] in
-            let result = Result { try action(self) }
-            state.withLock { state in
-                state.backlog -= bytes
-                state.pending[key, default: 1] -= 1
-                if state.pending[key] == 0 { state.pending[key] = nil }
-                if case .failure(let error) = result { state.fault = error }
-            }
-        }
-    }
-
-    /// Whether so much waits to be written that a call should wait too.
-    var isBehind: Bool { state.withLock { $0.backlog > Self.maxBacklog } }
-
-    /// Changes entries, on the queue of changes.
-    func change<Value>(_ action: (inout CacheUsage) throws -> Value) throws -> Value {
-        let (value, usage) = try folder.change(action)
-        state.withLock { state in
-            let evictions = state.usage.evictions + usage.evictions
-            state.usage = usage
-            state.usage.evictions = evictions
-        }
-        return value
-    }
 }

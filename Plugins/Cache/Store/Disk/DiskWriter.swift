@@ -17,9 +17,9 @@ final class DiskWriter: CacheWriter {
 
     private let store: DiskStore
     private let response: StoredResponse
-    private let record: Data
-    private let slotBytes: Int
     private let maxBytes: Int64
+    // How often others had removed what it is about.
+    private let removals: UInt64?
     private let state = Mutex(State())
 
     private static let bufferBytes = 256 << 10
@@ -28,8 +28,7 @@ final class DiskWriter: CacheWriter {
         self.store = store
         self.response = response
         self.maxBytes = maxBytes
-        record = response.record
-        slotBytes = EntryFile.Layout(record: record, length: 0).slotBytes
+        removals = store.folder.filter?.removalsByOthers(response.key)
     }
 
     deinit { abandon() }
@@ -37,7 +36,7 @@ final class DiskWriter: CacheWriter {
     func write(_ chunk: Data) async throws {
         let (isFull, isTooLarge) = state.withLock { state in
             if state.hasEnded { return (false, false) }
-            state.buffer.append(chunk)
+            if state.buffer.isEmpty { state.buffer = chunk } else { state.buffer.append(chunk) }
             let count = Int64(state.buffer.count) + state.written
             return (state.buffer.count >= Self.bufferBytes, count > maxBytes)
         }
@@ -45,7 +44,7 @@ final class DiskWriter: CacheWriter {
             abandon()
             return state.withLock { $0.isTooLarge = true }
         }
-        if isFull { try await store.onWrites { [self] _ in try spill() } }
+        if isFull { try await store.besideWrites { [self] _ in try spill() } }
     }
 
     // Whole blocks go to the file.
@@ -70,7 +69,7 @@ final class DiskWriter: CacheWriter {
                 return
             }
         }
-        let layout = EntryFile.Layout(slotBytes: slotBytes, length: 0)
+        let layout = EntryFile.Layout(record: response.record, length: 0)
         try target.file.write(blocks, at: layout.contentOffset + offset)
         let checksums = Self.checksums(blocks)
         state.withLock { $0.checksums += checksums }
@@ -87,23 +86,45 @@ final class DiskWriter: CacheWriter {
         // What has grown too large is not what it was, either.
         if state.isTooLarge { return try await store.remove(response.key) }
         if state.hasEnded { return }
-        let (response, record, slotBytes) = (self.response, self.record, self.slotBytes)
-        store.enqueue(response.key, bytes: state.buffer.count) { store in
-            let layout = EntryFile.Layout(
-                slotBytes: slotBytes, length: state.written + Int64(state.buffer.count))
-            let table = EntryFile.table(state.checksums + Self.checksums(state.buffer))
-            let beginning = EntryFile.beginning(layout, record: record)
-            guard let temporary = state.temporary else {
-                return try Self.put(response, layout, beginning + state.buffer + table, in: store)
+        if await isTaken(state) { return }
+        if let temporary = state.temporary { remove(temporary.path) }
+        // What is not stored is not what was there, either.
+        if store.mayHold(response.key) { try await store.remove(response.key) }
+    }
+
+    private func isTaken(_ state: State) async -> Bool {
+        let (response, removals) = (self.response, self.removals)
+        // With what stands around it.
+        let bytes = state.buffer.count + response.headBytes + 1024
+        guard let temporary = state.temporary else {
+            return store.store(response.key, .entry(response, state.buffer), bytes: bytes) {
+                guard Self.isWanted(response.key, removals, in: $0) else { return }
+                try Self.put(response, state.buffer, in: $0)
             }
+        }
+        return store.store(response.key, .later, bytes: bytes) { store in
             // Where it was kept, nothing is there any more.
             defer { _ = try? CacheFile.remove(temporary.path) }
+            let record = response.record
+            let layout = EntryFile.Layout(
+                record: record, length: state.written + Int64(state.buffer.count))
+            let table = EntryFile.table(state.checksums + Self.checksums(state.buffer))
             let (path, file) = temporary
             try file.write(state.buffer + table, at: layout.contentOffset + state.written)
-            try file.write(beginning, at: 0)
-            try Self.keep(response, layout, in: store) { path }
+            try file.write(EntryFile.beginning(layout, record: record), at: 0)
+            try store.change { usage in
+                guard Self.isWanted(response.key, removals, in: store) else { return }
+                try store.folder.keep(response, bytes: layout.fileBytes, &usage) { path }
+            }
         }
-        if store.isBehind { await store.flush() }
+    }
+
+    // Whether no other process has removed it meanwhile.
+    private static func isWanted(
+        _ key: CacheKey, _ removals: UInt64?, in store: DiskStore
+    ) -> Bool {
+        guard let removals else { return true }
+        return store.folder.filter?.removalsByOthers(key) == removals
     }
 
     func abandon() {
@@ -115,42 +136,32 @@ final class DiskWriter: CacheWriter {
             }
             return state.hasEnded ? nil : state.temporary
         }
-        guard let temporary else { return }
-        store.enqueue(response.key) { _ in try CacheFile.remove(temporary.path) }
+        if let temporary { remove(temporary.path) }
+    }
+
+    private func remove(_ path: String) {
+        store.change(response.key, .before) { _ in try CacheFile.remove(path) }
     }
 
     /// Stores a response with all of its content, on the queue of changes.
     static func put(_ response: StoredResponse, _ data: Data, in store: DiskStore) throws {
         let record = response.record
         let layout = EntryFile.Layout(record: record, length: Int64(data.count))
-        let file =
-            EntryFile.beginning(layout, record: record) + data
-            + EntryFile.table(checksums(data))
-        try put(response, layout, file, in: store)
-    }
-
-    private static func put(
-        _ response: StoredResponse, _ layout: EntryFile.Layout, _ bytes: Data, in store: DiskStore
-    ) throws {
-        try keep(response, layout, in: store) {
-            let (path, file) = try store.folder.temporary()
-            do {
-                try file.write(bytes, at: 0)
-                return path
-            } catch {
-                _ = try? CacheFile.remove(path)
-                throw error
-            }
-        }
-    }
-
-    // The file is made once there is room for it.
-    private static func keep(
-        _ response: StoredResponse, _ layout: EntryFile.Layout, in store: DiskStore,
-        _ make: () throws -> String
-    ) throws {
+        var bytes = EntryFile.beginning(layout, record: record)
+        bytes.append(data)
+        bytes.append(EntryFile.table(checksums(data)))
         try store.change { usage in
-            try store.folder.keep(response, bytes: layout.fileBytes, &usage, make)
+            // The file is made once there is room for it.
+            try store.folder.keep(response, bytes: layout.fileBytes, &usage) {
+                let (path, file) = try store.folder.temporary()
+                do {
+                    try file.write(bytes, at: 0)
+                    return path
+                } catch {
+                    _ = try? CacheFile.remove(path)
+                    throw error
+                }
+            }
         }
     }
 

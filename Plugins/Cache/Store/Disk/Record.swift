@@ -3,22 +3,21 @@ import TurnpikeCore
 
 /// Numbers and texts as bytes: lowest byte first, texts behind their length.
 struct RecordWriter {
-    private(set) var data = Data()
+    private var bytes: [UInt8] = []
+
+    var data: Data { Data(bytes) }
 
     mutating func add(_ value: UInt32) {
-        for shift in stride(from: UInt32(0), to: 32, by: 8) {
-            data.append(UInt8(truncatingIfNeeded: value >> shift))
-        }
+        unsafe withUnsafeBytes(of: value.littleEndian) { unsafe bytes.append(contentsOf: $0) }
     }
 
     mutating func add(_ value: UInt64) {
-        add(UInt32(truncatingIfNeeded: value))
-        add(UInt32(truncatingIfNeeded: value >> 32))
+        unsafe withUnsafeBytes(of: value.littleEndian) { unsafe bytes.append(contentsOf: $0) }
     }
 
     mutating func add(_ text: String) {
         add(UInt32(text.utf8.count))
-        data.append(contentsOf: text.utf8)
+        bytes.append(contentsOf: text.utf8)
     }
 
     mutating func add(_ text: String?) {

@@ -1,0 +1,130 @@
+import Foundation
+import Synchronization
+
+/// The changes that a disk store is still to write, in their order.
+///
+/// They are written together, a little later than they were made, so that no call pays for a file.
+/// Until then look-ups are answered from here, so that the store behaves as if all were written.
+final class DiskBacklog: Sendable {
+    /// One change of a key's entries.
+    struct Change: Sendable {
+        /// What look-ups of the key are told meanwhile.
+        enum Answer: Sendable {
+            /// There is this entry.
+            case entry(StoredResponse, Data)
+            /// There is no entry.
+            case nothing
+            /// Only the folder will tell, once the change was made.
+            case later
+            /// What there would be without the change.
+            case before
+        }
+
+        let key: CacheKey
+        let answer: Answer
+        /// About how much memory it takes.
+        let bytes: Int
+        let write: @Sendable (DiskStore) throws -> Void
+    }
+
+    /// When the store is to begin to write.
+    enum Start { case now, soon }
+
+    /// What is known of a key.
+    enum Finding {
+        case entry(CacheEntry)
+        /// There is none.
+        case nothing
+        /// The changes of the key are to be written first.
+        case later
+        /// The folder has all that there is.
+        case folder
+    }
+
+    private struct State {
+        var queue: ArraySlice<Change> = []
+        // The same, and what is being written, by key.
+        var changes: [CacheKey: [Change]] = [:]
+        var bytes = 0
+        var start: Start?
+    }
+
+    private let state = Mutex(State())
+    private let maxBytes: Int
+
+    init(maxBytes: Int) { self.maxBytes = maxBytes }
+
+    /// The changes that are not yet written.
+    var count: Int { state.withLock { $0.changes.values.reduce(0) { $0 + $1.count } } }
+
+    /// Whether so much waits that whoever must not lose a change should wait too.
+    var isFull: Bool { state.withLock { $0.bytes > maxBytes } }
+
+    /// Takes an entry, if there is room.
+    /// - Returns: Whether it was taken, and when to begin to write, where that was not said before.
+    func addEntry(_ change: Change) -> (isTaken: Bool, Start?) {
+        state.withLock { state in
+            if state.bytes + change.bytes > maxBytes { return (false, nil) }
+            return (true, add(change, &state))
+        }
+    }
+
+    /// Takes another change.
+    /// - Returns: When to begin to write, where that was not said before.
+    func add(_ change: Change) -> Start? { state.withLock { add(change, &$0) } }
+
+    private func add(_ change: Change, _ state: inout State) -> Start? {
+        state.queue.append(change)
+        state.changes[change.key, default: []].append(change)
+        state.bytes += change.bytes
+        let start: Start = state.bytes > maxBytes / 4 ? .now : .soon
+        if state.start == .now || state.start == start { return nil }
+        state.start = start
+        return start
+    }
+
+    /// Gives the next changes to the one who writes, or nil at the end.
+    func take(_ most: Int) -> ArraySlice<Change>? {
+        state.withLock { state in
+            if state.queue.isEmpty {
+                state.start = nil
+                state.queue = []
+                return nil
+            }
+            state.start = .now
+            defer { state.queue = state.queue.dropFirst(most) }
+            return state.queue.prefix(most)
+        }
+    }
+
+    /// Forgets changes that were written, or could not be.
+    func finish(_ changes: some Sequence<Change>) {
+        state.withLock { state in
+            for change in changes {
+                state.bytes -= change.bytes
+                guard let index = state.changes.index(forKey: change.key) else { continue }
+                state.changes.values[index].removeFirst()
+                if state.changes.values[index].isEmpty { state.changes.remove(at: index) }
+            }
+        }
+    }
+
+    /// Looks a key up.
+    func find(_ key: CacheKey, _ isMatch: (StoredResponse) -> Bool) -> Finding {
+        let changes = state.withLock { $0.changes.isEmpty ? nil : $0.changes[key] }
+        for change in (changes ?? []).reversed() {
+            switch change.answer {
+            case .entry(let response, let data):
+                guard isMatch(response) else { continue }
+                return .entry(CacheEntry(response: response, content: CachedData(data)))
+            case .nothing: return .nothing
+            case .later: return .later
+            case .before: continue
+            }
+        }
+        return .folder
+    }
+
+    /// Whether a change of a key waits.
+    func holds(_ key: CacheKey) -> Bool { state.withLock { $0.changes[key] != nil } }
+}
