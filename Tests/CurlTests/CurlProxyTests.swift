@@ -64,6 +64,7 @@ struct CurlProxyTests {
         let credential = Data("me:S3CRET".utf8).base64EncodedString()
         #expect(proxy.asked.map(\.host) == ["localhost:444"])
         #expect(proxy.asked.first?.credential == "Proxy-Authorization: Basic " + credential)
+        #expect(proxy.asked.first?.agent == "User-Agent: turnpike")
     }
 
     @Test("An exception from a proxy stands for a host and all that ends in it")

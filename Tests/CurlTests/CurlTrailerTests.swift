@@ -50,6 +50,16 @@ struct CurlTrailerTests {
         #expect(response.trailers["X-Sum"] == kind)
     }
 
+    @Test("A line like the begin of another head makes the response a broken one")
+    func anotherHead() async throws {
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        let end = "0\r\nX-Sum: 1\r\nHTTP/1.1 200 OK\r\n"
+        server.route("/", .raw(Data((head + end).utf8)))
+        let response = try await client.get("/").response()
+        await #expect(throws: ClientError.self) { try await response.body.collect(upTo: 10) }
+        #expect(response.trailers.isEmpty)
+    }
+
     @Test("What would change the message after it was read is dropped")
     func forbidden() async throws {
         let names = [

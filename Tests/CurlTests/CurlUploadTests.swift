@@ -150,6 +150,15 @@ struct CurlUploadTests {
         for _ in 0..<60 { #expect(try await client.get("/").string() == "x") }
     }
 
+    @Test("A server that refuses to be asked for its consent gets the request once more at most")
+    func refusedConsent() async throws {
+        server.route("/", .status(417).withoutReading().thenClose())
+        let call = client.post(
+            "/", body: .data(Data(count: 100_000)), headers: [.expect: "100-continue"])
+        #expect(try await call.response().status == 417)
+        #expect((1...2).contains(server.requests.count))
+    }
+
     @Test("Content waits for the server's consent where the request says so")
     func consent() async throws {
         server.route("/", .echo)

@@ -19,6 +19,7 @@ final class ProxyServer: Sendable {
     struct Asked: Hashable {
         var host = ""
         var credential = ""
+        var agent = ""
         /// The client's own address.
         var client = ""
     }
@@ -99,6 +100,7 @@ final class ProxyServer: Sendable {
                 asked.host = String(words[1])
                 let lines = text.components(separatedBy: "\r\n")
                 asked.credential = lines.first { $0.hasPrefix("Proxy-Authorization") } ?? ""
+                asked.agent = lines.first { $0.hasPrefix("User-Agent") } ?? ""
                 client.write(Array("HTTP/1.1 200 Connected\r\n\r\n".utf8))
             } else {
                 server.write(head)

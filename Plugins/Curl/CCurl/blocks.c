@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 // libcurl takes a buffer of 128 KiB for each request and gives it back at its end, and so is it with content that a
 // reader takes. An allocator returns such memory to the system again and again, which then has to clear each page of it:
@@ -13,8 +14,8 @@ enum {
     // A multiple of the page's size, and of nothing larger: else the same bytes of all blocks share a place in caches.
     STRIDE = 65 * 4096,
     COUNT = 1024,
-    // Less is malloc's.
-    SMALLEST = 16384,
+    // Less is malloc's: a reader may keep what it gets for long, and a block is worth it for a part of it only.
+    SMALLEST = 49152,
     // As many free blocks keep their pages.
     WARM = 64,
 };
@@ -27,6 +28,12 @@ static unsigned short cold[COUNT], warm[WARM];
 static int cold_count, warm_count;
 
 static void reserve(void) {
+#if defined(__SANITIZE_ADDRESS__) || (defined(__has_feature) && __has_feature(address_sanitizer))
+    // A sanitizer knows malloc's memory alone.
+    return;
+#endif
+    // To give a block's pages back would else take those of its neighbour.
+    if (STRIDE % sysconf(_SC_PAGESIZE) != 0) return;
     void *memory = mmap(NULL, (size_t)COUNT * STRIDE, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return;

@@ -96,8 +96,8 @@ static size_t on_header(char *line, size_t size, size_t count, void *user) {
     if (this->is_in_body) return on_trailer(this, line, total);
     bool is_status = total > 5 && strncasecmp(line, "HTTP/", 5) == 0;
     if (this->shown.has_head) {
-        // There was no content.
-        if (!is_status) return on_trailer(this, line, total);
+        // There was no content. A head is another one only where the request was sent again.
+        if (!is_status || this->shown.sends < 2) return on_trailer(this, line, total);
         this->shown.was_repeated = true;
         return 0;
     }

@@ -128,7 +128,6 @@ final class CurlEngine: Sendable {
             holders.add(1, ordering: .sequentiallyConsistent)
             let timeout = core.withLock { turnOfThread(&$0) }
             guard let timeout else { break }
-            isAwake.store(false, ordering: .sequentiallyConsistent)
             let isNew = mail.withLock { $0.isNew }
             loop.wait(isNew ? 0 : timeout)
             isAwake.store(true, ordering: .sequentiallyConsistent)
@@ -139,8 +138,12 @@ final class CurlEngine: Sendable {
     /// - Returns: The milliseconds until the next turn at the latest, -1 for any time; nil at the
     ///   end.
     private func turnOfThread(_ core: inout Core) -> Int32? {
-        // Before the mail is looked at for the last time, so that nothing is left lying there.
-        defer { holders.subtract(1, ordering: .sequentiallyConsistent) }
+        defer {
+            // Under the lock: who takes the next turn must find a thread that it has to wake.
+            isAwake.store(false, ordering: .sequentiallyConsistent)
+            // Before the mail is looked at for the last time, so that nothing is left lying there.
+            holders.subtract(1, ordering: .sequentiallyConsistent)
+        }
         core.loop.act()
         let (ending, isMore) = turn(&core)
         switch ending {

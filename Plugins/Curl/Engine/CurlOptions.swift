@@ -87,6 +87,8 @@ struct CurlOptions: Sendable {
 
     private func apply(_ proxy: CurlTransport.Proxy, _ setter: Setter) throws {
         try setter.set(TPC_PROXY, proxy.description, "proxy")
+        // For CONNECT; to a server go the lines of the request.
+        try setter.set(TPC_USER_AGENT, "turnpike", "proxy")
         if let user = proxy.user { try setter.set(TPC_PROXY_USER, user, "proxy.user") }
         if let password = proxy.password {
             try setter.set(TPC_PROXY_PASSWORD, password, "proxy.password")
