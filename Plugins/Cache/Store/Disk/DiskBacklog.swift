@@ -83,17 +83,24 @@ final class DiskBacklog: Sendable {
         return start
     }
 
-    /// Gives the next changes to the one who writes, or nil at the end.
-    func take(_ most: Int) -> ArraySlice<Change>? {
+    /// The changes that nobody has taken yet.
+    var queued: Int { state.withLock { $0.queue.count } }
+
+    /// Gives the next changes to the one who writes.
+    func take(_ most: Int) -> ArraySlice<Change> {
         state.withLock { state in
-            if state.queue.isEmpty {
-                state.start = nil
-                state.queue = []
-                return nil
-            }
-            state.start = .now
-            defer { state.queue = state.queue.dropFirst(most) }
-            return state.queue.prefix(most)
+            let changes = state.queue.prefix(most)
+            let rest = state.queue.dropFirst(most)
+            state.queue = rest.isEmpty ? [] : rest
+            return changes
+        }
+    }
+
+    /// Whether the one who was told to begin is to go on; if not, the next change tells somebody.
+    func mustGoOn() -> Bool {
+        state.withLock { state in
+            if state.queue.isEmpty { state.start = nil }
+            return !state.queue.isEmpty
         }
     }
 

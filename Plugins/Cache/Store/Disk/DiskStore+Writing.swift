@@ -6,12 +6,14 @@ extension DiskStore {
     /// The changes that are not yet written.
     package var waiting: Int { backlog.count }
 
-    /// Does something on the queue of changes, once those that wait are written.
+    /// Does something on the queue of changes, once those that wait by then are written.
     func onWrites<Value: Sendable>(
         _ action: @escaping @Sendable (DiskStore) throws -> Value
     ) async throws -> Value {
         try await writes.run { [self] in
-            write()
+            // Not what comes meanwhile: under load that has no end.
+            var left = backlog.queued
+            while left > 0 { left -= max(write(left), 1) }
             return try action(self)
         }
     }
@@ -45,6 +47,13 @@ extension DiskStore {
         begin(backlog.add(change))
     }
 
+    /// Has something done in line with the changes that look-ups of a key are told nothing of.
+    package func behind(
+        _ key: CacheKey, _ action: @escaping @Sendable (DiskStore) throws -> Void
+    ) {
+        change(key, .before, action)
+    }
+
     /// Whether the store may have an entry of a key, or will have.
     func mayHold(_ key: CacheKey) -> Bool {
         backlog.holds(key) || folder.filter?.mayHold(EntryName(key)) ?? true
@@ -54,22 +63,30 @@ extension DiskStore {
     private func begin(_ start: DiskBacklog.Start?) {
         switch start {
         case nil: break
-        case .now: writes.async { [self] in write() }
+        case .now: writes.async { [self] in writeOn() }
         case .soon:
             guard let delay else { return }
-            writes.asyncAfter(deadline: .now() + delay / .seconds(1)) { [self] in write() }
+            writes.asyncAfter(deadline: .now() + delay / .seconds(1)) { [self] in writeOn() }
         }
+    }
+
+    // All that there is, with room in between for others that wait for the queue.
+    private func writeOn() {
+        write(.max)
+        if backlog.mustGoOn() { writes.async { [self] in writeOn() } }
     }
 
     // The lock is given back from time to time, for other processes.
     private static let changesWithinLock = 64
 
-    // On the queue of changes.
-    private func write() {
-        while let changes = backlog.take(Self.changesWithinLock) {
-            folder.together { for change in changes { write(change) } }
-            backlog.finish(changes)
-        }
+    // The next changes, on the queue of changes; gives how many there were.
+    @discardableResult
+    private func write(_ most: Int) -> Int {
+        let changes = backlog.take(min(most, Self.changesWithinLock))
+        if changes.isEmpty { return 0 }
+        folder.together { for change in changes { write(change) } }
+        backlog.finish(changes)
+        return changes.count
     }
 
     private func write(_ change: DiskBacklog.Change) {

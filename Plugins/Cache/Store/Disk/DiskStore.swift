@@ -127,7 +127,7 @@ public final class DiskStore: CacheStore {
     }
 
     private func removeDamaged(_ path: String, _ key: CacheKey) {
-        change(key, .before) { store in
+        behind(key) { store in
             try store.change { usage in
                 // Somebody may have put a whole one in its place.
                 if let file = try CacheFile.existing(path), let entry = try EntryFile(file),

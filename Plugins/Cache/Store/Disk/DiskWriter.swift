@@ -140,7 +140,7 @@ final class DiskWriter: CacheWriter {
     }
 
     private func remove(_ path: String) {
-        store.change(response.key, .before) { _ in try CacheFile.remove(path) }
+        store.behind(response.key) { _ in try CacheFile.remove(path) }
     }
 
     /// Stores a response with all of its content, on the queue of changes.
