@@ -12,7 +12,7 @@ extension DiskStore {
     ) async throws -> Value {
         try await writes.run { [self] in
             // Not what comes meanwhile: under load that has no end.
-            var left = backlog.queued
+            var left = backlog.resume()
             while left > 0 { left -= max(write(left), 1) }
             return try action(self)
         }
@@ -42,9 +42,15 @@ extension DiskStore {
         _ key: CacheKey, _ answer: DiskBacklog.Change.Answer,
         _ write: @escaping @Sendable (DiskStore) throws -> Void
     ) {
-        let change = DiskBacklog.Change(
+        begin(backlog.add(change(of: key, answer, write)))
+    }
+
+    private func change(
+        of key: CacheKey, _ answer: DiskBacklog.Change.Answer,
+        _ write: @escaping @Sendable (DiskStore) throws -> Void
+    ) -> DiskBacklog.Change {
+        DiskBacklog.Change(
             key: key, answer: answer, bytes: 512 + key.url.utf8.count, write: write)
-        begin(backlog.add(change))
     }
 
     /// Has something done in line with the changes that look-ups of a key are told nothing of.
@@ -84,16 +90,33 @@ extension DiskStore {
     private func write(_ most: Int) -> Int {
         let changes = backlog.take(min(most, Self.changesWithinLock))
         if changes.isEmpty { return 0 }
-        folder.together { for change in changes { write(change) } }
-        backlog.finish(changes)
+        var failed: [CacheKey] = []
+        folder.together { for change in changes where !write(change) { failed.append(change.key) } }
+        let removals = failed.map { key in
+            self.change(of: key, .nothing) { try $0.removeFiles(of: key) }
+        }
+        backlog.finish(changes, postponing: removals)
         return changes.count
     }
 
-    private func write(_ change: DiskBacklog.Change) {
+    // Gives false where what must not be found any more is still there.
+    private func write(_ change: DiskBacklog.Change) -> Bool {
         do {
             try change.write(self)
+            return true
         } catch {
             state.withLock { $0.fault = error }
+        }
+        if case .before = change.answer { return true }
+        // Neither what was to go nor what was to be replaced.
+        return (try? removeFiles(of: change.key)) != nil
+    }
+
+    /// Removes a key's entries, on the queue of changes.
+    func removeFiles(of key: CacheKey) throws {
+        try change { usage in
+            try? folder.filter?.noteRemoval(of: key)
+            try folder.removeAll(of: key, &usage)
         }
     }
 

@@ -164,12 +164,7 @@ public final class DiskStore: CacheStore {
 
     /// Removes all entries under a key.
     public func remove(_ key: CacheKey) async throws {
-        change(key, .nothing) { store in
-            try store.change { usage in
-                try? store.folder.filter?.noteRemoval(of: key)
-                try store.folder.removeAll(of: key, &usage)
-            }
-        }
+        change(key, .nothing) { try $0.removeFiles(of: key) }
         // It is not to be lost, and what waits is to have a bound.
         if backlog.isFull { await flush() }
     }
@@ -183,7 +178,7 @@ public final class DiskStore: CacheStore {
             try store.change { usage in
                 try? store.folder.filter?.noteRemovals()
                 var count = 0
-                for path in DiskFolder.paths(store.root) {
+                for path in try DiskFolder.paths(store.root) {
                     guard let entry = try Self.entry(path), condition(entry.response) else {
                         continue
                     }
