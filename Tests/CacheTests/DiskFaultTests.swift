@@ -56,6 +56,21 @@ struct DiskFaultTests {
         #expect(store.waiting == 0)
     }
 
+    @Test("New heads wait for the disk where much waits")
+    func updates() async throws {
+        let store = DiskStore(
+            directory: folder.path, maxBytes: 64 << 20, writingAfter: nil, maxBacklog: 40_000)
+        let response = DiskStoreTests.response(key, "one")
+        func update(_ bytes: Int) async throws {
+            let entry = CacheEntry(response: response, content: CachedData(Data(count: bytes)))
+            try await store.update(entry, to: response)
+        }
+        try await update(1000)
+        #expect(store.waiting == 1)
+        try await update(50_000)
+        #expect(store.waiting == 0)
+    }
+
     @Test("Where a response cannot be written, the one before it does not come back")
     func replacement() async throws {
         let store = store()

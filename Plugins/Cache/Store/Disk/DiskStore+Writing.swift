@@ -37,20 +37,20 @@ extension DiskStore {
         return isTaken
     }
 
-    /// Has something else done to a key's entries.
+    /// Has something else done to a key's entries, which keeps some bytes in memory until then.
     func change(
-        _ key: CacheKey, _ answer: DiskBacklog.Change.Answer,
+        _ key: CacheKey, _ answer: DiskBacklog.Change.Answer, holding bytes: Int = 0,
         _ write: @escaping @Sendable (DiskStore) throws -> Void
     ) {
-        begin(backlog.add(change(of: key, answer, write)))
+        begin(backlog.add(change(of: key, answer, holding: bytes, write)))
     }
 
     private func change(
-        of key: CacheKey, _ answer: DiskBacklog.Change.Answer,
+        of key: CacheKey, _ answer: DiskBacklog.Change.Answer, holding bytes: Int = 0,
         _ write: @escaping @Sendable (DiskStore) throws -> Void
     ) -> DiskBacklog.Change {
         DiskBacklog.Change(
-            key: key, answer: answer, bytes: 512 + key.url.utf8.count, write: write)
+            key: key, answer: answer, bytes: 512 + key.url.utf8.count + bytes, write: write)
     }
 
     /// Has something done in line with the changes that look-ups of a key are told nothing of.

@@ -152,21 +152,26 @@ public final class DiskStore: CacheStore {
 
     /// Puts another head in an entry's place.
     public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
-        change(response.key, .later) { store in
+        let data = (entry.content as? CachedData)?.data
+        let bytes = (data?.count ?? 0) + entry.response.headBytes + response.headBytes
+        change(response.key, .later, holding: bytes) { store in
             let isDone = try store.change { usage in
                 try store.folder.update(entry.response, to: response, &usage)
             }
             // It has grown too much for its place.
-            guard !isDone, let data = (entry.content as? CachedData)?.data else { return }
+            guard !isDone, let data else { return }
             try DiskWriter.put(response, data, in: store)
         }
+        await boundBacklog()
     }
+
+    // What may not be refused waits instead.
+    private func boundBacklog() async { if backlog.isFull { await flush() } }
 
     /// Removes all entries under a key.
     public func remove(_ key: CacheKey) async throws {
         change(key, .nothing) { try $0.removeFiles(of: key) }
-        // It is not to be lost, and what waits is to have a bound.
-        if backlog.isFull { await flush() }
+        await boundBacklog()
     }
 
     /// Removes all entries for which a condition holds.
