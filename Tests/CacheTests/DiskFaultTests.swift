@@ -128,4 +128,22 @@ struct DiskFaultTests {
         await store.flush()
         #expect(try await name(store) == "two")
     }
+
+    @Test("Stores agree on a folder that was removed and made again")
+    func madeAgain() async throws {
+        let one = store()
+        try await put(one, "one")
+        await one.flush()
+        try FileManager.default.removeItem(atPath: folder.path + "/v1")
+        let two = store()
+        _ = try await two.removeAll { _ in false }
+        try await put(two, "two")
+        try await one.remove(key)
+        await one.flush()
+        await two.flush()
+        #expect(try await name(two) == nil)
+        try await put(one, "three")
+        await one.flush()
+        #expect(try await name(two) == "three")
+    }
 }

@@ -78,6 +78,12 @@ final class CacheFile: Sendable {
         #endif
     }
 
+    /// Whether the file has gone from its folder.
+    var isRemoved: Bool {
+        var info = stat()
+        return unsafe fstat(descriptor, &info) == 0 && info.st_nlink == 0
+    }
+
     /// Remembers that the file was used now.
     func touch() { futimens(descriptor, nil) }
 

@@ -40,6 +40,8 @@ final class DiskFolder: @unchecked Sendable {
             let value = try action(&usage)
             return (value, usage)
         }
+        // Somebody has removed the folder: other processes share another lock, and filter, by now.
+        if let lockFile, lockFile.isRemoved { self.lockFile = nil }
         let lock = try opened()
         guard lock.lock() else { throw FileFault("lock the cache") }
         defer { lock.unlock() }
