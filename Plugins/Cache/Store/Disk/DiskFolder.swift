@@ -70,6 +70,9 @@ final class DiskFolder: @unchecked Sendable {
         if let lockFile { try write(usage, lockFile) }
     }
 
+    /// Opens the folder, and its filter, where that is still to be done.
+    func open() throws { _ = try opened() }
+
     private func opened() throws -> CacheFile {
         if let lockFile { return lockFile }
         try FileManager.default.createDirectory(

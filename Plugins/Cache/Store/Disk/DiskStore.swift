@@ -18,7 +18,9 @@ import TurnpikeCore
 /// or when ``flush()`` is called, as the client's `shutdown(grace:)` does; a process that is killed loses
 /// what it has not written. Content of up to 256 KiB is gathered in memory and served from there until it
 /// stands in its file. At most 8 MiB wait: where the disk is slower than that, new responses are not stored.
-/// A removal is never lost, and wins over all that was asked for before it, in whatever process.
+/// A removal that the disk allows is never lost. It wins over all that was asked for before it in this
+/// process, and in others over what they had begun to store before it was written; a response to an
+/// earlier request whose head comes to another process later is stored.
 ///
 /// Nothing is touched before the first call. Files are read and written on queues of the store's own; a
 /// fault of the writing is thrown by the next look-up.
@@ -26,6 +28,8 @@ public final class DiskStore: CacheStore {
     struct State {
         var usage = CacheUsage()
         var fault: (any Error)?
+        // Whether the first writer has come.
+        var hasTriedToOpen = false
     }
 
     let folder: DiskFolder
@@ -147,6 +151,15 @@ public final class DiskStore: CacheStore {
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)? {
         if let length, length > maxEntryBytes { return nil }
+        let isFirst = state.withLock { state in
+            defer { state.hasTriedToOpen = true }
+            return !state.hasTriedToOpen
+        }
+        if isFirst, folder.filter == nil {
+            // Before its first change: what others remove from now on is to be known then. A fault
+            // is that of the change.
+            _ = try? await besideWrites { try $0.folder.open() }
+        }
         return DiskWriter(store: self, response: response, maxBytes: maxEntryBytes)
     }
 
