@@ -55,6 +55,12 @@ final class Recordings: Sendable {
         _ = changes?.count.wrappingAdd(1, ordering: .acquiringAndReleasing)
     }
 
+    /// Keeps what is under way for some keys from being stored.
+    func spoil(where isMeant: (CacheKey) -> Bool) {
+        let changes = lines.withLock { $0.filter { isMeant($0.key) }.map(\.value.changes) }
+        for change in changes { change.count.wrappingAdd(1, ordering: .acquiringAndReleasing) }
+    }
+
     private func end(_ key: CacheKey) {
         lines.withLock { lines in
             guard let index = lines.index(forKey: key) else { return }

@@ -25,16 +25,21 @@ extension Cache {
     @discardableResult
     public func purge(_ url: URL) async throws -> Int {
         guard let key = CacheKey(url) else { return 0 }
-        return try await purge { $0.key.url == key.url }
+        state.recordings.spoil { $0.url == key.url }
+        return try await state.store.removeAll { $0.key.url == key.url }
     }
 
     /// Forgets what a condition holds for.
+    ///
+    /// Nothing is stored of the responses that are being read meanwhile: what the condition would
+    /// say of them is not known yet.
     /// - Returns: How many entries went.
     @discardableResult
     public func purge(
         where condition: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> Int {
-        try await state.store.removeAll(where: condition)
+        state.recordings.spoil { _ in true }
+        return try await state.store.removeAll(where: condition)
     }
 }
 

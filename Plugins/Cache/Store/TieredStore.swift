@@ -39,7 +39,17 @@ public final class TieredStore: CacheStore {
         changes.load(ordering: .sequentiallyConsistent) == count
     }
 
-    fileprivate func noteChange() { changes.wrappingAdd(1, ordering: .sequentiallyConsistent) }
+    // Changes the back before the front. What a look-up has found in the back before, it has put in
+    // front by the time that the front changes, or sees that there was a change.
+    fileprivate func change<Value: Sendable>(
+        back: @Sendable () async throws -> Value, front: @Sendable () async throws -> Value
+    ) async throws -> (Value, Value) {
+        let second: Result<Value, any Error>
+        do { second = .success(try await back()) } catch { second = .failure(error) }
+        changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
+        let first = try await front()
+        return (first, try second.get())
+    }
 
     /// Begins to store a response in both; nil where neither wants it.
     public func writer(
@@ -61,16 +71,20 @@ public final class TieredStore: CacheStore {
 
     /// Puts another head in an entry's place, in both.
     public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
-        noteChange()
-        try await front.update(entry, to: response)
-        try await back.update(entry, to: response)
+        _ = try await change {
+            try await back.update(entry, to: response)
+        } front: {
+            try await front.update(entry, to: response)
+        }
     }
 
     /// Removes all entries under a key, from both.
     public func remove(_ key: CacheKey) async throws {
-        noteChange()
-        try await front.remove(key)
-        try await back.remove(key)
+        _ = try await change {
+            try await back.remove(key)
+        } front: {
+            try await front.remove(key)
+        }
     }
 
     /// Removes all entries for which a condition holds, from both.
@@ -78,9 +92,12 @@ public final class TieredStore: CacheStore {
     public func removeAll(
         where condition: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> Int {
-        noteChange()
-        let count = try await front.removeAll(where: condition)
-        return max(count, try await back.removeAll(where: condition))
+        let counts = try await change {
+            try await back.removeAll(where: condition)
+        } front: {
+            try await front.removeAll(where: condition)
+        }
+        return max(counts.0, counts.1)
     }
 
     /// All entries, each once.
@@ -136,10 +153,12 @@ private final class TieredWriter: CacheWriter {
     }
 
     func commit() async throws {
-        store.noteChange()
-        try await first.commit()
-        if let fault = fault.withLock({ $0 }) { throw fault }
-        try await second.commit()
+        _ = try await store.change {
+            if let fault = fault.withLock({ $0 }) { throw fault }
+            try await second.commit()
+        } front: {
+            try await first.commit()
+        }
     }
 
     func abandon() {

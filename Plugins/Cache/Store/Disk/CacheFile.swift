@@ -57,11 +57,31 @@ final class CacheFile: Sendable {
     func state() throws -> (size: Int64, used: Int) {
         var info = stat()
         guard unsafe fstat(descriptor, &info) == 0 else { throw FileFault("look at a file") }
+        return Self.state(info)
+    }
+
+    /// The state of a file that is not opened, or nil where there is none.
+    ///
+    /// It takes no descriptor, of which there may be none left.
+    static func state(of path: String) throws -> (size: Int64, used: Int)? {
+        var info = stat()
+        if unsafe lstat(path, &info) == 0 { return state(info) }
+        if errno == ENOENT { return nil }
+        throw FileFault("look at a file")
+    }
+
+    private static func state(_ info: stat) -> (size: Int64, used: Int) {
         #if canImport(Darwin)
         return (Int64(info.st_size), info.st_mtimespec.tv_sec)
         #else
         return (Int64(info.st_size), info.st_mtim.tv_sec)
         #endif
+    }
+
+    /// Whether the file has gone from its folder.
+    var isRemoved: Bool {
+        var info = stat()
+        return unsafe fstat(descriptor, &info) == 0 && info.st_nlink == 0
     }
 
     /// Remembers that the file was used now.
@@ -136,6 +156,12 @@ final class CacheFile: Sendable {
 
     static func move(_ path: String, to other: String) throws {
         guard unsafe rename(path, other) == 0 else { throw FileFault("keep a cached response") }
+    }
+
+    /// Whether there is a folder at a path.
+    static func isFolder(_ path: String) -> Bool {
+        var info = stat()
+        return unsafe lstat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
     }
 
     /// Makes a folder of mode 0700 where there is none.

@@ -43,10 +43,23 @@ final class DiskBacklog: Sendable {
 
     private struct State {
         var queue: ArraySlice<Change> = []
-        // The same, and what is being written, by key.
+        // What could not be done; it is queued again before anything else is.
+        var postponed: [Change] = []
+        // All of them, and what is being written, by key.
         var changes: [CacheKey: [Change]] = [:]
         var bytes = 0
         var start: Start?
+
+        mutating func hold(_ change: Change) {
+            changes[change.key, default: []].append(change)
+            bytes += change.bytes
+        }
+
+        mutating func resume() {
+            if postponed.isEmpty { return }
+            queue += postponed
+            postponed = []
+        }
     }
 
     private let state = Mutex(State())
@@ -74,37 +87,60 @@ final class DiskBacklog: Sendable {
     func add(_ change: Change) -> Start? { state.withLock { add(change, &$0) } }
 
     private func add(_ change: Change, _ state: inout State) -> Start? {
+        state.resume()
         state.queue.append(change)
-        state.changes[change.key, default: []].append(change)
-        state.bytes += change.bytes
+        state.hold(change)
         let start: Start = state.bytes > maxBytes / 4 ? .now : .soon
         if state.start == .now || state.start == start { return nil }
         state.start = start
         return start
     }
 
-    /// Gives the next changes to the one who writes, or nil at the end.
-    func take(_ most: Int) -> ArraySlice<Change>? {
+    /// Counts the changes that nobody has taken yet, those that were postponed included.
+    func resume() -> Int {
         state.withLock { state in
-            if state.queue.isEmpty {
-                state.start = nil
-                state.queue = []
-                return nil
-            }
-            state.start = .now
-            defer { state.queue = state.queue.dropFirst(most) }
-            return state.queue.prefix(most)
+            state.resume()
+            return state.queue.count
         }
     }
 
+    /// Gives the next changes to the one who writes.
+    func take(_ most: Int) -> ArraySlice<Change> {
+        state.withLock { state in
+            let changes = state.queue.prefix(most)
+            let rest = state.queue.dropFirst(most)
+            state.queue = rest.isEmpty ? [] : rest
+            return changes
+        }
+    }
+
+    /// Whether the one who was told to begin is to go on; if not, the next change tells somebody.
+    func mustGoOn() -> Bool {
+        state.withLock { state in
+            if state.queue.isEmpty { state.start = nil }
+            return !state.queue.isEmpty
+        }
+    }
+
+    // More than that means a disk that nothing can be done with.
+    private static let maxPostponed = 256
+
     /// Forgets changes that were written, or could not be.
-    func finish(_ changes: some Sequence<Change>) {
+    /// - Parameters:
+    ///   - changes: What was taken.
+    ///   - others: What is to be done in its place when there is something to write again; look-ups
+    ///     know of it until then. What goes beyond a bound is forgotten.
+    func finish(_ changes: some Sequence<Change>, postponing others: [Change]) {
         state.withLock { state in
             for change in changes {
                 state.bytes -= change.bytes
                 guard let index = state.changes.index(forKey: change.key) else { continue }
                 state.changes.values[index].removeFirst()
                 if state.changes.values[index].isEmpty { state.changes.remove(at: index) }
+            }
+            for change in others.prefix(Self.maxPostponed - state.postponed.count) {
+                state.postponed.append(change)
+                state.hold(change)
             }
         }
     }

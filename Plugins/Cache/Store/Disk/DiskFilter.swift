@@ -84,12 +84,13 @@ final class DiskFilter: Sendable {
 
     /// How often other processes have removed entries of keys that share a key's number.
     ///
-    /// What was begun before the number changed must not be stored: a removal wins over all that
-    /// was asked for before it, whoever writes it.
+    /// What a store began to take before the number changed must not be stored: a removal wins over
+    /// it, whoever writes it.
     func removalsByOthers(_ key: CacheKey) -> UInt64? {
         let line = Self.line(key)
-        let mine = own.withLock { $0[line] }
-        return file.number(at: Int64(8 * line)).map { $0 &- mine }
+        // The other order than that of noting: see there.
+        guard let all = file.number(at: Int64(8 * line)) else { return nil }
+        return all &- own.withLock { $0[line] }
     }
 
     /// Notes that a key's entries are removed, within the folder's lock.

@@ -27,29 +27,6 @@ final class DiskFolder: @unchecked Sendable {
         self.maxBytes = maxBytes
     }
 
-    /// The path of a key's entries, without their numbers.
-    static func stem(_ root: String, _ key: CacheKey) -> String { stem(root, EntryName(key)) }
-
-    static func stem(_ root: String, _ name: EntryName) -> String {
-        let text = name.text
-        return "\(root)/\(text.prefix(2))/\(text)"
-    }
-
-    static func path(_ stem: String, _ slot: Int) -> String { "\(stem)-\(slot)" }
-
-    /// The paths of all files that may be entries.
-    static func paths(_ root: String) -> [String] {
-        names(root).filter { $0.utf8.count == 2 }.flatMap { folder in
-            names("\(root)/\(folder)").filter { name in
-                name.utf8.count == 42 && name.hasPrefix(folder) && name.dropLast().last == "-"
-            }.map { "\(root)/\(folder)/\($0)" }
-        }
-    }
-
-    private static func names(_ path: String) -> [String] {
-        (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-    }
-
     // MARK: The lock
 
     /// The folder's filter, from when it was first opened.
@@ -63,6 +40,8 @@ final class DiskFolder: @unchecked Sendable {
             let value = try action(&usage)
             return (value, usage)
         }
+        // Somebody has removed the folder: other processes share another lock, and filter, by now.
+        if let lockFile, lockFile.isRemoved { self.lockFile = nil }
         let lock = try opened()
         guard lock.lock() else { throw FileFault("lock the cache") }
         defer { lock.unlock() }
@@ -90,6 +69,9 @@ final class DiskFolder: @unchecked Sendable {
     func note(_ usage: CacheUsage) throws {
         if let lockFile { try write(usage, lockFile) }
     }
+
+    /// Opens the folder, and its filter, where that is still to be done.
+    func open() throws { _ = try opened() }
 
     private func opened() throws -> CacheFile {
         if let lockFile { return lockFile }
@@ -131,7 +113,7 @@ final class DiskFolder: @unchecked Sendable {
 
     // Counts what there is, and removes what dead processes left behind.
     private func count() throws -> CacheUsage {
-        for name in Self.names(root + "/tmp") {
+        for name in try Self.names(root + "/tmp") {
             let path = "\(root)/tmp/\(name)"
             // Who writes a file holds its lock.
             if let file = try? CacheFile.existing(path), file.lock(waiting: false) {
@@ -140,8 +122,8 @@ final class DiskFolder: @unchecked Sendable {
         }
         var usage = CacheUsage()
         var marks: [UInt64] = []
-        for path in Self.paths(root) {
-            guard let state = try? CacheFile.existing(path)?.state() else { continue }
+        for path in try Self.paths(root) {
+            guard let state = try CacheFile.state(of: path) else { continue }
             usage.entries += 1
             usage.bytes += Self.room(state.size)
             marks.append(EntryName.mark(of: String(path.suffix(42))))
@@ -157,9 +139,10 @@ final class DiskFolder: @unchecked Sendable {
         if usage.bytes + bytes <= maxBytes { return true }
         guard bytes <= maxBytes else { return false }
         usage = try count()
-        var files = Self.paths(root).compactMap { path -> (path: String, used: Int, room: Int64)? in
-            guard let state = try? CacheFile.existing(path)?.state() else { return nil }
-            return (path, state.used, Self.room(state.size))
+        var files = try Self.paths(root).compactMap { path in
+            try CacheFile.state(of: path).map { state in
+                (path: path, used: state.used, room: Self.room(state.size))
+            }
         }
         files.sort { $0.used < $1.used }
         // A tenth more than is needed, so that the search is paid for by many.
@@ -175,7 +158,7 @@ final class DiskFolder: @unchecked Sendable {
 
     /// Removes an entry's file.
     func remove(_ path: String, _ usage: inout CacheUsage) throws {
-        guard let size = try CacheFile.existing(path)?.state().size,
+        guard let size = try CacheFile.state(of: path)?.size,
             try CacheFile.remove(path)
         else { return }
         usage.bytes -= Self.room(size)
@@ -202,7 +185,7 @@ final class DiskFolder: @unchecked Sendable {
         }
         let name = EntryName(response.key)
         let place = try place(for: response, name)
-        let before = try CacheFile.existing(place)?.state().size
+        let before = try CacheFile.state(of: place)?.size
         usage.bytes += room
         usage.entries += 1
         do {
@@ -249,9 +232,15 @@ final class DiskFolder: @unchecked Sendable {
         return true
     }
 
+    /// Removes all entries of a key.
+    /// - Throws: What keeps one of them from being removed; the others are.
     func removeAll(of key: CacheKey, _ usage: inout CacheUsage) throws {
         let stem = Self.stem(root, key)
-        for slot in 0..<Self.maxVariants { try remove(Self.path(stem, slot), &usage) }
+        var fault: (any Error)?
+        for slot in 0..<Self.maxVariants {
+            do { try remove(Self.path(stem, slot), &usage) } catch { fault = error }
+        }
+        if let fault { throw fault }
     }
 
     // MARK: New files

@@ -6,12 +6,14 @@ extension DiskStore {
     /// The changes that are not yet written.
     package var waiting: Int { backlog.count }
 
-    /// Does something on the queue of changes, once those that wait are written.
+    /// Does something on the queue of changes, once those that wait by then are written.
     func onWrites<Value: Sendable>(
         _ action: @escaping @Sendable (DiskStore) throws -> Value
     ) async throws -> Value {
         try await writes.run { [self] in
-            write()
+            // Not what comes meanwhile: under load that has no end.
+            var left = backlog.resume()
+            while left > 0 { left -= max(write(left), 1) }
             return try action(self)
         }
     }
@@ -35,14 +37,27 @@ extension DiskStore {
         return isTaken
     }
 
-    /// Has something else done to a key's entries.
+    /// Has something else done to a key's entries, which keeps some bytes in memory until then.
     func change(
-        _ key: CacheKey, _ answer: DiskBacklog.Change.Answer,
+        _ key: CacheKey, _ answer: DiskBacklog.Change.Answer, holding bytes: Int = 0,
         _ write: @escaping @Sendable (DiskStore) throws -> Void
     ) {
-        let change = DiskBacklog.Change(
-            key: key, answer: answer, bytes: 512 + key.url.utf8.count, write: write)
-        begin(backlog.add(change))
+        begin(backlog.add(change(of: key, answer, holding: bytes, write)))
+    }
+
+    private func change(
+        of key: CacheKey, _ answer: DiskBacklog.Change.Answer, holding bytes: Int = 0,
+        _ write: @escaping @Sendable (DiskStore) throws -> Void
+    ) -> DiskBacklog.Change {
+        DiskBacklog.Change(
+            key: key, answer: answer, bytes: 512 + key.url.utf8.count + bytes, write: write)
+    }
+
+    /// Has something done in line with the changes that look-ups of a key are told nothing of.
+    package func behind(
+        _ key: CacheKey, _ action: @escaping @Sendable (DiskStore) throws -> Void
+    ) {
+        change(key, .before, action)
     }
 
     /// Whether the store may have an entry of a key, or will have.
@@ -54,29 +69,54 @@ extension DiskStore {
     private func begin(_ start: DiskBacklog.Start?) {
         switch start {
         case nil: break
-        case .now: writes.async { [self] in write() }
+        case .now: writes.async { [self] in writeOn() }
         case .soon:
             guard let delay else { return }
-            writes.asyncAfter(deadline: .now() + delay / .seconds(1)) { [self] in write() }
+            writes.asyncAfter(deadline: .now() + delay / .seconds(1)) { [self] in writeOn() }
         }
+    }
+
+    // All that there is, with room in between for others that wait for the queue.
+    private func writeOn() {
+        write(.max)
+        if backlog.mustGoOn() { writes.async { [self] in writeOn() } }
     }
 
     // The lock is given back from time to time, for other processes.
     private static let changesWithinLock = 64
 
-    // On the queue of changes.
-    private func write() {
-        while let changes = backlog.take(Self.changesWithinLock) {
-            folder.together { for change in changes { write(change) } }
-            backlog.finish(changes)
+    // The next changes, on the queue of changes; gives how many there were.
+    @discardableResult
+    private func write(_ most: Int) -> Int {
+        let changes = backlog.take(min(most, Self.changesWithinLock))
+        if changes.isEmpty { return 0 }
+        var failed: [CacheKey] = []
+        folder.together { for change in changes where !write(change) { failed.append(change.key) } }
+        let removals = failed.map { key in
+            self.change(of: key, .nothing) { try $0.removeFiles(of: key) }
         }
+        backlog.finish(changes, postponing: removals)
+        return changes.count
     }
 
-    private func write(_ change: DiskBacklog.Change) {
+    // Gives false where what must not be found any more is still there.
+    private func write(_ change: DiskBacklog.Change) -> Bool {
         do {
             try change.write(self)
+            return true
         } catch {
             state.withLock { $0.fault = error }
+        }
+        if case .before = change.answer { return true }
+        // Neither what was to go nor what was to be replaced.
+        return (try? removeFiles(of: change.key)) != nil
+    }
+
+    /// Removes a key's entries, on the queue of changes.
+    func removeFiles(of key: CacheKey) throws {
+        try change { usage in
+            try? folder.filter?.noteRemoval(of: key)
+            try folder.removeAll(of: key, &usage)
         }
     }
 

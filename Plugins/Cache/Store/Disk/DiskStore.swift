@@ -18,7 +18,9 @@ import TurnpikeCore
 /// or when ``flush()`` is called, as the client's `shutdown(grace:)` does; a process that is killed loses
 /// what it has not written. Content of up to 256 KiB is gathered in memory and served from there until it
 /// stands in its file. At most 8 MiB wait: where the disk is slower than that, new responses are not stored.
-/// A removal is never lost, and wins over all that was asked for before it, in whatever process.
+/// A removal that the disk allows is never lost. It wins over all that was asked for before it in this
+/// process, and in others over what they had begun to store before it was written; a response to an
+/// earlier request whose head comes to another process later is stored.
 ///
 /// Nothing is touched before the first call. Files are read and written on queues of the store's own; a
 /// fault of the writing is thrown by the next look-up.
@@ -26,6 +28,8 @@ public final class DiskStore: CacheStore {
     struct State {
         var usage = CacheUsage()
         var fault: (any Error)?
+        // Whether the first writer has come.
+        var hasTriedToOpen = false
     }
 
     let folder: DiskFolder
@@ -127,7 +131,7 @@ public final class DiskStore: CacheStore {
     }
 
     private func removeDamaged(_ path: String, _ key: CacheKey) {
-        change(key, .before) { store in
+        behind(key) { store in
             try store.change { usage in
                 // Somebody may have put a whole one in its place.
                 if let file = try CacheFile.existing(path), let entry = try EntryFile(file),
@@ -147,31 +151,40 @@ public final class DiskStore: CacheStore {
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)? {
         if let length, length > maxEntryBytes { return nil }
+        let isFirst = state.withLock { state in
+            defer { state.hasTriedToOpen = true }
+            return !state.hasTriedToOpen
+        }
+        if isFirst, folder.filter == nil {
+            // Before its first change: what others remove from now on is to be known then. A fault
+            // is that of the change.
+            _ = try? await besideWrites { try $0.folder.open() }
+        }
         return DiskWriter(store: self, response: response, maxBytes: maxEntryBytes)
     }
 
     /// Puts another head in an entry's place.
     public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
-        change(response.key, .later) { store in
+        let data = (entry.content as? CachedData)?.data
+        let bytes = (data?.count ?? 0) + entry.response.headBytes + response.headBytes
+        change(response.key, .later, holding: bytes) { store in
             let isDone = try store.change { usage in
                 try store.folder.update(entry.response, to: response, &usage)
             }
             // It has grown too much for its place.
-            guard !isDone, let data = (entry.content as? CachedData)?.data else { return }
+            guard !isDone, let data else { return }
             try DiskWriter.put(response, data, in: store)
         }
+        await boundBacklog()
     }
+
+    // What may not be refused waits instead.
+    private func boundBacklog() async { if backlog.isFull { await flush() } }
 
     /// Removes all entries under a key.
     public func remove(_ key: CacheKey) async throws {
-        change(key, .nothing) { store in
-            try store.change { usage in
-                try? store.folder.filter?.noteRemoval(of: key)
-                try store.folder.removeAll(of: key, &usage)
-            }
-        }
-        // It is not to be lost, and what waits is to have a bound.
-        if backlog.isFull { await flush() }
+        change(key, .nothing) { try $0.removeFiles(of: key) }
+        await boundBacklog()
     }
 
     /// Removes all entries for which a condition holds.
@@ -183,7 +196,7 @@ public final class DiskStore: CacheStore {
             try store.change { usage in
                 try? store.folder.filter?.noteRemovals()
                 var count = 0
-                for path in DiskFolder.paths(store.root) {
+                for path in try DiskFolder.paths(store.root) {
                     guard let entry = try Self.entry(path), condition(entry.response) else {
                         continue
                     }

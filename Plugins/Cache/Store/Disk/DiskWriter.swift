@@ -76,9 +76,10 @@ final class DiskWriter: CacheWriter {
     }
 
     func commit() async throws {
-        let state = self.state.withLock { state in
+        var state = self.state.withLock { state in
             defer {
                 state.hasEnded = true
+                state.buffer = Data()
                 state.temporary = nil
             }
             return state
@@ -86,6 +87,8 @@ final class DiskWriter: CacheWriter {
         // What has grown too large is not what it was, either.
         if state.isTooLarge { return try await store.remove(response.key) }
         if state.hasEnded { return }
+        // To the byte: neither a transport's buffer nor room to grow is to wait.
+        state.buffer = unsafe state.buffer.withUnsafeBytes { unsafe Data($0) }
         if await isTaken(state) { return }
         if let temporary = state.temporary { remove(temporary.path) }
         // What is not stored is not what was there, either.
@@ -140,7 +143,7 @@ final class DiskWriter: CacheWriter {
     }
 
     private func remove(_ path: String) {
-        store.change(response.key, .before) { _ in try CacheFile.remove(path) }
+        store.behind(response.key) { _ in try CacheFile.remove(path) }
     }
 
     /// Stores a response with all of its content, on the queue of changes.

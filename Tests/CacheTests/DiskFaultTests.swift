@@ -1,0 +1,149 @@
+import Foundation
+import Testing
+import TurnpikeCache
+import TurnpikeCore
+
+@Suite("A DiskStore under load, and where the disk fails")
+struct DiskFaultTests {
+    private let folder = TemporaryFolder()
+    private let key = CacheKey(url: "http://a.example/")
+
+    // It writes where it must or is told to, and never by itself.
+    private func store() -> DiskStore {
+        DiskStore(directory: folder.path, maxBytes: 64 << 20, writingAfter: nil)
+    }
+
+    private func put(_ store: DiskStore, _ name: String) async throws {
+        let response = DiskStoreTests.response(key, name)
+        let writer = try #require(try await store.writer(for: response, length: nil))
+        try await writer.write(Data("content".utf8))
+        try await writer.commit()
+    }
+
+    private func name(_ store: DiskStore) async throws -> String? {
+        try await store.entry(for: key) { _ in true }?.response.head.headers["X-Name"]
+    }
+
+    @Test("Who waits for what was written waits for nothing that came later")
+    func load() async throws {
+        let store = store()
+        let written = Counter()
+        // Each one brings the next, as producers do that are faster than the disk.
+        @Sendable func produce(_ store: DiskStore) {
+            if written.next() < 1000 { store.behind(key, produce) }
+        }
+        store.behind(key, produce)
+        await store.flush()
+        #expect(written.count == 1)
+        #expect(store.waiting == 1)
+        _ = try await store.list()
+        #expect(written.count == 2)
+    }
+
+    @Test("What begins to write because much waits goes on until nothing does")
+    func chain() async throws {
+        let store = DiskStore(
+            directory: folder.path, maxBytes: 64 << 20, writingAfter: nil, maxBacklog: 400)
+        let written = Counter()
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            @Sendable func produce(_ store: DiskStore) {
+                if written.next() == 300 { return continuation.resume() }
+                store.behind(key, produce)
+            }
+            store.behind(key, produce)
+        }
+        await store.flush()
+        #expect(store.waiting == 0)
+    }
+
+    @Test("New heads wait for the disk where much waits")
+    func updates() async throws {
+        let store = DiskStore(
+            directory: folder.path, maxBytes: 64 << 20, writingAfter: nil, maxBacklog: 40_000)
+        let response = DiskStoreTests.response(key, "one")
+        func update(_ bytes: Int) async throws {
+            let entry = CacheEntry(response: response, content: CachedData(Data(count: bytes)))
+            try await store.update(entry, to: response)
+        }
+        try await update(1000)
+        #expect(store.waiting == 1)
+        try await update(50_000)
+        #expect(store.waiting == 0)
+    }
+
+    @Test("Where a response cannot be written, the one before it does not come back")
+    func replacement() async throws {
+        let store = store()
+        try await put(store, "old")
+        await store.flush()
+        let temporaries = folder.path + "/v1/tmp"
+        try FileManager.default.removeItem(atPath: temporaries)
+        try Data().write(to: URL(filePath: temporaries))
+        try await put(store, "new")
+        await store.flush()
+        await #expect(throws: (any Error).self) { _ = try await name(store) }
+        #expect(try await name(store) == nil)
+        #expect(folder.entries.isEmpty)
+    }
+
+    @Test("A file that cannot be opened does not keep the others from being removed")
+    func unreadable() async throws {
+        let store = store()
+        try await put(store, "one")
+        await store.flush()
+        let first = try #require(folder.entries.first)
+        let second = first.dropLast() + "1"
+        try FileManager.default.moveItem(atPath: first, toPath: String(second))
+        // Links are not followed.
+        try FileManager.default.createSymbolicLink(
+            atPath: first, withDestinationPath: folder.path)
+        try await store.remove(key)
+        await store.flush()
+        #expect(store.waiting == 0)
+        #expect(folder.items.filter { $0.hasSuffix("-0") || $0.hasSuffix("-1") }.isEmpty)
+        #expect(try await name(store) == nil)
+    }
+
+    @Test("A removal that fails is made again, and until then nothing is found")
+    func failingRemoval() async throws {
+        let store = store()
+        try await put(store, "one")
+        await store.flush()
+        let first = try #require(folder.entries.first)
+        let second = first.dropLast() + "1"
+        try FileManager.default.moveItem(atPath: first, toPath: String(second))
+        // A folder is not removed as a file is.
+        try FileManager.default.createDirectory(
+            atPath: first, withIntermediateDirectories: false)
+        try await store.remove(key)
+        await store.flush()
+        #expect(!FileManager.default.fileExists(atPath: String(second)))
+        #expect(store.waiting == 1)
+        await #expect(throws: (any Error).self) { _ = try await name(store) }
+        #expect(try await name(store) == nil)
+        try FileManager.default.removeItem(atPath: first)
+        await store.flush()
+        #expect(store.waiting == 0)
+        try await put(store, "two")
+        await store.flush()
+        #expect(try await name(store) == "two")
+    }
+
+    @Test("Stores agree on a folder that was removed and made again")
+    func madeAgain() async throws {
+        let one = store()
+        try await put(one, "one")
+        await one.flush()
+        try FileManager.default.removeItem(atPath: folder.path + "/v1")
+        let two = store()
+        _ = try await two.removeAll { _ in false }
+        try await put(two, "two")
+        try await one.remove(key)
+        await one.flush()
+        await two.flush()
+        #expect(try await name(two) == nil)
+        try await put(one, "three")
+        await one.flush()
+        #expect(try await name(two) == "three")
+    }
+}
