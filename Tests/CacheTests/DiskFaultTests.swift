@@ -86,14 +86,20 @@ struct DiskFaultTests {
         #expect(folder.entries.isEmpty)
     }
 
-    @Test("A file that cannot be opened does not keep the others from being removed")
-    func unreadable() async throws {
-        let store = store()
+    // Stores an entry, and moves its file from the first place to the second.
+    private func moved(_ store: DiskStore) async throws -> (first: String, second: String) {
         try await put(store, "one")
         await store.flush()
         let first = try #require(folder.entries.first)
         let second = first.dropLast() + "1"
         try FileManager.default.moveItem(atPath: first, toPath: String(second))
+        return (first, String(second))
+    }
+
+    @Test("A file that cannot be opened does not keep the others from being removed")
+    func unreadable() async throws {
+        let store = store()
+        let (first, _) = try await moved(store)
         // Links are not followed.
         try FileManager.default.createSymbolicLink(
             atPath: first, withDestinationPath: folder.path)
@@ -107,17 +113,13 @@ struct DiskFaultTests {
     @Test("A removal that fails is made again, and until then nothing is found")
     func failingRemoval() async throws {
         let store = store()
-        try await put(store, "one")
-        await store.flush()
-        let first = try #require(folder.entries.first)
-        let second = first.dropLast() + "1"
-        try FileManager.default.moveItem(atPath: first, toPath: String(second))
+        let (first, second) = try await moved(store)
         // A folder is not removed as a file is.
         try FileManager.default.createDirectory(
             atPath: first, withIntermediateDirectories: false)
         try await store.remove(key)
         await store.flush()
-        #expect(!FileManager.default.fileExists(atPath: String(second)))
+        #expect(!FileManager.default.fileExists(atPath: second))
         #expect(store.waiting == 1)
         await #expect(throws: (any Error).self) { _ = try await name(store) }
         #expect(try await name(store) == nil)

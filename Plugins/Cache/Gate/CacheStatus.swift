@@ -39,10 +39,7 @@ enum CacheStatus {
     static func hit(secondsLeft: Double) -> String { name + ";hit" + ttl(secondsLeft) }
 
     static func forwarded(_ reason: CacheOutcome, status: Int, isStored: Bool) -> String {
-        if reason == .miss {
-            return isStored ? "Turnpike;fwd=uri-miss;stored" : "Turnpike;fwd=uri-miss"
-        }
-        return name + ";fwd=" + reason.forwardReason
+        name + ";fwd=" + reason.forwardReason
             + (reason == .stale ? ";fwd-status=\(status)" : "")
             + (isStored ? ";stored" : "")
     }

@@ -109,8 +109,7 @@ private final class MemoryWriter: CacheWriter {
         }
         // What has grown too large is not what it was, either.
         guard let data else { return store.remove(response) }
-        // To the byte: neither a transport's buffer nor room to grow is to stay.
-        store.commit(response, unsafe data.withUnsafeBytes { unsafe Data($0) })
+        store.commit(response, data.exact)
     }
 
     func abandon() { content.withLock { $0 = nil } }

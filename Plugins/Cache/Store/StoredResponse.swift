@@ -130,3 +130,8 @@ public struct CachedData: CachedContent {
         return ResponseBody(data[start..<(start + Int(range.count64))])
     }
 }
+
+extension Data {
+    /// The bytes in memory of their own: neither a transport's buffer nor room to grow stays.
+    var exact: Data { unsafe withUnsafeBytes { unsafe Data($0) } }
+}

@@ -50,7 +50,8 @@ static bool is_block(const void *memory) {
 
 size_t tpc_block_size(void) { return STRIDE; }
 
-void *tpc_block_take(void) {
+// NULL where there is none left.
+static void *take(void) {
     pthread_once(&once, reserve);
     pthread_mutex_lock(&lock);
     int index = warm_count > 0 ? warm[--warm_count] : cold_count > 0 ? cold[--cold_count] : -1;
@@ -75,7 +76,7 @@ void tpc_free(void *memory) {
 }
 
 void *tpc_malloc(size_t size) {
-    void *block = size >= SMALLEST && size <= STRIDE ? tpc_block_take() : NULL;
+    void *block = size >= SMALLEST && size <= STRIDE ? take() : NULL;
     return block ? block : malloc(size);
 }
 
@@ -88,4 +89,11 @@ void *tpc_realloc(void *memory, size_t size) {
     memcpy(other, memory, size < STRIDE ? size : STRIDE);
     tpc_free(memory);
     return other;
+}
+
+void tpc_trim(void) {
+    pthread_mutex_lock(&lock);
+    for (int index = 0; index < warm_count; index++)
+        madvise(range + (size_t)warm[index] * STRIDE, STRIDE, MADV_DONTNEED);
+    pthread_mutex_unlock(&lock);
 }

@@ -169,8 +169,7 @@ unsigned long tpc_tls_ends(void);
 // Memory: malloc's, but for what is about as large as a buffer.
 void *tpc_malloc(size_t size);
 void *tpc_realloc(void *memory, size_t size);
-/// A block, or NULL where there is none left.
-void *tpc_block_take(void);
+/// As much as a block holds.
 size_t tpc_block_size(void);
 
 struct curl_slist *tpc_list(const char *lines, size_t count);

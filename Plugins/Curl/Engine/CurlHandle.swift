@@ -148,7 +148,7 @@ import Synchronization
     }
 }
 
-/// The easy handles of this process, for programs that look for leaks.
+/// The easy handles and the memory of this process, for programs that look for leaks.
 package enum CurlHandles {
     fileprivate static let count = Atomic(0)
 
@@ -156,6 +156,9 @@ package enum CurlHandles {
     package static var live: Int { count.load(ordering: .relaxed) }
     /// As many as an engine keeps for later transfers; more are freed when their transfer ends.
     package static let maxIdle = 256
+
+    /// Gives the pages of memory that is kept for later transfers back to the system.
+    package static func trimMemory() { tpc_trim() }
 }
 
 /// When the things of a transfer happened, in microseconds from its begin.

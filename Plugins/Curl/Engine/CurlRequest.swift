@@ -14,7 +14,6 @@ struct CurlRequest: Sendable {
     private let waits: Bool
     // Field lines, each with its NUL.
     private let fields: [UInt8]
-    private let hasAcceptEncoding: Bool
     private let hasUserAgent: Bool
 
     /// Whether its connection is a TLS one.
@@ -56,7 +55,6 @@ struct CurlRequest: Sendable {
         takesContentAsItComes = lines.hasAcceptEncoding || !decodes
         lines.complete(hasContent: hasContent)
         fields = lines.bytes
-        hasAcceptEncoding = lines.hasAcceptEncoding
         hasUserAgent = lines.hasUserAgent
     }
 
@@ -68,7 +66,7 @@ struct CurlRequest: Sendable {
                         url: url, method: nil, is_head: isHead, has_content: hasContent,
                         content_length: contentLength, fields: fields.baseAddress,
                         fields_count: fields.count, has_agent: hasUserAgent,
-                        has_codings: hasAcceptEncoding, is_repeatable: isRepeatable,
+                        has_codings: takesContentAsItComes, is_repeatable: isRepeatable,
                         waits: waits)
                     guard let method else { return unsafe body(request) }
                     return unsafe method.withCString { method in

@@ -19,19 +19,10 @@ struct FieldNames: Sendable {
     // By the length of the name.
     private let known: [[Known]]
 
-    // The bytes of a token (RFC 9110 §5.6.2), a bit each.
-    private let low: UInt64
-    private let high: UInt64
-
     private init() {
         var known = [[Known]](repeating: [], count: 33)
         for spelling in Self.spellings { known[spelling.utf8CodeUnitCount].append(Known(spelling)) }
         self.known = known
-        var bits: (UInt64, UInt64) = (0, 0)
-        for byte in UInt8(0)..<128 where Grammar.isTokenByte(byte) {
-            if byte < 64 { bits.0 |= 1 << byte } else { bits.1 |= 1 << (byte - 64) }
-        }
-        (low, high) = bits
     }
 
     /// The name that bytes spell, and whether it is a token.
@@ -41,12 +32,8 @@ struct FieldNames: Sendable {
                 return (known.name, true)
             }
         }
-        let isToken = unsafe !bytes.isEmpty && bytes.allSatisfy(isTokenByte)
+        let isToken = unsafe !bytes.isEmpty && bytes.allSatisfy(Grammar.isTokenByte)
         return (HTTPHeaders.Name(unsafe String(decoding: bytes, as: UTF8.self)), isToken)
-    }
-
-    private func isTokenByte(_ byte: UInt8) -> Bool {
-        (byte < 64 ? low >> UInt64(byte) : byte < 128 ? high >> UInt64(byte & 63) : 0) & 1 == 1
     }
 
     // As HTTP/1.1 servers spell them, and in the lower case of HTTP/2.

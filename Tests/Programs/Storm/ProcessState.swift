@@ -1,4 +1,5 @@
 import Foundation
+import TurnpikeCurl
 
 /// The open descriptors of this process.
 enum Descriptors {
@@ -46,6 +47,7 @@ enum ProcessMemory {
         for _ in 0..<10 {
             try? await Task.sleep(for: .milliseconds(100))
             trim()
+            CurlHandles.trimMemory()
             least = min(least, resident)
         }
         return least

@@ -13,9 +13,7 @@ struct StormPart {
 
     // What fewer calls bring is the price of warming up.
     private static let leastWarmUp = 5000
-    // The 64 blocks of 260 KiB that the curl transport keeps at most are written to by and by, however
-    // few calls there are; what a leak adds grows with `--count`.
-    private static let maxGrowth = 4.0 + 16.25
+    private static let maxGrowth = 4.0
 
     /// What is wrong with the handles or the memory, or nil.
     func fault(_ options: StormOptions, since first: StormPart) -> String? {

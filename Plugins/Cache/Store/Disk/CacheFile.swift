@@ -109,19 +109,7 @@ final class CacheFile: Sendable {
     }
 
     func write(_ data: Data, at offset: Int64) throws {
-        try unsafe data.withUnsafeBytes { bytes in
-            var done = 0
-            while done < bytes.count {
-                let written = unsafe pwrite(
-                    descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done,
-                    off_t(offset + Int64(done)))
-                if written >= 0 {
-                    done += written
-                } else if errno != EINTR {
-                    throw FileFault("write a cached response")
-                }
-            }
-        }
+        try writeWhole(data, to: descriptor, at: offset, action: "write a cached response")
     }
 
     /// The number of eight bytes at a position, or nil where it cannot be read.

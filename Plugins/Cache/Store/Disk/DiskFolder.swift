@@ -47,6 +47,7 @@ final class DiskFolder: @unchecked Sendable {
         defer { lock.unlock() }
         noted = try read(lock)
         var usage = try noted ?? count()
+        // What cannot be noted is put right when the folder is counted.
         defer { if usage != noted { try? write(usage, lock) } }
         let value = try action(&usage)
         return (value, usage)
@@ -115,7 +116,7 @@ final class DiskFolder: @unchecked Sendable {
     private func count() throws -> CacheUsage {
         for name in try Self.names(root + "/tmp") {
             let path = "\(root)/tmp/\(name)"
-            // Who writes a file holds its lock.
+            // Who writes a file holds its lock. What cannot be removed stays for the next count.
             if let file = try? CacheFile.existing(path), file.lock(waiting: false) {
                 _ = try? CacheFile.remove(path)
             }

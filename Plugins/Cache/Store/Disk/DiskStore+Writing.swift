@@ -115,6 +115,7 @@ extension DiskStore {
     /// Removes a key's entries, on the queue of changes.
     func removeFiles(of key: CacheKey) throws {
         try change { usage in
+            // Where that fails, the entry goes all the same, and others may store what they read.
             try? folder.filter?.noteRemoval(of: key)
             try folder.removeAll(of: key, &usage)
         }

@@ -194,6 +194,7 @@ public final class DiskStore: CacheStore {
     ) async throws -> Int {
         try await onWrites { store in
             try store.change { usage in
+                // As with one key: see `removeFiles`.
                 try? store.folder.filter?.noteRemovals()
                 var count = 0
                 for path in try DiskFolder.paths(store.root) {
@@ -226,6 +227,7 @@ public final class DiskStore: CacheStore {
     /// How much the folder holds, as of the last change that this process has written.
     public var usage: CacheUsage { state.withLock { $0.usage } }
 
-    /// Returns when all that was committed is in files.
+    /// Returns when all that was committed is in files, or could not be written: of that the next
+    /// look-up tells.
     public func flush() async { try? await onWrites { _ in } }
 }

@@ -87,8 +87,7 @@ final class DiskWriter: CacheWriter {
         // What has grown too large is not what it was, either.
         if state.isTooLarge { return try await store.remove(response.key) }
         if state.hasEnded { return }
-        // To the byte: neither a transport's buffer nor room to grow is to wait.
-        state.buffer = unsafe state.buffer.withUnsafeBytes { unsafe Data($0) }
+        state.buffer = state.buffer.exact
         if await isTaken(state) { return }
         if let temporary = state.temporary { remove(temporary.path) }
         // What is not stored is not what was there, either.
@@ -106,7 +105,7 @@ final class DiskWriter: CacheWriter {
             }
         }
         return store.store(response.key, .later, bytes: bytes) { store in
-            // Where it was kept, nothing is there any more.
+            // Where it was kept, nothing is there any more; what stays goes when the folder is counted.
             defer { _ = try? CacheFile.remove(temporary.path) }
             let record = response.record
             let layout = EntryFile.Layout(
@@ -161,6 +160,7 @@ final class DiskWriter: CacheWriter {
                     try file.write(bytes, at: 0)
                     return path
                 } catch {
+                    // Else it goes when the folder is counted.
                     _ = try? CacheFile.remove(path)
                     throw error
                 }

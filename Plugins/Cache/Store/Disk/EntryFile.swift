@@ -131,7 +131,7 @@ struct EntryFile {
         return CachedData(Data(data))
     }
 
-    /// Remembers that the entry was used, to the minute.
+    /// Remembers that the entry was used, to the minute; where that fails, it goes sooner.
     func markUsed() {
         if let used = try? file.state().used, CacheFile.now - used > 60 { file.touch() }
     }

@@ -147,7 +147,7 @@ typedef struct tpc_request {
     /// Field lines behind each other, each with its NUL.
     const char *fields;
     size_t fields_count;
-    /// Whether a user agent and codings are among them.
+    /// Whether a user agent and codings are among them, or not wanted.
     bool has_agent, has_codings;
     /// Whether libcurl may send it again on a connection that turns out to be dead.
     bool is_repeatable;
@@ -163,6 +163,8 @@ void tpc_transfer_end(tpc_transfer *transfer);
 void *tpc_transfer_take_body(tpc_transfer *transfer, size_t *count);
 /// From any thread.
 void tpc_free(void *memory);
+/// Gives the pages of memory that is kept for later back to the system.
+void tpc_trim(void);
 /// Whether the peer has not announced the end of its TLS connection since content came from it; where that is not known,
 /// it counts as announced.
 bool tpc_transfer_was_cut(tpc_transfer *transfer);
