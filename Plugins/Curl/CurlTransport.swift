@@ -50,6 +50,27 @@ public final class CurlTransport: Transport {
     // Bodies may still be read after the transport, and its client, were let go of.
     deinit { for engine in engines { engine.stop() } }
 
+    /// The thread that waits for the network, for tasks that are to run on it.
+    ///
+    /// Between a task that sends and the network there is then no other thread to wake, which is a
+    /// good part of what a short exchange costs:
+    ///
+    /// ```swift
+    /// try await withTaskExecutorPreference(transport.executor) {
+    ///     for id in ids { try await forward(client.get("items/\(id)").data()) }
+    /// }
+    /// ```
+    ///
+    /// It is right for tasks that do little but send and pass on. All of them share the one thread
+    /// with the network, so that what computes for long, or blocks, holds up every exchange of the
+    /// transport; move such work elsewhere. Child tasks and gates run there too; actors with an
+    /// executor of their own, and plain `Task { }`, do not. After the transport's end what is left
+    /// of the tasks runs on the system's threads. With several engines it is the first one's
+    /// thread, and exchanges of the others cost what they cost from anywhere.
+    ///
+    /// From tokio's current-thread runtime and SwiftNIO's event loops; SE-0417.
+    public var executor: any TaskExecutor { engines[0] }
+
     /// What libcurl can do here.
     public var capabilities: TransportCapabilities {
         var capabilities: TransportCapabilities = [

@@ -7,8 +7,10 @@
 #if defined(__linux__)
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #else
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/event.h>
 #endif
 
@@ -250,6 +252,19 @@ void tpc_loop_free(tpc_loop *loop) {
     free(loop->interests);
     free(loop);
 }
+
+static _Thread_local tpc_loop *here;
+
+void tpc_loop_enter(tpc_loop *loop, const char *name) {
+    here = loop;
+#if defined(__linux__)
+    prctl(PR_SET_NAME, name);
+#else
+    pthread_setname_np(name);
+#endif
+}
+
+bool tpc_loop_is_here(tpc_loop *loop) { return here == loop; }
 
 CURLM *tpc_loop_multi(tpc_loop *loop) { return loop->multi; }
 

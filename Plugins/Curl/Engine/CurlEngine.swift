@@ -43,6 +43,7 @@ final class CurlEngine: Sendable {
     // a system call on Linux.
     private let holders = Atomic(0)
     private let over = SharedValue<Void>()
+    private let jobs = JobQueue()
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where libcurl refuses an option.
     init(options: CurlOptions) throws {
@@ -53,8 +54,8 @@ final class CurlEngine: Sendable {
         core.withLock { $0.idle.append(first) }
         // Ended by `stop` or `shutdown`; the transport's end calls the first.
         let thread = Thread { self.run() }
-        thread.name = "turnpike.curl"
-        thread.stackSize = 1 << 20
+        // As large as the system's own: tasks may run here.
+        thread.stackSize = 8 << 20
         thread.qualityOfService = .userInitiated
         thread.start()
     }
@@ -67,7 +68,8 @@ final class CurlEngine: Sendable {
     /// Begins a transfer: here, where that is quick, as a handshake is not.
     func start(_ transfer: CurlTransfer, isQuick: Bool) {
         guard enqueue(transfer, .start) else { return }
-        if !isQuick { return wake() }
+        // The thread itself takes its turn when its jobs have run.
+        if !isQuick || loop.isHere { return wake() }
         // Who holds the lock looks at the mail when it has let go of it.
         repeat {
             guard holders.load(ordering: .sequentiallyConsistent) == 0,
@@ -112,6 +114,8 @@ final class CurlEngine: Sendable {
     }
 
     private func wake() {
+        // The thread looks at what was posted before it sleeps.
+        if loop.isHere { return }
         if isAwake.exchange(true, ordering: .sequentiallyConsistent) { return }
         // Under the lock, for the loop is closed behind `isOver`.
         mail.withLock { if !$0.isOver { loop.wake() } }
@@ -124,15 +128,36 @@ final class CurlEngine: Sendable {
     // MARK: The thread
 
     private func run() {
-        while true {
-            holders.add(1, ordering: .sequentiallyConsistent)
-            let timeout = core.withLock { turnOfThread(&$0) }
-            guard let timeout else { break }
-            let isNew = mail.withLock { $0.isNew }
-            loop.wait(isNew ? 0 : timeout)
+        loop.enter(name: "turnpike.curl")
+        var list: [UnownedJob] = []
+        while var timeout = takeTurn() {
+            // What the jobs have posted goes out before the thread waits.
+            if runJobs(&list) {
+                guard let next = takeTurn() else { break }
+                timeout = next
+            }
+            let isMore = mail.withLock { $0.isNew } || !jobs.isEmpty
+            loop.wait(isMore ? 0 : timeout)
             isAwake.store(true, ordering: .sequentiallyConsistent)
         }
+        jobs.close()
+        runJobs(&list)
         over.settle(.success(()))
+    }
+
+    /// Runs the jobs that wait now, not those that they add: the network gets its turn in between.
+    /// - Returns: Whether there were any.
+    @discardableResult
+    private func runJobs(_ list: inout [UnownedJob]) -> Bool {
+        jobs.take(into: &list)
+        defer { list.removeAll(keepingCapacity: true) }
+        for job in list { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
+        return !list.isEmpty
+    }
+
+    private func takeTurn() -> Int32? {
+        holders.add(1, ordering: .sequentiallyConsistent)
+        return core.withLock { turnOfThread(&$0) }
     }
 
     /// - Returns: The milliseconds until the next turn at the latest, -1 for any time; nil at the
@@ -242,5 +267,12 @@ final class CurlEngine: Sendable {
         core.idle = []
         core.loop.close()
         return true
+    }
+}
+
+extension CurlEngine: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        if jobs.add(job) { wake() } else { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
     }
 }

@@ -19,6 +19,10 @@ import TurnpikeCore
     /// Closes all connections.
     func close() { unsafe tpc_loop_close(pointer) }
     func free() { unsafe tpc_loop_free(pointer) }
+    /// Says that this thread is the one that waits, and names it.
+    func enter(name: String) { unsafe tpc_loop_enter(pointer, name) }
+    /// Whether this thread is that one.
+    var isHere: Bool { unsafe tpc_loop_is_here(pointer) }
     func wake() { unsafe tpc_loop_wake(pointer) }
     func wait(_ milliseconds: Int32) { unsafe tpc_loop_wait(pointer, milliseconds) }
     func act() { unsafe tpc_loop_act(pointer) }

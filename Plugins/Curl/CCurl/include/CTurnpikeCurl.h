@@ -45,6 +45,10 @@ tpc_loop *tpc_loop_create(const tpc_limits *limits);
 /// Closes all its descriptors. Its transfers must have been freed, and nobody may wake it or wait any more.
 void tpc_loop_close(tpc_loop *loop);
 void tpc_loop_free(tpc_loop *loop);
+/// Says that this thread is the one that waits, and names it by up to 15 bytes.
+void tpc_loop_enter(tpc_loop *loop, const char *name);
+/// Whether this thread is the one that waits.
+bool tpc_loop_is_here(tpc_loop *loop);
 /// Makes a wait return; from any thread.
 void tpc_loop_wake(tpc_loop *loop);
 /// Waits for sockets, a wake or the time; not to be called while another thread uses the loop to wait.
