@@ -22,12 +22,14 @@ struct ProgramTests {
     }
 
     // The environment's proxies answer nobody: libcurl would ask them, were it not told to ask none.
-    @Test("A storm over libcurl leaves nothing behind, and asks no proxy of the environment")
-    func curlStorm() async throws {
+    @Test(
+        "A storm over libcurl leaves nothing behind, and asks no proxy of the environment",
+        arguments: ["curl", "curl-executor"])
+    func curlStorm(transport: String) async throws {
         let nobody = "http://127.0.0.1:1/"
         let report = try await Program("turnpike-storm").run(
             "--count", "500", "--warm-up", "0", "--shutdowns", "20", "--seed", "7",
-            "--transport", "curl",
+            "--transport", transport,
             environment: ["http_proxy": nobody, "all_proxy": nobody], within: .seconds(120))
         let ends = try #require(report["ends"])
         let names = ["finished", "cancelled", "dropped", "deadline"]

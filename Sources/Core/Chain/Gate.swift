@@ -1,5 +1,8 @@
 /// One part of a stack: an ``Interceptor``, or one or several of the five roles.
 ///
+/// A gate that is nothing but a `Gate` is a mistake, and fails the calls that come to it as
+/// ``ClientError/Code/configuration``.
+///
 /// A gate is a value that many calls pass at once. What it remembers between calls stands in a
 /// `Mutex` or an actor that it holds.
 public protocol Gate: Sendable {

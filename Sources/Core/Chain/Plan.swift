@@ -15,6 +15,7 @@ final class Plan: Sendable {
         case validate(any ResponseValidator)
         case adapt(any RequestAdapter)
         case adaptNow(any SynchronousRequestAdapter)
+        case idle(any Gate)
     }
 
     let gates: [any Gate]
@@ -60,7 +61,7 @@ final class Plan: Sendable {
         } else if let gate = gate as? any RequestAdapter {
             nodes.append(.adapt(gate))
         }
-        return nodes
+        return nodes.isEmpty ? [.idle(gate)] : nodes
     }
 
     func run(
@@ -90,6 +91,12 @@ final class Plan: Sendable {
                 return try await retry(retrier, request, from: position + 1, in: context)
             case .validate(let validator):
                 return try await validate(validator, request, from: position + 1, in: context)
+            case .idle(let gate):
+                throw ClientError(
+                    .configuration,
+                    "the gate \(gate.name) plays no role and would do nothing; conform it to"
+                        + " Interceptor, RequestAdapter, RequestRetrier, ResponseValidator,"
+                        + " RequestLogger or MetricsRecorder")
             }
         }
         return try await send(request, in: context)

@@ -241,4 +241,19 @@ struct RoleTests {
         clock.advance(by: .milliseconds(100))
         #expect(try await call.value == "x")
     }
+
+    @Test("A gate that plays no role fails the call and says what to do, and sends nothing")
+    func noRole() async throws {
+        struct Forgotten: Gate {
+            func intercepts(_ request: Request, next: Next) async throws {}
+        }
+        let transport = MockTransport { _ in .status(204) }
+        let error = await #expect(throws: ClientError.self) {
+            try await Client(transport, Forgotten()).get(anywhere).response()
+        }
+        #expect(error?.code == .configuration)
+        #expect(error?.message.contains("Forgotten") == true)
+        #expect(error?.message.contains("Interceptor") == true)
+        #expect(transport.sentCount == 0)
+    }
 }

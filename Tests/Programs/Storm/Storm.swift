@@ -50,7 +50,7 @@ struct StormOptions {
         while let option = rest.popFirst() {
             if option == "--transport" {
                 guard let known = rest.popFirst().flatMap(StormTransport.init(rawValue:)) else {
-                    throw StormFailure("--transport is urlsession or curl")
+                    throw StormFailure("--transport is urlsession, curl or curl-executor")
                 }
                 transport = known
                 continue

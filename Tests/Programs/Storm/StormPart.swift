@@ -18,9 +18,12 @@ struct StormPart {
     /// What is wrong with the handles or the memory, or nil.
     func fault(_ options: StormOptions, since first: StormPart) -> String? {
         if handles > options.transport.maxIdleHandles { return "\(handles) handles are left" }
-        guard options.warmUp >= Self.leastWarmUp else { return nil }
-        let growth = memory - first.memory
-        return growth > Self.maxGrowth ? "the process has grown by \(growth) MiB" : nil
+        guard hasGrown(options, since: first) else { return nil }
+        return "the process has grown by \(memory - first.memory) MiB"
+    }
+
+    func hasGrown(_ options: StormOptions, since first: StormPart) -> Bool {
+        options.warmUp >= Self.leastWarmUp && memory - first.memory > Self.maxGrowth
     }
 
     func figures(

@@ -29,14 +29,16 @@ struct StormShutdown {
         let moment = Duration.microseconds(Int.random(in: 0...12_000, using: &random))
         guard let transport = try? options.transport.make() else { return "there is no transport" }
         let client = Client(baseURL: server.server.target, transport: transport, stack: [])
-        return await withTaskGroup(of: String?.self) { group in
-            for number in 0..<20 {
-                let call = number % 10 == 0 ? client.get("held") : client.get("found")
-                group.addTask { await Self.fault(of: call) }
+        return await withTaskExecutorPreference(options.transport.executor(of: transport)) {
+            await withTaskGroup(of: String?.self) { group in
+                for number in 0..<20 {
+                    let call = number % 10 == 0 ? client.get("held") : client.get("found")
+                    group.addTask { await Self.fault(of: call) }
+                }
+                try? await Task.sleep(for: moment, tolerance: .zero)
+                await transport.shutdown()
+                return await group.reduce(nil) { $0 ?? $1 }
             }
-            try? await Task.sleep(for: moment, tolerance: .zero)
-            await transport.shutdown()
-            return await group.reduce(nil) { $0 ?? $1 }
         }
     }
 

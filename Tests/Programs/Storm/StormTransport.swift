@@ -5,11 +5,13 @@ import TurnpikeCurl
 enum StormTransport: String {
     case urlsession
     case curl
+    /// Its calls run on the thread of the network.
+    case curlExecutor = "curl-executor"
 
     func make() throws -> any Transport {
         switch self {
         case .urlsession: URLSessionTransport()
-        case .curl: try CurlTransport()
+        case .curl, .curlExecutor: try CurlTransport()
         }
     }
 
@@ -17,12 +19,17 @@ enum StormTransport: String {
     var poolSize: Int {
         switch self {
         case .urlsession: URLSessionTransport.Configuration().maxConnectionsPerHost
-        case .curl: CurlTransport.Configuration().maxConnectionsPerHost
+        case .curl, .curlExecutor: CurlTransport.Configuration().maxConnectionsPerHost
         }
     }
 
+    /// What the calls run on; nil for the system's threads.
+    func executor(of transport: any Transport) -> (any TaskExecutor)? {
+        self == .curlExecutor ? (transport as? CurlTransport)?.executor : nil
+    }
+
     /// libcurl's handles in this process.
-    var handles: Int { self == .curl ? CurlHandles.live : 0 }
+    var handles: Int { self == .urlsession ? 0 : CurlHandles.live }
 
     /// The most handles of a transport that has nothing to do.
     var maxIdleHandles: Int { CurlHandles.maxIdle }

@@ -9,7 +9,9 @@ struct Chart {
     private static let width = 720
     private static let row = 17
     private static let labels = 150
-    private static let own: Set<String> = ["client-urlsession", "curl", "curl-standard"]
+    private static let own: Set<String> = [
+        "client-urlsession", "curl", "curl-standard", "curl-executor", "curl-standard-executor",
+    ]
 
     private static let style = """
         text{fill:#333}.h{font-weight:bold}.own{fill:#c8553d}.peer{fill:#7d8f9d}.ahc{fill:#4a7fb5}

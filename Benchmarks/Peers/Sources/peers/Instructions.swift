@@ -85,10 +85,12 @@ struct Instructions {
             _ = try Libcurl(workload, url, authority: "").run(seconds: 0, count: count)
             return
         }
-        let exchange = try peer.exchange(workload, url, authority: "")
-        for _ in 0..<count {
-            guard try await exchange() == workload.bytes else {
-                throw PeerError("another answer came")
+        let sender = try peer.sender(workload, url, authority: "")
+        try await withTaskExecutorPreference(sender.executor) {
+            for _ in 0..<count {
+                guard try await sender.send() == workload.bytes else {
+                    throw PeerError("another answer came")
+                }
             }
         }
     }

@@ -17,6 +17,8 @@ enum Peer: String, CaseIterable {
     case clientURLSession = "client-urlsession"
     case curl
     case curlStandard = "curl-standard"
+    case curlExecutor = "curl-executor"
+    case curlStandardExecutor = "curl-standard-executor"
     case ahc1 = "ahc-1"
     case ahc2 = "ahc-2"
     case libcurl = "libcurl-c"
@@ -39,7 +41,7 @@ enum Peer: String, CaseIterable {
     /// What is missing here for it; nil where nothing is.
     var reasonToLeaveOut: String? {
         switch self {
-        case .curl, .curlStandard, .libcurl:
+        case .curl, .curlStandard, .curlExecutor, .curlStandardExecutor, .libcurl:
             Libcurl.isInstalled ? nil : "libcurl is not installed (Debian's package libcurl4)"
         case .wrk:
             Command.find("wrk") == nil ? "wrk is not installed (Debian's package wrk)" : nil
@@ -58,11 +60,16 @@ enum Peer: String, CaseIterable {
     }
 }
 
-/// Sends one request and gives the number of bytes that came.
-typealias Exchange = @Sendable () async throws -> Int
+/// A client that is ready to send.
+struct Sender {
+    /// Sends one request and gives the number of bytes that came.
+    let send: @Sendable () async throws -> Int
+    /// What its tasks run on; nil for the system's threads.
+    var executor: (any TaskExecutor)?
+}
 
 extension Peer {
-    func exchange(_ workload: Workload, _ url: URL, authority: String) throws -> Exchange {
+    func sender(_ workload: Workload, _ url: URL, authority: String) throws -> Sender {
         let content = Data(repeating: 0x70, count: workload.postBytes)
         switch self {
         case .urlSessionRaw:
@@ -71,7 +78,7 @@ extension Peer {
             configuration.urlCache = nil
             if workload.isLarge {
                 let counter = ByteCounter(configuration)
-                return { try await counter.count(url) }
+                return Sender { try await counter.count(url) }
             }
             let session = URLSession(configuration: configuration)
             var request = URLRequest(url: url)
@@ -79,19 +86,23 @@ extension Peer {
                 request.httpMethod = "POST"
                 request.httpBody = content
             }
-            return { [request] in try await session.data(for: request).0.count }
+            return Sender { [request] in try await session.data(for: request).0.count }
         case .clientURLSession:
             var configuration = URLSessionTransport.Configuration()
             configuration.maxConnectionsPerHost = workload.concurrency
             let transport = URLSessionTransport(configuration: configuration)
-            return Self.exchange(Client(transport: transport), workload, url, content)
-        case .curl, .curlStandard:
+            return Self.sender(Client(transport: transport), workload, url, content)
+        case .curl, .curlStandard, .curlExecutor, .curlStandardExecutor:
             var configuration = CurlTransport.Configuration()
             if workload.isSecure { configuration.trust.authorities = .file(authority) }
             let transport = try CurlTransport(configuration: configuration)
-            let stack: Stack = self == .curl ? [] : .standard
-            return Self.exchange(
-                Client(transport: transport, stack: stack), workload, url, content)
+            let isBare = self == .curl || self == .curlExecutor
+            let runsThere = self == .curlExecutor || self == .curlStandardExecutor
+            var sender = Self.sender(
+                Client(transport: transport, stack: isBare ? [] : .standard), workload, url,
+                content)
+            sender.executor = runsThere ? transport.executor : nil
+            return sender
         case .ahc1, .ahc2:
             return try Self.asyncHTTPClient(
                 loops: self == .ahc1 ? 1 : 2, workload, url, content, authority)
@@ -99,26 +110,26 @@ extension Peer {
         }
     }
 
-    private static func exchange(
+    private static func sender(
         _ client: Client, _ workload: Workload, _ url: URL, _ content: Data
-    ) -> Exchange {
+    ) -> Sender {
         if workload.postBytes > 0 {
-            return { try await client.post(Target(url), body: .data(content)).data().count }
+            return Sender { try await client.post(Target(url), body: .data(content)).data().count }
         }
         if workload.isLarge {
-            return {
+            return Sender {
                 var count = 0
                 let call = client.get(Target(url)).deadline(.seconds(120))
                 for try await chunk in try await call.response().body { count += chunk.count }
                 return count
             }
         }
-        return { try await client.get(Target(url)).data().count }
+        return Sender { try await client.get(Target(url)).data().count }
     }
 
     private static func asyncHTTPClient(
         loops: Int, _ workload: Workload, _ url: URL, _ content: Data, _ authority: String
-    ) throws -> Exchange {
+    ) throws -> Sender {
         var configuration = HTTPClient.Configuration()
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit =
             max(8, workload.concurrency)
@@ -136,7 +147,7 @@ extension Peer {
             request.body = .bytes(ByteBuffer(bytes: content))
         }
         let isLarge = workload.isLarge
-        return { [request] in
+        return Sender { [request] in
             let response = try await client.execute(request, timeout: .seconds(120))
             if !isLarge {
                 return try await response.body.collect(upTo: 1 << 20).readableBytes

@@ -37,27 +37,27 @@ struct PeerRun {
     }
 
     private func swift() async throws -> Sample {
-        let exchange = try peer.exchange(workload, url, authority: authority)
-        if workload.count == 0 { _ = try await load(exchange, seconds: Self.warmUp) }
+        let sender = try peer.sender(workload, url, authority: authority)
+        if workload.count == 0 { _ = try await load(sender, seconds: Self.warmUp) }
         let cpu = Usage.cpuSeconds()
         let begin = ContinuousClock.now
-        let latencies = try await load(exchange, seconds: seconds)
+        let latencies = try await load(sender, seconds: seconds)
         return Sample(
             workload, latencies: latencies, seconds: (ContinuousClock.now - begin) / .seconds(1),
             cpu: Usage.cpuSeconds() - cpu)
     }
 
-    private func load(_ exchange: @escaping Exchange, seconds: Double) async throws -> [Double] {
+    private func load(_ sender: Sender, seconds: Double) async throws -> [Double] {
         let clock = ContinuousClock()
         let end = clock.now + .seconds(seconds)
         let workload = workload
         return try await withThrowingTaskGroup(of: [Double].self) { group in
             for _ in 0..<workload.concurrency {
-                group.addTask {
+                group.addTask(executorPreference: sender.executor) {
                     var latencies: [Double] = []
                     var now = clock.now
                     while workload.count > 0 ? latencies.count < workload.count : now < end {
-                        let count = try await exchange()
+                        let count = try await sender.send()
                         let after = clock.now
                         guard count == workload.bytes else {
                             throw PeerError("\(count) bytes came instead of \(workload.bytes)")
