@@ -9,6 +9,7 @@
 
 #if defined(__linux__)
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 // The part of libcurl's interface that is used, by hand: so neither its headers nor the library are needed to build.
 
@@ -49,6 +50,7 @@ enum {
     CURLOPT_NOPROXY = 10177,
     CURLOPT_WRITEFUNCTION = 20011,
     CURLOPT_READFUNCTION = 20012,
+    CURLOPT_SOCKOPTFUNCTION = 20148,
     CURLOPT_INFILESIZE_LARGE = 30115,
     CURLMOPT_MAXCONNECTS = 6,
     CURLMOPT_SOCKETFUNCTION = 20001,
@@ -60,7 +62,7 @@ enum {
 };
 
 // As CurlTransport has them.
-enum { RECEIVE_BUFFER = 131072, SEND_BUFFER = 262144 };
+enum { RECEIVE_BUFFER = 131072, SEND_BUFFER = 262144, LOOPBACK_BUFFER = 131072 };
 
 // Room is taken from the system only where it is written to.
 enum { LATENCIES = 4000000, DESCRIPTORS = 4096, EVENTS = 64 };
@@ -159,6 +161,12 @@ static int on_socket(CURL *easy, int descriptor, int what, void *user, void *soc
     return 0;
 }
 
+static int on_open(void *user, int descriptor, int purpose) {
+    int room = LOOPBACK_BUFFER;
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+    return 0;
+}
+
 static int on_timer(CURLM *multi, long milliseconds, void *user) {
     curl_loop *loop = user;
     loop->due = milliseconds < 0 ? -1 : now() + (double)milliseconds * 1e-3;
@@ -193,6 +201,7 @@ curl_loop *curl_loop_create(const curl_loop_job *job) {
         curl.setopt(easy, CURLOPT_NOPROXY, "");
         curl.setopt(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BUFFER);
         curl.setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)SEND_BUFFER);
+        curl.setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_open);
         if (job->authority) {
             curl.setopt(easy, CURLOPT_CAINFO, job->authority);
             // Streams of one connection, not a connection each.
