@@ -66,7 +66,8 @@ public final class Exchange: Sendable {
         self.onCancel = onCancel
         self.onResume = onResume
         state = Mutex(State(flow))
-        let registration = context.onCancel { [weak self] in self?.cancel($0) }
+        // Until the end, which every exchange has: a weak reference costs memory of its own.
+        let registration = context.onCancel { [self] in cancel($0) }
         let isOver = state.withLock { state in
             state.registration = registration
             return state.end != nil
