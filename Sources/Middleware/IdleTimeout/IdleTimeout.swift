@@ -35,6 +35,8 @@ public struct IdleTimeout: Interceptor {
     }
 }
 
+extension IdleTimeout: Heeding {}
+
 extension Gate where Self == IdleTimeout {
     /// Ends a transfer whose body stands still; see
     /// ``IdleTimeout/init(_:minBytesPerSecond:window:)``.
