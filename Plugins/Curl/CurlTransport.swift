@@ -132,6 +132,10 @@ public final class CurlTransport: Transport {
     }
 }
 
+extension CurlTransport: Heeding {
+    package var heed: Heed { .always }
+}
+
 extension CurlTimes {
     /// Enters the times into the timeline of a call.
     func record(in context: Context) {

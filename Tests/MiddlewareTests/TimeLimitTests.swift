@@ -67,6 +67,106 @@ struct TimeLimitTests {
         #expect(transport.sentCount == 0, "nothing is sent after a deadline")
     }
 
+    @Test(
+        "A limit ends what is deaf to it: a gate, a policy, an answer, a body, under other limits too",
+        arguments: Deaf.allCases, [10, 100])
+    func notHeard(_ place: Deaf, attemptSeconds: Int) async throws {
+        let began = AsyncStream.makeStream(of: Void.self)
+        let release = AsyncStream.makeStream(of: Void.self)
+        let wait: @Sendable () async -> Void = {
+            began.continuation.yield()
+            await Task { for await _ in release.stream {} }.value
+        }
+        let policy: Redirect.Policy = { _ in
+            await wait()
+            return .answer
+        }
+        let transport =
+            place == .answer
+            ? MockTransport { _ in
+                await wait()
+                return .ok()
+            } : MockTransport { _ in .status(302, headers: ["Location": "/y"]) }
+        let client = Client(
+            transport, clock: clock,
+            [
+                .deadline(.seconds(50)), .retry(attempts: 1),
+                .attemptTimeout(.seconds(attemptSeconds)), .validate(status: [200, 302]),
+                .redirect(onRedirect: place == .policy ? policy : nil),
+                Around { request, _, next in
+                    if place == .gate { await wait() }
+                    return try await next(request)
+                },
+            ])
+        var request = Request(.post, anywhere)
+        if place == .body {
+            request.body = .stream {
+                AsyncStream<Data> {
+                    await wait()
+                    return nil
+                }
+            }
+        }
+        let call = Task { [request] in await code(of: client.request(request)) }
+        for await _ in began.stream.prefix(1) {}
+        clock.advance(by: .seconds(min(attemptSeconds, 50)))
+        #expect(await call.value == (attemptSeconds == 10 ? .attemptTimeout : .deadlineExceeded))
+        release.continuation.finish()
+        await client.shutdown()
+    }
+
+    enum Deaf: CaseIterable { case gate, policy, answer, body }
+
+    @Test("What is inside a limit sees that its task is cancelled, and nothing outside does")
+    func taskInside() async throws {
+        let inside = OneShot<Bool>()
+        let began = AsyncStream.makeStream(of: Void.self)
+        let never = AsyncStream.makeStream(of: Void.self)
+        let gate = Around { request, _, next in
+            began.continuation.yield()
+            for await _ in never.stream {}
+            inside.settle(.success(Task.isCancelled))
+            return try await next(request)
+        }
+        let client = Client(
+            MockTransport { _ in .ok() }, clock: clock, [.deadline(.seconds(1)), gate])
+        let call = Task {
+            (await code(of: client.get(anywhere)), Task.isCancelled)
+        }
+        for await _ in began.stream.prefix(1) {}
+        clock.advance(by: .seconds(1))
+        let (error, isCancelled) = await call.value
+        #expect(error == .deadlineExceeded)
+        #expect(!isCancelled)
+        #expect(try await inside.value {})
+        never.continuation.finish()
+    }
+
+    @Test("A reader's wait is timed while it may be one: not where the body is all there")
+    func complete() async throws {
+        struct AtOnce: Transport {
+            var capabilities: TransportCapabilities { [] }
+            func send(_ request: Request, context: Context) async throws -> Response {
+                let exchange = Exchange(context: context) { _ in }
+                let head = ResponseHead(status: .ok, url: request.url)
+                exchange.receive(
+                    Exchange.Opening(head: head), with: Data("abc".utf8),
+                    isComplete: request.method == .get)
+                let response = try await exchange.response()
+                response.body.onPull { exchange.finish() }
+                return response
+            }
+            func shutdown() async {}
+        }
+        for (method, timers) in [(HTTPMethod.get, 0), (.post, 1)] {
+            let client = Client(AtOnce(), clock: clock, [.idleTimeout(.seconds(10))])
+            let response = try await client.request(method, anywhere).response()
+            response.body.onPull { [clock] in #expect(clock.timerCount == timers) }
+            #expect(try await response.body.collect(upTo: 10) == Data("abc".utf8))
+            #expect(clock.timerCount == 0)
+        }
+    }
+
     @Test("Nothing is left waiting when a call ends in time")
     func disarmed() async throws {
         let client = Client(

@@ -34,7 +34,7 @@ public final class SimulationClock: TimeSource {
     /// Jumps to the next timer and runs it.
     /// - Returns: Whether there was one.
     func runNext() -> Bool {
-        let handler = state.withLock { state -> (@Sendable () -> Void)? in
+        let handler = state.withLock { state -> TimerAction? in
             guard let due = state.heap.nextDue else { return nil }
             state.now = max(state.now, due)
             return state.heap.popDue(at: due)

@@ -97,7 +97,7 @@ public final class ManualClock: TimeSource {
         state.heap.dues.map { state.now.duration(to: $0) }
     }
 
-    private func takeNext(until end: MonotonicInstant) -> (@Sendable () -> Void)? {
+    private func takeNext(until end: MonotonicInstant) -> TimerAction? {
         state.withLock { state in
             guard let due = state.heap.nextDue, due <= end else { return nil }
             Self.move(&state, to: max(state.now, due))

@@ -40,17 +40,27 @@ package final class CallState: Sendable {
     package let record = CallRecord()
     let values = ContextValues()
     let random: CallRandom
+    let cancelTree: CancelTree
+    /// The context whose cancellation ends the call.
+    let parent: Context?
     private let place: Int
 
-    package init(id: CallID, environment: CallEnvironment, number: UInt64 = 0) {
+    package init(
+        id: CallID, environment: CallEnvironment, number: UInt64 = 0, parent: Context? = nil
+    ) {
         self.id = id
         self.environment = environment
+        self.parent = parent
+        cancelTree = CancelTree(inside: parent)
         random = CallRandom(source: environment.randomSource, call: number)
         place = environment.running.add(id, record)
     }
 
     // Contexts and open bodies hold the call, so this is its end, however it came.
-    deinit { environment.running.remove(place) }
+    deinit {
+        cancelTree.close()
+        environment.running.remove(place)
+    }
 }
 
 /// The random generator of one call, safe to share between its attempts.

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// What surrounds a request on its way: identity, time, chance, values, events, and cancellation.
 ///
 /// A context belongs to one call, and to one attempt of it. Gates pass it on by calling `next`; a
@@ -12,18 +10,13 @@ import Synchronization
 /// return try await next(request, context: inner)
 /// ```
 public final class Context: Sendable {
-    private struct State {
-        var reason: CancelReason?
-        var handlers = CancelHandlers()
-        var link: CancelRegistration?
-    }
-
     package let call: CallState
     package let observers: ObserverList?
+    let scope: CancelScope
     private let parent: Context?
-    private let values: ContextValues?
-    private let state = Mutex(State())
-    private let isCancelledFlag = Atomic(false)
+    private let beginsAttempt: Bool
+    // Those of the attempt that begins here, if one does.
+    private let values = ContextValues()
 
     /// The attempt's number within its call, from 1.
     ///
@@ -47,30 +40,31 @@ public final class Context: Sendable {
     /// Creates the outermost context of a call.
     /// - Parameters:
     ///   - call: The call.
-    ///   - parent: A context whose cancellation ends the call.
     ///   - observers: The loggers that hear of it.
-    package init(call: CallState, parent: Context? = nil, observers: ObserverList? = nil) {
+    package init(call: CallState, observers: ObserverList? = nil) {
         self.call = call
-        self.parent = parent
         self.observers = observers
-        values = nil
+        scope = CancelScope(inside: call.parent?.scope)
+        parent = nil
+        beginsAttempt = false
         attempt = 1
         deadline = nil
     }
 
     private init(
-        parent: Context, attempt: Int, deadline: MonotonicInstant?, observers: ObserverList?,
-        values: ContextValues?
+        parent: Context, freshAttempt: Int? = nil, deadline: MonotonicInstant?,
+        observers: ObserverList?
     ) {
         call = parent.call
+        scope = CancelScope(inside: parent.scope)
         self.parent = parent
-        self.attempt = attempt
+        attempt = freshAttempt ?? parent.attempt
+        beginsAttempt = freshAttempt != nil
         self.deadline = deadline
         self.observers = observers
-        self.values = values
     }
 
-    deinit { state.withLock { $0.link }?.end() }
+    deinit { if scope.isAwaited { call.cancelTree.removeAll(in: scope) } }
 
     // MARK: Identity, time and chance
 
@@ -99,8 +93,14 @@ public final class Context: Sendable {
 
     /// The value under a key, in the key's scope.
     public subscript<Key: ContextKey>(key: Key.Type) -> Key.Value {
-        get { scope(of: key)[key] }
-        set { scope(of: key)[key] = newValue }
+        get {
+            // A cast costs something even where there is nothing.
+            guard let value = find(ObjectIdentifier(key), in: Key.scope) else {
+                return Key.defaultValue
+            }
+            return value as? Key.Value ?? Key.defaultValue
+        }
+        set { withValues(of: Key.scope) { $0[ObjectIdentifier(key)] = newValue } }
     }
 
     /// The value under a key, set now where there is none.
@@ -113,23 +113,26 @@ public final class Context: Sendable {
     public func value<Key: ContextKey, Value: Sendable>(
         of key: Key.Type, orSetting make: () -> Value
     ) -> Value where Key.Value == Value? {
-        let values = scope(of: key)
-        return values[key] ?? values.value(under: ObjectIdentifier(key), orSetting: make())
+        let id = ObjectIdentifier(key)
+        if let present = find(id, in: Key.scope) as? Value { return present }
+        let fresh = make()
+        return withValues(of: Key.scope) { $0.value(under: id, orSetting: fresh) }
     }
 
-    private var attemptValues: ContextValues {
+    private func find(_ id: ObjectIdentifier, in scope: ContextScope) -> (any Sendable)? {
+        withValues(of: scope) { $0[id] }
+    }
+
+    private func withValues<Result>(
+        of scope: ContextScope, _ use: (borrowing ContextValues) -> Result
+    ) -> Result {
         var context = self
-        while context.values == nil, let outer = context.parent, outer.call === call {
+        while scope == .attempt {
+            if context.beginsAttempt { return use(context.values) }
+            guard let outer = context.parent else { break }
             context = outer
         }
-        return context.values ?? call.values
-    }
-
-    private func scope<Key: ContextKey>(of key: Key.Type) -> ContextValues {
-        switch Key.scope {
-        case .call: call.values
-        case .attempt: attemptValues
-        }
+        return use(call.values)
     }
 
     // MARK: Derived contexts
@@ -139,9 +142,11 @@ public final class Context: Sendable {
     ///   present deadline counts.
     /// - Returns: A context of the same attempt. It is cancelled when this one is.
     public func child(deadline: MonotonicInstant? = nil) -> Context {
-        let strictest = [deadline, self.deadline].compactMap(\.self).min()
-        return Context(
-            parent: self, attempt: attempt, deadline: strictest, observers: observers, values: nil)
+        let strictest =
+            if let deadline, let outer = self.deadline { min(deadline, outer) } else {
+                deadline ?? self.deadline
+            }
+        return Context(parent: self, deadline: strictest, observers: observers)
     }
 
     /// A context of the same call that the cancellations and deadlines around this one do not
@@ -150,60 +155,39 @@ public final class Context: Sendable {
     /// It is for work that outlives the caller that began it, such as an exchange that several
     /// calls wait for. Who makes one cancels it; else it ends with the client. The loggers around
     /// this context hear of it.
-    public func detached() -> Context {
-        var outermost = self
-        while let outer = outermost.parent, outer.call === call { outermost = outer }
-        return Context(call: call, parent: outermost.parent, observers: observers)
-    }
+    public func detached() -> Context { Context(call: call, observers: observers) }
 
     /// A context of a call of its own, which the client's end alone reaches: for an exchange that a
     /// gate makes on behalf of many calls.
     ///
     /// It shares clocks and identifier with this call; values, sends and time limits are its own.
     package func sideCall() -> Context {
-        let state = CallState(id: id, environment: call.environment, number: random.next())
-        return Context(call: state, parent: detached().parent)
+        Context(
+            call: CallState(
+                id: id, environment: call.environment, number: random.next(), parent: call.parent))
     }
 
     func freshAttempt() -> Context {
         Context(
-            parent: self, attempt: call.record.nextAttempt(), deadline: deadline,
-            observers: observers, values: ContextValues())
+            parent: self, freshAttempt: call.record.nextAttempt(), deadline: deadline,
+            observers: observers)
     }
 
     func observed(by logger: any RequestLogger) -> Context {
         Context(
-            parent: self, attempt: attempt, deadline: deadline,
-            observers: ObserverList(logger: logger, rest: observers), values: nil)
+            parent: self, deadline: deadline,
+            observers: ObserverList(logger: logger, rest: observers))
     }
 
     // MARK: Cancellation
 
     /// Why this context, or one around it, was cancelled; nil while it is not.
-    public var cancelReason: CancelReason? {
-        var context: Context? = self
-        while let current = context {
-            if current.isCancelledFlag.load(ordering: .acquiring) {
-                return current.state.withLock { $0.reason }
-            }
-            context = current.parent
-        }
-        return nil
-    }
+    public var cancelReason: CancelReason? { scope.reason }
 
     /// Ends what runs under this context: sends, waits and bodies.
     ///
     /// The first reason counts.
-    public func cancel(_ reason: CancelReason) {
-        let handlers = state.withLock { state in
-            guard state.reason == nil else { return CancelHandlers() }
-            state.reason = reason
-            isCancelledFlag.store(true, ordering: .releasing)
-            defer { state.handlers = CancelHandlers() }
-            return state.handlers
-        }
-        for handler in handlers.inOrder { handler(reason) }
-    }
+    public func cancel(_ reason: CancelReason) { call.cancelTree.cancel(scope, reason) }
 
     /// Calls a handler when this context, or one around it, is cancelled; at once, if it is.
     ///
@@ -212,13 +196,9 @@ public final class Context: Sendable {
     public func onCancel(
         _ handler: @escaping @Sendable (CancelReason) -> Void
     ) -> CancelRegistration {
-        linkToParent()
-        let (id, reason) = state.withLock { state -> (UInt64, CancelReason?) in
-            if let reason = state.reason { return (0, reason) }
-            return (state.handlers.add(handler), nil)
-        }
-        if let reason { handler(reason) }
-        return CancelRegistration(context: self, id: id)
+        let place = call.cancelTree.add(scope, handler)
+        if place == nil, let reason = scope.reason { handler(reason) }
+        return CancelRegistration(context: self, place: place)
     }
 
     /// Throws the reason's error if this context was cancelled, or `CancellationError` if the task
@@ -242,22 +222,5 @@ public final class Context: Sendable {
             registration.end()
         }
         try await moment.value { moment.settle(.failure(CancellationError())) }
-    }
-
-    // A context hears of its parent's cancellation from the first registration on.
-    private func linkToParent() {
-        guard let parent, state.withLock({ $0.link == nil }) else { return }
-        let link = parent.onCancel { [weak self] in self?.cancel($0) }
-        let isSurplus = state.withLock { state in
-            if state.link != nil { return true }
-            state.link = link
-            return false
-        }
-        if isSurplus { link.end() }
-    }
-
-    func remove(_ id: UInt64) {
-        // Released outside the lock: what it captured may run code of its own.
-        _ = state.withLock { $0.handlers.remove(id) }
     }
 }

@@ -26,14 +26,13 @@ extension ContextKey {
 }
 
 /// The values of one scope.
-package final class ContextValues: Sendable {
+struct ContextValues: ~Copyable, Sendable {
     private let values = Mutex<[ObjectIdentifier: any Sendable]>([:])
 
-    subscript<Key: ContextKey>(key: Key.Type) -> Key.Value {
-        get {
-            values.withLock { $0[ObjectIdentifier(key)] as? Key.Value } ?? Key.defaultValue
-        }
-        set { values.withLock { $0[ObjectIdentifier(key)] = newValue } }
+    // Not generic, so that what is made here need not be made anew where a key is named.
+    subscript(id: ObjectIdentifier) -> (any Sendable)? {
+        get { values.withLock { $0.isEmpty ? nil : $0[id] } }
+        nonmutating set { values.withLock { $0[id] = newValue } }
     }
 
     func value<Value: Sendable>(under id: ObjectIdentifier, orSetting fresh: Value) -> Value {

@@ -22,6 +22,8 @@ final class Plan: Sendable {
     let transport: any Transport
     let handledOptions: Set<ObjectIdentifier>
     private let nodes: [Node]
+    // For each node, and for the transport behind them.
+    private let heeds: [Bool]
     private let unmet: ClientError?
 
     /// How often one call may be handed to the transport, redirect hops apart.
@@ -32,6 +34,7 @@ final class Plan: Sendable {
         self.transport = transport
         handledOptions = Set(gates.lazy.flatMap(\.handledOptions).map { ObjectIdentifier($0) })
         nodes = gates.flatMap(Self.lower)
+        heeds = Self.heeds(nodes, transport)
         unmet =
             gates.lazy.flatMap(\.flattened).compactMap { gate in
                 transport.capabilities.fault(
@@ -63,6 +66,21 @@ final class Plan: Sendable {
         }
         return nodes.isEmpty ? [.idle(gate)] : nodes
     }
+
+    private static func heeds(_ nodes: [Node], _ transport: any Transport) -> [Bool] {
+        var heeds = [(transport as? any Heeding)?.heed == .always]
+        for node in nodes.reversed() {
+            switch node.heed {
+            case .unknown: heeds.append(false)
+            case .withInside: heeds.append(heeds[heeds.count - 1])
+            case .always: heeds.append(true)
+            }
+        }
+        return heeds.reversed()
+    }
+
+    /// Whether all from a position on ends soon after its context and task are cancelled.
+    func heedsCancellation(from position: Int) -> Bool { heeds[position] }
 
     func run(
         _ request: Request, from start: Int, in context: Context
@@ -138,4 +156,19 @@ final class Plan: Sendable {
         context.emit(.received, request: request, head: response.head)
         return response
     }
+}
+
+extension Plan.Node {
+    /// How the node takes a cancellation; what is synchronous has nothing to wait for.
+    fileprivate var heed: Heed {
+        switch self {
+        case .group, .metrics, .log, .adaptNow: .withInside
+        case .interceptor(let gate): Self.heed(of: gate)
+        case .retry(let gate): Self.heed(of: gate)
+        case .validate(let gate): Self.heed(of: gate)
+        case .adapt(let gate): Self.heed(of: gate)
+        }
+    }
+
+    private static func heed(of gate: any Gate) -> Heed { (gate as? any Heeding)?.heed ?? .unknown }
 }

@@ -115,9 +115,10 @@ public final class Client: Sendable {
             throw ClientError(.cancelled, "the client was shut down; make a new one")
         }
         let call = CallState(
-            id: CallID(client: tag, number: number), environment: environment, number: number - 1)
+            id: CallID(client: tag, number: number), environment: environment, number: number - 1,
+            parent: generation)
         call.record.begin(request, at: environment.timeSource.now)
-        return (plan, Context(call: call, parent: generation))
+        return (plan, Context(call: call))
     }
 
     // MARK: Life cycle

@@ -18,10 +18,15 @@ final class BodyStorage: Sendable {
         var data: Data?
         // The call whose record hears of the bytes and of the end.
         var call: CallState?
-        var pullHandlers: [@Sendable () -> Void] = []
-        var chunkHandlers: [@Sendable (Data) throws -> Void] = []
-        var endHandlers: [@Sendable (BodyEnd) -> Void] = []
+        var pullHandlers = Few<PullHandler>()
+        var chunkHandlers = Few<ChunkHandler>()
+        var endHandlers = Few<EndHandler>()
     }
+
+    // Closures that stood in a generic type by themselves would be wrapped once more.
+    private struct PullHandler { let call: @Sendable () -> Void }
+    private struct ChunkHandler { let call: @Sendable (Data) throws -> Void }
+    private struct EndHandler { let call: @Sendable (BodyEnd) -> Void }
 
     let length: Int64?
     let encodedLength: Int64?
@@ -72,7 +77,7 @@ final class BodyStorage: Sendable {
             (state.phase == .ended, state.pullHandlers)
         }
         if ended { return try endOfPull() }
-        for handler in handlers { handler() }
+        handlers.forEach { $0.call() }
         let chunk: Data?
         do {
             chunk = try await nextChunk()
@@ -115,6 +120,9 @@ final class BodyStorage: Sendable {
             source: ContinuedSource(storage: self), length: nil, encodedLength: encodedLength)
     }
 
+    /// Whether no pull will have to wait.
+    var isComplete: Bool { source?.isComplete ?? true }
+
     /// What came behind the content; nothing before its end.
     var trailers: HTTPHeaders {
         guard state.withLock({ $0.end?.isFinished == true }) else { return [:] }
@@ -136,7 +144,7 @@ final class BodyStorage: Sendable {
         }
         call?.record.didReceive(bytes: chunk.count)
         do {
-            for handler in handlers { try handler(chunk) }
+            try handlers.forEach { try $0.call(chunk) }
         } catch {
             cancel(.failed(error))
             throw error
@@ -165,23 +173,23 @@ final class BodyStorage: Sendable {
     private func end(_ reason: BodyEnd.Reason, error: (any Error)? = nil) -> Bool {
         let (handlers, end, call) = state.withLock { state in
             guard state.phase != .ended else {
-                return ([@Sendable (BodyEnd) -> Void](), BodyEnd?.none, CallState?.none)
+                return (Few<EndHandler>(), BodyEnd?.none, CallState?.none)
             }
             let end = BodyEnd(reason: reason, bytes: state.bytes)
             state.phase = .ended
             state.end = end
             state.error = error
             state.data = nil
-            state.pullHandlers = []
+            state.pullHandlers = Few()
             defer {
-                state.endHandlers = []
+                state.endHandlers = Few()
                 state.call = nil
             }
             return (state.endHandlers, end, state.call)
         }
         guard let end else { return false }
         call?.record.didEndBody(at: call?.environment.timeSource.now)
-        for handler in handlers { handler(end) }
+        handlers.forEach { $0.call(end) }
         return true
     }
 
@@ -197,16 +205,22 @@ final class BodyStorage: Sendable {
     }
 
     func add(onPull handler: @escaping @Sendable () -> Void) {
-        state.withLock { if $0.phase != .ended { $0.pullHandlers.append(handler) } }
+        state.withLock { state in
+            if state.phase == .ended { return }
+            state.pullHandlers.append(PullHandler(call: handler))
+        }
     }
 
     func add(onChunk handler: @escaping @Sendable (Data) throws -> Void) {
-        state.withLock { if $0.phase != .ended { $0.chunkHandlers.append(handler) } }
+        state.withLock { state in
+            if state.phase == .ended { return }
+            state.chunkHandlers.append(ChunkHandler(call: handler))
+        }
     }
 
     func add(onEnd handler: @escaping @Sendable (BodyEnd) -> Void) {
         let end = state.withLock { state in
-            if state.end == nil { state.endHandlers.append(handler) }
+            if state.end == nil { state.endHandlers.append(EndHandler(call: handler)) }
             return state.end
         }
         if let end { handler(end) }

@@ -12,6 +12,7 @@ extension ResponseBody {
         to limit: Duration, minBytes: Int = 0, window: Duration = .seconds(10),
         timeSource: any TimeSource
     ) {
+        if storage.isComplete { return }
         let watch = IdleWatch(
             limit: limit, minBytes: minBytes, window: window, timeSource: timeSource,
             canceller: canceller)

@@ -16,6 +16,10 @@ public protocol ResponseBodySource: Sendable {
     /// Ends the transfer: at most once, from any thread, perhaps while ``next()`` waits.
     func cancel(_ reason: CancelReason)
 
+    /// Whether all that will come is here, so that ``next()`` waits for nothing any more; false by
+    /// default.
+    var isComplete: Bool { get }
+
     /// The trailer fields, once ``next()`` has given nil; none by default.
     ///
     /// A source that wraps a body passes on ``ResponseBody/trailers`` of that body.
@@ -23,6 +27,9 @@ public protocol ResponseBodySource: Sendable {
 }
 
 extension ResponseBodySource {
+    /// Not known to be.
+    public var isComplete: Bool { false }
+
     /// None.
     public var trailers: HTTPHeaders { [:] }
 }
@@ -31,6 +38,8 @@ extension ResponseBodySource {
 final class DataSource: ResponseBodySource {
     let trailers: HTTPHeaders
     private let data: Mutex<Data?>
+
+    var isComplete: Bool { true }
 
     init(_ data: Data, _ trailers: HTTPHeaders) {
         self.data = Mutex(data.isEmpty ? nil : data)
@@ -147,6 +156,8 @@ final class TransformedSource: ResponseBodySource {
 
     func cancel(_ reason: CancelReason) { body.cancel(reason) }
 
+    var isComplete: Bool { body.storage.isComplete }
+
     var trailers: HTTPHeaders { body.trailers }
 }
 
@@ -173,6 +184,8 @@ final class PrefixedSource: ResponseBodySource {
 
     func cancel(_ reason: CancelReason) { rest.cancel(reason) }
 
+    var isComplete: Bool { rest.storage.isComplete }
+
     var trailers: HTTPHeaders { rest.trailers }
 }
 
@@ -185,6 +198,8 @@ final class ContinuedSource: ResponseBodySource {
     func next() async throws -> Data? { try await storage.pull() }
 
     func cancel(_ reason: CancelReason) { storage.cancel(reason) }
+
+    var isComplete: Bool { storage.isComplete }
 
     var trailers: HTTPHeaders { storage.trailers }
 }

@@ -26,10 +26,7 @@ public struct MonotonicInstant: Hashable, Sendable, InstantProtocol {
 extension Duration {
     /// The duration in nanoseconds, cut off at what 64 bits hold (292 years).
     package var wholeNanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (product, high) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        let (sum, carry) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
-        return high || carry ? (seconds < 0 ? .min : .max) : sum
+        Int64(clamping: attoseconds / 1_000_000_000)
     }
 
     /// The duration as a text in seconds, to the microsecond: `0.3 s`.

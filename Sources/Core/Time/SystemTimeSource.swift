@@ -2,6 +2,12 @@ import Dispatch
 public import struct Foundation.Date
 import Synchronization
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// The machine's clocks, with one timer queue for the whole process.
 public struct SystemTimeSource: TimeSource {
     /// Creates the time source; all instances share one timer queue.
@@ -30,7 +36,15 @@ final class TimerQueue: TimerOwner {
     static let shared = TimerQueue()
 
     static var now: MonotonicInstant {
+        #if os(Linux)
+        // The clock of DispatchTime, without its sums.
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        return MonotonicInstant(
+            nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+        #else
         MonotonicInstant(nanoseconds: Int64(clamping: DispatchTime.now().uptimeNanoseconds))
+        #endif
     }
 
     private struct State {
@@ -68,7 +82,7 @@ final class TimerQueue: TimerOwner {
 
     private func runDue() {
         while true {
-            let handler = state.withLock { state -> (@Sendable () -> Void)? in
+            let handler = state.withLock { state -> TimerAction? in
                 if let handler = state.heap.popDue(at: Self.now) { return handler }
                 state.armed = MonotonicInstant(nanoseconds: .max)
                 arm(&state)

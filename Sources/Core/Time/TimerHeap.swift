@@ -4,17 +4,26 @@ package protocol TimerOwner: AnyObject, Sendable {
     func cancel(_ timer: TimerHeap.Timer)
 }
 
+/// What a timer runs.
+///
+/// A closure that a generic function gives is wrapped anew each time, and this one is not.
+package struct TimerAction: Sendable {
+    fileprivate let run: @Sendable () -> Void
+
+    package func callAsFunction() { run() }
+}
+
 /// Timers in the order of their times, and of their making where those are equal.
 ///
 /// A binary heap whose timers know their positions, so that cancelling one needs no search. Its
 /// owner guards it with a lock.
 package struct TimerHeap {
-    // SAFETY: `position` and `handler` are only touched under the lock of the owner.
+    // SAFETY: `position` and `action` are only touched under the lock of the owner.
     package final class Timer: TimerToken, @unchecked Sendable {
         fileprivate let due: MonotonicInstant
         fileprivate let order: UInt64
         fileprivate var position = -1
-        private var handler: (@Sendable () -> Void)?
+        private var action: TimerAction?
         private let owner: any TimerOwner
 
         fileprivate init(
@@ -24,15 +33,12 @@ package struct TimerHeap {
             self.due = due
             self.order = order
             self.owner = owner
-            self.handler = handler
+            action = TimerAction(run: handler)
         }
 
         package func cancel() { owner.cancel(self) }
 
-        fileprivate func takeHandler() -> (@Sendable () -> Void)? {
-            defer { handler = nil }
-            return handler
-        }
+        fileprivate func takeAction() -> TimerAction? { action.take() }
 
         fileprivate func isBefore(_ other: Timer) -> Bool {
             due == other.due ? order < other.order : due < other.due
@@ -64,13 +70,13 @@ package struct TimerHeap {
     }
 
     /// Takes out the first timer, if it is due.
-    package mutating func popDue(at now: MonotonicInstant) -> (@Sendable () -> Void)? {
+    package mutating func popDue(at now: MonotonicInstant) -> TimerAction? {
         guard let first = timers.first, first.due <= now else { return nil }
         return remove(first)
     }
 
     /// Takes out a timer, wherever it stands; nil where it is out already.
-    package mutating func remove(_ timer: Timer) -> (@Sendable () -> Void)? {
+    package mutating func remove(_ timer: Timer) -> TimerAction? {
         guard timer.position >= 0 else { return nil }
         let position = timer.position
         let last = timers.count - 1
@@ -81,7 +87,7 @@ package struct TimerHeap {
             siftDown(from: position)
             siftUp(from: position)
         }
-        return timer.takeHandler()
+        return timer.takeAction()
     }
 
     private mutating func siftUp(from start: Int) {

@@ -227,6 +227,9 @@ extension Exchange: ResponseBodySource {
         }
     }
 
+    /// Whether the exchange has ended.
+    public var isComplete: Bool { hasEnded }
+
     /// What came behind the content.
     public var trailers: HTTPHeaders {
         state.withLock { $0.trailers }.map(HTTPHeaders.init(received:)) ?? [:]

@@ -16,13 +16,19 @@ public struct AttemptTimeout: Interceptor {
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
-        if let left = context.timeLeft, left <= limit { return try await next(request) }
-        return try await next(request, within: limit, upTo: .head) {
+        if let left = context.timeLeft, left <= limit {
+            return try await next.promptly(request, in: context.child())
+        }
+        return try await next(request, within: limit, upTo: .head) { limit in
             ClientError(
                 .attemptTimeout, "no response came within \(limit.text)",
                 transfer: TransferState(.sending))
         }
     }
+}
+
+extension AttemptTimeout: Heeding {
+    package var heed: Heed { .always }
 }
 
 extension Gate where Self == AttemptTimeout {

@@ -139,6 +139,8 @@ public struct CircuitBreaker: Interceptor {
     }
 }
 
+extension CircuitBreaker: Heeding {}
+
 extension Gate where Self == CircuitBreaker {
     /// Stops sending to an origin that fails; see
     /// ``CircuitBreaker/init(failureRatio:minimum:window:open:maxOpen:probes:meter:judge:)``.

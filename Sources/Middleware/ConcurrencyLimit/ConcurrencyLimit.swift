@@ -92,6 +92,8 @@ public struct ConcurrencyLimit: Interceptor {
     }
 }
 
+extension ConcurrencyLimit: Heeding {}
+
 extension Gate where Self == ConcurrencyLimit {
     /// Lets no more than so many calls be under way at once; see
     /// ``ConcurrencyLimit/init(total:perOrigin:queue:adaptive:meter:)``.

@@ -58,6 +58,8 @@ public struct Cookies: Interceptor {
     }
 }
 
+extension Cookies: Heeding {}
+
 extension Gate where Self == Cookies {
     /// Sends and keeps cookies; see ``Cookies``.
     public static func cookies(_ storage: any CookieStorage = CookieJar()) -> Self {

@@ -31,13 +31,18 @@ public struct Deadline: Interceptor {
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
-        let limit = request.options[DeadlineOption.self] ?? limit
-        let extent: TimeLimitExtent = request.options.isStreaming ? .head : .body
-        return try await next(request, within: limit, upTo: extent) {
+        let options = request.options
+        let limit = options[DeadlineOption.self] ?? limit
+        let extent: TimeLimitExtent = options.isStreaming ? .head : .body
+        return try await next(request, within: limit, upTo: extent) { limit in
             ClientError(
                 .deadlineExceeded, "the call was not done within its deadline of \(limit.text)")
         }
     }
+}
+
+extension Deadline: Heeding {
+    package var heed: Heed { .always }
 }
 
 /// The deadline of one call.

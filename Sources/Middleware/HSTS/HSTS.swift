@@ -67,6 +67,8 @@ public struct HSTS: Interceptor {
     }
 }
 
+extension HSTS: Heeding {}
+
 extension Gate where Self == HSTS {
     /// Sends requests over TLS to hosts that have asked for it; see ``HSTS``.
     public static func hsts(_ store: HSTSStore = HSTSStore()) -> Self { HSTS(store) }

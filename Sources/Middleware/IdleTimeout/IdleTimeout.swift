@@ -6,7 +6,7 @@ public import TurnpikeCore
 /// the read as ``/TurnpikeCore/ClientError/Code/idleTimeout``.
 public struct IdleTimeout: Interceptor {
     private let limit: Duration
-    private let minBytesPerSecond: Int
+    private let minBytes: Int
     private let window: Duration
 
     /// Creates a limit on standing still.
@@ -19,7 +19,7 @@ public struct IdleTimeout: Interceptor {
         window: Duration = .seconds(10)
     ) {
         self.limit = limit
-        self.minBytesPerSecond = minBytesPerSecond
+        minBytes = Int(min(window.inSeconds * Double(minBytesPerSecond), 1e15))
         self.window = window
     }
 
@@ -30,11 +30,12 @@ public struct IdleTimeout: Interceptor {
         let response = try await next(request)
         if response.body.isEmpty || request.options.isStreaming { return response }
         response.body.limitIdleTime(
-            to: limit, minBytes: Int(min(window.inSeconds * Double(minBytesPerSecond), 1e15)),
-            window: window, timeSource: context.timeSource)
+            to: limit, minBytes: minBytes, window: window, timeSource: context.timeSource)
         return response
     }
 }
+
+extension IdleTimeout: Heeding {}
 
 extension Gate where Self == IdleTimeout {
     /// Ends a transfer whose body stands still; see

@@ -69,14 +69,15 @@ public struct Limits: Interceptor {
     }
 
     private static func fault(_ response: Response, _ settings: Settings) -> ClientError? {
-        if response.headers.count > settings.headerCount {
+        let headers = response.headers
+        if headers.count > settings.headerCount {
             return tooLarge("the response has more than \(settings.headerCount) header lines")
         }
-        if response.headers.byteCount > settings.headers {
+        if headers.byteCount > settings.headers {
             return tooLarge(
                 "the response's header section is larger than \(settings.headers) bytes")
         }
-        if response.headers.values(of: .contentEncoding).reduce(0, { $0 + codings(in: $1) })
+        if headers.values(of: .contentEncoding).reduce(0, { $0 + codings(in: $1) })
             > settings.codings
         {
             return tooLarge("the content lies in more than \(settings.codings) codings")
@@ -127,6 +128,8 @@ public enum LimitsOption: RequestOptionKey {
     /// A ``Limits``.
     public static func gate(for value: Limits.Settings) -> (any Gate)? { Limits(value) }
 }
+
+extension Limits: Heeding {}
 
 extension Gate where Self == Limits {
     /// Bounds responses; see ``Limits/Settings``.

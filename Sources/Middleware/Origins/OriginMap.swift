@@ -14,6 +14,13 @@ struct OriginMap<Value: OriginEntry> {
     private struct Entry {
         var value: Value
         var lastUse: UInt64
+
+        mutating func use<Result>(
+            _ number: UInt64, _ change: (inout Value) throws -> Result
+        ) rethrows -> Result {
+            lastUse = number
+            return try change(&value)
+        }
     }
 
     private var entries: [Origin: Entry] = [:]
@@ -35,8 +42,7 @@ struct OriginMap<Value: OriginEntry> {
     ) rethrows -> Result {
         uses &+= 1
         if let index = entries.index(forKey: origin) {
-            entries.values[index].lastUse = uses
-            return try change(&entries.values[index].value)
+            return try entries.values[index].use(uses, change)
         }
         if entries.count >= Self.bound { makeRoom(evicting) }
         var entry = Entry(value: make(), lastUse: uses)

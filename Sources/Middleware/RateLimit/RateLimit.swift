@@ -85,6 +85,8 @@ public struct RateLimit: Interceptor {
     private static let everywhere = Origin(scheme: "any", host: "origin", port: 0)
 }
 
+extension RateLimit: Heeding {}
+
 extension Gate where Self == RateLimit {
     /// Sends no more than so many requests a second; see
     /// ``RateLimit/init(perSecond:burst:queue:scope:meter:)``.

@@ -57,6 +57,9 @@ public struct Redirect: Interceptor {
             } catch {
                 result = .failure(error)
             }
+            if case .success(let response) = result, response.status.kind != .redirection {
+                return response
+            }
             let outcome = Outcome(request: request, result: result)
             guard limit > 0, let head = outcome.head, let target = rules.location(of: head) else {
                 return try result.get()
@@ -135,6 +138,10 @@ private struct RedirectPath {
             throw RedirectRules.refusal("there were more than \(limit) redirects", head)
         }
     }
+}
+
+extension Redirect: Heeding {
+    package var heed: Heed { onRedirect == nil ? .withInside : .unknown }
 }
 
 extension Gate where Self == Redirect {

@@ -91,6 +91,8 @@ public struct Retry: RequestRetrier {
     }
 }
 
+extension Retry: Heeding {}
+
 extension Gate where Self == Retry {
     /// Tries again what failed; see ``Retry/init(attempts:policy:backoff:maxRetryAfter:budget:)``.
     public static func retry(

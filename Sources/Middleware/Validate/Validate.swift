@@ -80,6 +80,8 @@ public enum ValidateOption: RequestOptionKey {
     public static func gate(for value: Validate) -> (any Gate)? { value }
 }
 
+extension Validate: Heeding {}
+
 extension Gate where Self == Validate {
     /// Refuses responses; see ``Validate/init(status:contentType:)``.
     public static func validate(

@@ -17,6 +17,62 @@ struct RegistrationTests {
         registration.end()
     }
 
+    @Test("Handlers are called in the order of their coming, and only inside of what is cancelled")
+    func order() {
+        let outer = Context(timeSource: ManualClock())
+        let middle = outer.child()
+        let notes = Notes()
+        let registrations = [outer, middle.child(), middle, outer.child(), middle].enumerated().map
+        {
+            number, context in context.onCancel { _ in notes.add("\(number)") }
+        }
+        registrations[2].end()
+        middle.cancel(.handle)
+        #expect(notes.all == ["1", "4"])
+        // Ending what was called takes nothing from those that came into its place.
+        let late = outer.child().onCancel { _ in notes.add("late") }
+        for registration in registrations[1...] { registration.end() }
+        outer.cancel(.handle)
+        #expect(notes.all == ["1", "4", "0", "late"])
+        late.end()
+    }
+
+    @Test("What waits in a context goes with it, if nobody ended it")
+    func forgotten() {
+        final class Token: Sendable {}
+        let outer = Context(timeSource: ManualClock())
+        weak var token: Token?
+        do {
+            let kept = Token()
+            token = kept
+            _ = outer.child().onCancel { _ in withExtendedLifetime(kept) {} }
+        }
+        #expect(token == nil)
+        outer.cancel(.handle)
+    }
+
+    @Test("Ending all calls reaches what waits in each of them, and nothing of later ones")
+    func generation() async throws {
+        let notes = Notes()
+        let client = Client(
+            MockTransport { _ in .ok() },
+            Around { request, context, next in
+                let side = context.detached().child()
+                let registration = side.onCancel { notes.add("\(request.method) \($0.owner)") }
+                if request.method == .get { try? await context.sleep(for: .seconds(1)) }
+                registration.end()
+                return try await next(request)
+            })
+        let calls = (0..<3).map { _ in Task { try await client.get(anywhere).response() } }
+        let clock = try #require(client.timeSource as? ManualClock)
+        await clock.waitForTimers(3)
+        client.cancelAll()
+        for call in calls { _ = await call.result }
+        #expect(notes.all == Array(repeating: "GET handle", count: 3))
+        _ = try await client.post(anywhere).response()
+        #expect(notes.all.count == 3)
+    }
+
     @Test("Loggers hear of what runs under a detached context")
     func detachedObservers() async throws {
         let notes = Notes()

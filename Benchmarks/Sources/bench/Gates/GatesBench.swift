@@ -62,7 +62,7 @@ enum GatesBench {
     private static let rows = [
         Row(name: "deadline", stack: [.deadline()], reason: timer),
         Row(name: "attemptTimeout", stack: [.attemptTimeout()], reason: timer),
-        Row(name: "idleTimeout", stack: [.idleTimeout()], reason: timer),
+        Row(name: "idleTimeout", stack: [.idleTimeout()]),
         Row(name: "validate", stack: [.validate()]),
         Row(name: "redirect", stack: [.redirect()]),
         Row(name: "limits", stack: [.limits()]),

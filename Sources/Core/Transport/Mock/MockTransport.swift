@@ -14,6 +14,12 @@ import Synchronization
 /// one-shot stream is used up, and cancelling ends a delay or a streamed answer at once. Delays run
 /// on the client's time source.
 public final class MockTransport: Transport {
+    private enum Answer: Sendable {
+        case now(@Sendable (Request) throws -> MockResponse)
+        case later(@Sendable (Request) async throws -> MockResponse)
+        case stubs
+    }
+
     private struct State {
         var sent: [MockExchange] = []
         var count = 0
@@ -26,10 +32,25 @@ public final class MockTransport: Transport {
     public let capabilities: TransportCapabilities
     private let recordLimit: Int
     private let stubs: [MockStub]
-    private let closure: (@Sendable (Request) async throws -> MockResponse)?
+    private let answer: Answer
     private let state = Mutex(State())
 
-    /// Creates a mock that a closure answers.
+    /// Creates a mock that a closure answers, without waiting for anything.
+    /// - Parameters:
+    ///   - capabilities: What it claims to be able to do; all that exists by default.
+    ///   - recordLimit: How many requests are kept in ``sent``; older ones go.
+    ///   - answer: Gives the answer; what it throws is what the transport throws.
+    public init(
+        capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
+        _ answer: @escaping @Sendable (Request) throws -> MockResponse
+    ) {
+        self.capabilities = capabilities
+        self.recordLimit = recordLimit
+        stubs = []
+        self.answer = .now(answer)
+    }
+
+    /// Creates a mock that a closure answers, in its own time.
     /// - Parameters:
     ///   - capabilities: What it claims to be able to do; all that exists by default.
     ///   - recordLimit: How many requests are kept in ``sent``; older ones go.
@@ -41,7 +62,7 @@ public final class MockTransport: Transport {
         self.capabilities = capabilities
         self.recordLimit = recordLimit
         stubs = []
-        closure = answer
+        self.answer = .later(answer)
     }
 
     /// Creates a mock that stubs answer: the first one that matches a request gives its next
@@ -56,7 +77,7 @@ public final class MockTransport: Transport {
         self.capabilities = capabilities
         self.recordLimit = recordLimit
         self.stubs = stubs
-        closure = nil
+        answer = .stubs
     }
 
     /// The requests that were sent, in order, the latest ones.
@@ -95,7 +116,7 @@ public final class MockTransport: Transport {
     /// Answers a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
         try context.checkCancellation()
-        let body = try await content(of: request)
+        let body = try await content(of: request, context)
         let isShutDown = state.withLock { state in
             state.count += 1
             if recordLimit > 0 {
@@ -105,7 +126,12 @@ public final class MockTransport: Transport {
             return state.isShutDown
         }
         if isShutDown { throw ClientError(.cancelled, "the transport was shut down") }
-        let answer = try await closure?(request) ?? stubbed(request, body)
+        let answer =
+            switch answer {
+            case .now(let make): try make(request)
+            case .later(let make): try await make(request)
+            case .stubs: try stubbed(request, body)
+            }
         return try await answer.response(to: request, in: context)
     }
 
@@ -143,11 +169,21 @@ public final class MockTransport: Transport {
             "no stub matches \(request); the nearest is “\(stubs[nearest.offset].name)”, but \(reason)"
     }
 
-    private func content(of request: Request) async throws -> Data {
+    private func content(of request: Request, _ context: Context) async throws -> Data {
         if let data = request.body.inMemory { return data }
-        let reader = try request.body.open()
-        var content = Data()
-        while let chunk = try await reader.next() { content.append(chunk) }
-        return content
+        // A stream may wait for anything.
+        return try await context.child().running {
+            let reader = try request.body.open()
+            var content = Data()
+            while let chunk = try await reader.next() { content.append(chunk) }
+            return content
+        }
+    }
+}
+
+extension MockTransport: Heeding {
+    package var heed: Heed {
+        if case .later = answer { return .unknown }
+        return .always
     }
 }

@@ -86,3 +86,7 @@ public final class URLSessionTransport: Transport {
     /// Later sends fail as ``ClientError/Code/cancelled``.
     public func shutdown() async { driver.invalidate(cancelling: true) }
 }
+
+extension URLSessionTransport: Heeding {
+    package var heed: Heed { .always }
+}

@@ -41,7 +41,12 @@ final class Upload: Sendable {
         } else if let segments = try body.segments() {
             sources = try segments.map { try Self.source($0, isOnly: segments.count == 1) }
         } else {
-            sources = [try await Self.spool(try body.open(), context: context, limit: limit)]
+            // A stream may wait for anything.
+            sources = [
+                try await context.child().running {
+                    try await Self.spool(try body.open(), context: context, limit: limit)
+                }
+            ]
         }
         length = sources.isEmpty ? nil : sources.reduce(0) { $0 + $1.length }
     }

@@ -1,0 +1,18 @@
+/// Elements in the order of their coming, the first of which needs no memory of its own: there is
+/// rarely a second one.
+struct Few<Element> {
+    private var first: Element?
+    private var others: [Element] = []
+
+    mutating func append(_ element: Element) {
+        if first == nil { first = element } else { others.append(element) }
+    }
+
+    func forEach(_ body: (Element) throws -> Void) rethrows {
+        guard let first else { return }
+        try body(first)
+        for element in others { try body(element) }
+    }
+}
+
+extension Few: Sendable where Element: Sendable {}
