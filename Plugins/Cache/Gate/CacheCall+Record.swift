@@ -116,7 +116,7 @@ final class Recording: ResponseBodySource {
         if mark.isSpoiled { return writer.abandon() }
         do {
             try await writer.commit()
-            state.counts.stored(state.store)
+            state.counts.addStored()
             // Changed while it was committed.
             if mark.isSpoiled { try await state.store.remove(mark.key) }
         } catch {

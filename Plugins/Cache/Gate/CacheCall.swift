@@ -156,6 +156,7 @@ struct CacheCall: Sendable {
                 _ = await state.attempt(context) { try await state.store.remove(key) }
             }
         }
+        state.counts.tellUsage()
     }
 }
 

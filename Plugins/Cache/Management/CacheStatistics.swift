@@ -26,39 +26,81 @@ public struct CacheStatistics: Sendable, Hashable {
 
 /// The counters of a cache.
 final class CacheCounts: Sendable {
-    private let state = Mutex(CacheStatistics())
-    private let meter: (any GateMeter)?
+    private struct State {
+        var statistics = CacheStatistics()
+        var meter: (any GateMeter)?
+        var toldEvictions: Int
+    }
 
-    init(meter: (any GateMeter)?) { self.meter = meter }
+    private let store: any CacheStore
+    private let state: Mutex<State>
 
-    var statistics: CacheStatistics { state.withLock { $0 } }
+    init(_ store: any CacheStore, meter: (any GateMeter)?) {
+        self.store = store
+        state = Mutex(State(meter: meter, toldEvictions: store.usage.evictions))
+    }
+
+    var statistics: CacheStatistics {
+        var statistics = state.withLock { $0.statistics }
+        statistics.usage = store.usage
+        return statistics
+    }
+
+    /// Tells another meter from now on, or none.
+    func tell(_ meter: (any GateMeter)?) { state.withLock { $0.meter = meter } }
 
     func add(_ outcome: CacheOutcome) {
-        state.withLock { counts in
+        let meter = state.withLock { state in
             switch outcome {
-            case .hit: counts.hits += 1
-            case .staleHit: counts.staleHits += 1
-            case .validated: counts.validated += 1
-            case .miss: counts.misses += 1
-            case .stale, .refused: counts.renewed += 1
-            case .bypass, .method: counts.bypassed += 1
+            case .hit: state.statistics.hits += 1
+            case .staleHit: state.statistics.staleHits += 1
+            case .validated: state.statistics.validated += 1
+            case .miss: state.statistics.misses += 1
+            case .stale, .refused: state.statistics.renewed += 1
+            case .bypass, .method: state.statistics.bypassed += 1
             }
+            return state.meter
         }
         meter?.add(1, to: "turnpike.cache.requests", labels: ["result": outcome.rawValue])
     }
 
     func addFailure() {
-        state.withLock { $0.failures += 1 }
+        let meter = state.withLock { state in
+            state.statistics.failures += 1
+            return state.meter
+        }
         meter?.add(1, to: "turnpike.cache.failures", labels: [:])
     }
 
-    func stored(_ store: any CacheStore) {
-        state.withLock { $0.stored += 1 }
-        guard let meter else { return }
-        let usage = store.usage
-        meter.add(1, to: "turnpike.cache.stored", labels: [:])
-        meter.set("turnpike.cache.entries", to: Double(usage.entries), labels: [:])
-        meter.set("turnpike.cache.bytes", to: Double(usage.bytes), labels: [:])
-        meter.set("turnpike.cache.evictions", to: Double(usage.evictions), labels: [:])
+    func addStored() {
+        let meter = state.withLock { state in
+            state.statistics.stored += 1
+            return state.meter
+        }
+        meter?.add(1, to: "turnpike.cache.stored", labels: [:])
+        tellUsage()
+    }
+
+    /// Tells how much the store holds, which changes.
+    func tellUsage() {
+        guard state.withLock({ $0.meter != nil }) else { return }
+        // One after the other, so that what is told last is true.
+        state.withLock { state in
+            guard let meter = state.meter else { return }
+            let usage = store.usage
+            meter.set("turnpike.cache.entries", to: Double(usage.entries), labels: [:])
+            meter.set("turnpike.cache.bytes", to: Double(usage.bytes), labels: [:])
+            let evictions = usage.evictions - state.toldEvictions
+            state.toldEvictions = usage.evictions
+            if evictions > 0 {
+                meter.add(Double(evictions), to: "turnpike.cache.evictions", labels: [:])
+            }
+        }
+    }
+
+    /// Tells what is true at the end, and returns when the meter has passed it on.
+    func flush() async {
+        tellUsage()
+        await state.withLock { $0.meter }?.flush()
     }
 }

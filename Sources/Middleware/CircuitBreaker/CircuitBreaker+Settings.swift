@@ -1,7 +1,7 @@
 import TurnpikeCore
 
 extension CircuitBreaker {
-    init(settings: Settings, files: MetricsFiles) {
+    init(settings: Settings) {
         let window = settings.seconds("window", default: .seconds(30))
         let rules = Circuit.Rules(
             failureRatio: settings.double("failureRatio", default: 0.5, in: 0.01...1),
@@ -14,6 +14,6 @@ extension CircuitBreaker {
             "circuits", for: true, updating: { $0.update(rules, window: window) },
             { Circuits(rules, window: window) })
         self.init(
-            circuits: circuits, meter: settings.meter(files), judge: CircuitVerdict.standard)
+            circuits: circuits, meter: settings.meter(), judge: CircuitVerdict.standard)
     }
 }

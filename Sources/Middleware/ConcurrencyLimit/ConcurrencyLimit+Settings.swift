@@ -1,7 +1,7 @@
 import TurnpikeCore
 
 extension ConcurrencyLimit {
-    init(settings: Settings, files: MetricsFiles) {
+    init(settings: Settings) {
         let rules = Permits.Rules(
             total: settings.int("total", default: 256, in: 1...1_000_000),
             perOrigin: settings.int("perOrigin", default: 64, in: 1...1_000_000),
@@ -10,7 +10,7 @@ extension ConcurrencyLimit {
         // Whatever the rules: the calls that hold permits are under way.
         let permits = settings.kept(
             "permits", for: true, updating: { $0.update(rules) }, { Permits(rules) })
-        self.init(permits: permits, meter: settings.meter(files))
+        self.init(permits: permits, meter: settings.meter())
     }
 }
 

@@ -1,7 +1,7 @@
 import TurnpikeCore
 
 extension RateLimit {
-    init(settings: Settings, files: MetricsFiles) {
+    init(settings: Settings) {
         let perSecond = settings.optionalDouble("perSecond", in: 0.000_01...1_000_000_000)
         if perSecond == nil, settings.value("perSecond") == nil {
             settings.issue(at: "perSecond", "is missing; a number of requests a second is wanted")
@@ -17,6 +17,6 @@ extension RateLimit {
             { Buckets(rate: rate, queue: queue) })
         self.init(
             buckets: buckets, scope: settings.choice("scope", default: .origin),
-            meter: settings.meter(files))
+            meter: settings.meter())
     }
 }
