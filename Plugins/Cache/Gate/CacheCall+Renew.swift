@@ -16,15 +16,15 @@ extension CacheCall {
         }
         let landing: Revalidations.Landing
         do {
-            landing = try await wait(for: seat)
+            landing = try await state.revalidations.landing(seat, in: context)
         } catch {
             return try staleOnError(entry, error)
         }
         switch landing {
-        case .validated(let validation):
+        case .shared(.confirmed(let validation)):
             return validated(validation, reason, isCollapsed: !seat.isFirst)
-        case .own(let response): return try await checked(adopted(response), entry)
-        case .shared(let head, let data, let variant):
+        case .own(let response): return try await checked(response.adopted(by: context), entry)
+        case .shared(.changed(let head, let data, let variant)):
             guard variant.matches(request.headers, of: head.headers) else { break }
             var response = Response(head: head, body: ResponseBody(data))
             response.record = context.call.record
@@ -64,7 +64,8 @@ extension CacheCall {
         }
         // In a task of its own, which is cancelled when the seat is given up.
         state.revalidations.start(seat) { await fly(entry, .stale, seat, $0) }
-        guard case .own(let response) = try? await wait(for: seat) else { return }
+        let landing = try? await state.revalidations.landing(seat, in: context)
+        guard case .own(let response) = landing else { return }
         let canceller = response.body.canceller
         let bodyRegistration = side.onCancel { canceller.cancel($0) }
         let bodyTimer = side.timeSource.schedule(after: options.refreshLimit) {
@@ -88,7 +89,7 @@ extension CacheCall {
             var response: Response
             switch try await validate(entry, reason, inner) {
             case .confirmed(let validation):
-                return flights.land(seat, .success(.validated(validation)))
+                return flights.land(seat, .success(.confirmed(validation)))
             case .answered(let answer): response = answer
             }
             guard flights.waiting(seat) > 1, let variant = shareable(response),
@@ -96,7 +97,7 @@ extension CacheCall {
             else { return flights.handOver(seat, response) }
             let content = try await response.body.peek(upTo: options.maxSharedBytes + 1)
             if content.count > options.maxSharedBytes { return flights.handOver(seat, response) }
-            flights.land(seat, .success(.shared(response.head, content, variant)))
+            flights.land(seat, .success(.changed(response.head, content, variant)))
         } catch {
             flights.land(seat, .failure(error))
         }
@@ -118,24 +119,6 @@ extension CacheCall {
         } catch {
             return try staleOnError(entry, error)
         }
-    }
-
-    private func wait(for seat: Revalidations.Seat) async throws -> Revalidations.Landing {
-        let registration = context.onCancel { [state] in state.revalidations.leave(seat, $0.error) }
-        defer { registration.end() }
-        return try await seat.landing.value { [state] in
-            state.revalidations.leave(seat, CancellationError())
-        }
-    }
-
-    // The body of another context ends with this call too.
-    private func adopted(_ response: Response) -> Response {
-        var response = response
-        response.record = context.call.record
-        let canceller = response.body.canceller
-        let registration = context.onCancel { canceller.cancel($0) }
-        response.body.onEnd { _ in registration.end() }
-        return response
     }
 
     private func validated(
