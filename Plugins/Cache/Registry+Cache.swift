@@ -29,7 +29,7 @@ extension Cache {
             return
         }
         let state = settings.kept(
-            "entries", for: setting, updating: { $0.counts.tell(meter) },
+            "entries", for: setting, updating: { $0.counts.move(to: meter) },
             { CacheState(store: Self.store(setting), meter: meter) })
         self.init(state: state, options: options)
     }

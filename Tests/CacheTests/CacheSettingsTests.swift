@@ -63,6 +63,32 @@ struct CacheSettingsTests {
         #expect(figures == [#"turnpike_cache_requests_total{result="hit"} 1"#])
     }
 
+    @Test("Caches that share a meter add up, and tell what made room")
+    func sharedMeter() async throws {
+        let store = MetricsStore()
+        let caches = [Cache(meter: store), Cache(MemoryStore(maxBytes: 40_000), meter: store)]
+        for cache in caches {
+            let client = Client(
+                transport: MockTransport { _ in
+                    .ok(
+                        text: String(repeating: "x", count: 3000),
+                        headers: ["Cache-Control": "max-age=60"])
+                }, stack: [cache], serializers: SerializerTable(), timeSource: ManualClock())
+            for number in 0..<40 {
+                let response = try await client.get(Target("http://a.example/\(number)"))
+                    .response()
+                _ = try await response.body.collect(upTo: 4000)
+            }
+        }
+        let usages = caches.map(\.statistics.usage)
+        func value(_ name: String) -> Int {
+            Int(store.figures.first { $0.key.name == "turnpike.cache." + name }?.value ?? -1)
+        }
+        #expect(value("entries") == usages[0].entries + usages[1].entries)
+        #expect(Int64(value("bytes")) == usages[0].bytes + usages[1].bytes)
+        #expect(value("evictions") == usages[1].evictions && usages[1].evictions > 0)
+    }
+
     private func file(_ folder: TemporaryFolder, cache settings: String) throws -> StackFile {
         let text = """
             {"transport": {"use": "mock"}, "stack": [

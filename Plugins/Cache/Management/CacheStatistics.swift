@@ -28,16 +28,17 @@ public struct CacheStatistics: Sendable, Hashable {
 final class CacheCounts: Sendable {
     private struct State {
         var statistics = CacheStatistics()
-        var meter: (any GateMeter)?
         var toldEvictions: Int
     }
 
     private let store: any CacheStore
     private let state: Mutex<State>
+    let figures: GateFigures
 
     init(_ store: any CacheStore, meter: (any GateMeter)?) {
         self.store = store
-        state = Mutex(State(meter: meter, toldEvictions: store.usage.evictions))
+        state = Mutex(State(toldEvictions: store.usage.evictions))
+        figures = GateFigures(meter)
     }
 
     var statistics: CacheStatistics {
@@ -46,11 +47,8 @@ final class CacheCounts: Sendable {
         return statistics
     }
 
-    /// Tells another meter from now on, or none.
-    func tell(_ meter: (any GateMeter)?) { state.withLock { $0.meter = meter } }
-
     func add(_ outcome: CacheOutcome) {
-        let meter = state.withLock { state in
+        state.withLock { state in
             switch outcome {
             case .hit: state.statistics.hits += 1
             case .staleHit: state.statistics.staleHits += 1
@@ -59,48 +57,47 @@ final class CacheCounts: Sendable {
             case .stale, .refused: state.statistics.renewed += 1
             case .bypass, .method: state.statistics.bypassed += 1
             }
-            return state.meter
         }
-        meter?.add(1, to: "turnpike.cache.requests", labels: ["result": outcome.rawValue])
+        figures.count("turnpike.cache.requests", labels: ["result": outcome.rawValue])
     }
 
     func addFailure() {
-        let meter = state.withLock { state in
-            state.statistics.failures += 1
-            return state.meter
-        }
-        meter?.add(1, to: "turnpike.cache.failures", labels: [:])
+        state.withLock { $0.statistics.failures += 1 }
+        figures.count("turnpike.cache.failures")
     }
 
     func addStored() {
-        let meter = state.withLock { state in
-            state.statistics.stored += 1
-            return state.meter
-        }
-        meter?.add(1, to: "turnpike.cache.stored", labels: [:])
+        state.withLock { $0.statistics.stored += 1 }
+        figures.count("turnpike.cache.stored")
         tellUsage()
     }
 
-    /// Tells how much the store holds, which changes.
+    /// Tells how much the store holds, which has changed.
     func tellUsage() {
-        guard state.withLock({ $0.meter != nil }) else { return }
-        // One after the other, so that what is told last is true.
-        state.withLock { state in
-            guard let meter = state.meter else { return }
+        figures.tell {
             let usage = store.usage
-            meter.set("turnpike.cache.entries", to: Double(usage.entries), labels: [:])
-            meter.set("turnpike.cache.bytes", to: Double(usage.bytes), labels: [:])
-            let evictions = usage.evictions - state.toldEvictions
-            state.toldEvictions = usage.evictions
-            if evictions > 0 {
-                meter.add(Double(evictions), to: "turnpike.cache.evictions", labels: [:])
-            }
+            return [
+                .gauge("turnpike.cache.entries"): Double(usage.entries),
+                .gauge("turnpike.cache.bytes"): Double(usage.bytes),
+            ]
         }
+        let evictions = state.withLock { state in
+            let all = store.usage.evictions
+            defer { state.toldEvictions = all }
+            return all - state.toldEvictions
+        }
+        if evictions > 0 { figures.add(Double(evictions), to: "turnpike.cache.evictions") }
+    }
+
+    /// Tells another meter from now on, and how much the store holds at once.
+    func move(to meter: (any GateMeter)?) {
+        figures.move(to: meter)
+        tellUsage()
     }
 
     /// Tells what is true at the end, and returns when the meter has passed it on.
     func flush() async {
         tellUsage()
-        await state.withLock { $0.meter }?.flush()
+        await figures.flush()
     }
 }

@@ -8,9 +8,15 @@ extension ConcurrencyLimit {
             queue: settings.int("queue", default: 0, in: 0...1_000_000),
             adaptive: settings.object("adaptive").map { AdaptiveLimit(settings: $0) })
         // Whatever the rules: the calls that hold permits are under way.
+        let meter = settings.meter()
         let permits = settings.kept(
-            "permits", for: true, updating: { $0.update(rules) }, { Permits(rules) })
-        self.init(permits: permits, meter: settings.meter())
+            "permits", for: true,
+            updating: {
+                $0.update(rules)
+                $0.figures.move(to: meter)
+            },
+            { Permits(rules, meter: meter) })
+        self.init(permits: permits)
     }
 }
 

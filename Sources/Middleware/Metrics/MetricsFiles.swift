@@ -29,12 +29,14 @@ extension Settings {
         return shared("metrics", for: place) { MetricsOutput(path: nil) }
     }
 
-    /// What a gate tells its figures: the setting `metrics` names a place as `to` of ``Metrics``
-    /// does.
+    /// What a gate tells its figures: `metrics` names a place as `to` of ``Metrics`` does.
     ///
-    /// The gate calls ``GateMeter/flush()`` when it is shut down, so that the place has them all.
+    /// Where the gate has an `id`, its figures are labelled with that. The gate calls
+    /// ``GateMeter/flush()`` when it is shut down, so that the place has them all.
     /// - Returns: The meter, or nil where there is no such setting.
     public func meter() -> (any GateMeter)? {
-        string("metrics").map { MetricsHold(metricsOutput($0)) }
+        guard let place = string("metrics") else { return nil }
+        let meter = MetricsHold(metricsOutput(place))
+        return string("id").map { meter.labelled(gate: $0) } ?? meter
     }
 }

@@ -56,6 +56,8 @@ final class MetricsOutput: Sendable {
 /// A gate's hold on an output: lets it go out when the gate is let go of, by a reload for instance.
 final class MetricsHold: GateMeter {
     let output: MetricsOutput
+    // What a gate takes back after its client's end is not news.
+    private let isFlushed = Atomic(false)
 
     init(_ output: MetricsOutput) { self.output = output }
 
@@ -63,11 +65,14 @@ final class MetricsHold: GateMeter {
         output.store.add(amount, to: name, labels: labels)
     }
 
-    func set(_ name: String, to value: Double, labels: [String: String]) {
-        output.store.set(name, to: value, labels: labels)
+    func change(_ name: String, by amount: Double, labels: [String: String]) {
+        output.store.change(name, by: amount, labels: labels)
     }
 
-    func flush() async { await output.flush() }
+    func flush() async {
+        isFlushed.store(true, ordering: .relaxed)
+        await output.flush()
+    }
 
-    deinit { output.flushLater() }
+    deinit { if !isFlushed.load(ordering: .relaxed) { output.flushLater() } }
 }

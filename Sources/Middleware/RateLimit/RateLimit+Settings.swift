@@ -12,11 +12,14 @@ extension RateLimit {
         let queue = settings.int("queue", default: 1000, in: 0...1_000_000)
         // With another rate it begins anew: what was taken at the old one would hold back a rate
         // that was raised for as long as the old one lasts.
+        let meter = settings.meter()
         let buckets = settings.kept(
-            "buckets", for: rate, updating: { $0.update(queue: queue) },
-            { Buckets(rate: rate, queue: queue) })
-        self.init(
-            buckets: buckets, scope: settings.choice("scope", default: .origin),
-            meter: settings.meter())
+            "buckets", for: rate,
+            updating: {
+                $0.update(queue: queue)
+                $0.figures.move(to: meter)
+            },
+            { Buckets(rate: rate, queue: queue, meter: meter) })
+        self.init(buckets: buckets, scope: settings.choice("scope", default: .origin))
     }
 }
