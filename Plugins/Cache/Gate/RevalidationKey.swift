@@ -19,7 +19,7 @@ struct RevalidationKey: Hashable {
 enum Revalidated: Sendable {
     case confirmed(Validation)
     /// A new response, for those whom its variant fits.
-    case changed(ResponseHead, Data, Variant)
+    case changed(ResponseHead, Data, Variant, isStored: Bool)
 }
 
 /// The validations under way.

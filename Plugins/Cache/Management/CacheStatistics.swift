@@ -11,8 +11,8 @@ public struct CacheStatistics: Sendable, Hashable {
     public internal(set) var validated = 0
     /// Calls for which nothing that fits was stored.
     public internal(set) var misses = 0
-    /// Calls that were sent although something was stored: it was stale, and has changed, or the
-    /// request did not take it.
+    /// Calls that got a new response although something was stored: it was stale, and has changed,
+    /// or the request did not take it.
     public internal(set) var renewed = 0
     /// Calls that went by the store.
     public internal(set) var bypassed = 0
@@ -53,7 +53,7 @@ final class CacheCounts: Sendable {
             case .hit: state.statistics.hits += 1
             case .staleHit: state.statistics.staleHits += 1
             case .validated: state.statistics.validated += 1
-            case .miss: state.statistics.misses += 1
+            case .miss, .variantMiss: state.statistics.misses += 1
             case .stale, .refused: state.statistics.renewed += 1
             case .bypass, .method: state.statistics.bypassed += 1
             }
