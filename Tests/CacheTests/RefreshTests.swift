@@ -113,6 +113,34 @@ struct RefreshTests {
         #expect(cached.cache.statistics.misses == 2)
     }
 
+    @Test("A response that took long does not take the place of one that was asked for later")
+    func slowBody() async throws {
+        let counter = Counter()
+        let cached = CachedClient { request in
+            .ok(
+                text: "\(counter.next())",
+                headers: [
+                    "Cache-Control": "max-age=60, stale-while-revalidate=600", "Vary": "X-Kind",
+                ])
+        }
+        let slow = try await cached.client.get("http://a.example/a").response()
+        let other = try await cached.client.get("http://a.example/a")
+            .header("X-Kind", "1").response()
+        #expect(try await cached.get("/a").text == "3")
+        for response in [slow, other] { _ = try await response.body.collect(upTo: 10) }
+        #expect(try await cached.get("/a").text == "3")
+        #expect(try await cached.get("/a", ["X-Kind": "1"]).text == "2")
+    }
+
+    @Test("What must always be validated, and cannot be, is not stored")
+    func useless() async throws {
+        let cached = CachedClient { _ in
+            .ok(text: "x", headers: ["Cache-Control": "no-cache, max-age=60"])
+        }
+        #expect(try await cached.get("/a").status == "Turnpike;fwd=uri-miss")
+        #expect(try await cached.cache.list().isEmpty)
+    }
+
     @Test("A date allows a range where it is a strong validator", arguments: [(0, 200), (1, 206)])
     func rangeByDate(seconds: Int, code: Int) async throws {
         let date = Date(timeIntervalSince1970: 1_700_000_000)

@@ -157,6 +157,36 @@ struct ValidationTests {
         await cached.client.shutdown(grace: .zero)
     }
 
+    @Test(
+        "A stale response stands in for an error to a HEAD, a range or a condition too",
+        arguments: ["head", "range", "condition", "several"], [true, false])
+    func parts(kind: String, hasAnswer: Bool) async throws {
+        let counter = Counter()
+        let cached = CachedClient { _ in
+            if counter.next() > 1 { return hasAnswer ? .status(503) : .connectionLost }
+            return .ok(
+                text: "0123",
+                headers: ["Cache-Control": "max-age=60, stale-if-error=600", "ETag": "\"1\""])
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        switch kind {
+        case "head":
+            #expect(try await cached.send(.head, "/a").code == 200)
+        case "range":
+            let answer = try await cached.get("/a", [.range: "bytes=1-2"])
+            #expect(answer.code == 206 && answer.text == "12")
+        case "condition":
+            #expect(try await cached.get("/a", [.ifNoneMatch: "\"1\""]).code == 304)
+        default:
+            // Which the cache does not give.
+            let answer = try? await cached.get("/a", [.range: "bytes=0-0,2-2"])
+            #expect(answer?.code == (hasAnswer ? 503 : nil))
+        }
+        let wasGiven = kind == "several" ? 0 : 1
+        #expect(cached.cache.statistics.staleHits == wasGiven)
+    }
+
     @Test("An answer that is counted is counted once, as what the caller got")
     func counts() async throws {
         let counter = Counter()

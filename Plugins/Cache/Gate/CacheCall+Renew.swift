@@ -156,30 +156,35 @@ extension CacheCall {
     // MARK: Errors
 
     // RFC 5861 §4: what stands for a server that cannot answer.
-    private func checked(
+    func checked(
         _ response: Response, _ entry: CacheEntry, _ reason: CacheOutcome
     ) async throws -> Response {
-        guard Self.isServerFault(response.status), mayStandIn(entry) else {
+        guard Self.isServerFault(response.status), mayStandIn(entry),
+            let other = stand(in: entry, status: response.status.code)
+        else {
             state.counts.add(reason)
             return response
         }
         await response.discard(in: context)
-        return stand(in: entry, status: response.status.code)
+        return other
     }
 
-    private func staleOnError(_ entry: CacheEntry, _ error: any Error) throws -> Response {
+    func staleOnError(_ entry: CacheEntry, _ error: any Error) throws -> Response {
         let outcome = Outcome(request: request, result: .failure(error))
         guard !outcome.isCancellation, context.cancelReason == nil, !Task.isCancelled,
-            Self.isPassing(outcome), mayStandIn(entry, isReachable: !Self.isUnreachable(outcome))
+            Self.isPassing(outcome), mayStandIn(entry, isReachable: !Self.isUnreachable(outcome)),
+            let response = stand(in: entry, status: outcome.status?.code)
         else { throw error }
-        return stand(in: entry, status: outcome.status?.code)
+        return response
     }
 
-    private func stand(in entry: CacheEntry, status: Int?) -> Response {
+    // Nil where the request is for parts that the entry does not give.
+    private func stand(in entry: CacheEntry, status: Int?) -> Response? {
+        guard let part = StoredPart(of: entry, for: request, at: date) else { return nil }
         state.counts.add(.staleHit)
         let left = entry.response.freshness.timeLeft(at: date)
         context.note(gate: "Cache", "a stale response stands in for an error")
-        return response(entry, .whole, CacheStatus.staleOnError(status, secondsLeft: left))
+        return response(entry, part, CacheStatus.staleOnError(status, secondsLeft: left))
     }
 
     func mayStandIn(_ entry: CacheEntry, isReachable: Bool = true) -> Bool {

@@ -136,8 +136,12 @@ extension CacheCall {
     /// Forwards a HEAD, and takes over what it says of the entry (RFC 9111 §4.3.5).
     func renewByHead(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
         let mark = state.recordings.begin(entry.response.key, at: date)
-        let response = try await next(request)
-        state.counts.add(reason)
+        let response: Response
+        do {
+            response = try await next(request)
+        } catch {
+            return try staleOnError(entry, error)
+        }
         if response.status == .ok {
             if Self.isSame(response.headers, entry), entry.response.head.status == .ok {
                 _ = await freshen(entry, by: response.head, mark)
@@ -147,7 +151,7 @@ extension CacheCall {
                 }
             }
         }
-        return marked(response, reason, isStored: false)
+        return try await checked(marked(response, reason, isStored: false), entry, reason)
     }
 
     // Whether a HEAD is about the content that is stored: each validator that it has is the stored
@@ -173,7 +177,10 @@ extension CacheCall {
             // A validator inside may have refused the confirmation.
             let outcome = Outcome(request: request, result: .failure(error))
             if let head = outcome.head { await learn(from: head, entry, mark) }
-            throw error
+            return try staleOnError(entry, error)
+        }
+        if Self.isServerFault(response.status), mayStandIn(entry) {
+            return try await checked(marked(response, reason, isStored: false), entry, reason)
         }
         state.counts.add(reason)
         await learn(from: response.head, entry, mark)
