@@ -1,5 +1,6 @@
 import Foundation
 public import TurnpikeCore
+import TurnpikeMiddleware
 
 extension Registry {
     /// Adds the gate `cache` to the names of stack files.
@@ -22,13 +23,14 @@ extension Cache {
             disk: settings.int("disk", default: 256 << 20, in: 0...(1 << 50)))
         var options = Options()
         options.staleIfError = settings.seconds("staleIfError", default: .zero, orZero: true)
+        let meter = settings.meter()
         if settings.isDryRun {
             self.init(options: options)
             return
         }
-        let state = settings.kept("entries", for: setting) {
-            CacheState(store: Self.store(setting))
-        }
+        let state = settings.kept(
+            "entries", for: setting, updating: { $0.counts.move(to: meter) },
+            { CacheState(store: Self.store(setting), meter: meter) })
         self.init(state: state, options: options)
     }
 

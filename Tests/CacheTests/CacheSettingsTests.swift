@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import TurnpikeCache
 import TurnpikeCore
+import TurnpikeMiddleware
 import TurnpikeSerializers
 import TurnpikeTesting
 
@@ -21,7 +22,7 @@ struct CacheSettingsTests {
         let folder = TemporaryFolder()
         let full = """
             {"use": "cache", "memory": 1048576, "directory": "\(folder.path)/c", "disk": 1000000,
-             "staleIfError": 60}
+             "staleIfError": 60, "metrics": "\(folder.path)/m.prom"}
             """
         #expect(try issues(full).isEmpty)
         // Nothing is made by a check.
@@ -31,12 +32,103 @@ struct CacheSettingsTests {
         #expect(wrong.contains { $0.contains("stack[0].memory") })
         #expect(wrong.contains { $0.contains("stack[0].directoy") })
     }
+
+    @Test("What it counts is written to the file of metrics that it names")
+    func metrics() async throws {
+        let folder = TemporaryFolder()
+        let configured = try configured(folder, cache: #", "metrics": "PATH""#)
+        for path in ["a", "a", "b"] { try await read(path, of: configured) }
+        await configured.client.shutdown()
+        let lines = try lines(folder)
+        for line in [
+            #"turnpike_cache_requests_total{result="hit"} 1"#,
+            #"turnpike_cache_requests_total{result="miss"} 2"#, "turnpike_cache_stored_total 2",
+            "turnpike_cache_entries 2",
+        ] {
+            #expect(lines.contains(line), "\(line)")
+        }
+        #expect(lines.contains { $0.hasPrefix("turnpike_cache_bytes ") })
+        #expect(lines.contains { $0.hasPrefix("http_client_request_duration_seconds_count{") })
+    }
+
+    @Test("A reload keeps what is stored, and tells the meter of the new file")
+    func reload() async throws {
+        let folder = TemporaryFolder()
+        let configured = try configured(folder, cache: "")
+        try await read("a", of: configured)
+        try configured.reload(file(folder, cache: #", "metrics": "PATH""#))
+        try await read("a", of: configured)
+        await configured.client.shutdown()
+        let figures = try lines(folder).filter { $0.hasPrefix("turnpike_cache_requests") }
+        #expect(figures == [#"turnpike_cache_requests_total{result="hit"} 1"#])
+    }
+
+    @Test("Caches that share a meter add up, and tell what made room")
+    func sharedMeter() async throws {
+        let store = MetricsStore()
+        let caches = [Cache(meter: store), Cache(MemoryStore(maxBytes: 40_000), meter: store)]
+        for cache in caches {
+            let client = Client(
+                transport: MockTransport { _ in
+                    .ok(
+                        text: String(repeating: "x", count: 3000),
+                        headers: ["Cache-Control": "max-age=60"])
+                }, stack: [cache], serializers: SerializerTable(), timeSource: ManualClock())
+            for number in 0..<40 {
+                let response = try await client.get(Target("http://a.example/\(number)"))
+                    .response()
+                _ = try await response.body.collect(upTo: 4000)
+            }
+        }
+        let usages = caches.map(\.statistics.usage)
+        func value(_ name: String) -> Int {
+            Int(store.figures.first { $0.key.name == "turnpike.cache." + name }?.value ?? -1)
+        }
+        #expect(value("entries") == usages[0].entries + usages[1].entries)
+        #expect(Int64(value("bytes")) == usages[0].bytes + usages[1].bytes)
+        #expect(value("evictions") == usages[1].evictions && usages[1].evictions > 0)
+    }
+
+    private func file(_ folder: TemporaryFolder, cache settings: String) throws -> StackFile {
+        let text = """
+            {"transport": {"use": "mock"}, "stack": [
+                {"use": "metrics", "to": "PATH"}, {"use": "cache"\(settings)}
+            ]}
+            """.replacing("PATH", with: folder.path + "/m.prom")
+        return try StackFile(parsing: Data(text.utf8))
+    }
+
+    private func configured(
+        _ folder: TemporaryFolder, cache settings: String
+    ) throws -> ConfiguredClient {
+        var registry = Registry.standardForTests
+        registry.registerMiddleware()
+        registry.registerCache()
+        return try ConfiguredClient(
+            file(folder, cache: settings), registry: registry, serializers: SerializerTable(),
+            timeSource: ManualClock())
+    }
+
+    private func read(_ path: String, of configured: ConfiguredClient) async throws {
+        let response = try await configured.client.get(Target("http://a.example/\(path)"))
+            .response()
+        _ = try await response.body.collect(upTo: 100)
+    }
+
+    private func lines(_ folder: TemporaryFolder) throws -> [String] {
+        try String(contentsOfFile: folder.path + "/m.prom", encoding: .utf8)
+            .split(separator: "\n").map(String.init)
+    }
 }
 
 extension Registry {
     fileprivate static var standardForTests: Registry {
         var registry = Registry()
-        registry.register(transport: "mock") { _ in MockTransport { _ in .ok() } }
+        registry.register(transport: "mock") { _ in
+            MockTransport { _ in
+                .ok(text: "x", headers: ["Cache-Control": "max-age=60"])
+            }
+        }
         return registry
     }
 }

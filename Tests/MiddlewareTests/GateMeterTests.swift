@@ -109,6 +109,50 @@ struct GateMeterTests {
             lines("turnpike_retry_budget").contains(
                 "turnpike_retry_budget_refusals_total\(labels) 2"))
     }
+
+    @Test("Gauges of gates that share a meter add up, unless a label tells them apart")
+    func sums() async throws {
+        let inner = store.labelled(gate: "inner")
+        let client = Client(
+            MockTransport { _ in .ok(text: "held") }, clock: clock,
+            [
+                .concurrencyLimit(total: 4, meter: store),
+                .concurrencyLimit(total: 3, meter: store),
+                .concurrencyLimit(total: 1, meter: inner),
+            ])
+        let name = "turnpike_concurrency_limit_in_flight"
+        let held = try await client.get(anywhere).response()
+        #expect(lines(name) == ["\(name) 2", #"\#(name){turnpike_gate_id="inner"} 1"#])
+        #expect(await code(of: client.get(anywhere)) == .overloaded)
+        #expect(
+            lines("turnpike_concurrency_limit_refusals").allSatisfy {
+                $0.contains(#"turnpike_gate_id="inner""#)
+            })
+        held.body.cancel(.drop)
+        #expect(lines(name) == ["\(name) 0", #"\#(name){turnpike_gate_id="inner"} 0"#])
+    }
+
+    @Test("A gate that goes takes back what its gauges showed, and only that")
+    func gone() async throws {
+        func open() async throws -> Client {
+            let client = Client(
+                MockTransport { _ in .status(503) }, clock: clock,
+                [.circuitBreaker(minimum: 1, meter: store)])
+            _ = try await client.get(anywhere).response()
+            return client
+        }
+        func count() -> Double? {
+            store.figures.first { $0.key.labels["state"] == "open" }?.value
+        }
+        let first = try await open()
+        var second: Client? = try await open()
+        #expect(count() == 2)
+        _ = second
+        second = nil
+        #expect(count() == 1)
+        expectState("open")
+        _ = first
+    }
 }
 
 @Suite("What gates tell a meter, from several threads")

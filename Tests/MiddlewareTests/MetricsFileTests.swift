@@ -13,7 +13,7 @@ struct MetricsFileTests {
     init() {
         var registry = Registry()
         registry.registerMiddleware()
-        registry.register(transport: "mock") { _ in MockTransport { _ in .ok() } }
+        registry.register(transport: "mock") { _ in MockTransport { _ in .ok(text: "x") } }
         self.registry = registry
     }
 
@@ -59,6 +59,35 @@ struct MetricsFileTests {
         await clients[1].client.shutdown()
         let text = try #require(written())
         #expect(text.contains("h0.example") && text.contains("h1.example"))
+    }
+
+    @Test("A reload tells of calls under way once, under the gate's id, or no more")
+    func reloaded() async throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        func limit(_ total: Int, metrics: Bool) throws -> StackFile {
+            let place = metrics ? "\"\(path)\"" : "null"
+            let text = """
+                {"stack": [
+                    {"use": "concurrencyLimit", "id": "a", "total": \(total), "metrics": \(place)},
+                    {"use": "metrics", "to": "\(path)"}
+                ]}
+                """
+            return try StackFile(parsing: Data(text.utf8))
+        }
+        let configured = try configured(path)
+        try configured.reload(limit(5, metrics: true))
+        let held = try await configured.client.get(anywhere).response()
+        try configured.reload(limit(6, metrics: true))
+        let other = try await configured.client.get(anywhere).response()
+        let line = #"turnpike_concurrency_limit_in_flight{turnpike_gate_id="a"}"#
+        // Another client's end writes the store of both.
+        await (try self.configured(path)).client.shutdown()
+        #expect(written()?.contains("\(line) 2\n") == true)
+        // A gate that is let go of writes.
+        try configured.reload(limit(6, metrics: false))
+        try await settle()
+        #expect(written()?.contains("\(line) 0\n") == true)
+        for response in [held, other] { response.body.cancel(.drop) }
     }
 
     @Test("What is no regular file is written into and stays what it is")

@@ -169,7 +169,7 @@ struct MetricsTests {
         let client = Client(transport, [.metrics(store)])
         _ = try await client.get(anywhere).serialize(with: Text())
         store.add(2, to: "turnpike.breaker.rejections", labels: [:])
-        store.set("turnpike.breaker.state", to: 0.5, labels: ["server.address": "a \"b\"\n\\c"])
+        store.change("turnpike.breaker.state", by: 0.5, labels: ["server.address": "a \"b\"\n\\c"])
         let lines = store.prometheusText.split(separator: "\n").map(String.init)
         let labels =
             #"http_request_method="GET",server_address="a.example",server_port="80","#
@@ -202,7 +202,7 @@ struct MetricsTests {
             ("x\ny", -3, "x_y -3"), ("", 0.25, "_ 0.25"),
         ])
     func odd(name: String, value: Double, line: String) {
-        store.set(name, to: value, labels: [:])
+        store.change(name, by: value, labels: [:])
         #expect(store.prometheusText.split(separator: "\n").last.map(String.init) == line)
     }
 
@@ -211,7 +211,7 @@ struct MetricsTests {
         let store = MetricsStore(maxSeries: 10)
         for index in 0..<1000 {
             store.add(1, to: "refusals", labels: ["origin": "\(index)"])
-            store.set("name \(index)", to: 1, labels: [:])
+            store.change("name \(index)", by: 1, labels: [:])
         }
         store.add(-5, to: "refusals", labels: ["origin": "0"])
         #expect(store.figures.count <= 20)
@@ -235,7 +235,7 @@ struct MetricsConcurrencyTests {
                     let target = Target("http://host\(index % 7).example/\(index % 10)")
                     _ = try? await client.get(target).serialize(with: Text())
                     store.add(1, to: "calls", labels: ["host": "\(index % 7)"])
-                    store.set("last", to: Double(index), labels: [:])
+                    store.change("level", by: index % 2 == 0 ? 2 : -1, labels: [:])
                     if index % 100 == 0 { _ = store.prometheusText }
                 }
             }
@@ -247,5 +247,6 @@ struct MetricsConcurrencyTests {
                 .reduce(0, +) == 100)
         #expect(Set(store.series.keys.map(\.address)).count == 4)
         #expect(store.figures.filter { $0.key.name == "calls" }.values.reduce(0, +) == 1000)
+        #expect(store.figures[GateFigure(name: "level", kind: .gauge)] == 500)
     }
 }

@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 
-/// Runs a benchmark: `bench SUBCOMMAND [--json]`.
+/// Runs a benchmark: `bench SUBCOMMAND [--json]`; with `--check` a bound that does not hold fails it.
 @main
 enum Bench {
     // Blocking: valgrind ends where the main thread does, and an asynchronous main ends that.
@@ -23,6 +23,8 @@ enum Bench {
         var arguments = Array(CommandLine.arguments.dropFirst())
         let json = arguments.contains("--json")
         arguments.removeAll { $0 == "--json" }
+        let isCheck = arguments.first == "cache" && arguments.contains("--check")
+        if isCheck { arguments.removeAll { $0 == "--check" } }
         let report = Report(json: json)
         let rest = Array(arguments.dropFirst())
         switch arguments.first {
@@ -40,7 +42,7 @@ enum Bench {
         default:
             print(
                 """
-                usage: bench cache [--json]
+                usage: bench cache [--check] [--json]
                            bench chain [--json]
                            bench gates [GATE…] [--json]
                            bench peers [--only W2,…] [--clients curl,…] [--rounds N]
@@ -53,5 +55,9 @@ enum Bench {
             )
             exit(2)
         }
+        guard isCheck, !report.missedBounds.isEmpty else { return }
+        let text = report.missedBounds.map { "bench: \($0)\n" }.joined()
+        FileHandle.standardError.write(Data(text.utf8))
+        exit(1)
     }
 }

@@ -1,8 +1,49 @@
 import Foundation
+import Synchronization
 
 /// Prints results: a table for people, JSON Lines for programs.
-struct Report {
+final class Report: Sendable {
+    /// What a figure is held to.
+    enum Bound {
+        case atMost(Double)
+        case atLeast(Double)
+
+        fileprivate var field: (String, Value) {
+            switch self {
+            case .atMost(let bound): ("atMost", .number(bound))
+            case .atLeast(let bound): ("atLeast", .number(bound))
+            }
+        }
+
+        /// What is wrong with a value; nil where it is within the bound.
+        func fault(of value: Double) -> String? {
+            switch self {
+            // What is no number is within none.
+            case .atMost(let bound): value <= bound ? nil : "is above \(Value.format(bound))"
+            case .atLeast(let bound): value >= bound ? nil : "is below \(Value.format(bound))"
+            }
+        }
+    }
+
     let json: Bool
+    private let faults = Mutex<[String]>([])
+
+    init(json: Bool) { self.json = json }
+
+    /// The bounds that did not hold, as sentences.
+    var missedBounds: [String] { faults.withLock { $0 } }
+
+    /// Prints a line with a figure that has a bound, which is printed behind it.
+    func line(
+        _ fields: [(String, Value)], _ figure: String, _ value: Double, _ bound: Bound,
+        _ more: [(String, Value)] = []
+    ) {
+        line(fields + [(figure, .number(value)), bound.field] + more)
+        guard let fault = bound.fault(of: value) else { return }
+        let names = fields.prefix(2).map { $0.1.text.trimmingCharacters(in: .whitespaces) }
+        let name = names.joined(separator: " ")
+        faults.withLock { $0.append("\(name): \(figure) \(Value.format(value)) \(fault)") }
+    }
 
     func line(_ fields: [(String, Value)]) {
         if json {
@@ -33,7 +74,7 @@ struct Report {
             }
         }
 
-        private static func format(_ number: Double) -> String {
+        fileprivate static func format(_ number: Double) -> String {
             number == number.rounded() ? String(Int(number)) : String(format: "%.3f", number)
         }
     }

@@ -55,10 +55,12 @@ public struct Cache: Interceptor {
         return try await call.change()
     }
 
-    /// Waits for what is asked for anew in the background, and until what was stored is safe.
+    /// Waits for what is asked for anew in the background, and until what was stored is safe; then
+    /// writes what the meter holds, where a stack file named the place.
     public func shutdown() async {
         await state.background.waitForAll()
         await state.store.flush()
+        await state.counts.flush()
     }
 }
 

@@ -34,7 +34,8 @@ extension CacheCall {
         }
         guard let writer else { return (response, false) }
         let recording = Recording(
-            body, writer, mark, maxBytes: options.maxContentBytes, state: state, context: inner)
+            body, writer, mark, variant, maxBytes: options.maxContentBytes, state: state,
+            context: inner)
         if body.isEmpty {
             await recording.finish()
             return (response, true)
@@ -50,6 +51,7 @@ final class Recording: ResponseBodySource {
     private let body: ResponseBody
     private let writer: any CacheWriter
     private let mark: Recordings.Mark
+    private let variant: Variant
     private let maxBytes: Int64
     private let state: CacheState
     private let context: Context
@@ -58,12 +60,13 @@ final class Recording: ResponseBodySource {
     private let count = Mutex<Int64?>(0)
 
     init(
-        _ body: ResponseBody, _ writer: any CacheWriter, _ mark: Recordings.Mark, maxBytes: Int64,
-        state: CacheState, context: Context
+        _ body: ResponseBody, _ writer: any CacheWriter, _ mark: Recordings.Mark,
+        _ variant: Variant, maxBytes: Int64, state: CacheState, context: Context
     ) {
         self.body = body
         self.writer = writer
         self.mark = mark
+        self.variant = variant
         self.maxBytes = maxBytes
         self.state = state
         self.context = context
@@ -113,12 +116,12 @@ final class Recording: ResponseBodySource {
         }
         guard let count else { return }
         if let length = body.length, length != count { return writer.abandon() }
-        if mark.isSpoiled { return writer.abandon() }
+        guard mark.mayStore(variant) else { return writer.abandon() }
         do {
             try await writer.commit()
-            state.counts.stored(state.store)
-            // Changed while it was committed.
-            if mark.isSpoiled { try await state.store.remove(mark.key) }
+            state.counts.addStored()
+            // Changed, or overtaken, while it was committed.
+            if !mark.mayStore(variant) { try await state.store.remove(mark.key) }
         } catch {
             writer.abandon()
             state.failed(error, context)

@@ -16,19 +16,26 @@ extension CacheCall {
         }
         let landing: Revalidations.Landing
         do {
-            landing = try await wait(for: seat)
+            landing = try await state.revalidations.landing(seat, in: context)
         } catch {
             return try staleOnError(entry, error)
         }
         switch landing {
-        case .validated(let validation):
+        case .shared(.confirmed(let validation)):
+            let response = validation.entry.response
+            guard response.variant.matches(request.headers, of: response.head.headers) else {
+                break
+            }
             return validated(validation, reason, isCollapsed: !seat.isFirst)
-        case .own(let response): return try await checked(adopted(response), entry)
-        case .shared(let head, let data, let variant):
+        case .own(let response):
+            return try await checked(response.adopted(by: context), entry, reason)
+        case .shared(.changed(var head, let data, let variant, let isStored)):
             guard variant.matches(request.headers, of: head.headers) else { break }
+            if !seat.isFirst { head = head.shared }
             var response = Response(head: head, body: ResponseBody(data))
             response.record = context.call.record
-            return try await checked(response, entry)
+            response = marked(response, reason, isStored: isStored, isCollapsed: !seat.isFirst)
+            return try await checked(response, entry, reason)
         case .alone: break
         }
         return try await renewAlone(entry, reason)
@@ -54,22 +61,19 @@ extension CacheCall {
     private func flyInBackground(_ entry: CacheEntry, _ seat: Revalidations.Seat) async {
         guard let side = state.revalidations.context(of: seat) else { return }
         // It gives up its own seat: others may wait for the same exchange, for longer.
+        let end = side.timeSource.now.advanced(by: options.refreshLimit)
         let timer = side.timeSource.schedule(after: options.refreshLimit) { [state] in
             state.revalidations.leave(seat, CancellationError())
         }
-        let registration = side.onCancel { [state] in state.revalidations.leave(seat, $0.error) }
-        defer {
-            timer.cancel()
-            registration.end()
-        }
+        defer { timer.cancel() }
         // In a task of its own, which is cancelled when the seat is given up.
         state.revalidations.start(seat) { await fly(entry, .stale, seat, $0) }
-        guard case .own(let response) = try? await wait(for: seat) else { return }
+        let landing = try? await state.revalidations.landing(seat, in: side)
+        guard case .own(let response) = landing else { return }
         let canceller = response.body.canceller
         let bodyRegistration = side.onCancel { canceller.cancel($0) }
-        let bodyTimer = side.timeSource.schedule(after: options.refreshLimit) {
-            canceller.cancel(.drop)
-        }
+        let rest = max(side.timeSource.now.duration(to: end), .zero)
+        let bodyTimer = side.timeSource.schedule(after: rest) { canceller.cancel(.drop) }
         defer {
             bodyTimer.cancel()
             bodyRegistration.end()
@@ -86,17 +90,23 @@ extension CacheCall {
         let flights = state.revalidations
         do {
             var response: Response
-            switch try await validate(entry, reason, inner) {
+            let isStored: Bool
+            switch try await validate(entry, inner) {
             case .confirmed(let validation):
-                return flights.land(seat, .success(.validated(validation)))
-            case .answered(let answer): response = answer
+                return flights.land(seat, .success(.confirmed(validation)))
+            case .answered(let answer, let isRecorded): (response, isStored) = (answer, isRecorded)
             }
-            guard flights.waiting(seat) > 1, let variant = shareable(response),
+            if flights.waiting(seat) > 1, let variant = shareable(response),
                 response.body.length ?? 0 <= options.maxSharedBytes
-            else { return flights.handOver(seat, response) }
-            let content = try await response.body.peek(upTo: options.maxSharedBytes + 1)
-            if content.count > options.maxSharedBytes { return flights.handOver(seat, response) }
-            flights.land(seat, .success(.shared(response.head, content, variant)))
+            {
+                let content = try await response.body.peek(upTo: options.maxSharedBytes + 1)
+                if content.count <= options.maxSharedBytes {
+                    let answer = Revalidated.changed(
+                        response.head, content, variant, isStored: isStored)
+                    return flights.land(seat, .success(answer))
+                }
+            }
+            flights.handOver(seat, marked(response, reason, isStored: isStored))
         } catch {
             flights.land(seat, .failure(error))
         }
@@ -110,32 +120,16 @@ extension CacheCall {
 
     private func renewAlone(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
         do {
-            switch try await validate(entry, reason, context) {
+            switch try await validate(entry, context) {
             case .confirmed(let validation):
                 return validated(validation, reason, isCollapsed: false)
-            case .answered(let response): return try await checked(response, entry)
+            case .answered(let response, let isStored):
+                return try await checked(
+                    marked(response, reason, isStored: isStored), entry, reason)
             }
         } catch {
             return try staleOnError(entry, error)
         }
-    }
-
-    private func wait(for seat: Revalidations.Seat) async throws -> Revalidations.Landing {
-        let registration = context.onCancel { [state] in state.revalidations.leave(seat, $0.error) }
-        defer { registration.end() }
-        return try await seat.landing.value { [state] in
-            state.revalidations.leave(seat, CancellationError())
-        }
-    }
-
-    // The body of another context ends with this call too.
-    private func adopted(_ response: Response) -> Response {
-        var response = response
-        response.record = context.call.record
-        let canceller = response.body.canceller
-        let registration = context.onCancel { canceller.cancel($0) }
-        response.body.onEnd { _ in registration.end() }
-        return response
     }
 
     private func validated(
@@ -147,7 +141,8 @@ extension CacheCall {
         var response = response(
             entry, .whole,
             CacheStatus.validated(reason, secondsLeft: left, isCollapsed: isCollapsed))
-        if !validation.cookies.isEmpty {
+        // They are for the one whose request was answered with them.
+        if !validation.cookies.isEmpty, !isCollapsed {
             // These are new, unlike those that are stored.
             var headers = response.headers
             headers.remove(.setCookie)
@@ -161,28 +156,38 @@ extension CacheCall {
     // MARK: Errors
 
     // RFC 5861 §4: what stands for a server that cannot answer.
-    private func checked(_ response: Response, _ entry: CacheEntry) async throws -> Response {
-        guard Self.isServerFault(response.status), mayStandIn(entry) else { return response }
+    func checked(
+        _ response: Response, _ entry: CacheEntry, _ reason: CacheOutcome
+    ) async throws -> Response {
+        guard Self.isServerFault(response.status), mayStandIn(entry),
+            let other = stand(in: entry, status: response.status.code)
+        else {
+            state.counts.add(reason)
+            return response
+        }
         await response.discard(in: context)
-        return stand(in: entry, status: response.status.code)
+        return other
     }
 
-    private func staleOnError(_ entry: CacheEntry, _ error: any Error) throws -> Response {
+    func staleOnError(_ entry: CacheEntry, _ error: any Error) throws -> Response {
         let outcome = Outcome(request: request, result: .failure(error))
         guard !outcome.isCancellation, context.cancelReason == nil, !Task.isCancelled,
-            Self.isPassing(outcome), mayStandIn(entry, isReachable: !Self.isUnreachable(outcome))
+            Self.isPassing(outcome), mayStandIn(entry, isReachable: !Self.isUnreachable(outcome)),
+            let response = stand(in: entry, status: outcome.status?.code)
         else { throw error }
-        return stand(in: entry, status: outcome.status?.code)
+        return response
     }
 
-    private func stand(in entry: CacheEntry, status: Int?) -> Response {
+    // Nil where the request is for parts that the entry does not give.
+    private func stand(in entry: CacheEntry, status: Int?) -> Response? {
+        guard let part = StoredPart(of: entry, for: request, at: date) else { return nil }
         state.counts.add(.staleHit)
         let left = entry.response.freshness.timeLeft(at: date)
         context.note(gate: "Cache", "a stale response stands in for an error")
-        return response(entry, .whole, CacheStatus.staleOnError(status, secondsLeft: left))
+        return response(entry, part, CacheStatus.staleOnError(status, secondsLeft: left))
     }
 
-    private func mayStandIn(_ entry: CacheEntry, isReachable: Bool = true) -> Bool {
+    func mayStandIn(_ entry: CacheEntry, isReachable: Bool = true) -> Bool {
         let freshness = entry.response.freshness
         let control = CacheControl(request.headers)
         if freshness.mustRevalidate || freshness.noCache || control.noCache { return false }
@@ -194,7 +199,7 @@ extension CacheCall {
         return -freshness.timeLeft(at: date) <= allowed && allowed > 0
     }
 
-    private static func isServerFault(_ status: HTTPStatus) -> Bool {
+    static func isServerFault(_ status: HTTPStatus) -> Bool {
         switch status.code {
         case 500, 502, 503, 504: true
         default: false

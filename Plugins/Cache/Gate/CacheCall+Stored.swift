@@ -46,7 +46,7 @@ enum StoredPart {
         }
         self = .whole
         guard let text = request.headers[.range], request.method == .get, head.status == .ok,
-            Preconditions.allowsRange(head, for: request)
+            Preconditions.allowsRange(head, for: request, at: now)
         else { return }
         switch ByteRange.parse(text, length: entry.content.length) {
         case .one(let range): self = .range(range)

@@ -11,14 +11,12 @@ struct Validation: Sendable {
 extension CacheCall {
     enum Answer {
         case confirmed(Validation)
-        /// Another response, which is stored as it is read where it may be.
-        case answered(Response)
+        /// Another response, and whether it is stored as it is read.
+        case answered(Response, isStored: Bool)
     }
 
     /// Sends the request with the entry's validators (RFC 9111 §4.3.1).
-    func validate(
-        _ entry: CacheEntry, _ reason: CacheOutcome, _ inner: Context
-    ) async throws -> Answer {
+    func validate(_ entry: CacheEntry, _ inner: Context) async throws -> Answer {
         var conditional = request
         let headers = entry.response.head.headers
         if let tag = Freshness.validator(.eTag, in: headers) {
@@ -38,20 +36,38 @@ extension CacheCall {
         }
         guard let head = outcome.head, head.status == .notModified,
             entry.response.freshness.hasValidator
-        else { return try await answered(try outcome.result.get(), reason, mark, inner) }
+        else { return await answered(try outcome.result.get(), entry, mark, inner) }
         await outcome.response?.discard(in: inner)
         if let validation = await confirm(entry, by: head, mark) { return .confirmed(validation) }
         // It confirms what is not stored: the whole is asked for.
         let second = state.recordings.begin(entry.response.key, at: date)
-        return try await answered(try await next(request, context: inner), reason, second, inner)
+        return await answered(try await next(request, context: inner), entry, second, inner)
     }
 
     private func answered(
-        _ response: Response, _ reason: CacheOutcome, _ mark: Recordings.Mark, _ inner: Context
-    ) async throws -> Answer {
-        state.counts.add(reason)
+        _ response: Response, _ entry: CacheEntry, _ mark: Recordings.Mark, _ inner: Context
+    ) async -> Answer {
+        let freshness = entry.response.freshness
+        if Self.isServerFault(response.status),
+            mayStandIn(entry) || -freshness.timeLeft(at: date) < freshness.staleWhileRevalidate
+        {
+            // It must not take the place of what stands in for it.
+            return .answered(response, isStored: false)
+        }
         let (recorded, isStored) = await record(response, mark, inner)
-        return .answered(marked(recorded, reason, isStored: isStored))
+        if !isStored, Self.isObsolete(by: recorded.status) {
+            _ = await state.attempt(inner) { try await state.store.remove(entry.response.key) }
+        }
+        return .answered(recorded, isStored: isStored)
+    }
+
+    // Whether a status says that what is stored is no more: not where it only refuses to tell.
+    private static func isObsolete(by status: HTTPStatus) -> Bool {
+        switch status.code {
+        case 404, 410: true
+        case 206, 304: false
+        default: (200..<400).contains(status.code)
+        }
     }
 
     /// Takes over what a 304 says of an entry (RFC 9111 §4.3.4), or gives nil where it is not about
@@ -59,10 +75,12 @@ extension CacheCall {
     private func confirm(
         _ entry: CacheEntry, by head: ResponseHead, _ mark: Recordings.Mark
     ) async -> Validation? {
-        if let new = head.headers.first(.eTag), let old = entry.response.head.headers.first(.eTag),
-            !Preconditions.isSame(new, old, strongly: false)
-        {
-            return nil
+        let old = entry.response.head.headers
+        if let new = head.headers.first(.eTag), let old = old.first(.eTag) {
+            guard Preconditions.isSame(new, old, strongly: false) else { return nil }
+        } else if let new = head.headers.first(.lastModified), let old = old.first(.lastModified) {
+            // A date of another state would be sent for this one from then on.
+            guard new == old else { return nil }
         }
         return Validation(
             entry: await freshen(entry, by: head, mark),
@@ -86,12 +104,14 @@ extension CacheCall {
         for name in Set(news.map(\.name)) { headers.remove(name) }
         for field in news { headers.append(field.name, field.value) }
         if !head.headers.contains(.date) { headers[.date] = HTTPDate.format(now) }
+        // What either of them does not let be used again.
+        headers = Storability.fields(headers, CacheControl(headers), FieldMap(headers))
         let variant = Variant(headers, to: request.headers)
         let response = old.replacing(
             head: old.head.replacing(headers: headers), variant: variant ?? old.variant,
             requestTime: mark.requestTime, responseTime: now)
         let isStorable =
-            variant != nil && !control.noStore && !mark.isSpoiled
+            variant != nil && !mark.isSpoiled
             && Storability.allows(response.head, CacheControl(headers), FieldMap(headers))
         _ = await state.attempt(context) {
             if isStorable {
@@ -116,17 +136,14 @@ extension CacheCall {
     /// Forwards a HEAD, and takes over what it says of the entry (RFC 9111 §4.3.5).
     func renewByHead(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
         let mark = state.recordings.begin(entry.response.key, at: date)
-        let response = try await next(request)
-        state.counts.add(reason)
+        let response: Response
+        do {
+            response = try await next(request)
+        } catch {
+            return try staleOnError(entry, error)
+        }
         if response.status == .ok {
-            let old = entry.response.head.headers
-            let isSame = [HTTPHeaders.Name.eTag, .lastModified, .contentLength].allSatisfy {
-                guard let new = response.headers.first($0), let old = old.first($0) else {
-                    return true
-                }
-                return new == old
-            }
-            if isSame, entry.response.head.status == .ok {
+            if Self.isSame(response.headers, entry), entry.response.head.status == .ok {
                 _ = await freshen(entry, by: response.head, mark)
             } else {
                 _ = await state.attempt(context) {
@@ -134,7 +151,20 @@ extension CacheCall {
                 }
             }
         }
-        return marked(response, reason, isStored: false)
+        return try await checked(marked(response, reason, isStored: false), entry, reason)
+    }
+
+    // Whether a HEAD is about the content that is stored: each validator that it has is the stored
+    // one, and so is the length.
+    private static func isSame(_ new: HTTPHeaders, _ entry: CacheEntry) -> Bool {
+        let old = entry.response.head.headers
+        for name in [HTTPHeaders.Name.eTag, .lastModified] {
+            if let new = new.first(name), new != old.first(name) { return false }
+        }
+        guard let length = new.first(.contentLength) else { return true }
+        if let old = old.first(.contentLength) { return length == old }
+        // Content that was stored decoded has another length.
+        return new.contains(.contentEncoding) || Int64(length) == entry.content.length
     }
 
     /// Forwards a request for a part, or with a condition of the caller's own.
@@ -147,7 +177,10 @@ extension CacheCall {
             // A validator inside may have refused the confirmation.
             let outcome = Outcome(request: request, result: .failure(error))
             if let head = outcome.head { await learn(from: head, entry, mark) }
-            throw error
+            return try staleOnError(entry, error)
+        }
+        if Self.isServerFault(response.status), mayStandIn(entry) {
+            return try await checked(marked(response, reason, isStored: false), entry, reason)
         }
         state.counts.add(reason)
         await learn(from: response.head, entry, mark)

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TurnpikeCore
 
 /// One pass of a request through the cache.
@@ -18,14 +19,18 @@ struct CacheCall: Sendable {
             return try await passing(.bypass, control)
         }
         let headers = request.headers
+        let others = OtherVariants()
         let entry = await state.attempt(context) {
-            try await state.store.entry(for: key) {
-                $0.variant.matches(headers, of: $0.head.headers)
+            try await state.store.entry(for: key) { response in
+                if response.variant.matches(headers, of: response.head.headers) { return true }
+                if response.key == key { others.exist.store(true, ordering: .relaxed) }
+                return false
             }
         }
         guard let entry else {
             if control.onlyIfCached { return notCached() }
-            return try await fetch(key, .miss)
+            return try await fetch(
+                key, others.exist.load(ordering: .relaxed) ? .variantMiss : .miss)
         }
         let usability = Usability(entry.response.freshness, for: control, at: date)
         switch usability {
@@ -35,7 +40,7 @@ struct CacheCall: Sendable {
             if let response = stored(entry, .staleHit) { return response }
         case .staleWhileRevalidate:
             if let response = stored(entry, .staleHit) {
-                refresh(entry)
+                if !control.onlyIfCached { refresh(entry) }
                 return response
             }
         case .stale, .refused: break
@@ -94,11 +99,14 @@ struct CacheCall: Sendable {
 
     /// A response that was forwarded, with what the cache did.
     func marked(
-        _ response: consuming Response, _ reason: CacheOutcome, isStored: Bool
+        _ response: consuming Response, _ reason: CacheOutcome, isStored: Bool,
+        isCollapsed: Bool = false
     ) -> Response {
         let status = response.status.code
         response.head.append(
-            CacheStatus.field, CacheStatus.forwarded(reason, status: status, isStored: isStored))
+            CacheStatus.field,
+            CacheStatus.forwarded(
+                reason, status: status, isStored: isStored, isCollapsed: isCollapsed))
         return response
     }
 
@@ -156,10 +164,25 @@ struct CacheCall: Sendable {
                 _ = await state.attempt(context) { try await state.store.remove(key) }
             }
         }
+        state.counts.tellUsage()
     }
 }
 
+/// Whether a look-up has met variants that do not fit.
+private final class OtherVariants: Sendable {
+    let exist = Atomic(false)
+}
+
 extension ResponseHead {
+    /// The head for one who did not ask for it: as if it had come from the store.
+    var shared: ResponseHead {
+        let map = FieldMap(headers)
+        var head = replacing(
+            headers: Storability.fields(headers, CacheControl(headers, map), map))
+        head.isStored = true
+        return head
+    }
+
     /// Adds a header field that the cache has made.
     mutating func append(_ name: HTTPHeaders.Name, _ value: String) {
         var headers = headers

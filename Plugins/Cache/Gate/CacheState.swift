@@ -13,7 +13,7 @@ final class CacheState: Sendable {
 
     init(store: any CacheStore, meter: (any GateMeter)? = nil) {
         self.store = store
-        counts = CacheCounts(meter: meter)
+        counts = CacheCounts(store, meter: meter)
     }
 
     /// Asks something of the store; a fault is a miss.

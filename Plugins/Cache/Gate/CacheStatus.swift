@@ -10,6 +10,8 @@ enum CacheOutcome: String, CaseIterable {
     case validated
     /// Nothing that fits was stored.
     case miss
+    /// What was stored for the URL does not fit the request's fields.
+    case variantMiss = "variant_miss"
     /// What was stored had to be asked for anew, and was sent anew.
     case stale
     /// The request did not allow what was stored.
@@ -23,6 +25,7 @@ enum CacheOutcome: String, CaseIterable {
     var forwardReason: String {
         switch self {
         case .miss: "uri-miss"
+        case .variantMiss: "vary-miss"
         case .refused: "request"
         case .bypass: "bypass"
         case .method: "method"
@@ -38,10 +41,12 @@ enum CacheStatus {
 
     static func hit(secondsLeft: Double) -> String { name + ";hit" + ttl(secondsLeft) }
 
-    static func forwarded(_ reason: CacheOutcome, status: Int, isStored: Bool) -> String {
+    static func forwarded(
+        _ reason: CacheOutcome, status: Int, isStored: Bool, isCollapsed: Bool
+    ) -> String {
         name + ";fwd=" + reason.forwardReason
             + (reason == .stale ? ";fwd-status=\(status)" : "")
-            + (isStored ? ";stored" : "")
+            + (isStored ? ";stored" : "") + (isCollapsed ? ";collapsed" : "")
     }
 
     static func validated(

@@ -4,18 +4,23 @@ import Synchronization
 /// The exchanges under way whose responses may be stored, so that a change of what they are about
 /// (RFC 9111 §4.4) reaches them too.
 final class Recordings: Sendable {
-    /// How often what a key is about has changed, while an exchange for it is under way.
+    /// What happens to a key while an exchange for it is under way.
     fileprivate final class Changes: Sendable {
+        /// How often what it is about has changed.
         let count = Atomic(0)
+        /// The last one of the exchanges that have stored a variant.
+        let newest = Mutex<[Variant: Int]>([:])
     }
 
     private struct Line {
         var count = 0
+        var begun = 0
         let changes = Changes()
 
-        mutating func begin() -> Changes {
+        mutating func begin() -> (Changes, Int) {
             count += 1
-            return changes
+            begun += 1
+            return (changes, begun)
         }
     }
 
@@ -26,14 +31,17 @@ final class Recordings: Sendable {
         private let owner: Recordings
         private let changes: Changes
         private let before: Int
+        private let number: Int
 
         fileprivate init(
-            _ key: CacheKey, _ requestTime: Date, _ owner: Recordings, _ changes: Changes
+            _ key: CacheKey, _ requestTime: Date, _ owner: Recordings, _ changes: Changes,
+            _ number: Int
         ) {
             self.key = key
             self.requestTime = requestTime
             self.owner = owner
             self.changes = changes
+            self.number = number
             before = changes.count.load(ordering: .acquiring)
         }
 
@@ -41,12 +49,24 @@ final class Recordings: Sendable {
 
         /// Whether what it is about was changed meanwhile.
         var isSpoiled: Bool { changes.count.load(ordering: .acquiring) != before }
+
+        /// Whether its response may be stored: nothing that was asked for later was stored in its
+        /// place, and nothing was changed (RFC 9111 §4: the most recent one is to be used).
+        func mayStore(_ variant: Variant) -> Bool {
+            guard !isSpoiled else { return false }
+            return changes.newest.withLock { newest in
+                guard newest[variant] ?? 0 <= number else { return false }
+                newest[variant] = number
+                return true
+            }
+        }
     }
 
     private let lines = Mutex<[CacheKey: Line]>([:])
 
     func begin(_ key: CacheKey, at date: Date) -> Mark {
-        Mark(key, date, self, lines.withLock { $0[key, default: Line()].begin() })
+        let (changes, number) = lines.withLock { $0[key, default: Line()].begin() }
+        return Mark(key, date, self, changes, number)
     }
 
     /// Keeps what is under way from being stored.

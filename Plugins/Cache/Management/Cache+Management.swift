@@ -3,11 +3,7 @@ import TurnpikeCore
 
 extension Cache {
     /// What it did, and what its store holds.
-    public var statistics: CacheStatistics {
-        var statistics = state.counts.statistics
-        statistics.usage = state.store.usage
-        return statistics
-    }
+    public var statistics: CacheStatistics { state.counts.statistics }
 
     /// All that is stored, in the order of URLs.
     public func list() async throws -> [CacheListing] {
@@ -26,6 +22,7 @@ extension Cache {
     public func purge(_ url: URL) async throws -> Int {
         guard let key = CacheKey(url) else { return 0 }
         state.recordings.spoil { $0.url == key.url }
+        defer { state.counts.tellUsage() }
         return try await state.store.removeAll { $0.key.url == key.url }
     }
 
@@ -39,6 +36,7 @@ extension Cache {
         where condition: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> Int {
         state.recordings.spoil { _ in true }
+        defer { state.counts.tellUsage() }
         return try await state.store.removeAll(where: condition)
     }
 }

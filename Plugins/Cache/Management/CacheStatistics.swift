@@ -11,8 +11,8 @@ public struct CacheStatistics: Sendable, Hashable {
     public internal(set) var validated = 0
     /// Calls for which nothing that fits was stored.
     public internal(set) var misses = 0
-    /// Calls that were sent although something was stored: it was stale, and has changed, or the
-    /// request did not take it.
+    /// Calls that got a new response although something was stored: it was stale, and has changed,
+    /// or the request did not take it.
     public internal(set) var renewed = 0
     /// Calls that went by the store.
     public internal(set) var bypassed = 0
@@ -26,39 +26,78 @@ public struct CacheStatistics: Sendable, Hashable {
 
 /// The counters of a cache.
 final class CacheCounts: Sendable {
-    private let state = Mutex(CacheStatistics())
-    private let meter: (any GateMeter)?
+    private struct State {
+        var statistics = CacheStatistics()
+        var toldEvictions: Int
+    }
 
-    init(meter: (any GateMeter)?) { self.meter = meter }
+    private let store: any CacheStore
+    private let state: Mutex<State>
+    let figures: GateFigures
 
-    var statistics: CacheStatistics { state.withLock { $0 } }
+    init(_ store: any CacheStore, meter: (any GateMeter)?) {
+        self.store = store
+        state = Mutex(State(toldEvictions: store.usage.evictions))
+        figures = GateFigures(meter)
+    }
+
+    var statistics: CacheStatistics {
+        var statistics = state.withLock { $0.statistics }
+        statistics.usage = store.usage
+        return statistics
+    }
 
     func add(_ outcome: CacheOutcome) {
-        state.withLock { counts in
+        state.withLock { state in
             switch outcome {
-            case .hit: counts.hits += 1
-            case .staleHit: counts.staleHits += 1
-            case .validated: counts.validated += 1
-            case .miss: counts.misses += 1
-            case .stale, .refused: counts.renewed += 1
-            case .bypass, .method: counts.bypassed += 1
+            case .hit: state.statistics.hits += 1
+            case .staleHit: state.statistics.staleHits += 1
+            case .validated: state.statistics.validated += 1
+            case .miss, .variantMiss: state.statistics.misses += 1
+            case .stale, .refused: state.statistics.renewed += 1
+            case .bypass, .method: state.statistics.bypassed += 1
             }
         }
-        meter?.add(1, to: "turnpike.cache.requests", labels: ["result": outcome.rawValue])
+        figures.count("turnpike.cache.requests", labels: ["result": outcome.rawValue])
     }
 
     func addFailure() {
-        state.withLock { $0.failures += 1 }
-        meter?.add(1, to: "turnpike.cache.failures", labels: [:])
+        state.withLock { $0.statistics.failures += 1 }
+        figures.count("turnpike.cache.failures")
     }
 
-    func stored(_ store: any CacheStore) {
-        state.withLock { $0.stored += 1 }
-        guard let meter else { return }
-        let usage = store.usage
-        meter.add(1, to: "turnpike.cache.stored", labels: [:])
-        meter.set("turnpike.cache.entries", to: Double(usage.entries), labels: [:])
-        meter.set("turnpike.cache.bytes", to: Double(usage.bytes), labels: [:])
-        meter.set("turnpike.cache.evictions", to: Double(usage.evictions), labels: [:])
+    func addStored() {
+        state.withLock { $0.statistics.stored += 1 }
+        figures.count("turnpike.cache.stored")
+        tellUsage()
+    }
+
+    /// Tells how much the store holds, which has changed.
+    func tellUsage() {
+        figures.tell {
+            let usage = store.usage
+            return [
+                .gauge("turnpike.cache.entries"): Double(usage.entries),
+                .gauge("turnpike.cache.bytes"): Double(usage.bytes),
+            ]
+        }
+        let evictions = state.withLock { state in
+            let all = store.usage.evictions
+            defer { state.toldEvictions = all }
+            return all - state.toldEvictions
+        }
+        if evictions > 0 { figures.add(Double(evictions), to: "turnpike.cache.evictions") }
+    }
+
+    /// Tells another meter from now on, and how much the store holds at once.
+    func move(to meter: (any GateMeter)?) {
+        figures.move(to: meter)
+        tellUsage()
+    }
+
+    /// Tells what is true at the end, and returns when the meter has passed it on.
+    func flush() async {
+        tellUsage()
+        await figures.flush()
     }
 }

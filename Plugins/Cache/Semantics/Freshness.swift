@@ -84,7 +84,9 @@ struct Freshness: Sendable {
 
     /// Whether there is any use in keeping it.
     var isUseful: Bool {
-        lifetime > initialAge || hasValidator || staleWhileRevalidate > 0 || (staleIfError ?? 0) > 0
+        if hasValidator { return true }
+        return !noCache
+            && (lifetime > initialAge || staleWhileRevalidate > 0 || (staleIfError ?? 0) > 0)
     }
 
     // The first member of the first line, where it is a number (§5.1).

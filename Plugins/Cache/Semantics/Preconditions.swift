@@ -26,12 +26,19 @@ enum Preconditions {
 
     /// Whether a range may be given: `If-Range` is missing, or names just this response, by a strong
     /// validator (RFC 9110 §13.1.5).
-    static func allowsRange(_ head: ResponseHead, for request: Request) -> Bool {
+    static func allowsRange(
+        _ head: ResponseHead, for request: Request, at now: Date
+    ) -> Bool {
         guard let condition = request.headers[.ifRange] else { return true }
         if condition.contains("\"") {
             return head.headers.first(.eTag).map { isSame(condition, $0, strongly: true) } ?? false
         }
-        return head.headers.first(.lastModified) == condition
+        // A date is a strong validator of what was changed a second before at the latest (§8.8.2.2).
+        guard let line = head.headers.first(.lastModified), line == condition,
+            let changed = FieldDate.parse(line, now: now),
+            let date = head.headers.first(.date).flatMap({ FieldDate.parse($0, now: now) })
+        else { return false }
+        return date.timeIntervalSince(changed) >= 1
     }
 
     /// Whether two entity tags are the same (RFC 9110 §8.8.3.2).

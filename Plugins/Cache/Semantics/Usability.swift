@@ -28,7 +28,7 @@ enum Usability: Equatable {
         {
             self = .staleAccepted
         } else if freshness.staleWhileRevalidate > -left, request.maxAge == nil,
-            request.minFresh == nil
+            request.minFresh == nil, request.maxStale == nil
         {
             self = .staleWhileRevalidate
         } else {

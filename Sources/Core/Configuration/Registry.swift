@@ -18,6 +18,8 @@ public struct Registry: Sendable {
     private var transports: [String: TransportFactory] = [:]
     private var stacks: [String: @Sendable () -> Stack] = [:]
     private var defaultTransport: String?
+    // The same in all copies.
+    let common = CommonState()
 
     /// Creates an empty registry.
     public init() {}

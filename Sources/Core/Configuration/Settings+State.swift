@@ -29,4 +29,16 @@ extension Settings {
         let settings = AnyHashableSendable(settings)
         return try state.value("\(key)/\(settings.hashValue)", for: settings, updating: nil, make)
     }
+
+    /// What the parts of all stacks share that are made with one registry and its copies: what must
+    /// not be there twice in a program, as what writes a file.
+    /// - Parameters:
+    ///   - key: What it is.
+    ///   - make: Makes it, once.
+    /// - Returns: The one that is there.
+    package func common<State: AnyObject & Sendable>(
+        _ key: String, _ make: () -> State
+    ) -> State {
+        common.value(key, make)
+    }
 }

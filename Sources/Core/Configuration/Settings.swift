@@ -26,11 +26,12 @@ public final class Settings {
     private let object: JSONObject
     private let report: IssueReport
     let state: KeptState
+    let common: CommonState
     private var asked: Set<String> = []
 
     init(
         _ object: JSONObject, path: String, baseURL: URL?, isDryRun: Bool, report: IssueReport,
-        state: KeptState
+        state: KeptState, common: CommonState
     ) {
         self.object = object
         self.path = path
@@ -38,6 +39,7 @@ public final class Settings {
         self.isDryRun = isDryRun
         self.report = report
         self.state = state
+        self.common = common
     }
 
     /// Reads an object that is no stack file in the same way.
@@ -47,7 +49,8 @@ public final class Settings {
     ) throws -> Value {
         let report = IssueReport()
         let settings = Settings(
-            object, path: "", baseURL: nil, isDryRun: false, report: report, state: KeptState())
+            object, path: "", baseURL: nil, isDryRun: false, report: report, state: KeptState(),
+            common: CommonState())
         let value = try body(settings)
         settings.finish()
         try report.check()
@@ -205,7 +208,7 @@ public final class Settings {
     package func nested(_ object: JSONObject, at key: String) -> Settings {
         Settings(
             object, path: place(key), baseURL: baseURL, isDryRun: isDryRun, report: report,
-            state: state)
+            state: state, common: common)
     }
 
     // MARK: Mistakes

@@ -94,13 +94,14 @@ public struct StackFile: Sendable, Hashable {
         _ registry: Registry, _ report: IssueReport, _ state: KeptState, isDryRun: Bool
     ) -> Parts? {
         let outer = Settings(
-            root, path: "", baseURL: nil, isDryRun: isDryRun, report: report, state: state)
+            root, path: "", baseURL: nil, isDryRun: isDryRun, report: report, state: state,
+            common: registry.common)
         let base = outer.string("baseURL").map { Target($0) }
         let resolved = base?.resolved(against: nil)
         if let fault = resolved?.fault { outer.issue(at: "baseURL", fault) }
         let settings = Settings(
             root, path: "", baseURL: resolved?.fault == nil ? resolved?.0 : nil, isDryRun: isDryRun,
-            report: report, state: state)
+            report: report, state: state, common: registry.common)
         let transport = registry.transport(outer.value("transport"), in: settings)
         let stack = registry.stack(outer.value("stack"), in: settings)
         outer.finish()

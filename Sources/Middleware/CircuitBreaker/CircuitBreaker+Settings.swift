@@ -1,7 +1,7 @@
 import TurnpikeCore
 
 extension CircuitBreaker {
-    init(settings: Settings, files: MetricsFiles) {
+    init(settings: Settings) {
         let window = settings.seconds("window", default: .seconds(30))
         let rules = Circuit.Rules(
             failureRatio: settings.double("failureRatio", default: 0.5, in: 0.01...1),
@@ -10,10 +10,14 @@ extension CircuitBreaker {
             maxOpen: settings.seconds("maxOpen", default: .seconds(120)),
             probes: settings.int("probes", default: 3, in: 1...10_000))
         // Whatever the rules: a circuit that is open stays so.
+        let meter = settings.meter()
         let circuits = settings.kept(
-            "circuits", for: true, updating: { $0.update(rules, window: window) },
-            { Circuits(rules, window: window) })
-        self.init(
-            circuits: circuits, meter: settings.meter(files), judge: CircuitVerdict.standard)
+            "circuits", for: true,
+            updating: {
+                $0.update(rules, window: window)
+                $0.tell(meter)
+            },
+            { Circuits(rules, window: window, meter: meter) })
+        self.init(circuits: circuits, judge: CircuitVerdict.standard)
     }
 }

@@ -22,7 +22,6 @@ public import TurnpikeCore
 /// for longest is forgotten, and its circuit closed.
 public struct CircuitBreaker: Interceptor {
     private let circuits: Circuits
-    private let meter: (any GateMeter)?
     private let judge: @Sendable (Outcome) -> CircuitVerdict
 
     /// Creates a breaker.
@@ -46,21 +45,16 @@ public struct CircuitBreaker: Interceptor {
         let rules = Circuit.Rules(
             failureRatio: failureRatio, minimum: minimum, open: open, maxOpen: maxOpen,
             probes: probes)
-        self.init(circuits: Circuits(rules, window: window), meter: meter, judge: judge)
+        self.init(circuits: Circuits(rules, window: window, meter: meter), judge: judge)
     }
 
-    init(
-        circuits: Circuits, meter: (any GateMeter)?,
-        judge: @escaping @Sendable (Outcome) -> CircuitVerdict
-    ) {
+    init(circuits: Circuits, judge: @escaping @Sendable (Outcome) -> CircuitVerdict) {
         self.circuits = circuits
-        self.meter = meter
         self.judge = judge
-        if let meter { circuits.tellAll(meter) }
     }
 
     /// Writes what the meter holds, where a stack file named the place.
-    public func shutdown() async { await meter?.flush() }
+    public func shutdown() async { await circuits.figures.flush() }
 
     /// The state of an origin's circuit, as its last call left it.
     public func state(of origin: Origin) -> CircuitState { circuits.state(of: origin) }
@@ -85,11 +79,12 @@ public struct CircuitBreaker: Interceptor {
     private func pass(_ origin: Origin, _ context: Context) throws -> UInt64 {
         let now = context.timeSource.now
         let answer = circuits.admit(origin, at: now)
-        if let meter { for origin in answer.changed { circuits.tell(meter, of: origin) } }
+        for origin in answer.changed { circuits.tell(of: origin) }
         switch answer.admission {
         case .pass(let generation): return generation
         case .refuse(let until):
-            meter?.add(1, to: "turnpike.circuit_breaker.refusals", labels: origin.meterLabels)
+            circuits.figures.count(
+                "turnpike.circuit_breaker.refusals", labels: origin.meterLabels)
             let wait = max(now.duration(to: until), .zero)
             throw ClientError(
                 .circuitOpen,
@@ -133,7 +128,7 @@ public struct CircuitBreaker: Interceptor {
         let change = circuits.record(
             verdict, origin, generation: generation, at: context.timeSource.now)
         if let change {
-            if let meter { circuits.tell(meter, of: origin) }
+            circuits.tell(of: origin)
             context.note(gate: name, "the circuit for \(origin) is \(change.rawValue) now")
         }
     }

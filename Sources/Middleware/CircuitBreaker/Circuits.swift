@@ -16,10 +16,10 @@ final class Circuits: Sendable {
     }
 
     private let state: Mutex<State>
-    // Lets one after the other tell a meter, so that what is told last is true.
-    private let telling = Mutex(())
+    let figures: GateFigures
 
-    init(_ rules: Circuit.Rules, window: Duration) {
+    init(_ rules: Circuit.Rules, window: Duration, meter: (any GateMeter)?) {
+        figures = GateFigures(meter)
         state = Mutex(State(rules: rules, window: window))
     }
 
@@ -68,23 +68,24 @@ final class Circuits: Sendable {
 
     // MARK: Metrics
 
-    /// Tells a meter of an origin's state.
-    func tell(_ meter: any GateMeter, of origin: Origin) {
-        telling.withLock { _ in
+    /// Tells the meter of an origin's state.
+    func tell(of origin: Origin) {
+        figures.tell {
             let present = state(of: origin)
+            var gauges: [GateFigure: Double] = [:]
             for state in CircuitState.allCases {
-                var labels = origin.meterLabels
-                labels["state"] = state.label
-                meter.set(
-                    "turnpike.circuit_breaker.state", to: state == present ? 1 : 0, labels: labels)
+                let labels = origin.meterLabels.merging(["state": state.label]) { $1 }
+                gauges[.gauge("turnpike.circuit_breaker.state", labels)] = state == present ? 1 : 0
             }
+            return gauges
         }
     }
 
-    /// Tells a meter of all states but the ordinary one.
-    func tellAll(_ meter: any GateMeter) {
+    /// Tells another meter from now on, and all states but the ordinary one at once.
+    func tell(_ meter: (any GateMeter)?) {
+        figures.move(to: meter)
         let origins = state.withLock { $0.circuits.origins { $0.state != .closed } }
-        for origin in origins { tell(meter, of: origin) }
+        for origin in origins { tell(of: origin) }
     }
 }
 

@@ -18,7 +18,23 @@ public import TurnpikeCore
 public struct Coalesce: Interceptor {
     private let maxBody: Int
     private let ignored: Set<HTTPHeaders.Name>
-    private let flights = Flights()
+    private let flights = Flights<FlightKey, Answer>()
+
+    /// What makes two requests the same.
+    private struct FlightKey: Hashable {
+        let method: HTTPMethod
+        let url: String
+        let headers: [HTTPHeaders.Field]
+        // Calls with gates of their own are like no others.
+        let plan: ObjectIdentifier
+    }
+
+    /// What all who wait get.
+    private struct Answer {
+        let head: ResponseHead
+        let content: Data
+        let trailers: HTTPHeaders
+    }
 
     /// Creates a gate that coalesces.
     /// - Parameters:
@@ -52,13 +68,13 @@ public struct Coalesce: Interceptor {
         } else {
             context.note(gate: name, "waits for the same request, which is under way")
         }
-        switch try await landing(seat, context) {
-        case .shared(let head, let data, let trailers):
-            let body = ResponseBody(data, trailers: trailers)
-            var response = Response(head: head, body: body)
+        switch try await flights.landing(seat, in: context) {
+        case .shared(let answer):
+            let body = ResponseBody(answer.content, trailers: answer.trailers)
+            var response = Response(head: answer.head, body: body)
             response.record = context.call.record
             return response
-        case .own(let response): return adopted(response, context)
+        case .own(let response): return response.adopted(by: context)
         case .alone: return try await next(request)
         }
     }
@@ -80,18 +96,9 @@ public struct Coalesce: Interceptor {
             plan: next.planIdentity)
     }
 
-    private func landing(
-        _ seat: Flights.Seat, _ context: Context
-    ) async throws -> Flights.Landing {
-        let registration = context.onCancel { [flights] in flights.leave(seat, $0.error) }
-        defer { registration.end() }
-        return try await seat.landing.value { [flights] in
-            flights.leave(seat, CancellationError())
-        }
-    }
-
     private func fly(
-        _ request: Request, _ seat: Flights.Seat, context: Context, _ next: Next
+        _ request: Request, _ seat: Flights<FlightKey, Answer>.Seat, context: Context,
+        _ next: Next
     ) async {
         do {
             var response = try await next(request, context: context)
@@ -99,7 +106,8 @@ public struct Coalesce: Interceptor {
             let body = response.body
             let content = try await response.body.peek(upTo: maxBody + 1)
             if content.count > maxBody { return flights.handOver(seat, response) }
-            flights.land(seat, .success(.shared(response.head, content, trailers: body.trailers)))
+            let answer = Answer(head: response.head, content: content, trailers: body.trailers)
+            flights.land(seat, .success(answer))
         } catch {
             flights.land(seat, .failure(error))
         }
@@ -109,14 +117,6 @@ public struct Coalesce: Interceptor {
         if let length = response.body.length, length > maxBody { return true }
         let type = response.headers[.contentType].flatMap { MediaType(parsing: $0) }
         return type?.type == "text" && type?.subtype == "event-stream"
-    }
-
-    // The body of another context ends with this call too.
-    private func adopted(_ response: Response, _ context: Context) -> Response {
-        let canceller = response.body.canceller
-        let registration = context.onCancel { canceller.cancel($0) }
-        response.body.onEnd { _ in registration.end() }
-        return response
     }
 }
 

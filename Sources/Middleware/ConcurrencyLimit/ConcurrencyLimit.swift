@@ -14,7 +14,6 @@ public import TurnpikeCore
 /// forgotten.
 public struct ConcurrencyLimit: Interceptor {
     private let permits: Permits
-    private let meter: (any GateMeter)?
 
     /// Creates a limit.
     /// - Parameters:
@@ -29,17 +28,14 @@ public struct ConcurrencyLimit: Interceptor {
         meter: (any GateMeter)? = nil
     ) {
         self.init(
-            permits: Permits(total: total, perOrigin: perOrigin, queue: queue, adaptive: adaptive),
-            meter: meter)
+            permits: Permits(
+                total: total, perOrigin: perOrigin, queue: queue, adaptive: adaptive, meter: meter))
     }
 
-    init(permits: Permits, meter: (any GateMeter)?) {
-        self.permits = permits
-        self.meter = meter
-    }
+    init(permits: Permits) { self.permits = permits }
 
     /// Writes what the meter holds, where a stack file named the place.
-    public func shutdown() async { await meter?.flush() }
+    public func shutdown() async { await permits.figures.flush() }
 
     /// How many calls are under way.
     public var underWay: Int { permits.heldCount }
@@ -57,11 +53,11 @@ public struct ConcurrencyLimit: Interceptor {
         guard let origin = request.origin else { return try await next(request) }
         if let waiter = try take(origin) {
             context.note(gate: name, "waits for a permit")
-            if let meter { permits.tell(meter, of: origin) }
-            defer { if let meter { permits.tell(meter, of: origin) } }
+            permits.tell(of: origin)
+            defer { permits.tell(of: origin) }
             try await waiter.wait(in: context) { [permits] in permits.leave(origin, $0) }
         }
-        let permit = Permit(permits, origin, meter)
+        let permit = Permit(permits, origin)
         do {
             let response = try await next(request)
             permits.observe(
@@ -86,7 +82,8 @@ public struct ConcurrencyLimit: Interceptor {
         do {
             return try permits.take(origin)
         } catch {
-            meter?.add(1, to: "turnpike.concurrency_limit.refusals", labels: origin.meterLabels)
+            permits.figures.count(
+                "turnpike.concurrency_limit.refusals", labels: origin.meterLabels)
             throw error
         }
     }

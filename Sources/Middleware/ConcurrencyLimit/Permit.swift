@@ -5,14 +5,12 @@ import TurnpikeCore
 final class Permit: Sendable {
     private let permits: Permits
     private let origin: Origin
-    private let meter: (any GateMeter)?
     private let isGivenBack = Atomic(false)
 
-    init(_ permits: Permits, _ origin: Origin, _ meter: (any GateMeter)?) {
+    init(_ permits: Permits, _ origin: Origin) {
         self.permits = permits
         self.origin = origin
-        self.meter = meter
-        if let meter { permits.tell(meter, of: origin) }
+        permits.tell(of: origin)
     }
 
     // Whatever a gate outside does with the response, the permit comes back.
@@ -21,7 +19,7 @@ final class Permit: Sendable {
     func giveBack() {
         if !isGivenBack.exchange(true, ordering: .acquiringAndReleasing) {
             permits.giveBack(origin)
-            if let meter { permits.tell(meter, of: origin) }
+            permits.tell(of: origin)
         }
     }
 }

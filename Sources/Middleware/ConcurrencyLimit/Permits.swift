@@ -50,19 +50,24 @@ package final class Permits: Sendable {
     }
 
     private let state: Mutex<State>
-    // Lets one after the other tell a meter, so that what is told last is true.
-    private let telling = Mutex(())
+    let figures: GateFigures
 
     // Spares the lock where no outcome changes anything.
     private let isAdaptive: Atomic<Bool>
 
-    init(_ rules: Rules) {
+    init(_ rules: Rules, meter: (any GateMeter)? = nil) {
+        figures = GateFigures(meter)
         state = Mutex(State(rules: rules))
         isAdaptive = Atomic(rules.adaptive != nil)
     }
 
-    package convenience init(total: Int, perOrigin: Int, queue: Int, adaptive: AdaptiveLimit?) {
-        self.init(Rules(total: total, perOrigin: perOrigin, queue: queue, adaptive: adaptive))
+    package convenience init(
+        total: Int, perOrigin: Int, queue: Int, adaptive: AdaptiveLimit?,
+        meter: (any GateMeter)? = nil
+    ) {
+        self.init(
+            Rules(total: total, perOrigin: perOrigin, queue: queue, adaptive: adaptive),
+            meter: meter)
     }
 
     /// Puts other rules in force.
@@ -196,20 +201,23 @@ package final class Permits: Sendable {
 
     // MARK: Metrics
 
-    /// Tells a meter how many calls are under way and wait, and the limit of an origin where it
+    /// Tells the meter how many calls are under way and wait, and the limit of an origin where it
     /// changes by itself.
-    func tell(_ meter: any GateMeter, of origin: Origin) {
-        telling.withLock { _ in
+    func tell(of origin: Origin) {
+        figures.tell {
             let (held, waiting, limit) = state.withLock { state in
                 let isAdaptive = state.rules.adaptive != nil
                 return (state.held, state.waiting, isAdaptive ? state.shares[origin]?.limit : nil)
             }
-            meter.set("turnpike.concurrency_limit.in_flight", to: Double(held), labels: [:])
-            meter.set("turnpike.concurrency_limit.waiting", to: Double(waiting), labels: [:])
-            guard let limit else { return }
-            meter.set(
-                "turnpike.concurrency_limit.limit", to: limit.rounded(.down),
-                labels: origin.meterLabels)
+            var gauges: [GateFigure: Double] = [
+                .gauge("turnpike.concurrency_limit.in_flight"): Double(held),
+                .gauge("turnpike.concurrency_limit.waiting"): Double(waiting),
+            ]
+            if let limit {
+                gauges[.gauge("turnpike.concurrency_limit.limit", origin.meterLabels)] =
+                    limit.rounded(.down)
+            }
+            return gauges
         }
     }
 

@@ -1,7 +1,7 @@
 import TurnpikeCore
 
 extension Hedge {
-    init(settings: Settings, files: MetricsFiles) {
+    init(settings: Settings) {
         let part = settings.double("percentile", default: 0.95, in: 0.01...0.9999)
         let atLeast = settings.seconds("atLeast", default: .milliseconds(50), orZero: true)
         let fixed = settings.optionalSeconds("after", orZero: true)
@@ -9,7 +9,7 @@ extension Hedge {
         self.init(
             after: delay,
             attempts: settings.int("attempts", default: 2, in: 1...12),
-            budget: RetryBudget.shared(settings, files),
+            budget: RetryBudget.shared(settings),
             latencies: settings.kept("latencies", for: true) { Latencies() })
     }
 }

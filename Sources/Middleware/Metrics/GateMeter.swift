@@ -3,20 +3,29 @@ import TurnpikeCore
 /// Takes what gates count beside passes: a breaker's state, a queue's length, a refusal.
 ///
 /// A gate that has such a figure takes a meter in its initialiser; ``MetricsStore`` is one. It is
-/// told at once and must neither block nor call the gate. Gates of one kind that share a meter tell
-/// over each other; give them meters of their own to tell them apart. Names are words with dots (`turnpike.circuit_breaker.state`), labels come from a bounded set: states, reasons
-/// and origins, never paths.
+/// told at once and must neither block nor call the gate. Names are words with dots
+/// (`turnpike.circuit_breaker.state`), labels come from a bounded set: states, reasons and origins,
+/// never paths.
+///
+/// Gauges are told as changes (OpenTelemetry's up-down counters), so that those of gates which share
+/// a meter add up: all calls in flight, all entries of caches, the number of circuits in a state.
+/// A gate that goes takes its part back. ``labelled(gate:)`` tells gates of one kind apart.
 public protocol GateMeter: Sendable {
     /// Adds to a counter.
     func add(_ amount: Double, to name: String, labels: [String: String])
 
-    /// Sets a gauge.
-    func set(_ name: String, to value: Double, labels: [String: String])
+    /// Changes a gauge, which begins at zero, by an amount that may be negative.
+    func change(_ name: String, by amount: Double, labels: [String: String])
+
+    /// Returns when what it was told has gone where it is to go; at once by default.
+    ///
+    /// Gates ask for it when they are shut down: a meter of a stack file writes then.
+    func flush() async
 }
 
 extension GateMeter {
-    /// Returns when a meter that a stack file describes has been written.
-    func flush() async { await (self as? MetricsOutput)?.flush() }
+    /// Does nothing.
+    public func flush() async {}
 }
 
 extension Origin {

@@ -1,7 +1,7 @@
 import TurnpikeCore
 
 extension Metrics {
-    init(settings: Settings, files: MetricsFiles) {
-        self.init(settings.metricsOutput(settings.string("to") ?? "stderr", files))
+    init(settings: Settings) {
+        self.init(settings.metricsOutput(settings.string("to") ?? "stderr"))
     }
 }

@@ -29,7 +29,7 @@ public struct Metrics: MetricsRecorder {
     /// Hands out the store's text.
     public func shutdown() async {
         exposition?(store.prometheusText)
-        await hold?.output.flush()
+        await hold?.flush()
     }
 
     /// Counts a pass that begins.

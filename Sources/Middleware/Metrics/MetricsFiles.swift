@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 import Synchronization
-import TurnpikeCore
+public import TurnpikeCore
 
 /// The files that the gates of one registry's clients measure into: one output for each, however
 /// many gates, stacks and clients name it, so that none overwrites what another measured.
@@ -23,14 +23,20 @@ final class MetricsFiles: Sendable {
 
 extension Settings {
     /// The output of what a gate measures: that of a file, or the stack's on standard error.
-    func metricsOutput(_ place: String, _ files: MetricsFiles) -> MetricsOutput {
+    func metricsOutput(_ place: String) -> MetricsOutput {
         if isDryRun { return MetricsOutput(path: nil) }
-        if place != "stderr" { return files.output(at: place) }
+        if place != "stderr" { return common("metricsFiles") { MetricsFiles() }.output(at: place) }
         return shared("metrics", for: place) { MetricsOutput(path: nil) }
     }
 
-    /// What a gate tells its figures, where `metrics` names a place as `to` of ``Metrics`` does.
-    func meter(_ files: MetricsFiles) -> (any GateMeter)? {
-        string("metrics").map { metricsOutput($0, files) }
+    /// What a gate tells its figures: `metrics` names a place as `to` of ``Metrics`` does.
+    ///
+    /// Where the gate has an `id`, its figures are labelled with that. The gate calls
+    /// ``GateMeter/flush()`` when it is shut down, so that the place has them all.
+    /// - Returns: The meter, or nil where there is no such setting.
+    public func meter() -> (any GateMeter)? {
+        guard let place = string("metrics") else { return nil }
+        let meter = MetricsHold(metricsOutput(place))
+        return string("id").map { meter.labelled(gate: $0) } ?? meter
     }
 }

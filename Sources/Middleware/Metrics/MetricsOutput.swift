@@ -5,7 +5,7 @@ import TurnpikeCore
 
 /// A store and the place that its text goes to: a file, which has the whole of it each time, or
 /// standard error.
-final class MetricsOutput: GateMeter {
+final class MetricsOutput: Sendable {
     let store = MetricsStore()
     private let path: String?
     private let queue: DispatchQueue
@@ -19,14 +19,6 @@ final class MetricsOutput: GateMeter {
     init(path: String?, queue: DispatchQueue = DispatchQueue(label: "turnpike.metrics")) {
         self.path = path
         self.queue = queue
-    }
-
-    func add(_ amount: Double, to name: String, labels: [String: String]) {
-        store.add(amount, to: name, labels: labels)
-    }
-
-    func set(_ name: String, to value: Double, labels: [String: String]) {
-        store.set(name, to: value, labels: labels)
     }
 
     /// Returns when the text is out.
@@ -62,10 +54,25 @@ final class MetricsOutput: GateMeter {
 }
 
 /// A gate's hold on an output: lets it go out when the gate is let go of, by a reload for instance.
-final class MetricsHold: Sendable {
+final class MetricsHold: GateMeter {
     let output: MetricsOutput
+    // What a gate takes back after its client's end is not news.
+    private let isFlushed = Atomic(false)
 
     init(_ output: MetricsOutput) { self.output = output }
 
-    deinit { output.flushLater() }
+    func add(_ amount: Double, to name: String, labels: [String: String]) {
+        output.store.add(amount, to: name, labels: labels)
+    }
+
+    func change(_ name: String, by amount: Double, labels: [String: String]) {
+        output.store.change(name, by: amount, labels: labels)
+    }
+
+    func flush() async {
+        isFlushed.store(true, ordering: .relaxed)
+        await output.flush()
+    }
+
+    deinit { if !isFlushed.load(ordering: .relaxed) { output.flushLater() } }
 }

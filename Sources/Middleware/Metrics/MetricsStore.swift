@@ -94,15 +94,15 @@ extension MetricsStore: GateMeter {
     /// Adds to a counter.
     public func add(_ amount: Double, to name: String, labels: [String: String]) {
         guard amount >= 0 else { return }
-        change(GateFigure(name: name, kind: .counter, labels: labels)) { $0 += amount }
+        change(GateFigure(name: name, kind: .counter, labels: labels), by: amount)
     }
 
-    /// Sets a gauge.
-    public func set(_ name: String, to value: Double, labels: [String: String]) {
-        change(GateFigure(name: name, kind: .gauge, labels: labels)) { $0 = value }
+    /// Changes a gauge.
+    public func change(_ name: String, by amount: Double, labels: [String: String]) {
+        change(GateFigure(name: name, kind: .gauge, labels: labels), by: amount)
     }
 
-    private func change(_ figure: GateFigure, _ change: (inout Double) -> Void) {
+    private func change(_ figure: GateFigure, by amount: Double) {
         state.withLock { state in
             var figure = figure
             if state.figures[figure] == nil, state.figures.count >= maxSeries {
@@ -111,7 +111,7 @@ extension MetricsStore: GateMeter {
                 let isFull = state.figures.count >= 2 * maxSeries
                 if state.figures[figure] == nil, isFull { return }
             }
-            change(&state.figures[figure, default: 0])
+            state.figures[figure, default: 0] += amount
         }
     }
 }

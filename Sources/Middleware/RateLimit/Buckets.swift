@@ -12,23 +12,19 @@ package final class Buckets: Sendable {
 
     private let rate: TokenBucket.Rate
     private let state: Mutex<State>
-    // Lets one after the other tell a meter, so that what is told last is true.
-    private let telling = Mutex(())
+    let figures: GateFigures
 
-    package init(rate: TokenBucket.Rate, queue: Int) {
+    package init(rate: TokenBucket.Rate, queue: Int, meter: (any GateMeter)? = nil) {
         self.rate = rate
+        figures = GateFigures(meter)
         state = Mutex(State(queue: max(queue, 0)))
     }
 
     /// Lets another number of calls wait; those that do already stay.
     func update(queue: Int) { state.withLock { $0.queue = max(queue, 0) } }
 
-    /// Tells a meter how many calls wait.
-    func tell(_ meter: any GateMeter) {
-        telling.withLock { _ in
-            meter.set("turnpike.rate_limit.waiting", to: Double(waitingCount), labels: [:])
-        }
-    }
+    /// Tells the meter how many calls wait.
+    func tell() { figures.tell { [.gauge("turnpike.rate_limit.waiting"): Double(waitingCount)] } }
 
     /// How many calls wait.
     package var waitingCount: Int { state.withLock { $0.waiting } }

@@ -23,7 +23,6 @@ public struct RateLimit: Interceptor {
 
     private let buckets: Buckets
     private let scope: Scope
-    private let meter: (any GateMeter)?
 
     /// Creates a limit.
     /// - Parameters:
@@ -39,18 +38,18 @@ public struct RateLimit: Interceptor {
     ) {
         self.init(
             buckets: Buckets(
-                rate: TokenBucket.Rate(perSecond: perSecond, burst: burst), queue: queue),
-            scope: scope, meter: meter)
+                rate: TokenBucket.Rate(perSecond: perSecond, burst: burst), queue: queue,
+                meter: meter),
+            scope: scope)
     }
 
-    init(buckets: Buckets, scope: Scope, meter: (any GateMeter)?) {
+    init(buckets: Buckets, scope: Scope) {
         self.buckets = buckets
         self.scope = scope
-        self.meter = meter
     }
 
     /// Writes what the meter holds, where a stack file named the place.
-    public func shutdown() async { await meter?.flush() }
+    public func shutdown() async { await buckets.figures.flush() }
 
     /// How many calls wait.
     public var waiting: Int { buckets.waitingCount }
@@ -63,8 +62,8 @@ public struct RateLimit: Interceptor {
         guard let origin else { return try await next(request) }
         if let waiter = try take(origin, in: context) {
             context.note(gate: name, "waits for the rate limit")
-            if let meter { buckets.tell(meter) }
-            defer { if let meter { buckets.tell(meter) } }
+            buckets.tell()
+            defer { buckets.tell() }
             try await waiter.wait(in: context) { [buckets] in buckets.leave(origin, $0) }
         }
         return try await next(request)
@@ -75,9 +74,8 @@ public struct RateLimit: Interceptor {
             return try buckets.take(
                 origin, timeLeft: context.timeLeft, timeSource: context.timeSource)
         } catch {
-            meter?.add(
-                1, to: "turnpike.rate_limit.refusals",
-                labels: scope == .all ? [:] : origin.meterLabels)
+            buckets.figures.count(
+                "turnpike.rate_limit.refusals", labels: scope == .all ? [:] : origin.meterLabels)
             throw error
         }
     }

@@ -1,7 +1,7 @@
 import TurnpikeCore
 
 extension Retry {
-    init(settings: Settings, files: MetricsFiles) {
+    init(settings: Settings) {
         var policy = RetryPolicy.standard
         if let statuses = settings.list("statuses") {
             policy.statuses = Set(
@@ -25,7 +25,7 @@ extension Retry {
             attempts: settings.int("attempts", default: 3, in: 1...12), policy: policy,
             backoff: backoff,
             maxRetryAfter: settings.seconds("maxRetryAfter", default: .seconds(60), orZero: true),
-            budget: RetryBudget.shared(settings, files))
+            budget: RetryBudget.shared(settings))
     }
 
     private enum JitterName: String, CaseIterable {
@@ -44,8 +44,8 @@ extension Retry {
 extension RetryBudget {
     /// The budget of a stack's retries and hedges: each has its ratio, and all count into the same
     /// accounts, which a reload keeps.
-    static func shared(_ settings: Settings, _ files: MetricsFiles) -> RetryBudget? {
-        let meter = settings.meter(files)
+    static func shared(_ settings: Settings) -> RetryBudget? {
+        let meter = settings.meter()
         if settings.isNull("budget") { return nil }
         return RetryBudget(
             settings.shared("retryAccounts", for: true) { RetryAccounts() },

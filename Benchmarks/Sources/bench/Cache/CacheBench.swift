@@ -45,14 +45,10 @@ struct CacheBench {
         }
         let base = median(times[0])
         line("mock-1k", median(times[0]), [])
-        line(
-            "memory-hit-1k", median(times[1]),
-            [("ratio", .number(median(times[1]) / base)), ("atMost", .number(5))])
+        line("memory-hit-1k", median(times[1]), "ratio", median(times[1]) / base, .atMost(5))
         line("memory-miss-1k", median(times[3]), [("ratio", .number(median(times[3]) / base))])
         let perSecond = (1e9 / median(times[2])).rounded()
-        line(
-            "disk-hit-64k", median(times[2]),
-            [("perSecond", .number(perSecond)), ("atLeast", .number(5000))])
+        line("disk-hit-64k", median(times[2]), "perSecond", perSecond, .atLeast(5000))
         for client in clients { await client.shutdown() }
     }
 
@@ -106,20 +102,32 @@ struct CacheBench {
             }
         }
         for (index, client) in clients.enumerated() {
-            var fields: [(String, Report.Value)] = [
-                ("ratio", .number(median(ratios[index]))),
-                // The process alone, the server apart, and all that was written.
-                ("cpuRatio", .number(median(cpu[index]))),
-            ]
-            if let bound, index > 0 { fields.append(("atMost", .number(bound))) }
-            line(prefix + client.0, median(times[index]), fields)
+            let (name, time) = (prefix + client.0, median(times[index]))
+            let ratio = median(ratios[index])
+            // The process alone, the server apart, and all that was written.
+            let used = ("cpuRatio", Report.Value.number(median(cpu[index])))
+            if let bound, index > 0 {
+                line(name, time, "ratio", ratio, .atMost(bound), [used])
+            } else {
+                line(name, time, [("ratio", .number(ratio)), used])
+            }
             await client.1.shutdown()
         }
     }
 
     private func line(_ name: String, _ time: Double, _ more: [(String, Report.Value)]) {
-        report.line(
-            [("bench", "cache"), ("case", .text(name)), ("ns", .number(time.rounded()))] + more)
+        report.line(fields(name, time) + more)
+    }
+
+    private func line(
+        _ name: String, _ time: Double, _ figure: String, _ value: Double, _ bound: Report.Bound,
+        _ more: [(String, Report.Value)] = []
+    ) {
+        report.line(fields(name, time), figure, value, bound, more)
+    }
+
+    private func fields(_ name: String, _ time: Double) -> [(String, Report.Value)] {
+        [("bench", "cache"), ("case", .text(name)), ("ns", .number(time.rounded()))]
     }
 
     private static func measure(

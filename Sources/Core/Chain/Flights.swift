@@ -1,56 +1,57 @@
-import Foundation
 import Synchronization
-import TurnpikeCore
-
-/// What makes two requests the same.
-struct FlightKey: Hashable {
-    let method: HTTPMethod
-    let url: String
-    let headers: [HTTPHeaders.Field]
-    // Calls with gates of their own are like no others.
-    let plan: ObjectIdentifier
-}
 
 /// The exchanges that calls share, and who waits for each.
-final class Flights: Sendable {
+///
+/// The first to ask for a key starts an exchange in a context that outlives its call; others take a
+/// seat until it lands. Who leaves, leaves it to the others; the last one ends it.
+package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// What a shared exchange gives to one of those who wait.
-    enum Landing: Sendable {
-        /// The same response for all.
-        case shared(ResponseHead, Data, trailers: HTTPHeaders)
-        /// The response itself, whose body is too large or too long to share.
+    package enum Landing: Sendable {
+        /// The same for all.
+        case shared(Value)
+        /// The response itself, which cannot be shared.
         case own(Response)
         /// Nothing: the call is to be sent by itself.
         case alone
     }
 
     /// A place in a shared exchange.
-    struct Seat: Sendable {
-        let key: FlightKey
-        let flight: UInt64
-        let number: UInt64
-        let landing: OneShot<Landing>
-        let isFirst: Bool
+    package struct Seat: Sendable {
+        fileprivate let key: Key
+        fileprivate let flight: UInt64
+        fileprivate let number: UInt64
+        fileprivate let landing: OneShot<Landing>
+        /// Whether its owner has to start the exchange.
+        package let isFirst: Bool
     }
 
     private struct Flight {
         let id: UInt64
         let context: Context
         var task: Task<Void, Never>?
-        var seats: [UInt64: OneShot<Landing>] = [:]
+        var seats: [UInt64: OneShot<Landing>]
     }
 
     private struct State {
-        var flights: [FlightKey: Flight] = [:]
+        var flights: [Key: Flight] = [:]
         var count: UInt64 = 0
     }
 
     private let state = Mutex(State())
 
-    /// How many calls wait.
-    var seatCount: Int { state.withLock { $0.flights.values.reduce(0) { $0 + $1.seats.count } } }
+    package init() {}
 
-    /// Takes a seat in the exchange for a key; the first one has to start it.
-    func join(_ key: FlightKey, context: @autoclosure () -> Context) -> Seat {
+    /// How many wait, for all exchanges.
+    package var seatCount: Int {
+        state.withLock { $0.flights.values.reduce(0) { $0 + $1.seats.count } }
+    }
+
+    /// Takes a seat in the exchange for a key.
+    /// - Parameters:
+    ///   - key: What makes exchanges the same.
+    ///   - context: Makes the context of the exchange, where there is none yet.
+    /// - Returns: The seat.
+    package func join(_ key: Key, context: @autoclosure () -> Context) -> Seat {
         state.withLock { state in
             state.count += 1
             let number = state.count
@@ -68,12 +69,15 @@ final class Flights: Sendable {
         }
     }
 
-    /// Runs the exchange of a seat's flight.
-    func start(_ seat: Seat, _ run: @escaping @Sendable (Context) async -> Void) {
-        let context = state.withLock { state in
-            state.flights[seat.key].flatMap { $0.id == seat.flight ? $0.context : nil }
-        }
-        guard let context else { return }
+    /// The context of a seat's exchange, while it is under way.
+    package func context(of seat: Seat) -> Context? { flight(of: seat)?.context }
+
+    /// How many wait for the exchange of a seat.
+    package func waiting(_ seat: Seat) -> Int { flight(of: seat)?.seats.count ?? 0 }
+
+    /// Runs the exchange of a seat.
+    package func start(_ seat: Seat, _ run: @escaping @Sendable (Context) async -> Void) {
+        guard let context = context(of: seat) else { return }
         // It ends by itself, or is cancelled when the last one who waits has left.
         let task = Task.inheriting { await run(context) }
         state.withLock { state in
@@ -83,8 +87,15 @@ final class Flights: Sendable {
         }
     }
 
+    /// Waits in a seat, until the exchange has landed or the call of a context is cancelled.
+    package func landing(_ seat: Seat, in context: Context) async throws -> Landing {
+        let registration = context.onCancel { [self] in leave(seat, $0.error) }
+        defer { registration.end() }
+        return try await seat.landing.value { [self] in leave(seat, CancellationError()) }
+    }
+
     /// Gives a seat up; the last one to do so ends the exchange.
-    func leave(_ seat: Seat, _ error: any Error) {
+    package func leave(_ seat: Seat, _ error: any Error) {
         let (hasLeft, ended) = state.withLock { state -> (Bool, Flight?) in
             guard let index = state.flights.index(forKey: seat.key),
                 state.flights.values[index].id == seat.flight,
@@ -99,16 +110,22 @@ final class Flights: Sendable {
     }
 
     /// Gives the same to all who wait.
-    func land(_ seat: Seat, _ result: Result<Landing, any Error>) {
-        for landing in close(seat) { landing.settle(result) }
+    package func land(_ seat: Seat, _ result: Result<Value, any Error>) {
+        for landing in close(seat) { landing.settle(result.map { .shared($0) }) }
     }
 
     /// Gives the response to the one who has waited for longest, and nothing to the others.
-    func handOver(_ seat: Seat, _ response: Response) {
+    package func handOver(_ seat: Seat, _ response: Response) {
         let landings = close(seat)
         guard let first = landings.first else { return response.body.cancel(.drop) }
         first.settle(.success(.own(response)))
         for landing in landings.dropFirst() { landing.settle(.success(.alone)) }
+    }
+
+    private func flight(of seat: Seat) -> Flight? {
+        state.withLock { state in
+            state.flights[seat.key].flatMap { $0.id == seat.flight ? $0 : nil }
+        }
     }
 
     // The flight is no more, so that nobody joins it; those who wait, in order.
@@ -119,5 +136,18 @@ final class Flights: Sendable {
             return flight.seats
         }
         return seats.sorted { $0.key < $1.key }.map(\.value)
+    }
+}
+
+extension Response {
+    /// The response of an exchange in another context, as that of a call: its body ends with the
+    /// call too.
+    package func adopted(by context: Context) -> Response {
+        var response = self
+        response.record = context.call.record
+        let canceller = body.canceller
+        let registration = context.onCancel { canceller.cancel($0) }
+        body.onEnd { _ in registration.end() }
+        return response
     }
 }

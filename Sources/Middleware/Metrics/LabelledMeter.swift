@@ -1,0 +1,32 @@
+/// Tells another meter all figures with some labels more.
+struct LabelledMeter: GateMeter {
+    let meter: any GateMeter
+    let labels: [String: String]
+
+    func add(_ amount: Double, to name: String, labels: [String: String]) {
+        meter.add(amount, to: name, labels: merged(labels))
+    }
+
+    func change(_ name: String, by amount: Double, labels: [String: String]) {
+        meter.change(name, by: amount, labels: merged(labels))
+    }
+
+    func flush() async { await meter.flush() }
+
+    private func merged(_ own: [String: String]) -> [String: String] {
+        own.merging(labels) { own, _ in own }
+    }
+}
+
+extension GateMeter {
+    /// This meter, for a gate whose figures are to be told from those of others of its kind.
+    ///
+    /// ```swift
+    /// .concurrencyLimit(total: 8, meter: store.labelled(gate: "search"))
+    /// ```
+    /// - Parameter gate: The label `turnpike.gate.id` of all its figures.
+    /// - Returns: A meter that tells this one.
+    public func labelled(gate: String) -> any GateMeter {
+        LabelledMeter(meter: self, labels: ["turnpike.gate.id": gate])
+    }
+}

@@ -1,0 +1,159 @@
+import Foundation
+import Testing
+import TurnpikeCache
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeTesting
+
+@Suite("Refreshes in the background, and selection")
+struct RefreshTests {
+    private static let fresh: HTTPHeaders = [
+        "Cache-Control": "max-age=60, stale-while-revalidate=600"
+    ]
+
+    @Test("A refresh goes on when the response that began it is let go of")
+    func droppedResponse() async throws {
+        let (mayGo, counter) = (SharedValue<Void>(), Counter())
+        let cached = CachedClient { _ in
+            let number = counter.next()
+            if number > 1 { try await mayGo.value() }
+            return .ok(text: "\(number)", headers: Self.fresh)
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        let response = try await cached.client.get("http://a.example/a").response()
+        while cached.sent < 2 { await Task.yield() }
+        response.body.cancel(.drop)
+        #expect(cached.cache.waiting == 1)
+        mayGo.settle(.success(()))
+        while cached.cache.waiting > 0 { await Task.yield() }
+        await cached.client.shutdown(grace: .seconds(1))
+        #expect(cached.sent == 2)
+        #expect(try await cached.cache.list().first?.response.age(at: cached.clock.date) == .zero)
+    }
+
+    @Test("A deadline of the call that began a refresh does not end it")
+    func deadline() async throws {
+        let (mayGo, counter) = (SharedValue<Void>(), Counter())
+        let cached = CachedClient(outside: [Deadline(.seconds(5))]) { _ in
+            let number = counter.next()
+            if number > 1 { try await mayGo.value() }
+            return .ok(text: "\(number)", headers: Self.fresh)
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        // Its body is not read: the call goes on.
+        let response = try await cached.client.get("http://a.example/a").response()
+        while cached.sent < 2 { await Task.yield() }
+        cached.clock.advance(by: .seconds(6))
+        #expect(cached.cache.waiting == 1)
+        mayGo.settle(.success(()))
+        while cached.cache.waiting > 0 { await Task.yield() }
+        response.body.cancel(.drop)
+        await cached.cache.shutdown()
+        #expect(try await cached.get("/a").text == "2")
+    }
+
+    @Test("The time limit of a refresh holds for its head and its body together")
+    func limit() async throws {
+        let (mayGo, counter) = (SharedValue<Void>(), Counter())
+        let cached = CachedClient { _ in
+            if counter.next() == 1 { return .ok(text: "1", headers: Self.fresh) }
+            try await mayGo.value()
+            return .stream([Data("2".utf8)], headers: Self.fresh, every: .seconds(1000))
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        _ = try await cached.get("/a")
+        while cached.sent < 2 { await Task.yield() }
+        await cached.clock.waitForTimer(in: .seconds(30))
+        cached.clock.advance(by: .seconds(20))
+        mayGo.settle(.success(()))
+        await cached.clock.waitForTimer(in: .seconds(1000))
+        cached.clock.advance(by: .seconds(10))
+        let hasEnded = Counter()
+        let end = Task {
+            await cached.cache.shutdown()
+            _ = hasEnded.next()
+        }
+        for _ in 0..<10_000 where hasEnded.count == 0 { await Task.yield() }
+        #expect(hasEnded.count == 1)
+        cached.clock.advance(by: .seconds(20))
+        await end.value
+    }
+
+    @Test("only-if-cached sends nothing in the background either")
+    func onlyIfCached() async throws {
+        let cached = CachedClient { _ in .ok(text: "1", headers: Self.fresh) }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        #expect(try await cached.get("/a", [.cacheControl: "only-if-cached"]).text == "1")
+        await cached.cache.shutdown()
+        #expect(cached.sent == 1)
+    }
+
+    @Test("Who takes only so much staleness gets no more", arguments: [(5, 2), (20, 1)])
+    func maxStale(seconds: Int, sent: Int) async throws {
+        let counter = Counter()
+        let cached = CachedClient { _ in .ok(text: "\(counter.next())", headers: Self.fresh) }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(70))
+        let answer = try await cached.get("/a", [.cacheControl: "max-stale=\(seconds)"])
+        #expect(answer.text == "\(sent)")
+    }
+
+    @Test("Cache-Status tells a URL that is not stored from a variant that is not")
+    func varyMiss() async throws {
+        let cached = CachedClient { _ in
+            .ok(text: "x", headers: ["Cache-Control": "max-age=60", "Vary": "X-Kind"])
+        }
+        #expect(try await cached.get("/a").status == "Turnpike;fwd=uri-miss;stored")
+        let other = try await cached.get("/a", ["X-Kind": "1"])
+        #expect(other.status == "Turnpike;fwd=vary-miss;stored")
+        #expect(cached.cache.statistics.misses == 2)
+    }
+
+    @Test("A response that took long does not take the place of one that was asked for later")
+    func slowBody() async throws {
+        let counter = Counter()
+        let cached = CachedClient { request in
+            .ok(
+                text: "\(counter.next())",
+                headers: [
+                    "Cache-Control": "max-age=60, stale-while-revalidate=600", "Vary": "X-Kind",
+                ])
+        }
+        let slow = try await cached.client.get("http://a.example/a").response()
+        let other = try await cached.client.get("http://a.example/a")
+            .header("X-Kind", "1").response()
+        #expect(try await cached.get("/a").text == "3")
+        for response in [slow, other] { _ = try await response.body.collect(upTo: 10) }
+        #expect(try await cached.get("/a").text == "3")
+        #expect(try await cached.get("/a", ["X-Kind": "1"]).text == "2")
+    }
+
+    @Test("What must always be validated, and cannot be, is not stored")
+    func useless() async throws {
+        let cached = CachedClient { _ in
+            .ok(text: "x", headers: ["Cache-Control": "no-cache, max-age=60"])
+        }
+        #expect(try await cached.get("/a").status == "Turnpike;fwd=uri-miss")
+        #expect(try await cached.cache.list().isEmpty)
+    }
+
+    @Test("A date allows a range where it is a strong validator", arguments: [(0, 200), (1, 206)])
+    func rangeByDate(seconds: Int, code: Int) async throws {
+        let date = Date(timeIntervalSince1970: 1_700_000_000)
+        let changed = (date - TimeInterval(seconds)).http
+        let cached = CachedClient(clock: ManualClock(date: date)) { _ in
+            .ok(
+                text: "0123",
+                headers: [
+                    "Cache-Control": "max-age=60", "Last-Modified": changed, "Date": date.http,
+                ])
+        }
+        _ = try await cached.get("/a")
+        let answer = try await cached.get("/a", [.range: "bytes=0-1", .ifRange: changed])
+        #expect(answer.code == code && cached.sent == 1)
+    }
+}

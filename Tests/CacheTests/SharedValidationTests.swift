@@ -1,0 +1,69 @@
+import Foundation
+import Testing
+import TurnpikeCache
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeTesting
+
+@Suite("Who waits for another's validation")
+struct SharedValidationTests {
+    private static let fresh: HTTPHeaders = ["Cache-Control": "max-age=60", "ETag": "\"1\""]
+
+    /// Two callers of one stale entry, the second of whom waits for the first one's validation.
+    private func together(
+        _ answer: MockResponse, _ first: HTTPHeaders = [:], _ second: HTTPHeaders = [:]
+    ) async throws -> ([CachedClient.Answer], CachedClient) {
+        let mayGo = SharedValue<Void>()
+        let cached = CachedClient { request in
+            guard request.headers.contains(.ifNoneMatch) else {
+                return .ok(text: "one", headers: Self.fresh)
+            }
+            try await mayGo.value()
+            return answer
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        let calls = [first, second].enumerated().map { number, headers in
+            Task {
+                while cached.cache.waiting < number { await Task.yield() }
+                return try await cached.get("/a", headers)
+            }
+        }
+        while cached.cache.waiting < 2 { await Task.yield() }
+        mayGo.settle(.success(()))
+        return ([try await calls[0].value, try await calls[1].value], cached)
+    }
+
+    @Test("A changed response that is shared is counted, and told, as such for each")
+    func changed() async throws {
+        let headers: HTTPHeaders = ["Cache-Control": "max-age=60", "ETag": "\"2\""]
+        let (answers, cached) = try await together(.ok(text: "two", headers: headers))
+        #expect(answers.map(\.text) == ["two", "two"])
+        let status = "Turnpike;fwd=stale;fwd-status=200;stored"
+        #expect(answers.map(\.status) == [status, status + ";collapsed"])
+        #expect(cached.cache.statistics.renewed == 2)
+    }
+
+    @Test("Cookies are for the one whose request was answered with them", arguments: [200, 304])
+    func cookies(status: Int) async throws {
+        let headers: HTTPHeaders = [
+            "Cache-Control": "max-age=60", "ETag": "\"1\"", "Set-Cookie": "id=1; Path=/",
+        ]
+        let (answers, _) = try await together(
+            .status(
+                HTTPStatus(status), headers: headers,
+                body: status == 200 ? Data("two".utf8) : Data()))
+        #expect(answers.map { $0.headers[.setCookie] } == ["id=1; Path=/", nil])
+    }
+
+    @Test("A 304 that makes the response depend on the request is for the requests that are alike")
+    func variants() async throws {
+        let headers: HTTPHeaders = ["ETag": "\"1\"", "Vary": "X-User"]
+        let (_, alike) = try await together(
+            .status(304, headers: headers), ["X-User": "a"], ["X-User": "a"])
+        #expect(alike.sent == 2)
+        let (_, different) = try await together(
+            .status(304, headers: headers), ["X-User": "a"], ["X-User": "b"])
+        #expect(different.sent == 3)
+    }
+}

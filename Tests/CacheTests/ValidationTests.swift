@@ -1,0 +1,204 @@
+import Foundation
+import Testing
+import TurnpikeCache
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeTesting
+
+@Suite("What a validation may change")
+struct ValidationTests {
+    struct Case: CustomTestStringConvertible {
+        let stored: HTTPHeaders
+        let answer: HTTPHeaders
+        let isSame: Bool
+
+        var testDescription: String {
+            "\(answer.map { "\($0.name): \($0.value)" }) of \(stored.map { "\($0.name): \($0.value)" })"
+        }
+    }
+
+    private static let first = "Thu, 01 Jan 2015 00:00:00 GMT"
+    private static let second = "Fri, 02 Jan 2015 00:00:00 GMT"
+
+    @Test(
+        "What a HEAD says is taken over where it is about what is stored, and else that is stale",
+        arguments: [
+            Case(stored: ["ETag": "\"1\""], answer: ["ETag": "\"1\""], isSame: true),
+            Case(stored: ["ETag": "\"1\""], answer: ["ETag": "\"2\""], isSame: false),
+            Case(stored: [:], answer: ["ETag": "\"2\""], isSame: false),
+            Case(stored: [:], answer: ["Last-Modified": second], isSame: false),
+            Case(
+                stored: ["Last-Modified": first], answer: ["Last-Modified": second], isSame: false),
+            Case(stored: [:], answer: ["Content-Length": "4"], isSame: false),
+            Case(stored: [:], answer: ["Content-Length": "3"], isSame: true),
+        ])
+    func head(_ example: Case) async throws {
+        let cached = CachedClient { request in
+            if request.method == .head {
+                var headers = example.answer
+                headers[.cacheControl] = "max-age=60"
+                return .status(200, headers: headers)
+            }
+            var headers = example.stored
+            headers[.cacheControl] = "max-age=60"
+            return .status(200, headers: headers, body: Data("one".utf8))
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        _ = try await cached.send(.head, "/a")
+        let answer = try await cached.get("/a")
+        #expect((answer.status?.contains(";hit") ?? false) == example.isSame)
+    }
+
+    @Test(
+        "A 304 about another state of the resource is not believed",
+        arguments: [
+            Case(
+                stored: ["Last-Modified": first], answer: ["Last-Modified": first], isSame: true),
+            Case(
+                stored: ["Last-Modified": first], answer: ["Last-Modified": second], isSame: false),
+            Case(stored: ["Last-Modified": first], answer: [:], isSame: true),
+            Case(
+                stored: ["Last-Modified": first, "ETag": "\"1\""],
+                answer: ["Last-Modified": second, "ETag": "\"1\""], isSame: true),
+        ])
+    func notModified(_ example: Case) async throws {
+        let counter = Counter()
+        let cached = CachedClient { request in
+            if request.headers.contains(.ifModifiedSince) {
+                return .status(304, headers: example.answer)
+            }
+            var headers = example.stored
+            headers[.cacheControl] = "max-age=60"
+            return .status(200, headers: headers, body: Data("\(counter.next())".utf8))
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        #expect(try await cached.get("/a").text == (example.isSame ? "1" : "2"))
+    }
+
+    @Test("Fields that may not be used again unasked do not come in by a 304")
+    func noCacheFields() async throws {
+        let cached = CachedClient { request in
+            if request.headers.contains(.ifNoneMatch) {
+                return .status(304, headers: ["ETag": "\"1\"", "X-A": "2"])
+            }
+            return .ok(
+                text: "one",
+                headers: [
+                    "ETag": "\"1\"", "X-A": "1", "Cache-Control": "max-age=60, no-cache=\"X-A\"",
+                ])
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        _ = try await cached.get("/a")
+        let answer = try await cached.get("/a")
+        #expect(answer.status == "Turnpike;hit;ttl=60" && answer.headers["X-A"] == nil)
+    }
+
+    @Test("must-understand means in a 304 what it means in a response")
+    func mustUnderstand() async throws {
+        let headers: HTTPHeaders = [
+            "ETag": "\"1\"", "Cache-Control": "no-store, must-understand, max-age=60",
+        ]
+        let cached = CachedClient { request in
+            request.headers.contains(.ifNoneMatch)
+                ? .status(304, headers: headers) : .ok(text: "one", headers: headers)
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        _ = try await cached.get("/a")
+        #expect(try await cached.get("/a").status == "Turnpike;hit;ttl=60")
+    }
+
+    @Test("What the origin says of no one's storing, or has no more, is not given out again stale")
+    func obsolete() async throws {
+        for (status, control) in [(200, "no-store"), (404, ""), (410, "")] {
+            let counter = Counter()
+            let cached = CachedClient { _ in
+                counter.next() == 1
+                    ? .ok(
+                        text: "old",
+                        headers: [
+                            "Cache-Control": "max-age=60, stale-while-revalidate=3600",
+                            "ETag": "\"1\"",
+                        ])
+                    : .status(
+                        HTTPStatus(status), headers: ["Cache-Control": control],
+                        body: Data("new".utf8))
+            }
+            _ = try await cached.get("/a")
+            cached.clock.advance(by: .seconds(61))
+            _ = try await cached.get("/a", [.cacheControl: "max-age=0"])
+            #expect(try await cached.get("/a").text == "new", "\(status)")
+        }
+    }
+
+    @Test(
+        "An error that a stale response stands in for does not take its place",
+        arguments: ["stale-if-error=600", "stale-while-revalidate=600, stale-if-error=600"])
+    func storedError(control: String) async throws {
+        let counter = Counter()
+        let cached = CachedClient { _ in
+            counter.next() == 1
+                ? .ok(text: "good", headers: ["Cache-Control": "max-age=60, " + control])
+                : .status(
+                    503, headers: ["Cache-Control": "max-age=60"], body: Data("bad".utf8))
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        for number in 2..<5 {
+            #expect(try await cached.get("/a").text == "good")
+            // It may be asked for in the background.
+            for _ in 0..<10_000 where cached.sent < number { await Task.yield() }
+            for _ in 0..<10_000 where cached.cache.waiting > 0 { await Task.yield() }
+            #expect(cached.sent == number)
+        }
+        await cached.client.shutdown(grace: .zero)
+    }
+
+    @Test(
+        "A stale response stands in for an error to a HEAD, a range or a condition too",
+        arguments: ["head", "range", "condition", "several"], [true, false])
+    func parts(kind: String, hasAnswer: Bool) async throws {
+        let counter = Counter()
+        let cached = CachedClient { _ in
+            if counter.next() > 1 { return hasAnswer ? .status(503) : .connectionLost }
+            return .ok(
+                text: "0123",
+                headers: ["Cache-Control": "max-age=60, stale-if-error=600", "ETag": "\"1\""])
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        switch kind {
+        case "head":
+            #expect(try await cached.send(.head, "/a").code == 200)
+        case "range":
+            let answer = try await cached.get("/a", [.range: "bytes=1-2"])
+            #expect(answer.code == 206 && answer.text == "12")
+        case "condition":
+            #expect(try await cached.get("/a", [.ifNoneMatch: "\"1\""]).code == 304)
+        default:
+            // Which the cache does not give.
+            let answer = try? await cached.get("/a", [.range: "bytes=0-0,2-2"])
+            #expect(answer?.code == (hasAnswer ? 503 : nil))
+        }
+        let wasGiven = kind == "several" ? 0 : 1
+        #expect(cached.cache.statistics.staleHits == wasGiven)
+    }
+
+    @Test("An answer that is counted is counted once, as what the caller got")
+    func counts() async throws {
+        let counter = Counter()
+        let cached = CachedClient { _ in
+            counter.next() == 1
+                ? .ok(text: "good", headers: ["Cache-Control": "max-age=60, stale-if-error=600"])
+                : .status(503)
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        _ = try await cached.get("/a")
+        let counts = cached.cache.statistics
+        #expect(counts.misses == 1 && counts.staleHits == 1 && counts.renewed == 0)
+    }
+}
