@@ -80,7 +80,7 @@ extension CacheCall {
         headers.remove(.age)
         let map = FieldMap(head.headers)
         let control = CacheControl(head.headers, map)
-        let news = Storability.fields(head.headers, control, map).filtered {
+        let news = Storability.fields(head.headers, control, map).0.filtered {
             !Self.isKept($0.name)
         }
         for name in Set(news.map(\.name)) { headers.remove(name) }

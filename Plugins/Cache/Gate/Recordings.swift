@@ -4,68 +4,72 @@ import Synchronization
 /// The exchanges under way whose responses may be stored, so that a change of what they are about
 /// (RFC 9111 §4.4) reaches them too.
 final class Recordings: Sendable {
-    /// How often what a key is about has changed, while an exchange for it is under way.
-    fileprivate final class Changes: Sendable {
-        let count = Atomic(0)
-    }
-
-    private struct Line {
-        var count = 0
-        let changes = Changes()
-
-        mutating func begin() -> Changes {
-            count += 1
-            return changes
-        }
-    }
-
     /// One exchange, from before it was sent.
     final class Mark: Sendable {
         let key: CacheKey
         let requestTime: Date
         private let owner: Recordings
-        private let changes: Changes
-        private let before: Int
+        private let place: Int
 
-        fileprivate init(
-            _ key: CacheKey, _ requestTime: Date, _ owner: Recordings, _ changes: Changes
-        ) {
+        fileprivate init(_ key: CacheKey, _ requestTime: Date, _ owner: Recordings, _ place: Int) {
             self.key = key
             self.requestTime = requestTime
             self.owner = owner
-            self.changes = changes
-            before = changes.count.load(ordering: .acquiring)
+            self.place = place
         }
 
-        deinit { owner.end(key) }
+        deinit { owner.end(place) }
 
         /// Whether what it is about was changed meanwhile.
-        var isSpoiled: Bool { changes.count.load(ordering: .acquiring) != before }
+        var isSpoiled: Bool { owner.isSpoiled(place) }
     }
 
-    private let lines = Mutex<[CacheKey: Line]>([:])
+    private struct Line {
+        let key: CacheKey
+        var isSpoiled = false
+    }
+
+    // Places are taken and left by each call; a change, which is rare, looks at all of them.
+    private struct State {
+        var lines: [Line?] = []
+        var free: [Int] = []
+    }
+
+    private let state = Mutex(State())
 
     func begin(_ key: CacheKey, at date: Date) -> Mark {
-        Mark(key, date, self, lines.withLock { $0[key, default: Line()].begin() })
+        let place = state.withLock { state in
+            guard let place = state.free.popLast() else {
+                state.lines.append(Line(key: key))
+                return state.lines.count - 1
+            }
+            state.lines[place] = Line(key: key)
+            return place
+        }
+        return Mark(key, date, self, place)
     }
 
     /// Keeps what is under way from being stored.
-    func spoil(_ key: CacheKey) {
-        let changes = lines.withLock { $0[key]?.changes }
-        _ = changes?.count.wrappingAdd(1, ordering: .acquiringAndReleasing)
-    }
+    func spoil(_ key: CacheKey) { spoil { $0 == key } }
 
     /// Keeps what is under way for some keys from being stored.
     func spoil(where isMeant: (CacheKey) -> Bool) {
-        let changes = lines.withLock { $0.filter { isMeant($0.key) }.map(\.value.changes) }
-        for change in changes { change.count.wrappingAdd(1, ordering: .acquiringAndReleasing) }
+        state.withLock { state in
+            for place in state.lines.indices {
+                guard let line = state.lines[place], isMeant(line.key) else { continue }
+                state.lines[place]?.isSpoiled = true
+            }
+        }
     }
 
-    private func end(_ key: CacheKey) {
-        lines.withLock { lines in
-            guard let index = lines.index(forKey: key) else { return }
-            lines.values[index].count -= 1
-            if lines.values[index].count == 0 { lines.remove(at: index) }
+    private func isSpoiled(_ place: Int) -> Bool {
+        state.withLock { $0.lines[place]?.isSpoiled ?? false }
+    }
+
+    private func end(_ place: Int) {
+        state.withLock { state in
+            state.lines[place] = nil
+            state.free.append(place)
         }
     }
 }
