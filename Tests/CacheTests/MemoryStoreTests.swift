@@ -46,6 +46,39 @@ struct MemoryStoreTests {
         #expect(try await !has(store, "old0"))
     }
 
+    @Test("Of one key there are sixteen variants, the last ones, each found and each replaced")
+    func variants() async throws {
+        let store = MemoryStore()
+        let key = CacheKey(url: "http://a.example/a")
+        func find(_ variant: Variant) async throws -> Int64? {
+            try await store.entry(for: key) { $0.variant == variant }?.content.length
+        }
+        let all = (0..<20).map { Variant(fields: [.init(name: "a", value: String($0))]) }
+        for (number, variant) in (Array(all.enumerated()) + [(12, all[12])]) {
+            let response = DiskStoreTests.response(key, "a")
+            let writer = try await store.writer(
+                for: StoredResponse(
+                    key: key, variant: variant, head: response.head,
+                    requestTime: response.requestTime, responseTime: response.responseTime),
+                length: nil)
+            try await writer?.write(Data(count: number + 1))
+            try await writer?.commit()
+        }
+        #expect(store.usage.entries == 16)
+        for number in 0..<20 {
+            #expect(try await find(all[number]) == (number < 4 ? nil : Int64(number + 1)))
+        }
+        // One from the middle, the first and the last: the chain holds.
+        for number in [10, 4, 19] {
+            let isGone: @Sendable (StoredResponse) -> Bool = { $0.variant == all[number] }
+            #expect(try await store.removeAll(where: isGone) == 1)
+            #expect(try await find(all[number]) == nil)
+        }
+        #expect(store.usage.entries == 13)
+        try await store.remove(key)
+        #expect(store.usage.entries == 0 && store.usage.bytes == 0)
+    }
+
     @Test("What is larger than an entry may be is not stored")
     func tooLarge() async throws {
         let store = MemoryStore(maxBytes: 80_000, maxEntryBytes: 1000)

@@ -25,6 +25,7 @@ struct SemanticsTests {
         Case(headers: ["Cache-Control": "MAX-AGE=\"60\""], seconds: 60),
         Case(headers: ["Cache-Control": "max-age=60", "Age": "40"], seconds: 20),
         Case(headers: ["Cache-Control": "max-age=60", "Age": "40, 0"], seconds: 20),
+        Case(headers: ["cAcHe-CoNtRoL": "Max-Age=60 ,", "AGE": "40"], seconds: 20),
         Case(headers: ["Cache-Control": "max-age=60", "Age": "-40"], seconds: 60),
         Case(headers: ["Cache-Control": "max-age=60", "Date": (start - 50).http], seconds: 10),
         Case(headers: ["Cache-Control": "max-age=60, s-maxage=5"], seconds: 60),
@@ -92,6 +93,38 @@ struct SemanticsTests {
         cached.clock.advance(by: .seconds(1))
         _ = try await cached.get("/a")
         #expect(cached.sent == 2)
+    }
+
+    @Test(
+        "A line means the same, whether it is read the short way or the long one",
+        arguments: [
+            "max-age=60", ",, max-age=60 ,\tpublic", "max-age=60 x", "max-age=60=1", "max-age",
+            "max-age=", "max-age=0000000060", "max-age=1000000000", "max-age=60, max-age=20",
+            "private",
+            "public=1, max-age=60", "no-store", "no-storey, max-age=60", "max-age=60, NO-CACHE",
+            "max-age=60, no-cache=x-a", "must-revalidate, max-age=60", "s-maxage=60",
+            "immutable, max-age=60, s-maxage=5", "max-age =60", "max-age= 60", "\u{E9}, max-age=60",
+        ])
+    func lines(_ line: String) async throws {
+        var sent: [[Int]] = []
+        for rest in ["", ", quoted=\"\""] {
+            let cached = CachedClient { _ in
+                .ok(
+                    text: "x",
+                    headers: [
+                        "Cache-Control": line + rest, "ETag": "\"a\"",
+                        "Last-Modified": "Tue, 14 Nov 2000 00:00:00 GMT",
+                    ])
+            }
+            var counts: [Int] = []
+            for seconds in [0, 0, 19, 1, 39, 1, 1_000_000] {
+                cached.clock.advance(by: .seconds(seconds))
+                _ = try await cached.get("/a", [.cacheControl: "max-stale=5"])
+                counts.append(cached.sent)
+            }
+            sent.append(counts)
+        }
+        #expect(sent[0] == sent[1])
     }
 
     @Test(

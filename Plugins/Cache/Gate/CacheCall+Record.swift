@@ -9,16 +9,20 @@ extension CacheCall {
     ) async -> (Response, Bool) {
         let now = date
         let received = response.head
-        let map = FieldMap(received.headers)
+        var map = FieldMap(received.headers)
         let control = CacheControl(received.headers, map)
         let body = response.body
         guard Storability.allows(received, control, map),
             let variant = Variant(received.headers, map, to: request.headers),
             body.length ?? 0 <= options.maxContentBytes
         else { return (response, false) }
-        var headers = Storability.fields(received.headers, control, map)
-        // RFC 9110 §6.6.1.
-        if !map.contains(.date) { headers[.date] = HTTPDate.format(now) }
+        var headers: HTTPHeaders
+        (headers, map) = Storability.fields(received.headers, control, map)
+        if !map.contains(.date) {
+            // RFC 9110 §6.6.1.
+            map.note(.date, at: headers.count)
+            headers.appendChecked(.date, HTTPDate.format(now))
+        }
         // Without fragment and user information.
         let isPlain = request.url.absoluteString == mark.key.url
         let head = ResponseHead(
@@ -26,7 +30,7 @@ extension CacheCall {
             url: isPlain ? request.url : URL(string: mark.key.url) ?? request.url,
             version: received.version)
         let stored = StoredResponse(
-            key: mark.key, variant: variant, head: head, control: control,
+            key: mark.key, variant: variant, head: head, control: control, map: map,
             requestTime: mark.requestTime, responseTime: now)
         guard stored.freshness.isUseful else { return (response, false) }
         let writer = await state.attempt(inner) {

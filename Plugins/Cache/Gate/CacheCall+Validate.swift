@@ -98,14 +98,14 @@ extension CacheCall {
         headers.remove(.age)
         let map = FieldMap(head.headers)
         let control = CacheControl(head.headers, map)
-        let news = Storability.fields(head.headers, control, map).filtered {
+        let news = Storability.fields(head.headers, control, map).0.filtered {
             !Self.isKept($0.name)
         }
         for name in Set(news.map(\.name)) { headers.remove(name) }
         for field in news { headers.append(field.name, field.value) }
         if !head.headers.contains(.date) { headers[.date] = HTTPDate.format(now) }
         // What either of them does not let be used again.
-        headers = Storability.fields(headers, CacheControl(headers), FieldMap(headers))
+        headers = Storability.fields(headers, CacheControl(headers), FieldMap(headers)).0
         let variant = Variant(headers, to: request.headers)
         let response = old.replacing(
             head: old.head.replacing(headers: headers), variant: variant ?? old.variant,

@@ -14,11 +14,11 @@ struct CacheCall: Sendable {
 
     /// Answers a GET or HEAD (RFC 9111 §4).
     func answer(_ key: CacheKey) async throws -> Response {
-        let control = CacheControl(request.headers)
-        if control.noStore || needsOrigin {
+        let headers = request.headers
+        let control = CacheControl(headers)
+        if control.noStore || Self.needsOrigin(headers) {
             return try await passing(.bypass, control)
         }
-        let headers = request.headers
         let others = OtherVariants()
         let entry = await state.attempt(context) {
             try await state.store.entry(for: key) { response in
@@ -50,8 +50,8 @@ struct CacheCall: Sendable {
     }
 
     // Preconditions that only the origin can judge (RFC 9110 §13.1).
-    private var needsOrigin: Bool {
-        request.headers.contains(.ifMatch) || request.headers.contains(.ifUnmodifiedSince)
+    private static func needsOrigin(_ headers: HTTPHeaders) -> Bool {
+        headers.contains(.ifMatch) || headers.contains(.ifUnmodifiedSince)
     }
 
     /// Whether the caller asks for a part, or under a condition of its own.
@@ -74,7 +74,8 @@ struct CacheCall: Sendable {
         let mark = state.recordings.begin(key, at: date)
         let response = try await next(request)
         state.counts.add(reason)
-        let (recorded, isStored) = await record(response, mark, context)
+        // Nobody else holds it then: it is changed, and not copied.
+        let (recorded, isStored) = await record(consume response, mark, context)
         return marked(recorded, reason, isStored: isStored)
     }
 
@@ -92,7 +93,7 @@ struct CacheCall: Sendable {
         state.counts.add(.miss)
         var response = Response(to: request, status: .gatewayTimeout)
         response.record = context.call.record
-        response.head.append(
+        response.appendChecked(
             CacheStatus.field, CacheStatus.name + ";detail=only-if-cached")
         return response
     }
@@ -103,7 +104,7 @@ struct CacheCall: Sendable {
         isCollapsed: Bool = false
     ) -> Response {
         let status = response.status.code
-        response.head.append(
+        response.appendChecked(
             CacheStatus.field,
             CacheStatus.forwarded(
                 reason, status: status, isStored: isStored, isCollapsed: isCollapsed))
@@ -178,23 +179,15 @@ extension ResponseHead {
     var shared: ResponseHead {
         let map = FieldMap(headers)
         var head = replacing(
-            headers: Storability.fields(headers, CacheControl(headers, map), map))
+            headers: Storability.fields(headers, CacheControl(headers, map), map).0)
         head.isStored = true
         return head
     }
 
-    /// Adds a header field that the cache has made.
-    mutating func append(_ name: HTTPHeaders.Name, _ value: String) {
-        var headers = headers
-        headers.appendChecked(name, value)
-        self = replacing(headers: headers)
-    }
-
     /// The head with other header fields.
     func replacing(headers: HTTPHeaders) -> ResponseHead {
-        var head = ResponseHead(
-            status: status, headers: headers, url: url, version: version)
-        head.isStored = isStored
+        var head = self
+        head.headers = headers
         return head
     }
 }

@@ -44,7 +44,9 @@ enum CacheStatus {
     static func forwarded(
         _ reason: CacheOutcome, status: Int, isStored: Bool, isCollapsed: Bool
     ) -> String {
-        name + ";fwd=" + reason.forwardReason
+        // Nearly all that is forwarded is one of the two.
+        if reason == .miss, !isCollapsed { return isStored ? storedMiss : miss }
+        return name + ";fwd=" + reason.forwardReason
             + (reason == .stale ? ";fwd-status=\(status)" : "")
             + (isStored ? ";stored" : "") + (isCollapsed ? ";collapsed" : "")
     }
@@ -60,6 +62,9 @@ enum CacheStatus {
         name + ";fwd=stale" + (status.map { ";fwd-status=\($0)" } ?? "") + ttl(secondsLeft)
             + ";detail=stale-if-error"
     }
+
+    private static let miss = name + ";fwd=" + CacheOutcome.miss.forwardReason
+    private static let storedMiss = miss + ";stored"
 
     private static func ttl(_ seconds: Double) -> String {
         let bound = Double(DeltaSeconds.longest)

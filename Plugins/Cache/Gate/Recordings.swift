@@ -4,88 +4,98 @@ import Synchronization
 /// The exchanges under way whose responses may be stored, so that a change of what they are about
 /// (RFC 9111 §4.4) reaches them too.
 final class Recordings: Sendable {
-    /// What happens to a key while an exchange for it is under way.
-    fileprivate final class Changes: Sendable {
-        /// How often what it is about has changed.
-        let count = Atomic(0)
-        /// The last one of the exchanges that have stored a variant.
-        let newest = Mutex<[Variant: Int]>([:])
-    }
-
-    private struct Line {
-        var count = 0
-        var begun = 0
-        let changes = Changes()
-
-        mutating func begin() -> (Changes, Int) {
-            count += 1
-            begun += 1
-            return (changes, begun)
-        }
-    }
-
     /// One exchange, from before it was sent.
     final class Mark: Sendable {
         let key: CacheKey
         let requestTime: Date
         private let owner: Recordings
-        private let changes: Changes
-        private let before: Int
-        private let number: Int
+        private let place: Int
 
-        fileprivate init(
-            _ key: CacheKey, _ requestTime: Date, _ owner: Recordings, _ changes: Changes,
-            _ number: Int
-        ) {
+        fileprivate init(_ key: CacheKey, _ requestTime: Date, _ owner: Recordings, _ place: Int) {
             self.key = key
             self.requestTime = requestTime
             self.owner = owner
-            self.changes = changes
-            self.number = number
-            before = changes.count.load(ordering: .acquiring)
+            self.place = place
         }
 
-        deinit { owner.end(key) }
+        deinit { owner.end(place) }
 
         /// Whether what it is about was changed meanwhile.
-        var isSpoiled: Bool { changes.count.load(ordering: .acquiring) != before }
+        var isSpoiled: Bool { owner.isSpoiled(place) }
 
         /// Whether its response may be stored: nothing that was asked for later was stored in its
         /// place, and nothing was changed (RFC 9111 §4: the most recent one is to be used).
-        func mayStore(_ variant: Variant) -> Bool {
-            guard !isSpoiled else { return false }
-            return changes.newest.withLock { newest in
-                guard newest[variant] ?? 0 <= number else { return false }
-                newest[variant] = number
-                return true
+        func mayStore(_ variant: Variant) -> Bool { owner.mayStore(place, variant) }
+    }
+
+    private struct Line {
+        let key: CacheKey
+        // The later one was asked for later.
+        let number: Int
+        var isSpoiled = false
+        // What others, which were asked for later, have stored meanwhile.
+        var newer: Set<Variant> = []
+    }
+
+    // Places are taken and left by each call; who stores or changes something looks at all of them,
+    // which are as many as there are exchanges under way.
+    private struct State {
+        var lines: [Line?] = []
+        var free: [Int] = []
+        var begun = 0
+    }
+
+    private let state = Mutex(State())
+
+    func begin(_ key: CacheKey, at date: Date) -> Mark {
+        let place = state.withLock { state in
+            state.begun += 1
+            let line = Line(key: key, number: state.begun)
+            guard let place = state.free.popLast() else {
+                state.lines.append(line)
+                return state.lines.count - 1
+            }
+            state.lines[place] = line
+            return place
+        }
+        return Mark(key, date, self, place)
+    }
+
+    /// Keeps what is under way from being stored.
+    func spoil(_ key: CacheKey) { spoil { $0 == key } }
+
+    /// Keeps what is under way for some keys from being stored.
+    func spoil(where isMeant: (CacheKey) -> Bool) {
+        state.withLock { state in
+            for place in state.lines.indices {
+                guard let line = state.lines[place], isMeant(line.key) else { continue }
+                state.lines[place]?.isSpoiled = true
             }
         }
     }
 
-    private let lines = Mutex<[CacheKey: Line]>([:])
-
-    func begin(_ key: CacheKey, at date: Date) -> Mark {
-        let (changes, number) = lines.withLock { $0[key, default: Line()].begin() }
-        return Mark(key, date, self, changes, number)
+    private func isSpoiled(_ place: Int) -> Bool {
+        state.withLock { $0.lines[place]?.isSpoiled ?? false }
     }
 
-    /// Keeps what is under way from being stored.
-    func spoil(_ key: CacheKey) {
-        let changes = lines.withLock { $0[key]?.changes }
-        _ = changes?.count.wrappingAdd(1, ordering: .acquiringAndReleasing)
+    private func mayStore(_ place: Int, _ variant: Variant) -> Bool {
+        state.withLock { state in
+            guard let own = state.lines[place], !own.isSpoiled, !own.newer.contains(variant) else {
+                return false
+            }
+            for other in state.lines.indices {
+                guard let line = state.lines[other], line.number < own.number, line.key == own.key
+                else { continue }
+                state.lines[other]?.newer.insert(variant)
+            }
+            return true
+        }
     }
 
-    /// Keeps what is under way for some keys from being stored.
-    func spoil(where isMeant: (CacheKey) -> Bool) {
-        let changes = lines.withLock { $0.filter { isMeant($0.key) }.map(\.value.changes) }
-        for change in changes { change.count.wrappingAdd(1, ordering: .acquiringAndReleasing) }
-    }
-
-    private func end(_ key: CacheKey) {
-        lines.withLock { lines in
-            guard let index = lines.index(forKey: key) else { return }
-            lines.values[index].count -= 1
-            if lines.values[index].count == 0 { lines.remove(at: index) }
+    private func end(_ place: Int) {
+        state.withLock { state in
+            state.lines[place] = nil
+            state.free.append(place)
         }
     }
 }

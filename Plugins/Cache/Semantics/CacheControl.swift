@@ -29,14 +29,19 @@ struct CacheControl {
 
     init(_ headers: HTTPHeaders, _ map: FieldMap) {
         if map.contains(.cacheControl) {
-            for line in map.lines(.cacheControl, in: headers) { read(line) }
-        } else if map.contains(.pragma) {
-            let lines = map.lines(.pragma, in: headers)
-            noCache = lines.contains { $0.lowercased().contains("no-cache") }
+            map.forEachLine(of: .cacheControl, in: headers) { read($0) }
+        } else {
+            map.forEachLine(of: .pragma, in: headers) { line in
+                noCache = noCache || line.lowercased().contains("no-cache")
+            }
         }
     }
 
     private mutating func read(_ line: String) {
+        if let plain = plain(line) {
+            self = plain
+            return
+        }
         let quotes = line.utf8.count { $0 == UInt8(ascii: "\"") }
         // What a quotation that does not end has swallowed cannot be told; it is not stored.
         if !quotes.isMultiple(of: 2), !line.utf8.contains(UInt8(ascii: "\\")) { noStore = true }

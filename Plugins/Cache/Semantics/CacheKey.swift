@@ -6,7 +6,10 @@ public import TurnpikeCore
 /// The variants of `Vary` stand below a key. Scheme and host are in lower case, and the fragment,
 /// the user information and a port that is the scheme's own are left out, so that they make no
 /// second entry; path and query stay to the byte, since a server may tell apart what looks equal.
-public struct CacheKey: Hashable, Sendable {
+public struct CacheKey: Sendable {
+    // It is looked up half a dozen times in a call: its parts are hashed once.
+    private let hash: Int
+
     /// The method; `GET` in entries that the gate makes.
     public let method: HTTPMethod
     /// The normalised URL.
@@ -22,11 +25,19 @@ public struct CacheKey: Hashable, Sendable {
         self.method = method
         self.url = url
         self.partition = partition
+        var hasher = Hasher()
+        hasher.combine(method)
+        hasher.combine(url)
+        hasher.combine(partition)
+        hash = hasher.finalize()
     }
 
     /// Creates the key of a URL, or nil where it is not http or https, or longer than 8 KiB.
     public init?(method: HTTPMethod = .get, _ url: URL, partition: String? = nil) {
-        guard let text = Self.normalised(url, url.absoluteString) else { return nil }
+        let address = url.absoluteString
+        guard
+            let text = Self.isNormal(address) ? address : Self.normalised(url, address)
+        else { return nil }
         self.init(method: method, url: text, partition: partition)
     }
 
@@ -39,12 +50,15 @@ public struct CacheKey: Hashable, Sendable {
     ///   - tenant: What the caller tells apart beyond that.
     init?(_ request: Request, tenant: String?) {
         let address = request.url.absoluteString
-        guard let text = Self.normalised(request.url, address) else { return nil }
+        let isNormal = Self.isNormal(address)
+        guard let text = isNormal ? address : Self.normalised(request.url, address) else {
+            return nil
+        }
         var identity = ""
         for field in request.headers where field.name == .authorization {
             identity += "authorization\n" + field.value + "\n"
         }
-        if let userInformation = Self.userInformation(address) {
+        if !isNormal, let userInformation = Self.userInformation(address) {
             identity += "user\n" + userInformation + "\n"
         }
         if let tenant { identity += "tenant\n" + tenant + "\n" }
@@ -52,48 +66,49 @@ public struct CacheKey: Hashable, Sendable {
     }
 
     private static func normalised(_ url: URL, _ text: String) -> String? {
-        guard text.utf8.count <= maxURLBytes else { return nil }
-        if isNormal(text) { return text }
-        guard let origin = Origin(url) else { return nil }
+        guard text.utf8.count <= maxURLBytes, let origin = Origin(url) else { return nil }
         let rest = afterAuthority(text).prefix { $0 != UInt8(ascii: "#") }
         return origin.description + (rest.first == UInt8(ascii: "/") ? "" : "/")
             + String(Substring(rest))
     }
 
     // Whether a text is its own normal form, as nearly all are: a scheme and a host in lower case, a
-    // port that is not the scheme's own, a path, and no fragment. Where in doubt it is not.
+    // port that is not the scheme's own, a path, and neither user information nor fragment, within
+    // the bound. Where in doubt it is not.
     private static func isNormal(_ text: String) -> Bool {
-        let isSecure = text.hasPrefix("https://")
-        guard isSecure || text.hasPrefix("http://") else { return false }
+        unsafe text.utf8.withContiguousStorageIfAvailable { unsafe isNormal(bytes: $0) } ?? false
+    }
+
+    private static func isNormal(bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        if bytes.count > maxURLBytes { return false }
+        let isSecure = unsafe bytes.starts(with: "https://".utf8)
+        let isPlain = unsafe bytes.starts(with: "http://".utf8)
+        guard isSecure || isPlain else { return false }
         let start = isSecure ? 8 : 7
-        var position = 0
-        var isInAuthority = true
+        var position = start
         var port: Int?
-        for byte in text.utf8 {
-            defer { position += 1 }
-            if position < start { continue }
-            if !isInAuthority {
-                if byte == UInt8(ascii: "#") { return false }
-                continue
-            }
+        scan: while true {
+            if position == bytes.count { return false }
+            let byte = unsafe bytes[position]
             switch byte {
-            case UInt8(ascii: "/"):
-                if position == start || port == 0 { return false }
-                isInAuthority = false
+            case UInt8(ascii: "/"): break scan
             case UInt8(ascii: ":"):
                 if position == start || port != nil { return false }
                 port = 0
             case UInt8(ascii: "0")...UInt8(ascii: "9"):
-                guard let digits = port else { continue }
-                port = digits * 10 + Int(byte - UInt8(ascii: "0"))
-                // A zero in front makes another text of the same number.
-                if port == 0 || port ?? 0 > 65_535 { return false }
+                if let digits = port {
+                    port = digits * 10 + Int(byte - UInt8(ascii: "0"))
+                    // A zero in front makes another text of the same number.
+                    if port == 0 || port ?? 0 > 65_535 { return false }
+                }
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."):
                 if port != nil { return false }
             default: return false
             }
+            position += 1
         }
-        return !isInAuthority && port != (isSecure ? 443 : 80)
+        if position == start || port == 0 || port == (isSecure ? 443 : 80) { return false }
+        return unsafe !bytes[position...].contains(UInt8(ascii: "#"))
     }
 
     private static func userInformation(_ text: String) -> String? {
@@ -113,6 +128,17 @@ public struct CacheKey: Hashable, Sendable {
             byte != UInt8(ascii: "/") && byte != UInt8(ascii: "?") && byte != UInt8(ascii: "#")
         }
     }
+}
+
+extension CacheKey: Hashable {
+    /// Whether method, URL and partition are the same.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.hash == right.hash && left.url == right.url && left.method == right.method
+            && left.partition == right.partition
+    }
+
+    /// Feeds the key to a hasher.
+    public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 }
 
 extension CacheKey: CustomStringConvertible {

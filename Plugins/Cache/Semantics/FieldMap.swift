@@ -15,15 +15,20 @@ struct FieldMap {
     private var repeated: UInt16 = 0
 
     init(_ headers: HTTPHeaders) {
-        var index: Int32 = 0
-        for field in headers.fields {
-            defer { index += 1 }
-            guard let known = Self.known(field.name) else { continue }
-            if places[known.rawValue] < 0 {
-                places[known.rawValue] = index
-            } else {
-                repeated |= 1 << UInt16(known.rawValue)
-            }
+        for index in headers.fields.indices {
+            if let known = Self.known(headers.fields[index].name) { note(known, at: index) }
+        }
+    }
+
+    /// Creates the map of an empty section.
+    init() {}
+
+    /// Notes what stands behind all that was noted before.
+    mutating func note(_ known: Known, at index: Int) {
+        if places[known.rawValue] < 0 {
+            places[known.rawValue] = Int32(clamping: index)
+        } else {
+            repeated |= 1 << UInt16(known.rawValue)
         }
     }
 
@@ -40,12 +45,17 @@ struct FieldMap {
         isRepeated(known) ? nil : first(known, in: headers)
     }
 
-    /// All lines of a field, in order.
-    func lines(_ known: Known, in headers: HTTPHeaders) -> [String] {
-        if isRepeated(known) {
-            return headers.fields.filter { Self.known($0.name) == known }.map(\.value)
+    /// Does something with each line of a field, in order.
+    func forEachLine<Failure>(
+        of known: Known, in headers: HTTPHeaders, _ action: (String) throws(Failure) -> Void
+    ) throws(Failure) {
+        if !isRepeated(known) {
+            if let line = first(known, in: headers) { try action(line) }
+            return
         }
-        return first(known, in: headers).map { [$0] } ?? []
+        for field in headers.fields where Self.known(field.name) == known {
+            try action(field.value)
+        }
     }
 
     private func isRepeated(_ known: Known) -> Bool {
@@ -53,29 +63,60 @@ struct FieldMap {
     }
 
     /// Which of the fields a name is.
-    ///
-    /// Each field of each message comes by here: its length rules out nearly all.
     static func known(_ name: HTTPHeaders.Name) -> Known? {
-        switch name.rawValue.utf8.count {
-        case 2: name == .te ? .aboutConnection : nil
-        case 3: name == .age ? .age : nil
-        case 4: name == .date ? .date : name == .eTag ? .eTag : name == .vary ? .vary : nil
-        case 6: name == .pragma ? .pragma : nil
-        case 7: name == .expires ? .expires : name == .upgrade ? .aboutConnection : nil
+        let count = name.rawValue.utf8.count
+        if count > 16 { return aboutConnection(name, count) }
+        guard let short = ShortName(name.rawValue) else { return nil }
+        switch count {
+        case 2: return short == Names.te ? .aboutConnection : nil
+        case 3: return short == Names.age ? .age : nil
+        case 4:
+            return short == Names.date
+                ? .date : short == Names.eTag ? .eTag : short == Names.vary ? .vary : nil
+        case 6: return short == Names.pragma ? .pragma : nil
+        case 7:
+            return short == Names.expires
+                ? .expires : short == Names.upgrade ? .aboutConnection : nil
         case 10:
-            name == .connection
+            return short == Names.connection
                 ? .connection
-                : name == .setCookie ? .setCookie : name == .keepAlive ? .aboutConnection : nil
+                : short == Names.setCookie
+                    ? .setCookie : short == Names.keepAlive ? .aboutConnection : nil
         case 13:
-            name == .cacheControl ? .cacheControl : name == .lastModified ? .lastModified : nil
+            return short == Names.cacheControl
+                ? .cacheControl : short == Names.lastModified ? .lastModified : nil
         case 16:
-            name == .contentEncoding
-                ? .contentEncoding : name == "Proxy-Connection" ? .aboutConnection : nil
+            return short == Names.contentEncoding
+                ? .contentEncoding : short == Names.proxyConnection ? .aboutConnection : nil
+        default: return nil
+        }
+    }
+
+    private static func aboutConnection(_ name: HTTPHeaders.Name, _ count: Int) -> Known? {
+        switch count {
         case 17: name == .transferEncoding ? .aboutConnection : nil
         case 18: name == .proxyAuthenticate ? .aboutConnection : nil
         case 19: name == .proxyAuthorization ? .aboutConnection : nil
         case 25: name == "Proxy-Authentication-Info" ? .aboutConnection : nil
         default: nil
         }
+    }
+
+    private enum Names {
+        static let te = ShortName("te")
+        static let age = ShortName("age")
+        static let date = ShortName("date")
+        static let eTag = ShortName("etag")
+        static let vary = ShortName("vary")
+        static let pragma = ShortName("pragma")
+        static let expires = ShortName("expires")
+        static let upgrade = ShortName("upgrade")
+        static let connection = ShortName("connection")
+        static let setCookie = ShortName("set-cookie")
+        static let keepAlive = ShortName("keep-alive")
+        static let cacheControl = ShortName("cache-control")
+        static let lastModified = ShortName("last-modified")
+        static let contentEncoding = ShortName("content-encoding")
+        static let proxyConnection = ShortName("proxy-connection")
     }
 }

@@ -24,10 +24,10 @@ struct Freshness: Sendable {
     static let heuristicLimit: Double = 7 * 86_400
 
     init(
-        _ head: ResponseHead, _ control: CacheControl, requestTime: Date, responseTime: Date
+        _ head: ResponseHead, _ control: CacheControl, _ map: FieldMap, requestTime: Date,
+        responseTime: Date
     ) {
         let headers = head.headers
-        let map = FieldMap(headers)
         // The date of a field that has one line; nil where there is none, or several.
         func dateValue(_ known: FieldMap.Known) -> Date? {
             map.only(known, in: headers).flatMap { FieldDate.parse($0, now: responseTime) }

@@ -34,14 +34,14 @@ enum Storability {
         return control.isExplicit || map.contains(.expires) || isHeuristic(status)
     }
 
-    /// The fields of a response that are kept (§3.1).
+    /// The fields of a response that are kept (§3.1), and where they stand.
     static func fields(
         _ headers: HTTPHeaders, _ control: CacheControl, _ map: FieldMap
-    ) -> HTTPHeaders {
+    ) -> (HTTPHeaders, FieldMap) {
         var named: [HTTPHeaders.Name] = Array(control.noCacheFields)
-        for line in map.lines(.connection, in: headers) {
+        map.forEachLine(of: .connection, in: headers) { line in
             // What nearly all have, and what names no other field.
-            if Grammar.equalsIgnoringCase(line, "keep-alive") { continue }
+            if Grammar.equalsIgnoringCase(line, "keep-alive") { return }
             for member in Grammar.split(line[...], at: UInt8(ascii: ",")).prefix(64) {
                 named.append(HTTPHeaders.Name(String(Grammar.trimmed(member))))
             }
@@ -49,15 +49,23 @@ enum Storability {
         if named.isEmpty, !map.contains(.connection), !map.contains(.aboutConnection),
             !map.contains(.setCookie)
         {
-            return headers
+            return (headers, map)
         }
-        return headers.filtered { field in
-            switch FieldMap.known(field.name) {
-            case .connection, .aboutConnection: false
-            case .setCookie: isOwnCookie(field.value) && !named.contains(field.name)
-            default: named.isEmpty || !named.contains(field.name)
+        var kept = FieldMap()
+        var result = headers
+        result.fields = []
+        result.reserveCapacity(headers.count)
+        for field in headers.fields {
+            let known = FieldMap.known(field.name)
+            switch known {
+            case .connection, .aboutConnection: continue
+            case .setCookie where !isOwnCookie(field.value): continue
+            default: if !named.isEmpty, named.contains(field.name) { continue }
             }
+            if let known { kept.note(known, at: result.count) }
+            result.fields.append(field)
         }
+        return (result, kept)
     }
 
     // A cookie that names a path or a domain reaches beyond the response that set it: it was for the

@@ -37,16 +37,19 @@ public struct Variant: Hashable, Sendable {
 
     init?(_ response: HTTPHeaders, _ map: FieldMap, to request: HTTPHeaders) {
         var names: Set<String> = []
-        for line in map.lines(.vary, in: response) {
+        var isWithinBounds = true
+        map.forEachLine(of: .vary, in: response) { line in
             for member in line.split(separator: ",") {
                 let name = Grammar.trimmed(member).lowercased()
                 if name.isEmpty { continue }
                 guard name != "*", Grammar.isToken(name), names.count < Self.maxFields else {
-                    return nil
+                    isWithinBounds = false
+                    return
                 }
                 names.insert(name)
             }
         }
+        if !isWithinBounds { return nil }
         if map.contains(.contentEncoding) { names.insert("accept-encoding") }
         fields =
             names.isEmpty

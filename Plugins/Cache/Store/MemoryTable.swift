@@ -3,19 +3,17 @@ import TurnpikeCore
 
 /// The entries of a ``MemoryStore``, and which of them go first.
 struct MemoryTable {
-    // A class, so that looking at an entry copies none of it.
-    private final class Node {
-        let response: StoredResponse
-        let data: Data
+    // Apart from what it holds, so that it is changed without touching a reference count.
+    private struct Node {
         let bytes: Int
         var isProtected: Bool
         // The neighbours in its segment's list; -1 at the ends.
         var newer = -1
         var older = -1
+        // The variant of its key that came next; -1 at the end.
+        var next = -1
 
-        init(_ response: StoredResponse, _ data: Data, _ bytes: Int, isProtected: Bool) {
-            self.response = response
-            self.data = data
+        init(_ bytes: Int, isProtected: Bool) {
             self.bytes = bytes
             self.isProtected = isProtected
         }
@@ -27,9 +25,13 @@ struct MemoryTable {
         var bytes = 0
     }
 
-    private var nodes: [Node?] = []
+    private var nodes: [Node] = []
+    // Of each node; nil where it is free.
+    private var responses: [StoredResponse?] = []
+    private var contents: [Data] = []
     private var free: [Int] = []
-    private var index: [CacheKey: [Int]] = [:]
+    // The variant of each key that came first.
+    private var index: [CacheKey: Int] = [:]
     private var probation = Segment()
     private var protected = Segment()
     private var evictions = 0
@@ -47,8 +49,10 @@ struct MemoryTable {
     }
 
     var list: [CacheListing] {
-        nodes.compactMap { node in
-            node.map { CacheListing(response: $0.response, length: Int64($0.data.count)) }
+        responses.indices.compactMap { place in
+            responses[place].map {
+                CacheListing(response: $0, length: Int64(contents[place].count))
+            }
         }
     }
 
@@ -57,55 +61,90 @@ struct MemoryTable {
     mutating func entry(
         for key: CacheKey, where isMatch: (StoredResponse) -> Bool
     ) -> CacheEntry? {
-        guard let places = index[key] else { return nil }
-        var best: (place: Int, node: Node)?
-        for place in places {
-            guard let node = nodes[place], isMatch(node.response) else { continue }
-            if let best, best.node.response.responseTime > node.response.responseTime { continue }
-            best = (place, node)
+        guard var place = index[key] else { return nil }
+        var best: (place: Int, response: StoredResponse)?
+        while place >= 0, let response = responses[place] {
+            if isMatch(response),
+                best.map({ $0.response.responseTime <= response.responseTime }) ?? true
+            {
+                best = (place, response)
+            }
+            place = nodes[place].next
         }
         guard let best else { return nil }
         touch(best.place)
-        return CacheEntry(response: best.node.response, content: CachedData(best.node.data))
+        return CacheEntry(response: best.response, content: CachedData(contents[best.place]))
     }
 
     /// Whether an entry is there as it was found.
     func contains(_ response: StoredResponse) -> Bool {
         place(of: response).map { place in
-            nodes[place]?.response.responseTime == response.responseTime
+            responses[place]?.responseTime == response.responseTime
         } ?? false
     }
 
     private func place(of response: StoredResponse) -> Int? {
-        index[response.key]?.first { nodes[$0]?.response.variant == response.variant }
+        var place = index[response.key] ?? -1
+        while place >= 0 {
+            if responses[place]?.variant == response.variant { return place }
+            place = nodes[place].next
+        }
+        return nil
     }
 
     // MARK: Changing
 
     mutating func insert(_ response: StoredResponse, _ data: Data) {
+        let bytes = data.count + response.headBytes
         // What asked for it before is asked for again: it keeps its rank.
         var isProtected = false
-        var count = 0
-        if let places = index[response.key] {
-            count = places.count
-            if let place = places.first(where: { nodes[$0]?.response.variant == response.variant })
-            {
-                isProtected = nodes[place]?.isProtected ?? false
-                remove(at: place)
-                count -= 1
-            }
+        if let place = place(of: response) {
+            isProtected = nodes[place].isProtected
+            remove(at: place)
         }
-        let bytes = data.count + response.headBytes
         guard bytes <= maxBytes else { return }
-        if count >= Self.maxVariants, let oldest = index[response.key]?.first {
-            remove(at: oldest)
-        }
-        let node = Node(response, data, bytes, isProtected: isProtected)
         let place = free.popLast() ?? nodes.count
-        if place == nodes.count { nodes.append(node) } else { nodes[place] = node }
-        index[response.key, default: []].append(place)
+        let node = Node(bytes, isProtected: isProtected)
+        if place == nodes.count {
+            nodes.append(node)
+            responses.append(response)
+            contents.append(data)
+        } else {
+            nodes[place] = node
+            responses[place] = response
+            contents[place] = data
+        }
+        chain(place, response.key)
         link(place)
         shrink(keeping: place)
+    }
+
+    // Puts an entry behind the other variants of its key, the first of which goes if they are many.
+    private mutating func chain(_ place: Int, _ key: CacheKey) {
+        guard let first = index[key] else {
+            index[key] = place
+            return
+        }
+        var last = first
+        var count = 1
+        while nodes[last].next >= 0 {
+            last = nodes[last].next
+            count += 1
+        }
+        nodes[last].next = place
+        if count >= Self.maxVariants { remove(at: first) }
+    }
+
+    private mutating func unchain(_ place: Int, _ key: CacheKey) {
+        guard let entry = index.index(forKey: key) else { return }
+        let next = nodes[place].next
+        var before = index.values[entry]
+        if before == place {
+            if next < 0 { index.remove(at: entry) } else { index.values[entry] = next }
+            return
+        }
+        while nodes[before].next >= 0, nodes[before].next != place { before = nodes[before].next }
+        nodes[before].next = next
     }
 
     mutating func remove(_ response: StoredResponse) {
@@ -113,12 +152,12 @@ struct MemoryTable {
     }
 
     mutating func remove(_ key: CacheKey) {
-        for place in index[key] ?? [] { remove(at: place) }
+        while let place = index[key] { remove(at: place) }
     }
 
     mutating func removeAll(where condition: (StoredResponse) -> Bool) -> Int {
         var count = 0
-        for place in nodes.indices where nodes[place].map({ condition($0.response) }) ?? false {
+        for place in responses.indices where responses[place].map(condition) ?? false {
             remove(at: place)
             count += 1
         }
@@ -126,25 +165,24 @@ struct MemoryTable {
     }
 
     private mutating func remove(at place: Int) {
-        guard let node = nodes[place] else { return }
+        guard let key = responses[place]?.key else { return }
         unlink(place)
-        nodes[place] = nil
+        unchain(place, key)
+        responses[place] = nil
+        contents[place] = Data()
         free.append(place)
-        guard let entry = index.index(forKey: node.response.key) else { return }
-        index.values[entry].removeAll { $0 == place }
-        if index.values[entry].isEmpty { index.remove(at: entry) }
     }
 
     // MARK: Ranks
 
     private mutating func touch(_ place: Int) {
         unlink(place)
-        nodes[place]?.isProtected = true
+        nodes[place].isProtected = true
         link(place)
         while protected.bytes > maxBytes / 5 * 4, protected.oldest != place {
             let oldest = protected.oldest
             unlink(oldest)
-            nodes[oldest]?.isProtected = false
+            nodes[oldest].isProtected = false
             link(oldest)
         }
     }
@@ -153,7 +191,7 @@ struct MemoryTable {
     private mutating func shrink(keeping place: Int) {
         while probation.bytes + protected.bytes > maxBytes {
             var victim = probation.oldest
-            if victim == place { victim = nodes[place]?.newer ?? -1 }
+            if victim == place { victim = nodes[place].newer }
             if victim < 0 { victim = protected.oldest }
             if victim < 0 || victim == place { return }
             remove(at: victim)
@@ -162,27 +200,28 @@ struct MemoryTable {
     }
 
     private mutating func link(_ place: Int) {
-        guard let node = nodes[place] else { return }
-        var segment = node.isProtected ? protected : probation
-        nodes[place]?.older = segment.newest
-        nodes[place]?.newer = -1
-        if segment.newest >= 0 { nodes[segment.newest]?.newer = place }
+        let isProtected = nodes[place].isProtected
+        var segment = isProtected ? protected : probation
+        nodes[place].older = segment.newest
+        nodes[place].newer = -1
+        if segment.newest >= 0 { nodes[segment.newest].newer = place }
         segment.newest = place
         if segment.oldest < 0 { segment.oldest = place }
-        segment.bytes += node.bytes
-        if node.isProtected { protected = segment } else { probation = segment }
+        segment.bytes += nodes[place].bytes
+        if isProtected { protected = segment } else { probation = segment }
     }
 
     private mutating func unlink(_ place: Int) {
-        guard place >= 0, let node = nodes[place] else { return }
+        if place < 0 { return }
+        let node = nodes[place]
         var segment = node.isProtected ? protected : probation
         if node.newer >= 0 {
-            nodes[node.newer]?.older = node.older
+            nodes[node.newer].older = node.older
         } else {
             segment.newest = node.older
         }
         if node.older >= 0 {
-            nodes[node.older]?.newer = node.newer
+            nodes[node.older].newer = node.newer
         } else {
             segment.oldest = node.newer
         }

@@ -44,17 +44,18 @@ public struct StoredResponse: Sendable {
     public init(
         key: CacheKey, variant: Variant, head: ResponseHead, requestTime: Date, responseTime: Date
     ) {
+        let map = FieldMap(head.headers)
         self.init(
-            key: key, variant: variant, head: head, control: CacheControl(head.headers),
-            requestTime: requestTime, responseTime: responseTime)
+            key: key, variant: variant, head: head, control: CacheControl(head.headers, map),
+            map: map, requestTime: requestTime, responseTime: responseTime)
     }
 
     init(
-        key: CacheKey, variant: Variant, head: ResponseHead, control: CacheControl,
+        key: CacheKey, variant: Variant, head: ResponseHead, control: CacheControl, map: FieldMap,
         requestTime: Date, responseTime: Date
     ) {
         let freshness = Freshness(
-            head, control, requestTime: requestTime, responseTime: responseTime)
+            head, control, map, requestTime: requestTime, responseTime: responseTime)
         storage = Storage(key, variant, head, requestTime, responseTime, freshness)
     }
 

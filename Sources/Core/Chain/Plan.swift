@@ -162,7 +162,7 @@ extension Plan.Node {
     /// How the node takes a cancellation; what is synchronous has nothing to wait for.
     fileprivate var heed: Heed {
         switch self {
-        case .group, .metrics, .log, .adaptNow: .withInside
+        case .group, .metrics, .log, .adaptNow, .idle: .withInside
         case .interceptor(let gate): Self.heed(of: gate)
         case .retry(let gate): Self.heed(of: gate)
         case .validate(let gate): Self.heed(of: gate)

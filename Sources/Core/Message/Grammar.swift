@@ -58,8 +58,21 @@ package enum Grammar {
     /// Whether two texts are equal when the case of ASCII letters is ignored.
     package static func equalsIgnoringCase(_ left: String, _ right: String) -> Bool {
         if left.utf8.count != right.utf8.count { return false }
-        var other = right.utf8.makeIterator()
-        for byte in left.utf8 {
+        // Each name of each message comes by here: bytes cost a fifth of what a text's iterator does.
+        let isEqual = unsafe left.utf8.withContiguousStorageIfAvailable { left in
+            unsafe right.utf8.withContiguousStorageIfAvailable { right in
+                unsafe areEqualIgnoringCase(left, right)
+            }
+        }
+        return (isEqual ?? nil) ?? areEqualIgnoringCase(left.utf8, right.utf8)
+    }
+
+    // Of as many bytes each.
+    private static func areEqualIgnoringCase(
+        _ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>
+    ) -> Bool {
+        var other = right.makeIterator()
+        for byte in left {
             guard let second = other.next() else { return false }
             if byte != second, lowercased(byte) != lowercased(second) { return false }
         }

@@ -5,7 +5,7 @@ public struct ResponseHead: Sendable, Hashable {
     /// The status.
     public let status: HTTPStatus
     /// The header fields.
-    public let headers: HTTPHeaders
+    public package(set) var headers: HTTPHeaders
     /// The URL that answered, after redirects.
     public let url: URL
     /// The protocol's version (`1.1`, `2`), where the transport knows it.
@@ -126,6 +126,12 @@ public struct Response: Sendable {
             makeUnique()
             storage.record = newValue
         }
+    }
+
+    /// Adds a header field line that is known to be a valid one, without copying the others.
+    package mutating func appendChecked(_ name: HTTPHeaders.Name, _ value: String) {
+        makeUnique()
+        storage.head.headers.appendChecked(name, value)
     }
 
     private mutating func makeUnique() {

@@ -55,11 +55,15 @@ final class DiskFilter: Sendable {
     }
 
     /// Notes that there will be an entry, within the folder's lock.
-    func add(_ name: EntryName) throws {
+    /// - Returns: Whether there may have been one before.
+    @discardableResult
+    func add(_ name: EntryName) throws -> Bool {
         let offset = offset(name.mark)
         let word = file.number(at: offset) ?? 0
         let bits = Self.bits(name.mark)
-        if word & bits != bits { try file.write(word | bits, at: offset) }
+        if word & bits == bits { return true }
+        try file.write(word | bits, at: offset)
+        return false
     }
 
     /// Notes which entries there are, and no others, within the folder's lock.

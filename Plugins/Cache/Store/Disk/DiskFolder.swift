@@ -9,7 +9,7 @@ import TurnpikeCore
 /// one queue.
 // SAFETY: one serial queue uses it; what others use is static, or has a lock of its own.
 final class DiskFolder: @unchecked Sendable {
-    private let root: String
+    let root: String
     private let maxBytes: Int64
     private var lockFile: CacheFile?
     private var temporaries: UInt64 = 0
@@ -67,9 +67,21 @@ final class DiskFolder: @unchecked Sendable {
 
     /// Notes a size before it is taken up, so that a death in between counts too much and not too
     /// little.
+    ///
+    /// Among several changes it notes room for the next ones too, and what they took at their end.
     func note(_ usage: CacheUsage) throws {
-        if let lockFile { try write(usage, lockFile) }
+        guard let lockFile else { return }
+        var usage = usage
+        if held != nil {
+            if let noted, usage.entries <= noted.entries, usage.bytes <= noted.bytes { return }
+            usage.entries += Self.entriesAhead
+            usage.bytes += Self.bytesAhead
+        }
+        try write(usage, lockFile)
     }
+
+    private static let entriesAhead = 64
+    private static let bytesAhead: Int64 = 256 << 10
 
     /// Opens the folder, and its filter, where that is still to be done.
     func open() throws { _ = try opened() }
@@ -168,51 +180,6 @@ final class DiskFolder: @unchecked Sendable {
 
     // MARK: Entries
 
-    /// Puts a file in an entry's place, if there is room.
-    /// - Parameters:
-    ///   - response: What the file holds.
-    ///   - bytes: The file's size.
-    ///   - usage: What there is.
-    ///   - make: Gives the file's path.
-    /// - Throws: What keeps the file from being made or moved; nothing has changed then.
-    func keep(
-        _ response: StoredResponse, bytes: Int64, _ usage: inout CacheUsage,
-        _ make: () throws -> String
-    ) throws {
-        let room = Self.room(bytes)
-        guard try makeRoom(room, &usage) else {
-            // What has grown too large is not what it was, either.
-            return try removeAll(of: response.key, &usage)
-        }
-        let name = EntryName(response.key)
-        let place = try place(for: response, name)
-        let before = try CacheFile.state(of: place)?.size
-        usage.bytes += room
-        usage.entries += 1
-        do {
-            try note(usage)
-            try filter?.add(name)
-            try Self.move(try make(), to: place)
-        } catch {
-            usage.bytes -= room
-            usage.entries -= 1
-            throw error
-        }
-        if let before {
-            usage.bytes -= Self.room(before)
-            usage.entries -= 1
-        }
-    }
-
-    private static func move(_ path: String, to place: String) throws {
-        do {
-            try CacheFile.move(path, to: place)
-        } catch let fault as FileFault where fault.code == ENOENT {
-            try CacheFile.makeFolder(String(place.dropLast(43)))
-            try CacheFile.move(path, to: place)
-        }
-    }
-
     /// Puts another head in the place of an entry's.
     /// - Returns: Whether that is done: false where it does not fit, and the entry was removed.
     func update(
@@ -263,23 +230,5 @@ final class DiskFolder: @unchecked Sendable {
         }
         _ = file.lock(waiting: false)
         return (path, file)
-    }
-
-    /// Where an entry belongs: in the place of its own variant, in a free one, or in that of the
-    /// entry that came first.
-    private func place(for response: StoredResponse, _ name: EntryName) throws -> String {
-        let stem = Self.stem(root, name)
-        var oldest: (path: String, date: Date)?
-        for slot in 0..<Self.maxVariants {
-            let path = Self.path(stem, slot)
-            // Its own may come behind the gap: then the newer one of the two is found.
-            guard let file = try CacheFile.existing(path) else { return path }
-            guard let entry = try EntryFile(file) else { return path }
-            if entry.response.variant == response.variant { return path }
-            if entry.response.responseTime < oldest?.date ?? .distantFuture {
-                oldest = (path, entry.response.responseTime)
-            }
-        }
-        return oldest?.path ?? Self.path(stem, 0)
     }
 }

@@ -4,10 +4,11 @@ import TurnpikeCore
 
 /// Keeps responses in a folder, which several processes may share.
 ///
-/// Each entry is a file of mode 0600 that appears whole, by being renamed, and holds checksums of all
-/// it has. A process that is killed loses what it was writing; what it leaves behind is removed by
-/// the next that opens the folder, or makes room in it. A file that is damaged, or of another
-/// version, is no entry and goes. Nothing is synchronised with the disk: what a loss of power has torn
+/// Each entry is a file of mode 0600 that holds its length and checksums of all it has: until it is
+/// whole it is none. What takes the place of another one is renamed. A process that is killed loses
+/// what it was writing; what it leaves behind is removed by who looks it up, or by the next that opens
+/// the folder, or makes room in it. A file that is damaged, or of another version, is no entry and
+/// goes. Nothing is synchronised with the disk: what a loss of power has torn
 /// is found by its checksums. Credentials stand nowhere; URLs do, in what the owner alone may read.
 ///
 /// The folder takes `maxBytes`, whatever the number of processes; what each is writing comes on top.

@@ -116,7 +116,8 @@ final class DiskWriter: CacheWriter {
             try file.write(EntryFile.beginning(layout, record: record), at: 0)
             try store.change { usage in
                 guard Self.isWanted(response.key, removals, in: store) else { return }
-                try store.folder.keep(response, bytes: layout.fileBytes, &usage) { path }
+                try store.folder.keep(
+                    response, .file(path), bytes: layout.fileBytes, &usage)
             }
         }
     }
@@ -153,18 +154,7 @@ final class DiskWriter: CacheWriter {
         bytes.append(data)
         bytes.append(EntryFile.table(checksums(data)))
         try store.change { usage in
-            // The file is made once there is room for it.
-            try store.folder.keep(response, bytes: layout.fileBytes, &usage) {
-                let (path, file) = try store.folder.temporary()
-                do {
-                    try file.write(bytes, at: 0)
-                    return path
-                } catch {
-                    // Else it goes when the folder is counted.
-                    _ = try? CacheFile.remove(path)
-                    throw error
-                }
-            }
+            try store.folder.keep(response, .bytes(bytes), bytes: layout.fileBytes, &usage)
         }
     }
 

@@ -11,8 +11,8 @@ import TurnpikeCore
 /// table     the checksum of each block of the content
 /// ```
 ///
-/// The file appears by being renamed, whole. A new head is written over the slot that does not
-/// count: a write that was torn leaves the old one.
+/// A file that is shorter than it says is not whole, and no entry. A new head is written over the
+/// slot that does not count: a write that was torn leaves the old one.
 struct EntryFile {
     static let blockBytes = 65_536
     private static let openingBytes = 64
