@@ -7,7 +7,7 @@ import TurnpikeCore
 ///
 /// What callers want of a transfer is posted to a list; one turn of the loop takes all that was
 /// posted and all that has come. The thread is woken only where it sleeps, and not for the start of
-/// a plain transfer: while the thread waits for sockets, the caller takes that turn itself.
+/// a plain transfer while few are under way: then the caller takes that turn itself.
 final class CurlEngine: Sendable {
     private enum Ending {
         case none
@@ -42,6 +42,8 @@ final class CurlEngine: Sendable {
     // How many hold `core`, or are about to: to try a lock that is held, or being handed over, costs
     // a system call on Linux.
     private let holders = Atomic(0)
+    // The transfers under way.
+    private let load = Atomic(0)
     private let over = SharedValue<Void>()
     private let jobs = JobQueue()
 
@@ -69,7 +71,9 @@ final class CurlEngine: Sendable {
     func start(_ transfer: CurlTransfer, isQuick: Bool) {
         guard enqueue(transfer, .start) else { return }
         // The thread itself takes its turn when its jobs have run.
-        if !isQuick || loop.isHere { return wake() }
+        if !isQuick || loop.isHere || load.load(ordering: .relaxed) > Self.quietLoad {
+            return wake()
+        }
         // Who holds the lock looks at the mail when it has let go of it.
         repeat {
             guard holders.load(ordering: .sequentiallyConsistent) == 0,
@@ -208,6 +212,9 @@ final class CurlEngine: Sendable {
     }
 
     private static let flushLimit = 1024
+    // With more transfers the thread hardly sleeps, and who takes a turn makes it wait: with 64 at
+    // once to a server on the same machine that costs a third of the CPU.
+    private static let quietLoad = 4
 
     private func obey(_ transfer: CurlTransfer, _ core: inout Core) {
         let orders = transfer.takeOrders()
@@ -232,6 +239,7 @@ final class CurlEngine: Sendable {
         }
         transfer.place = core.running.count
         core.running.append(transfer)
+        load.store(core.running.count, ordering: .relaxed)
     }
 
     private func end(_ transfer: CurlTransfer, _ core: inout Core) {
@@ -244,6 +252,7 @@ final class CurlEngine: Sendable {
         let place = transfer.place
         transfer.place = -1
         let last = core.running.removeLast()
+        load.store(core.running.count, ordering: .relaxed)
         guard last !== transfer else { return }
         core.running[place] = last
         last.place = place
