@@ -66,4 +66,27 @@ struct SharedValidationTests {
             .status(304, headers: headers), ["X-User": "a"], ["X-User": "b"])
         #expect(different.sent == 3)
     }
+
+    @Test("What was answered to one who has left is not for those who are still there")
+    func left() async throws {
+        let mayGo = SharedValue<Void>()
+        let cached = CachedClient { request in
+            guard request.headers.contains(.ifNoneMatch) else {
+                return .ok(text: "one", headers: Self.fresh)
+            }
+            if request.headers["X-User"] == "a" { try await mayGo.value() }
+            return .ok(
+                text: request.headers["X-User"] ?? "", headers: ["Cache-Control": "no-store"])
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        let first = Task { try await cached.get("/a", ["X-User": "a"]) }
+        while cached.cache.waiting < 1 { await Task.yield() }
+        let second = Task { try await cached.get("/a", ["X-User": "b"]) }
+        while cached.cache.waiting < 2 { await Task.yield() }
+        first.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await first.value }
+        mayGo.settle(.success(()))
+        #expect(try await second.value.text == "b")
+    }
 }

@@ -106,7 +106,8 @@ extension CacheCall {
                     return flights.land(seat, .success(answer))
                 }
             }
-            flights.handOver(seat, marked(response, reason, isStored: isStored))
+            // The other requests may differ in fields that nothing stored depends on.
+            flights.giveBack(seat, .success(marked(response, reason, isStored: isStored)))
         } catch {
             flights.land(seat, .failure(error))
         }
