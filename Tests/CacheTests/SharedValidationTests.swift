@@ -114,4 +114,28 @@ struct SharedValidationTests {
         }
         #expect(cached.sent == of.sent)
     }
+
+    @Test("A call with options of its own neither waits for others nor is waited for")
+    func options() async throws {
+        let mayGo = SharedValue<Void>()
+        let cached = CachedClient(inside: [Validate()]) { request in
+            guard request.headers.contains(.ifNoneMatch) else {
+                return .ok(text: "one", headers: Self.fresh)
+            }
+            try await mayGo.value()
+            return .status(404, body: Data("none".utf8))
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        let first = Task { try await cached.get("/a") }
+        while cached.cache.waiting < 1 { await Task.yield() }
+        let second = Task {
+            try await cached.client.get("http://a.example/a")
+                .validate(status: .range(100..<600)).response()
+        }
+        while cached.sent < 3 && cached.cache.waiting < 2 { await Task.yield() }
+        mayGo.settle(.success(()))
+        await #expect(throws: ClientError.self) { _ = try await first.value }
+        #expect(try await second.value.status == .notFound)
+    }
 }

@@ -1,14 +1,16 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeMiddleware
 
 extension CacheCall {
     /// Asks the origin whether an entry is still right (RFC 9111 §4.3).
     func renew(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
         if request.method == .head { return try await renewByHead(entry, reason) }
         if isPartialOrConditional { return try await forwardPart(entry, reason) }
+        if !request.options.allowSharing { return try await renewAlone(entry, reason) }
         try context.checkCancellation()
         let seat = state.revalidations.join(
-            RevalidationKey(entry.response, next), context: context.detached())
+            RevalidationKey(entry.response, request, next), context: context.detached())
         if seat.isFirst {
             state.revalidations.start(seat) { await fly(entry, reason, seat, $0) }
         } else {
@@ -51,7 +53,7 @@ extension CacheCall {
         let call = CacheCall(
             request: plain, context: context, next: next, state: state, options: options)
         let seat = state.revalidations.join(
-            RevalidationKey(entry.response, next), context: context.sideCall())
+            RevalidationKey(entry.response, request, next), context: context.sideCall())
         guard seat.isFirst else {
             return state.revalidations.leave(seat, CancellationError())
         }
