@@ -139,6 +139,24 @@ struct ValidationTests {
         }
     }
 
+    @Test("What has grown too large to be stored, or cannot be, does not leave the old behind")
+    func unstored() async throws {
+        var options = Cache.Options()
+        options.maxContentBytes = 10
+        for store in [MemoryStore(), FailingStore()] as [any CacheStore] {
+            let counter = Counter()
+            let cached = CachedClient(store, options: options) { _ in
+                let number = counter.next()
+                let chunk = Data(String(repeating: "\(number)", count: number == 2 ? 6 : 1).utf8)
+                return .stream([chunk, chunk], headers: ["Cache-Control": "max-age=60"])
+            }
+            #expect(try await cached.get("/a").text == "11")
+            (store as? FailingStore)?.fail()
+            _ = try await cached.get("/a", [.cacheControl: "no-cache"])
+            #expect(try await cached.get("/a").text == "33")
+        }
+    }
+
     @Test(
         "An error that a stale response stands in for does not take its place",
         arguments: ["stale-if-error=600", "stale-while-revalidate=600, stale-if-error=600"])
