@@ -14,10 +14,12 @@ struct DiskPlacesTests {
         DiskStore(directory: folder.path, maxBytes: 64 << 20, writingAfter: nil)
     }
 
-    private func put(_ store: DiskStore, _ key: CacheKey, _ name: String) async throws {
+    private func put(
+        _ store: DiskStore, _ key: CacheKey, _ name: String, bytes: Int = 7
+    ) async throws {
         let response = DiskStoreTests.response(key, name)
         let writer = try #require(try await store.writer(for: response, length: nil))
-        try await writer.write(Data("content".utf8))
+        try await writer.write(Data(repeating: 1, count: bytes))
         try await writer.commit()
     }
 
@@ -26,9 +28,11 @@ struct DiskPlacesTests {
     }
 
     // The entry's file as it is in the other folder, and what it is to be called in this one.
-    private func stored(_ name: String) async throws -> (source: String, place: String) {
+    private func stored(
+        _ name: String, bytes: Int = 7
+    ) async throws -> (source: String, place: String) {
         let store = store(other)
-        try await put(store, key, name)
+        try await put(store, key, name, bytes: bytes)
         await store.flush()
         let source = try #require(other.entries.first)
         let place = folder.path + source.dropFirst(other.path.count)
@@ -68,11 +72,14 @@ struct DiskPlacesTests {
         #expect(folder.entries == [place])
     }
 
-    @Test("A file that is not whole yet is no entry, and is left to its writer")
-    func unfinished() async throws {
-        let (source, place) = try await stored("one")
+    // The larger one is not read whole when it is looked up.
+    @Test(
+        "A file that is not whole yet is no entry, and is left to its writer",
+        arguments: [7, 200_000])
+    func unfinished(bytes: Int) async throws {
+        let (source, place) = try await stored("one", bytes: bytes)
         let writer = store(folder)
-        try await put(writer, key, "one")
+        try await put(writer, key, "one", bytes: bytes)
         await writer.flush()
         // As another process sees it while it is written.
         let whole = try Data(contentsOf: URL(filePath: source))

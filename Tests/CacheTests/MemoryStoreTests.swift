@@ -100,6 +100,18 @@ struct MemoryStoreTests {
         #expect(found?.content.length == 70_000)
     }
 
+    @Test("Two tiers: what cannot be written to the back does not leave the old there")
+    func failingBack() async throws {
+        let (front, back) = (MemoryStore(), FailingStore())
+        let store = TieredStore(front, back)
+        try await put(store, "a", 1000)
+        back.fail()
+        await #expect(throws: ClientError.self) { try await put(store, "a", 2000) }
+        #expect(try await has(front, "a"))
+        try await front.removeAll { _ in true }
+        #expect(try await !has(store, "a"))
+    }
+
     @Test("Two tiers: what the front has lost is found in the back, and comes to the front")
     func tiers() async throws {
         let folder = TemporaryFolder()

@@ -227,6 +227,33 @@ struct RevalidationTests {
         #expect(try await cached.cache.list().isEmpty)
     }
 
+    @Test(
+        "What a POST has answered is not stored behind a change that was asked for later",
+        arguments: [false, true])
+    func changeMeanwhile(isPurge: Bool) async throws {
+        let barrier = Barrier()
+        let cached = CachedClient { request in
+            guard request.method == .post else { return .ok(text: "new", headers: Self.fresh) }
+            try await barrier.pass()
+            var headers = Self.fresh
+            headers[.contentLocation] = "/a"
+            return .ok(text: "old", headers: headers)
+        }
+        let posting = Task { try await cached.send(.post, "/a") }
+        try await barrier.waitForOne()
+        if isPurge {
+            _ = try await cached.cache.purge { _ in true }
+        } else {
+            _ = try await cached.send(.delete, "/a")
+        }
+        barrier.open()
+        #expect(try await posting.value.text == "old")
+        #expect(try await cached.get("/a").text == "new")
+        // Nothing has come in between now.
+        #expect(try await cached.send(.post, "/a").status == "Turnpike;fwd=method;stored")
+        #expect(try await cached.get("/a").text == "old")
+    }
+
     private func together(
         _ count: Int, _ cached: CachedClient, _ barrier: Barrier
     ) async throws -> [CachedClient.Answer] {

@@ -13,8 +13,16 @@ struct SharedValidationTests {
     private func together(
         _ answer: MockResponse, _ first: HTTPHeaders = [:], _ second: HTTPHeaders = [:]
     ) async throws -> ([CachedClient.Answer], CachedClient) {
+        let (calls, cached) = try await started(answer, first, second, inside: [])
+        return ([try await calls[0].value, try await calls[1].value], cached)
+    }
+
+    private func started(
+        _ answer: MockResponse, _ first: HTTPHeaders, _ second: HTTPHeaders,
+        inside: [any Gate]
+    ) async throws -> ([Task<CachedClient.Answer, any Error>], CachedClient) {
         let mayGo = SharedValue<Void>()
-        let cached = CachedClient { request in
+        let cached = CachedClient(inside: inside) { request in
             guard request.headers.contains(.ifNoneMatch) else {
                 return .ok(text: "one", headers: Self.fresh)
             }
@@ -31,7 +39,7 @@ struct SharedValidationTests {
         }
         while cached.cache.waiting < 2 { await Task.yield() }
         mayGo.settle(.success(()))
-        return ([try await calls[0].value, try await calls[1].value], cached)
+        return (calls, cached)
     }
 
     @Test("A changed response that is shared is counted, and told, as such for each")
@@ -65,5 +73,69 @@ struct SharedValidationTests {
         let (_, different) = try await together(
             .status(304, headers: headers), ["X-User": "a"], ["X-User": "b"])
         #expect(different.sent == 3)
+    }
+
+    @Test("What was answered to one who has left is not for those who are still there")
+    func left() async throws {
+        let mayGo = SharedValue<Void>()
+        let cached = CachedClient { request in
+            guard request.headers.contains(.ifNoneMatch) else {
+                return .ok(text: "one", headers: Self.fresh)
+            }
+            if request.headers["X-User"] == "a" { try await mayGo.value() }
+            return .ok(
+                text: request.headers["X-User"] ?? "", headers: ["Cache-Control": "no-store"])
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        let first = Task { try await cached.get("/a", ["X-User": "a"]) }
+        while cached.cache.waiting < 1 { await Task.yield() }
+        let second = Task { try await cached.get("/a", ["X-User": "b"]) }
+        while cached.cache.waiting < 2 { await Task.yield() }
+        first.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await first.value }
+        mayGo.settle(.success(()))
+        #expect(try await second.value.text == "b")
+    }
+
+    @Test(
+        "What may not be stored is for the one who asked, unless it is a fault of the server",
+        arguments: [(403, 3), (302, 3), (404, 2), (503, 2)], [false, true])
+    func refusals(of: (status: Int, sent: Int), isValidated: Bool) async throws {
+        let (calls, cached) = try await started(
+            .status(HTTPStatus(of.status)), [:], [:], inside: isValidated ? [Validate()] : [])
+        for call in calls {
+            switch await call.result {
+            case .success(let answer): #expect(answer.code == of.status && !isValidated)
+            case .failure(let error as ClientError):
+                #expect(error.code == .validation && isValidated)
+            case .failure(let error): throw error
+            }
+        }
+        #expect(cached.sent == of.sent)
+    }
+
+    @Test("A call with options of its own neither waits for others nor is waited for")
+    func options() async throws {
+        let mayGo = SharedValue<Void>()
+        let cached = CachedClient(inside: [Validate()]) { request in
+            guard request.headers.contains(.ifNoneMatch) else {
+                return .ok(text: "one", headers: Self.fresh)
+            }
+            try await mayGo.value()
+            return .status(404, body: Data("none".utf8))
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        let first = Task { try await cached.get("/a") }
+        while cached.cache.waiting < 1 { await Task.yield() }
+        let second = Task {
+            try await cached.client.get("http://a.example/a")
+                .validate(status: .range(100..<600)).response()
+        }
+        while cached.sent < 3 && cached.cache.waiting < 2 { await Task.yield() }
+        mayGo.settle(.success(()))
+        await #expect(throws: ClientError.self) { _ = try await first.value }
+        #expect(try await second.value.status == .notFound)
     }
 }

@@ -80,6 +80,45 @@ struct LengthTransport: Transport {
     func shutdown() async {}
 }
 
+/// A store in memory whose writers take nothing, once it is told so.
+final class FailingStore: CacheStore {
+    private struct Writer: CacheWriter {
+        func write(_ chunk: Data) async throws { throw ClientError(.connection, "no room") }
+        func commit() async throws { throw ClientError(.connection, "no room") }
+        func abandon() {}
+    }
+
+    private let store = MemoryStore()
+    private let fails = Atomic(false)
+
+    func fail() { fails.store(true, ordering: .relaxed) }
+
+    func entry(
+        for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
+    ) async throws -> CacheEntry? { try await store.entry(for: key, where: isMatch) }
+
+    func writer(
+        for response: StoredResponse, length: Int64?
+    ) async throws -> (any CacheWriter)? {
+        if fails.load(ordering: .relaxed) { return Writer() }
+        return try await store.writer(for: response, length: length)
+    }
+
+    func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
+        try await store.update(entry, to: response)
+    }
+
+    func remove(_ key: CacheKey) async throws { try await store.remove(key) }
+
+    func removeAll(
+        where condition: @escaping @Sendable (StoredResponse) -> Bool
+    ) async throws -> Int { try await store.removeAll(where: condition) }
+
+    func list() async throws -> [CacheListing] { try await store.list() }
+    var usage: CacheUsage { store.usage }
+    func flush() async {}
+}
+
 extension Date {
     /// The date as HTTP writes it.
     var http: String { HTTPDate.format(self) }

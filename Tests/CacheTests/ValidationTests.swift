@@ -111,11 +111,14 @@ struct ValidationTests {
         #expect(try await cached.get("/a").status == "Turnpike;hit;ttl=60")
     }
 
-    @Test("What the origin says of no one's storing, or has no more, is not given out again stale")
-    func obsolete() async throws {
+    @Test(
+        "What the origin says of no one's storing, or has no more, is not given out again stale",
+        arguments: [[:], ["Range": "bytes=0-1"], ["If-None-Match": "\"0\""]] as [HTTPHeaders],
+        [false, true])
+    func obsolete(asked: HTTPHeaders, isValidated: Bool) async throws {
         for (status, control) in [(200, "no-store"), (404, ""), (410, "")] {
             let counter = Counter()
-            let cached = CachedClient { _ in
+            let cached = CachedClient(inside: isValidated ? [Validate()] : []) { _ in
                 counter.next() == 1
                     ? .ok(
                         text: "old",
@@ -129,8 +132,28 @@ struct ValidationTests {
             }
             _ = try await cached.get("/a")
             cached.clock.advance(by: .seconds(61))
-            _ = try await cached.get("/a", [.cacheControl: "max-age=0"])
-            #expect(try await cached.get("/a").text == "new", "\(status)")
+            var asked = asked
+            asked[.cacheControl] = "max-age=0"
+            _ = try? await cached.get("/a", asked)
+            #expect((try? await cached.get("/a").text) != "old", "\(status)")
+        }
+    }
+
+    @Test("What has grown too large to be stored, or cannot be, does not leave the old behind")
+    func unstored() async throws {
+        var options = Cache.Options()
+        options.maxContentBytes = 10
+        for store in [MemoryStore(), FailingStore()] as [any CacheStore] {
+            let counter = Counter()
+            let cached = CachedClient(store, options: options) { _ in
+                let number = counter.next()
+                let chunk = Data(String(repeating: "\(number)", count: number == 2 ? 6 : 1).utf8)
+                return .stream([chunk, chunk], headers: ["Cache-Control": "max-age=60"])
+            }
+            #expect(try await cached.get("/a").text == "11")
+            (store as? FailingStore)?.fail()
+            _ = try await cached.get("/a", [.cacheControl: "no-cache"])
+            #expect(try await cached.get("/a").text == "33")
         }
     }
 

@@ -103,13 +103,20 @@ final class Recording: ResponseBodySource {
             return before + Int64(chunk.count) <= maxBytes
         }
         guard let fits else { return }
-        if !fits { return abandon() }
+        if !fits { return await giveUp() }
         do {
             try await writer.write(chunk)
         } catch {
-            abandon()
             state.failed(error, context)
+            await giveUp()
         }
+    }
+
+    // What is not stored is not what was there, either.
+    private func giveUp() async {
+        abandon()
+        guard mark.mayStore(variant) else { return }
+        _ = await state.attempt(context) { try await state.store.remove(mark.key) }
     }
 
     /// Makes the entry findable, if it has the right length.

@@ -1,14 +1,16 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeMiddleware
 
 extension CacheCall {
     /// Asks the origin whether an entry is still right (RFC 9111 §4.3).
     func renew(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
         if request.method == .head { return try await renewByHead(entry, reason) }
         if isPartialOrConditional { return try await forwardPart(entry, reason) }
+        if !request.options.allowSharing { return try await renewAlone(entry, reason) }
         try context.checkCancellation()
         let seat = state.revalidations.join(
-            RevalidationKey(entry.response, next), context: context.detached())
+            RevalidationKey(entry.response, request, next), context: context.detached())
         if seat.isFirst {
             state.revalidations.start(seat) { await fly(entry, reason, seat, $0) }
         } else {
@@ -51,7 +53,7 @@ extension CacheCall {
         let call = CacheCall(
             request: plain, context: context, next: next, state: state, options: options)
         let seat = state.revalidations.join(
-            RevalidationKey(entry.response, next), context: context.sideCall())
+            RevalidationKey(entry.response, request, next), context: context.sideCall())
         guard seat.isFirst else {
             return state.revalidations.leave(seat, CancellationError())
         }
@@ -96,7 +98,7 @@ extension CacheCall {
                 return flights.land(seat, .success(.confirmed(validation)))
             case .answered(let answer, let isRecorded): (response, isStored) = (answer, isRecorded)
             }
-            if flights.waiting(seat) > 1, let variant = shareable(response),
+            if flights.waiting(seat) > 1, let variant = shareable(response.head),
                 response.body.length ?? 0 <= options.maxSharedBytes
             {
                 let content = try await response.body.peek(upTo: options.maxSharedBytes + 1)
@@ -106,16 +108,27 @@ extension CacheCall {
                     return flights.land(seat, .success(answer))
                 }
             }
-            flights.handOver(seat, marked(response, reason, isStored: isStored))
+            // The other requests may differ in fields that nothing stored depends on.
+            flights.giveBack(seat, .success(marked(response, reason, isStored: isStored)))
         } catch {
+            // What a validator inside has refused is somebody's answer all the same.
+            let head = Outcome(request: request, result: .failure(error)).head
+            if let head, !Self.isServerFault(head.status), shareable(head)?.fields != [] {
+                return flights.giveBack(seat, .failure(error))
+            }
             flights.land(seat, .failure(error))
         }
     }
 
-    // A response that is stored could be found by all who wait; another is for the one who asked.
-    private func shareable(_ response: Response) -> Variant? {
-        CacheControl(response.headers).noStore
-            ? nil : Variant(response.headers, to: request.headers)
+    // What may be stored could be found by all who wait, and a fault of the server would meet them
+    // too; anything else is for the one who asked (RFC 9111 §4).
+    private func shareable(_ head: ResponseHead) -> Variant? {
+        let map = FieldMap(head.headers)
+        let control = CacheControl(head.headers, map)
+        guard !control.noStore,
+            Self.isServerFault(head.status) || Storability.allows(head, control, map)
+        else { return nil }
+        return Variant(head.headers, map, to: request.headers)
     }
 
     private func renewAlone(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {

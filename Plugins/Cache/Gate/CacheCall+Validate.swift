@@ -36,7 +36,10 @@ extension CacheCall {
         }
         guard let head = outcome.head, head.status == .notModified,
             entry.response.freshness.hasValidator
-        else { return await answered(try outcome.result.get(), entry, mark, inner) }
+        else {
+            await forgetIfGone(entry, outcome, inner)
+            return await answered(try outcome.result.get(), entry, mark, inner)
+        }
         await outcome.response?.discard(in: inner)
         if let validation = await confirm(entry, by: head, mark) { return .confirmed(validation) }
         // It confirms what is not stored: the whole is asked for.
@@ -55,19 +58,29 @@ extension CacheCall {
             return .answered(response, isStored: false)
         }
         let (recorded, isStored) = await record(response, mark, inner)
-        if !isStored, Self.isObsolete(by: recorded.status) {
-            _ = await state.attempt(inner) { try await state.store.remove(entry.response.key) }
-        }
+        if !isStored { await forgetIfObsolete(entry, by: recorded.status, inner) }
         return .answered(recorded, isStored: isStored)
     }
 
-    // Whether a status says that what is stored is no more: not where it only refuses to tell.
-    private static func isObsolete(by status: HTTPStatus) -> Bool {
+    // Where a status says that what is stored is no more: not where it only refuses to tell.
+    private func forgetIfObsolete(
+        _ entry: CacheEntry, by status: HTTPStatus, _ inner: Context
+    ) async {
         switch status.code {
-        case 404, 410: true
-        case 206, 304: false
-        default: (200..<400).contains(status.code)
+        case 404, 410: break
+        case 206, 304: return
+        default: guard (200..<400).contains(status.code) else { return }
         }
+        _ = await state.attempt(inner) { try await state.store.remove(entry.response.key) }
+    }
+
+    // A validator inside refuses these; what else it refuses need not be the origin's answer.
+    private func forgetIfGone(
+        _ entry: CacheEntry, _ outcome: Outcome, _ inner: Context
+    ) async {
+        guard outcome.error != nil, let status = outcome.status, status == 404 || status == 410
+        else { return }
+        await forgetIfObsolete(entry, by: status, inner)
     }
 
     /// Takes over what a 304 says of an entry (RFC 9111 §4.3.4), or gives nil where it is not about
@@ -177,6 +190,7 @@ extension CacheCall {
             // A validator inside may have refused the confirmation.
             let outcome = Outcome(request: request, result: .failure(error))
             if let head = outcome.head { await learn(from: head, entry, mark) }
+            await forgetIfGone(entry, outcome, context)
             return try staleOnError(entry, error)
         }
         if Self.isServerFault(response.status), mayStandIn(entry) {
@@ -185,6 +199,7 @@ extension CacheCall {
         state.counts.add(reason)
         await learn(from: response.head, entry, mark)
         let (recorded, isStored) = await record(response, mark, context)
+        if !isStored { await forgetIfObsolete(entry, by: recorded.status, context) }
         return marked(recorded, reason, isStored: isStored)
     }
 

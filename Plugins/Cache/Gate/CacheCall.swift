@@ -115,7 +115,9 @@ struct CacheCall: Sendable {
 
     /// Sends a request that may change what it names, and forgets what that was (RFC 9111 §4.4).
     func change() async throws -> Response {
-        let requestTime = date
+        let key = CacheKey(request, tenant: options.tenant?(request, context))
+        // Only the response to a POST may be stored.
+        let mark = request.method == .post ? key.map { state.recordings.begin($0, at: date) } : nil
         let outcome: Outcome
         do {
             outcome = Outcome(request: request, result: .success(try await next(request)))
@@ -123,31 +125,30 @@ struct CacheCall: Sendable {
             outcome = Outcome(request: request, result: .failure(error))
         }
         if let head = outcome.head, (200..<400).contains(head.status.code) {
-            await forget(head)
+            await forget(head, key?.partition, mark)
         }
         let response = try outcome.result.get()
         state.counts.add(.bypass)
-        guard request.method == .post, let key = keyOfOwnContent(response) else {
+        guard let mark, isOwnContent(response, mark.key) else {
             return marked(response, .method, isStored: false)
         }
-        let mark = state.recordings.begin(key, at: requestTime)
         let (recorded, isStored) = await record(response, mark, context)
         return marked(recorded, .method, isStored: isStored)
     }
 
-    // The response to a POST that says it is what a GET of the same URL gives (RFC 9110 §9.3.3).
-    private func keyOfOwnContent(_ response: Response) -> CacheKey? {
+    // Whether the response to a POST says it is what a GET of the same URL gives (RFC 9110 §9.3.3).
+    private func isOwnContent(_ response: Response, _ key: CacheKey) -> Bool {
         let control = CacheControl(response.headers)
         guard response.status.isSuccessful, control.maxAge != nil,
             let location = response.headers[.contentLocation],
-            let url = URL(string: location, relativeTo: request.url)?.absoluteURL,
-            let key = CacheKey(request, tenant: options.tenant?(request, context)),
-            CacheKey(url, partition: key.partition) == key
-        else { return nil }
-        return key
+            let url = URL(string: location, relativeTo: request.url)?.absoluteURL
+        else { return false }
+        return CacheKey(url, partition: key.partition) == key
     }
 
-    private func forget(_ head: ResponseHead) async {
+    private func forget(
+        _ head: ResponseHead, _ own: String?, _ mark: Recordings.Mark?
+    ) async {
         var urls = [request.url]
         for name in [HTTPHeaders.Name.location, .contentLocation] {
             // Another origin's responses are not this one's to forget.
@@ -157,11 +158,10 @@ struct CacheCall: Sendable {
             else { continue }
             urls.append(url)
         }
-        let own = CacheKey(request, tenant: options.tenant?(request, context))?.partition
         for url in urls {
             for partition in Set([own, nil]) {
                 guard let key = CacheKey(url, partition: partition) else { continue }
-                state.recordings.spoil(key)
+                state.recordings.spoil(key, except: mark)
                 _ = await state.attempt(context) { try await state.store.remove(key) }
             }
         }

@@ -9,7 +9,7 @@ final class Recordings: Sendable {
         let key: CacheKey
         let requestTime: Date
         private let owner: Recordings
-        private let place: Int
+        fileprivate let place: Int
 
         fileprivate init(_ key: CacheKey, _ requestTime: Date, _ owner: Recordings, _ place: Int) {
             self.key = key
@@ -61,13 +61,13 @@ final class Recordings: Sendable {
         return Mark(key, date, self, place)
     }
 
-    /// Keeps what is under way from being stored.
-    func spoil(_ key: CacheKey) { spoil { $0 == key } }
+    /// Keeps what is under way from being stored, but for what makes the change itself.
+    func spoil(_ key: CacheKey, except own: Mark? = nil) { spoil(except: own) { $0 == key } }
 
     /// Keeps what is under way for some keys from being stored.
-    func spoil(where isMeant: (CacheKey) -> Bool) {
+    func spoil(except own: Mark? = nil, where isMeant: (CacheKey) -> Bool) {
         state.withLock { state in
-            for place in state.lines.indices {
+            for place in state.lines.indices where place != own?.place {
                 guard let line = state.lines[place], isMeant(line.key) else { continue }
                 state.lines[place]?.isSpoiled = true
             }

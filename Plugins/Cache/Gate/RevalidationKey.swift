@@ -1,5 +1,6 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeMiddleware
 
 /// What callers must have in common to wait for one validation.
 struct RevalidationKey: Hashable {
@@ -7,11 +8,14 @@ struct RevalidationKey: Hashable {
     let variant: Variant
     // Calls with gates of their own are like no others.
     let plan: ObjectIdentifier
+    // A refresh with options of its own is for no call that waits.
+    let allowsSharing: Bool
 
-    init(_ response: StoredResponse, _ next: Next) {
+    init(_ response: StoredResponse, _ request: Request, _ next: Next) {
         key = response.key
         variant = response.variant
         plan = next.planIdentity
+        allowsSharing = request.options.allowSharing
     }
 }
 

@@ -61,11 +61,12 @@ public final class TieredStore: CacheStore {
             if first == nil, second == nil { return nil }
             // Who does not want it must not go on with what it takes the place of.
             return TieredWriter(
-                self, first ?? RemovingWriter(store: front, key: response.key),
+                self, back, response.key,
+                first ?? RemovingWriter(store: front, key: response.key),
                 second ?? RemovingWriter(store: back, key: response.key))
         } catch {
             guard let first else { throw error }
-            return TieredWriter(self, first, FailedWriter(error: error))
+            return TieredWriter(self, back, response.key, first, FailedWriter(error: error))
         }
     }
 
@@ -131,12 +132,19 @@ public final class TieredStore: CacheStore {
 
 private final class TieredWriter: CacheWriter {
     private let store: TieredStore
+    private let back: any CacheStore
+    private let key: CacheKey
     private let first: any CacheWriter
     private let second: any CacheWriter
     private let fault = Mutex<(any Error)?>(nil)
 
-    init(_ store: TieredStore, _ first: any CacheWriter, _ second: any CacheWriter) {
+    init(
+        _ store: TieredStore, _ back: any CacheStore, _ key: CacheKey, _ first: any CacheWriter,
+        _ second: any CacheWriter
+    ) {
         self.store = store
+        self.back = back
+        self.key = key
         self.first = first
         self.second = second
     }
@@ -154,7 +162,11 @@ private final class TieredWriter: CacheWriter {
 
     func commit() async throws {
         _ = try await store.change {
-            if let fault = fault.withLock({ $0 }) { throw fault }
+            if let fault = fault.withLock({ $0 }) {
+                // What was there is not what came.
+                try? await back.remove(key)
+                throw fault
+            }
             try await second.commit()
         } front: {
             try await first.commit()

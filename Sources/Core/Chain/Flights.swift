@@ -122,6 +122,17 @@ package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable
         for landing in landings.dropFirst() { landing.settle(.success(.alone)) }
     }
 
+    /// Gives what is for nobody else to the one who began the exchange, and nothing to the others.
+    package func giveBack(_ seat: Seat, _ result: Result<Response, any Error>) {
+        var hasOwner = false
+        for landing in close(seat) {
+            let isOwner = landing === seat.landing
+            landing.settle(isOwner ? result.map { .own($0) } : .success(.alone))
+            hasOwner = hasOwner || isOwner
+        }
+        if !hasOwner, case .success(let response) = result { response.body.cancel(.drop) }
+    }
+
     private func flight(of seat: Seat) -> Flight? {
         state.withLock { state in
             state.flights[seat.key].flatMap { $0.id == seat.flight ? $0 : nil }

@@ -80,16 +80,9 @@ public struct Coalesce: Interceptor {
     }
 
     private func key(_ request: Request, _ next: Next) -> FlightKey? {
-        guard request.method.isSafe, request.body.isEmpty, request.headers.defect == nil else {
-            return nil
-        }
-        if !request.options.isEmpty {
-            // Those that gates outside of here have read.
-            var options = request.options
-            options[DeadlineOption.self] = nil
-            options[RetryableOption.self] = nil
-            guard options.isEmpty else { return nil }
-        }
+        guard request.method.isSafe, request.body.isEmpty, request.headers.defect == nil,
+            request.options.allowSharing
+        else { return nil }
         return FlightKey(
             method: request.method, url: request.url.absoluteString,
             headers: request.headers.filter { !ignored.contains($0.name) },
@@ -117,6 +110,18 @@ public struct Coalesce: Interceptor {
         if let length = response.body.length, length > maxBody { return true }
         let type = response.headers[.contentType].flatMap { MediaType(parsing: $0) }
         return type?.type == "text" && type?.subtype == "event-stream"
+    }
+}
+
+extension RequestOptions {
+    /// Whether calls with these may share an exchange: there are none but those that gates outside
+    /// of it have read.
+    package var allowSharing: Bool {
+        if isEmpty { return true }
+        var options = self
+        options[DeadlineOption.self] = nil
+        options[RetryableOption.self] = nil
+        return options.isEmpty
     }
 }
 

@@ -28,10 +28,19 @@ struct DiskContent: CachedContent {
         return rest.isEmpty
     }
 
+    /// Whether all of it is what was written.
+    var isWhole: Bool {
+        stride(from: 0, to: layout.blockCount, by: Self.blocksRead).allSatisfy { block in
+            (try? read(from: block)) != nil
+        }
+    }
+
+    private static let blocksRead = 4
+
     /// Reads whole blocks from one on.
     func read(from block: Int) throws -> Data {
         let start = Int64(block) * Int64(EntryFile.blockBytes)
-        let wanted = min(Int64(4 * EntryFile.blockBytes), length - start)
+        let wanted = min(Int64(Self.blocksRead * EntryFile.blockBytes), length - start)
         let data = try file.read(Int(wanted), at: layout.contentOffset + start)
         guard data.count == wanted, isRight(data, from: block) else {
             onDamage()

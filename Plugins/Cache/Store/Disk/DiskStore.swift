@@ -134,9 +134,10 @@ public final class DiskStore: CacheStore {
     private func removeDamaged(_ path: String, _ key: CacheKey) {
         behind(key) { store in
             try store.change { usage in
-                // Somebody may have put a whole one in its place.
+                // Somebody may have put a whole one in its place, or have written it to its end.
                 if let file = try CacheFile.existing(path), let entry = try EntryFile(file),
-                    try entry.content(store.reads[0], onDamage: {}) is CachedData
+                    let content = try entry.content(store.reads[0], onDamage: {}),
+                    (content as? DiskContent)?.isWhole ?? true
                 {
                     return
                 }
