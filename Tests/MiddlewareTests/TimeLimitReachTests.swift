@@ -30,4 +30,35 @@ struct TimeLimitReachTests {
         #expect(await call.value == .deadlineExceeded)
         release.continuation.finish()
     }
+
+    // A server that says that there is no content, and does not end.
+    private struct Unfinished: Transport {
+        var capabilities: TransportCapabilities { [] }
+        func send(_ request: Request, context: Context) async throws -> Response {
+            let exchange = Exchange(context: context) { _ in }
+            let head = ResponseHead(status: .ok, url: request.url)
+            exchange.receive(Exchange.Opening(head: head, length: 0))
+            return try await exchange.response()
+        }
+        func shutdown() async {}
+    }
+
+    @Test(
+        "A body without content whose exchange goes on is waited for no longer than any",
+        arguments: [ClientError.Code.deadlineExceeded, .idleTimeout])
+    func unfinished(limit: ClientError.Code) async throws {
+        let client = Client(
+            Unfinished(), clock: clock,
+            limit == .idleTimeout ? [.idleTimeout(.seconds(10))] : [.deadline(.seconds(10))])
+        let body = try await client.get(anywhere).response().body
+        let canceller = body.canceller
+        body.onPull { [clock] in
+            clock.advance(by: .seconds(10))
+            // For a limit that has not ended it.
+            canceller.cancel(.drop)
+        }
+        let error = await #expect(throws: (any Error).self) { try await body.collect(upTo: 1) }
+        #expect((error as? ClientError)?.code == limit)
+        #expect(clock.timerCount == 0)
+    }
 }
