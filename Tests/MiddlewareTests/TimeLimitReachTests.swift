@@ -61,4 +61,29 @@ struct TimeLimitReachTests {
         #expect((error as? ClientError)?.code == limit)
         #expect(clock.timerCount == 0)
     }
+
+    @Test("A body that is thrown away is not read beyond the limit of its call")
+    func thrownAway() async throws {
+        // Its reader waits until it is cancelled; no context knows it.
+        final class Still: ResponseBodySource {
+            let end = OneShot<Data?>()
+            func next() async throws -> Data? { try await end.value { self.cancel(.task) } }
+            func cancel(_ reason: CancelReason) { end.settle(.failure(reason.error)) }
+        }
+        let still = Still()
+        let client = Client(
+            MockTransport { _ in .ok() }, clock: clock,
+            [
+                .deadline(.milliseconds(50)), .validate(), .attemptTimeout(),
+                Around { request, _, _ in
+                    Response(to: request, status: 500, body: ResponseBody(source: still))
+                },
+            ])
+        let call = Task { await code(of: client.get(anywhere)) }
+        await clock.waitForTimer(in: .milliseconds(100))
+        clock.advance(by: .milliseconds(50))
+        #expect(still.end.isSettled)
+        clock.advance(by: .milliseconds(50))
+        #expect(await call.value == .deadlineExceeded)
+    }
 }
