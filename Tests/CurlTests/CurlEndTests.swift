@@ -173,4 +173,27 @@ struct CurlEndTests {
         for _ in 0..<20 { _ = try await client.get("ok").string() }
         #expect(server.counts.accepted == 1)
     }
+
+    @Test("A call that is cancelled on its way to a transport which was shut down leaves nothing")
+    func cancelBehindTheEnd() async throws {
+        // Cancels the call when the transport opens its content, which is behind its last look.
+        struct Cancelling: Interceptor {
+            func intercept(
+                _ request: Request, context: Context, next: Next
+            ) async throws -> Response {
+                var request = request
+                request.body = .stream { [weak context] in
+                    context?.cancel(.handle)
+                    return Pieces(Data(count: 1))
+                }
+                return try await next(request)
+            }
+        }
+        let transport = try CurlTransport()
+        await transport.shutdown()
+        let client = Client(
+            baseURL: server.target, transport: transport, stack: [Cancelling()])
+        await #expect(throws: CancellationError.self) { try await client.post("ok").data() }
+        #expect(client.runningCallCount == 0)
+    }
 }

@@ -94,8 +94,13 @@ final class CurlEngine: Sendable {
             mail.isNew = true
             return false
         }
-        if isOver { core.withLock { _ in transfer.fail(Self.isShutDown) } }
+        if isOver { core.withLock { _ in refuse(transfer) } }
         return !isOver
+    }
+
+    /// Ends what came too late; what has not come to its start yet is told of it there.
+    private func refuse(_ transfer: CurlTransfer) {
+        if transfer.takeOrders().contains(.start) { transfer.fail(Self.isShutDown) }
     }
 
     /// Lets what is under way end, then ends.
@@ -267,7 +272,7 @@ final class CurlEngine: Sendable {
             return mail.transfers
         }
         guard let left else { return false }
-        for transfer in left { transfer.fail(Self.isShutDown) }
+        for transfer in left { refuse(transfer) }
         for transfer in core.running.reversed() {
             transfer.fail(Self.isShutDown)
             end(transfer, &core)

@@ -82,24 +82,27 @@ final class CancelTree: Sendable {
 
     /// Cancels a scope, and tells what waits in it or further in; the first reason counts.
     func cancel(_ scope: CancelScope, _ reason: CancelReason) {
-        let entries = state.withLock { state -> [CancelList.Entry] in
+        let places = state.withLock { state -> [CancelPlace] in
             if scope.reason != nil { return [] }
             scope.cancel(reason)
-            return state.list.removeAll { $0.isInside(scope) }
+            return state.list.places { $0.isInside(scope) }
         }
-        tell(entries, scope, reason)
+        tell(places, scope, reason)
     }
 
     private func insert(_ scope: CancelScope, _ listener: CancelList.Listener) -> CancelPlace {
         state.withLock { $0.list.insert(scope, listener) }
     }
 
-    private func tell(_ entries: [CancelList.Entry], _ scope: CancelScope, _ reason: CancelReason) {
-        for entry in entries.sorted(by: { $0.number < $1.number }) {
+    private func tell(_ places: [CancelPlace], _ scope: CancelScope, _ reason: CancelReason) {
+        for place in places.sorted(by: { $0.number < $1.number }) {
+            // One by one: who is told first may end others, and those are not called any more.
+            guard let entry = state.withLock({ $0.list.remove(place) }) else { continue }
             switch entry.listener {
-            case .handler(let handler): handler(reason)
+            // Further in another reason may have been the first.
+            case .handler(let handler): handler(entry.scope.reason ?? reason)
             case .tree(let tree):
-                let inner = tree.state.withLock { $0.list.removeAll { $0.isInside(scope) } }
+                let inner = tree.state.withLock { $0.list.places { $0.isInside(scope) } }
                 tree.tell(inner, scope, reason)
             }
         }
@@ -150,6 +153,18 @@ private struct CancelList {
         guard index < others.count, others[index]?.number == place.number else { return nil }
         free.append(index)
         return others[index].take()
+    }
+
+    func places(where isWanted: (CancelScope) -> Bool) -> [CancelPlace] {
+        var places: [CancelPlace] = []
+        if let first, isWanted(first.scope) {
+            places.append(CancelPlace(index: nil, number: first.number))
+        }
+        for (index, entry) in others.enumerated() {
+            guard let entry, isWanted(entry.scope) else { continue }
+            places.append(CancelPlace(index: index, number: entry.number))
+        }
+        return places
     }
 
     mutating func removeAll(where isWanted: (CancelScope) -> Bool) -> [Entry] {

@@ -80,11 +80,13 @@ package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable
         guard let context = context(of: seat) else { return }
         // It ends by itself, or is cancelled when the last one who waits has left.
         let task = Task.inheriting { await run(context) }
-        state.withLock { state in
-            if state.flights[seat.key]?.id == seat.flight {
-                state.flights[seat.key]?.task = task
-            }
+        let isOver = state.withLock { state in
+            guard state.flights[seat.key]?.id == seat.flight else { return true }
+            state.flights[seat.key]?.task = task
+            return false
         }
+        // It has landed, or the last one has left meanwhile.
+        if isOver { task.cancel() }
     }
 
     /// Waits in a seat, until the exchange has landed or the call of a context is cancelled.

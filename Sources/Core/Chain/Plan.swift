@@ -72,7 +72,9 @@ final class Plan: Sendable {
         for node in nodes.reversed() {
             switch node.heed {
             case .unknown: heeds.append(false)
-            case .withInside: heeds.append(heeds[heeds.count - 1])
+            // Gates of a group may be passed over.
+            case .withInside:
+                heeds.append(heeds[heeds.count - 1] && heeds[heeds.count - 1 - node.passable])
             case .always: heeds.append(true)
             }
         }
@@ -159,6 +161,9 @@ final class Plan: Sendable {
 }
 
 extension Plan.Node {
+    /// How many nodes behind this one may be passed over.
+    fileprivate var passable: Int { if case .group(_, let count) = self { count } else { 0 } }
+
     /// How the node takes a cancellation; what is synchronous has nothing to wait for.
     fileprivate var heed: Heed {
         switch self {

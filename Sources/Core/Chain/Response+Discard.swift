@@ -28,8 +28,11 @@ extension Response {
         }
         let canceller = body.canceller
         let timer = context.timeSource.schedule(after: Self.drainTime) { canceller.cancel(.drop) }
+        // A body need not be one of the context's.
+        let registration = context.onCancel { canceller.cancel($0) }
         defer {
             timer.cancel()
+            registration.end()
             body.cancel(.drop)
         }
         var kept = Data()

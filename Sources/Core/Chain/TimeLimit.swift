@@ -76,7 +76,8 @@ extension Next {
 extension ResponseBody {
     /// Lets a cancellation of the context end the body, and the body's end end the limit.
     fileprivate func keepLimit(_ timer: any TimerToken, of context: Context) {
-        if isEmpty { return timer.cancel() }
+        // What has no content may have no end either.
+        if isEmpty && storage.isComplete { return timer.cancel() }
         let canceller = canceller
         let registration = context.onCancel { canceller.cancel($0) }
         onEnd { _ in

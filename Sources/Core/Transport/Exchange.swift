@@ -17,37 +17,8 @@ import Synchronization
 /// }
 /// ```
 public final class Exchange: Sendable {
-    // SAFETY: a continuation is resumed by the one who takes it out of the state.
-    @safe private struct State {
-        var opening: Result<Opening, any Error>?
-        var hasOpened = false
-        var waiter: UnsafeContinuation<Opening, any Error>?
-        var buffer: ChunkBuffer
-        var reader: UnsafeContinuation<Data?, any Error>?
-        var end: Result<Void, any Error>?
-        var isPaused = false
-        var registration: CancelRegistration?
-        // nil costs nothing, and most responses have none.
-        var trailers: [HTTPHeaders.Field]?
-
-        init(_ flow: Flow) { buffer = ChunkBuffer(flow) }
-
-        /// The first result counts; gives who waits for it.
-        mutating func open(_ result: Result<Opening, any Error>) -> Waiting<Opening>? {
-            if hasOpened { return nil }
-            hasOpened = true
-            guard let continuation = unsafe waiter else {
-                opening = result
-                return nil
-            }
-            unsafe waiter = nil
-            return unsafe Waiting(continuation, result)
-        }
-    }
-
-    private let state: Mutex<State>
+    private let core: ExchangeCore
     private let flow: Flow
-    private let onCancel: @Sendable (CancelReason) -> Void
     private let onResume: @Sendable () -> Void
 
     /// Creates an exchange and ties it to a context.
@@ -63,17 +34,13 @@ public final class Exchange: Sendable {
         onCancel: @escaping @Sendable (CancelReason) -> Void
     ) {
         self.flow = flow
-        self.onCancel = onCancel
         self.onResume = onResume
-        state = Mutex(State(flow))
-        // Until the end, which every exchange has: a weak reference costs memory of its own.
-        let registration = context.onCancel { [self] in cancel($0) }
-        let isOver = state.withLock { state in
-            state.registration = registration
-            return state.end != nil
-        }
-        if isOver { registration.end() }
+        core = ExchangeCore(flow, onCancel)
+        core.heed(context)
     }
+
+    // Nobody waits for it, and nobody feeds it.
+    deinit { core.letGo() }
 
     // MARK: The transport's side
 
@@ -102,7 +69,7 @@ public final class Exchange: Sendable {
             case buffered(goesOn: Bool)
             case overflow(any Error)
         }
-        let (step, reader) = state.withLock { state -> (Step, Waiting<Data?>?) in
+        let (step, reader) = core.state.withLock { state -> (Step, Waiting<Data?>?) in
             guard state.end == nil, !chunk.isEmpty else { return (.buffered(goesOn: true), nil) }
             if let reader = unsafe state.reader {
                 unsafe state.reader = nil
@@ -130,7 +97,7 @@ public final class Exchange: Sendable {
     /// Those that have no place there are dropped (``ResponseBody/trailers``); to bound the section
     /// and to refuse what is no field line is the transport's part.
     public func receive(trailers: HTTPHeaders) {
-        state.withLock { if $0.end == nil { $0.trailers = trailers.fields } }
+        core.state.withLock { if $0.end == nil { $0.trailers = trailers.fields } }
     }
 
     /// The response is complete.
@@ -142,7 +109,7 @@ public final class Exchange: Sendable {
     public func fail(_ error: any Error) { end(.failure(error)) }
 
     /// Whether the exchange has ended.
-    public var hasEnded: Bool { state.withLock { $0.end != nil } }
+    public var hasEnded: Bool { core.state.withLock { $0.end != nil } }
 
     private func end(_ result: Result<Void, any Error>) {
         guard close(result) else { return }
@@ -157,13 +124,13 @@ public final class Exchange: Sendable {
     }
 
     private func open(_ result: Result<Opening, any Error>) {
-        state.withLock { $0.open(result) }?.resume()
+        core.state.withLock { $0.open(result) }?.resume()
     }
 
     // The end of the body; gives false where it had ended.
     @discardableResult
     private func close(_ result: Result<Void, any Error>) -> Bool {
-        let (isFirst, reader, registration) = state.withLock {
+        let (isFirst, reader, registration) = core.state.withLock {
             state -> (Bool, Waiting<Data?>?, CancelRegistration?) in
             guard state.end == nil else { return (false, nil, nil) }
             state.end = result
@@ -193,10 +160,10 @@ public final class Exchange: Sendable {
     }
 
     private func opening() async throws -> Opening {
-        if let result = state.withLock({ $0.opening.take() }) { return try result.get() }
+        if let result = core.state.withLock({ $0.opening.take() }) { return try result.get() }
         return try await withTaskCancellationHandler {
             try unsafe await withUnsafeThrowingContinuation { continuation in
-                let result = state.withLock { state in
+                let result = core.state.withLock { state in
                     let result = state.opening.take()
                     if result == nil { unsafe state.waiter = continuation }
                     return result
@@ -232,43 +199,24 @@ extension Exchange: ResponseBodySource {
 
     /// What came behind the content.
     public var trailers: HTTPHeaders {
-        state.withLock { $0.trailers }.map(HTTPHeaders.init(received:)) ?? [:]
+        core.state.withLock { $0.trailers }.map(HTTPHeaders.init(received:)) ?? [:]
     }
 
     /// Gives the exchange up, unless it has ended.
     ///
     /// What was buffered is dropped.
-    public func cancel(_ reason: CancelReason) {
-        let (wasOpen, waiter, reader, registration) = state.withLock {
-            state -> (Bool, Waiting<Opening>?, Waiting<Data?>?, CancelRegistration?) in
-            let wasOpen = state.end == nil
-            // The first failure stays; an end that was good is one no more, for what it ended is
-            // dropped.
-            if case .failure = state.end {} else { state.end = .failure(reason.error) }
-            state.buffer.removeAll()
-            defer {
-                unsafe state.reader = nil
-                state.registration = nil
-            }
-            let reading = unsafe state.reader.map { unsafe Waiting($0, .failure(reason.error)) }
-            return (wasOpen, state.open(.failure(reason.error)), reading, state.registration)
-        }
-        registration?.end()
-        waiter?.resume()
-        reader?.resume()
-        if wasOpen { onCancel(reason) }
-    }
+    public func cancel(_ reason: CancelReason) { core.cancel(reason) }
 
     private struct Taken { let data: Data? }
 
     private func takeBuffered() throws -> Taken? {
-        let (taken, resumes) = try state.withLock { try take(&$0) }
+        let (taken, resumes) = try core.state.withLock { try take(&$0) }
         if resumes { onResume() }
         return taken
     }
 
     private func take(orWait continuation: UnsafeContinuation<Data?, any Error>) throws -> Taken? {
-        let (taken, resumes) = try state.withLock { state in
+        let (taken, resumes) = try core.state.withLock { state in
             let result = try take(&state)
             if result.0 == nil { unsafe state.reader = continuation }
             return result
@@ -277,7 +225,7 @@ extension Exchange: ResponseBodySource {
         return taken
     }
 
-    private func take(_ state: inout State) throws -> (Taken?, resumes: Bool) {
+    private func take(_ state: inout ExchangeCore.State) throws -> (Taken?, resumes: Bool) {
         guard let chunk = try state.buffer.popFirst() else {
             switch state.end {
             case nil: return (nil, false)

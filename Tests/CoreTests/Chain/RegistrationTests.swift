@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import TurnpikeCore
 import TurnpikeTesting
@@ -35,6 +36,23 @@ struct RegistrationTests {
         outer.cancel(.handle)
         #expect(notes.all == ["1", "4", "0", "late"])
         late.end()
+    }
+
+    @Test("A handler that another one has ended is not called any more, wherever it waits")
+    func endedByAnother() {
+        let outer = Context(timeSource: ManualClock())
+        let inner = outer.child()
+        let notes = Notes()
+        let second = Mutex<CancelRegistration?>(nil)
+        let first = outer.onCancel { _ in
+            notes.add("first")
+            second.withLock { $0 }?.end()
+        }
+        second.withLock { $0 = inner.onCancel { _ in notes.add("second") } }
+        let third = outer.child().onCancel { _ in notes.add("third") }
+        outer.cancel(.handle)
+        #expect(notes.all == ["first", "third"])
+        for registration in [first, third] { registration.end() }
     }
 
     @Test("What waits in a context goes with it, if nobody ended it")

@@ -160,4 +160,21 @@ struct ExchangeTests {
         let error = await #expect(throws: ClientError.self) { try await body.collect(upTo: 1000) }
         #expect(error?.code == .tooLarge)
     }
+
+    @Test("An exchange that its transport lets go of before its end keeps no call open")
+    func letGo() async throws {
+        struct Refusing: Transport {
+            struct Refusal: Error {}
+            var capabilities: TransportCapabilities { [] }
+            func send(_ request: Request, context: Context) async throws -> Response {
+                let exchange = Exchange(context: context) { _ in }
+                exchange.receive(Data([1]))
+                throw Refusal()
+            }
+            func shutdown() async {}
+        }
+        let client = Client(Refusing())
+        await #expect(throws: Refusing.Refusal.self) { try await client.get(anywhere).response() }
+        #expect(client.runningCallCount == 0)
+    }
 }
