@@ -128,7 +128,7 @@ struct CacheCall: Sendable {
             await forget(head, key?.partition, mark)
         }
         let response = try outcome.result.get()
-        state.counts.add(.bypass)
+        state.counts.add(.method)
         guard let mark, isOwnContent(response, mark.key) else {
             return marked(response, .method, isStored: false)
         }

@@ -53,7 +53,7 @@ final class UploadPipe: Sendable {
         }
         guard let source else { return }
         // Ends with the content, or is cancelled by `close`, which every end of the transfer calls.
-        let task = Task { [self] in
+        let task = Task.inheriting(immediately: false) { [self] in
             do {
                 let reader = source.reader
                 while let chunk = try await reader.next() { try await write(chunk) }
