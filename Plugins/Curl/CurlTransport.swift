@@ -52,8 +52,8 @@ public final class CurlTransport: Transport {
 
     /// The thread that waits for the network, for tasks that are to run on it.
     ///
-    /// Between a task that sends and the network there is then no other thread to wake, which is a
-    /// good part of what a short exchange costs:
+    /// Between a task that sends and the network there is then no other thread to wake, which saves
+    /// an eighth to a quarter of the CPU of a short exchange; but all of them share one core:
     ///
     /// ```swift
     /// try await withTaskExecutorPreference(transport.executor) {
