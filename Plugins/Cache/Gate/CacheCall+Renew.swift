@@ -70,17 +70,15 @@ extension CacheCall {
         defer { timer.cancel() }
         // In a task of its own, which is cancelled when the seat is given up.
         state.revalidations.start(seat) { await fly(entry, .stale, seat, $0) }
+        // Nobody waits for it who could be told of an error.
         let landing = try? await state.revalidations.landing(seat, in: side)
-        guard case .own(let response) = landing else { return }
+        guard case .own(let own) = landing else { return }
+        let response = own.adopted(by: side)
         let canceller = response.body.canceller
-        let bodyRegistration = side.onCancel { canceller.cancel($0) }
         let rest = max(side.timeSource.now.duration(to: end), .zero)
         let bodyTimer = side.timeSource.schedule(after: rest) { canceller.cancel(.drop) }
-        defer {
-            bodyTimer.cancel()
-            bodyRegistration.end()
-        }
-        // Reading it is what stores it.
+        defer { bodyTimer.cancel() }
+        // Reading it is what stores it; one that fails is not stored.
         do { for try await _ in response.body {} } catch {}
     }
 
