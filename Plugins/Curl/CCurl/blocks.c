@@ -14,8 +14,6 @@ enum {
     // A multiple of the page's size, and of nothing larger: else the same bytes of all blocks share a place in caches.
     STRIDE = 65 * 4096,
     COUNT = 1024,
-    // Less is malloc's: a reader may keep what it gets for long, and a block is worth it for a part of it only.
-    SMALLEST = 49152,
     // As many free blocks keep their pages.
     WARM = 64,
 };
@@ -23,6 +21,7 @@ enum {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char *range;
+struct tpc_range tpc_blocks;
 // Free blocks, the warm ones behind the cold ones.
 static unsigned short cold[COUNT], warm[WARM];
 static int cold_count, warm_count;
@@ -41,17 +40,14 @@ static void reserve(void) {
     madvise(memory, (size_t)COUNT * STRIDE, MADV_NOHUGEPAGE);
 #endif
     range = memory;
+    tpc_blocks = (struct tpc_range){(uintptr_t)memory, (uintptr_t)COUNT * STRIDE};
     for (int index = COUNT - 1; index >= 0; index--) cold[cold_count++] = (unsigned short)index;
-}
-
-static bool is_block(const void *memory) {
-    return range && (uintptr_t)memory - (uintptr_t)range < (uintptr_t)COUNT * STRIDE;
 }
 
 size_t tpc_block_size(void) { return STRIDE; }
 
-// NULL where there is none left.
-static void *take(void) {
+void *tpc_block_take(size_t size) {
+    if (size < TPC_SMALLEST_BLOCK || size > STRIDE) return NULL;
     pthread_once(&once, reserve);
     pthread_mutex_lock(&lock);
     int index = warm_count > 0 ? warm[--warm_count] : cold_count > 0 ? cold[--cold_count] : -1;
@@ -59,10 +55,7 @@ static void *take(void) {
     return index < 0 ? NULL : range + (size_t)index * STRIDE;
 }
 
-void tpc_free(void *memory) {
-    // libcurl frees what is not there all the time.
-    if (!memory) return;
-    if (!is_block(memory)) return free(memory);
+void tpc_block_give(void *memory) {
     unsigned short index = (unsigned short)((size_t)((char *)memory - range) / STRIDE);
     pthread_mutex_lock(&lock);
     bool is_warm = warm_count < WARM;
@@ -75,23 +68,7 @@ void tpc_free(void *memory) {
     pthread_mutex_unlock(&lock);
 }
 
-void *tpc_malloc(size_t size) {
-    void *block = size >= SMALLEST && size <= STRIDE ? take() : NULL;
-    return block ? block : malloc(size);
-}
-
-void *tpc_realloc(void *memory, size_t size) {
-    if (!memory) return tpc_malloc(size);
-    if (!is_block(memory)) return realloc(memory, size);
-    if (size <= STRIDE && size >= SMALLEST) return memory;
-    void *other = malloc(size);
-    if (!other) return NULL;
-    memcpy(other, memory, size < STRIDE ? size : STRIDE);
-    tpc_free(memory);
-    return other;
-}
-
-void tpc_trim(void) {
+void tpc_blocks_trim(void) {
     pthread_mutex_lock(&lock);
     for (int index = 0; index < warm_count; index++)
         madvise(range + (size_t)warm[index] * STRIDE, STRIDE, MADV_DONTNEED);

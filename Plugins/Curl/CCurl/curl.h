@@ -166,11 +166,30 @@ extern int (*tpc_count_tls_ends)(CURL *, void *context, void *user);
 /// How many there were.
 unsigned long tpc_tls_ends(void);
 
-// Memory: malloc's, but for what is about as large as a buffer.
-void *tpc_malloc(size_t size);
-void *tpc_realloc(void *memory, size_t size);
+// Memory of about a buffer's size: NULL where it is of another, or there is none left. Less is malloc's: a reader may keep
+// what it gets for long, and a block is worth it for a part of it only.
+enum { TPC_SMALLEST_BLOCK = 49152 };
+void *tpc_block_take(size_t size);
+void tpc_block_give(void *memory);
+// Where all of them are; nowhere, where `bytes` is 0.
+extern struct tpc_range { uintptr_t start, bytes; } tpc_blocks;
+static inline bool tpc_is_block(const void *memory) { return (uintptr_t)memory - tpc_blocks.start < tpc_blocks.bytes; }
 /// As much as a block holds.
 size_t tpc_block_size(void);
+void tpc_blocks_trim(void);
+
+// Small pieces that a loop keeps for its next transfers; NULL where that cannot be.
+typedef struct tpc_cells tpc_cells;
+tpc_cells *tpc_cells_create(void);
+void tpc_cells_free(tpc_cells *cells);
+/// Has this thread use these, until it is told to use others or none.
+void tpc_cells_use(tpc_cells *cells);
+
+// Memory of libcurl, and of what comes for a transfer: blocks, cells, or else malloc's.
+void *tpc_malloc(size_t size);
+void *tpc_realloc(void *memory, size_t size);
+void *tpc_calloc(size_t count, size_t size);
+char *tpc_strdup(const char *text);
 
 struct curl_slist *tpc_list(const char *lines, size_t count);
 void tpc_transfer_mark(tpc_transfer *transfer);

@@ -40,6 +40,7 @@ struct tpc_loop {
     int happening_count;
     int64_t due;
     tpc_transfer *first, **last;
+    tpc_cells *cells;
 };
 
 static int64_t now(void) {
@@ -60,10 +61,8 @@ static bool open_poller(tpc_loop *loop) {
         && epoll_ctl(loop->poller, EPOLL_CTL_ADD, loop->wake_read, &event) == 0;
 }
 
-static void close_poller(tpc_loop *loop) {
-    if (loop->poller >= 0) close(loop->poller);
+static void close_wake(tpc_loop *loop) {
     if (loop->wake_read >= 0) close(loop->wake_read);
-    loop->poller = loop->wake_read = loop->wake_write = -1;
 }
 
 static void watch(tpc_loop *loop, int descriptor, int before, int mask) {
@@ -115,11 +114,9 @@ static bool open_poller(tpc_loop *loop) {
     return loop->poller >= 0 && kevent(loop->poller, &change, 1, NULL, 0, NULL) == 0;
 }
 
-static void close_poller(tpc_loop *loop) {
-    if (loop->poller >= 0) close(loop->poller);
+static void close_wake(tpc_loop *loop) {
     if (loop->wake_read >= 0) close(loop->wake_read);
     if (loop->wake_write >= 0) close(loop->wake_write);
-    loop->poller = loop->wake_read = loop->wake_write = -1;
 }
 
 static void watch(tpc_loop *loop, int descriptor, int before, int mask) {
@@ -237,6 +234,7 @@ tpc_loop *tpc_loop_create(const tpc_limits *limits) {
     loop->poller = loop->wake_read = loop->wake_write = -1;
     loop->due = INT64_MAX;
     loop->last = &loop->first;
+    loop->cells = tpc_cells_create();
     if (!open_poller(loop) || !(loop->multi = tpc_curl.multi_init())) {
         tpc_loop_free(loop);
         return NULL;
@@ -258,14 +256,20 @@ void tpc_loop_close(tpc_loop *loop) {
     loop->multi = NULL;
     loop->due = INT64_MAX;
     loop->happening_count = 0;
-    close_poller(loop);
+    if (loop->poller >= 0) close(loop->poller);
+    loop->poller = -1;
 }
 
 void tpc_loop_free(tpc_loop *loop) {
     tpc_loop_close(loop);
+    close_wake(loop);
+    tpc_cells_free(loop->cells);
     free(loop->interests);
     free(loop);
 }
+
+void tpc_loop_begin_turn(tpc_loop *loop) { tpc_cells_use(loop->cells); }
+void tpc_loop_end_turn(void) { tpc_cells_use(NULL); }
 
 static _Thread_local tpc_loop *here;
 

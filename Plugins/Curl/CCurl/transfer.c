@@ -55,7 +55,7 @@ void tpc_transfer_mark(tpc_transfer *transfer) {
 
 static bool grow(char **bytes, size_t *capacity, size_t wanted) {
     if (wanted <= *capacity) return true;
-    char *larger = realloc(*bytes, wanted);
+    char *larger = tpc_realloc(*bytes, wanted);
     if (!larger) return false;
     *bytes = larger;
     *capacity = wanted;
@@ -237,7 +237,7 @@ void tpc_transfer_free(tpc_transfer *transfer) {
     free(this->fields);
     free(this->lines[0]);
     free(this->lines[1]);
-    free(this->head);
+    tpc_free(this->head);
     tpc_free(this->body);
     free(this);
 }
@@ -339,7 +339,7 @@ void tpc_transfer_end(tpc_transfer *transfer) {
     this->received = 0;
     // A large head is a rare one.
     if (this->head_capacity > 16384) {
-        free(this->head);
+        tpc_free(this->head);
         this->head = NULL;
         this->head_capacity = 0;
     }
@@ -350,6 +350,17 @@ void tpc_transfer_end(tpc_transfer *transfer) {
 
 bool tpc_transfer_was_cut(tpc_transfer *transfer) {
     return tpc_count_tls_ends && tpc_tls_ends() == whole(transfer)->tls_ends;
+}
+
+void *tpc_transfer_take_head(tpc_transfer *transfer, size_t *count) {
+    transfer_t *this = whole(transfer);
+    void *head = this->head;
+    *count = this->shown.head_count;
+    this->head = NULL;
+    this->head_capacity = 0;
+    this->shown.head = NULL;
+    this->shown.head_count = this->shown.trailers_count = 0;
+    return head;
 }
 
 void *tpc_transfer_take_body(tpc_transfer *transfer, size_t *count) {

@@ -31,6 +31,8 @@ final class CurlEngine: Sendable {
         var threadDue = Int64.max
         var running: [CurlTransfer] = []
         var idle: [CurlHandle] = []
+        // What a turn obeys; kept for its memory.
+        var posted: [CurlTransfer] = []
     }
 
     private let mail = Mutex(Mail())
@@ -125,9 +127,7 @@ final class CurlEngine: Sendable {
     private func wake() {
         // The thread looks at what was posted before it sleeps.
         if loop.isHere { return }
-        if isAwake.exchange(true, ordering: .sequentiallyConsistent) { return }
-        // Under the lock, for the loop is closed behind `isOver`.
-        mail.withLock { if !$0.isOver { loop.wake() } }
+        if !isAwake.exchange(true, ordering: .sequentiallyConsistent) { loop.wake() }
     }
 
     private static var isShutDown: ClientError {
@@ -178,6 +178,8 @@ final class CurlEngine: Sendable {
             // Before the mail is looked at for the last time, so that nothing is left lying there.
             holders.subtract(1, ordering: .sequentiallyConsistent)
         }
+        core.loop.beginTurn()
+        defer { core.loop.endTurn() }
         core.loop.act()
         let (ending, isMore) = turn(&core)
         switch ending {
@@ -192,6 +194,8 @@ final class CurlEngine: Sendable {
     private func turnOfCaller(_ core: inout Core) {
         holders.add(1, ordering: .sequentiallyConsistent)
         defer { holders.subtract(1, ordering: .sequentiallyConsistent) }
+        core.loop.beginTurn()
+        defer { core.loop.endTurn() }
         let (ending, isMore) = turn(&core)
         if isMore || ending != .none || core.loop.due < core.threadDue {
             core.threadDue = 0
@@ -202,12 +206,13 @@ final class CurlEngine: Sendable {
     /// Takes what was posted, and passes on what has come.
     /// - Returns: How the engine is to end, and whether something is left to be passed on.
     private func turn(_ core: inout Core) -> (Ending, isMore: Bool) {
-        let (posted, ending) = mail.withLock { mail in
+        let ending = mail.withLock { mail in
             mail.isNew = false
-            defer { mail.transfers.removeAll(keepingCapacity: true) }
-            return (mail.transfers, mail.ending)
+            swap(&mail.transfers, &core.posted)
+            return mail.ending
         }
-        for transfer in posted { obey(transfer, &core) }
+        for transfer in core.posted { obey(transfer, &core) }
+        core.posted.removeAll(keepingCapacity: true)
         core.loop.runTimers()
         for _ in 0..<Self.flushLimit {
             guard let handle = core.loop.nextReady() else { return (ending, false) }

@@ -1,6 +1,7 @@
 import CTurnpikeCurl
 import Foundation
 import Synchronization
+import TurnpikeCore
 
 /// One easy handle of libcurl and what has come for it.
 ///
@@ -56,12 +57,11 @@ import Synchronization
 
     var hasHead: Bool { unsafe pointer.pointee.has_head }
 
-    /// The lines of the final head.
-    func withHead<Value>(_ body: (UnsafeBufferPointer<UInt8>) throws -> Value) rethrows -> Value {
-        let count = unsafe pointer.pointee.head_count
-        let start = unsafe UnsafeRawPointer(pointer.pointee.head)?.assumingMemoryBound(
-            to: UInt8.self)
-        return try unsafe body(UnsafeBufferPointer(start: start, count: start == nil ? 0 : count))
+    /// Takes the lines of the final head, and of what came behind the content.
+    func takeHead() -> HeadBytes {
+        var count = 0
+        let start = unsafe tpc_transfer_take_head(pointer, &count)
+        return unsafe HeadBytes(start: start, count: count)
     }
 
     var hasTrailers: Bool { unsafe pointer.pointee.trailers_count > 0 }
@@ -79,12 +79,12 @@ import Synchronization
     }
 
     /// The content that has come since the last time.
-    func takeBody() -> Data {
+    func takeBody() -> BodyChunk {
         var count = 0
-        guard let bytes = unsafe tpc_transfer_take_body(pointer, &count) else { return Data() }
-        return unsafe Data(
-            bytesNoCopy: bytes, count: count,
-            deallocator: .custom { bytes, _ in unsafe tpc_free(bytes) })
+        guard let bytes = unsafe tpc_transfer_take_body(pointer, &count) else {
+            return .data(Data())
+        }
+        return unsafe .foreign(ForeignBytes(start: bytes, count: count, giveBack: giveBack))
     }
 
     /// How the transfer ended, by libcurl's code; nil while it goes on.
@@ -167,6 +167,8 @@ struct CurlTimes: Sendable {
     let isReused: Bool
     let peer: String?
 }
+
+private let giveBack: @Sendable (UnsafeMutableRawPointer) -> Void = { unsafe tpc_free($0) }
 
 private func readContent(
     owner: UnsafeMutableRawPointer?, bytes: UnsafeMutablePointer<CChar>?, room: Int

@@ -25,6 +25,9 @@ import TurnpikeCore
     var isHere: Bool { unsafe tpc_loop_is_here(pointer) }
     func wake() { unsafe tpc_loop_wake(pointer) }
     func wait(_ milliseconds: Int32) { unsafe tpc_loop_wait(pointer, milliseconds) }
+    /// Says that this thread alone uses the loop from now on, and that it does no more.
+    func beginTurn() { unsafe tpc_loop_begin_turn(pointer) }
+    func endTurn() { tpc_loop_end_turn() }
     func act() { unsafe tpc_loop_act(pointer) }
     func runTimers() { unsafe tpc_loop_run_timers(pointer) }
     /// When time is up, in milliseconds of the loop's clock.

@@ -82,7 +82,7 @@ struct CurlRequest: Sendable {
     // sent.
     private static func wireURL(_ url: URL) -> String {
         let text = url.absoluteString
-        guard text.utf8.contains(where: { $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "#") }),
+        guard text.utf8.mayHold(UInt8(ascii: "@")) || text.utf8.mayHold(UInt8(ascii: "#")),
             url.user(percentEncoded: true) != nil || url.fragment != nil,
             var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
         else { return text }
@@ -90,6 +90,13 @@ struct CurlRequest: Sendable {
         components.password = nil
         components.fragment = nil
         return components.url?.absoluteString ?? text
+    }
+}
+
+extension String.UTF8View {
+    fileprivate func mayHold(_ byte: UInt8) -> Bool {
+        unsafe withContiguousStorageIfAvailable { unsafe $0.firstIndex(of: byte, from: 0) != nil }
+            ?? true
     }
 }
 

@@ -31,6 +31,8 @@ final class CurlTransfer: @unchecked Sendable {
     private var handle: CurlHandle?
     private var hasOpened = false
     private var endsWithConnection = false
+    // Set before the exchange hears of it, and then its reader's.
+    private var head: HeadBytes?
 
     init(_ request: Request, wire: CurlRequest, upload: CurlUpload?) {
         self.request = wire
@@ -54,6 +56,8 @@ final class CurlTransfer: @unchecked Sendable {
     func takeOrders() -> Orders {
         Orders(rawValue: pending.exchange(0, ordering: .acquiringAndReleasing))
     }
+
+    deinit { head?.free() }
 
     // MARK: Under the engine's lock
 
@@ -121,17 +125,11 @@ final class CurlTransfer: @unchecked Sendable {
         if handle.hasHead, !hasOpened {
             hasOpened = true
             keep(handle.times)
-            switch open(handle) {
-            case .success(let opening):
-                endsWithConnection =
-                    request.isSecure && opening.length == nil && opening.head.version?.first == "1"
-                    && !opening.head.headers.contains(.transferEncoding)
-                if isComplete, endsWithConnection, handle.wasCut { isComplete = false }
-                goesOn = exchange.receive(opening, with: chunk, isComplete: isComplete)
-            case .failure(let error):
-                exchange.fail(error)
-                return true
-            }
+            let head = handle.takeHead()
+            self.head = head
+            endsWithConnection = request.isSecure && head.endsWithConnection(url, isHead)
+            if isComplete, endsWithConnection, handle.wasCut { isComplete = false }
+            goesOn = exchange.receive(self, with: chunk, isComplete: isComplete)
         } else {
             goesOn = exchange.receive(chunk)
             if isComplete, endsWithConnection, handle.wasCut { isComplete = false }
@@ -145,12 +143,6 @@ final class CurlTransfer: @unchecked Sendable {
         if exchange.hasEnded { return true }
         if handle.isReceivePaused == goesOn { handle.setReceivePaused(!goesOn) }
         return false
-    }
-
-    private func open(_ handle: CurlHandle) -> Result<Exchange.Opening, ClientError> {
-        unsafe handle.withHead { bytes in
-            unsafe CurlHead.opening(of: bytes, url: url, isHead: isHead)
-        }
     }
 
     // Gives what is wrong with them.
@@ -175,5 +167,13 @@ final class CurlTransfer: @unchecked Sendable {
             handle.hasHead ? .receiving : handle.sends > 0 ? .sending : .connecting
         return TransferState(
             phase, bodyBytesSent: phase == .connecting ? 0 : upload?.bytesSent ?? 0)
+    }
+}
+
+extension CurlTransfer: UnreadOpening {
+    func read() throws -> Exchange.Opening {
+        guard let head = head.take() else { throw CurlFault.wasCut }
+        defer { head.free() }
+        return try head.opening(url, isHead).get()
     }
 }

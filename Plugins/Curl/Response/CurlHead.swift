@@ -1,5 +1,37 @@
+import CTurnpikeCurl
 import Foundation
 import TurnpikeCore
+
+/// The lines of a head as they came.
+// SAFETY: the memory is its own until `free`, which is called once.
+@safe struct HeadBytes: @unchecked Sendable {
+    private let start: UnsafeMutableRawPointer?
+    private let count: Int
+
+    init(start: UnsafeMutableRawPointer?, count: Int) {
+        unsafe self.start = start
+        self.count = count
+    }
+
+    func free() { unsafe tpc_free(start) }
+
+    func opening(_ url: URL, _ isHead: Bool) -> Result<Exchange.Opening, ClientError> {
+        unsafe CurlHead.opening(
+            of: UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count)
+                .assumingMemoryBound(to: UInt8.self),
+            url: url, isHead: isHead)
+    }
+
+    /// Whether nothing but the end of the connection tells where the content ends.
+    func endsWithConnection(_ url: URL, _ isHead: Bool) -> Bool {
+        // HTTP/2 has an end of its own.
+        let isOld = unsafe start.map { start in
+            unsafe count > 6 && start.load(fromByteOffset: 5, as: UInt8.self) == UInt8(ascii: "1")
+        }
+        guard isOld == true, case .success(let opening) = opening(url, isHead) else { return false }
+        return opening.length == nil && !opening.head.headers.contains(.transferEncoding)
+    }
+}
 
 /// How the lines of a head become a ``/TurnpikeCore/ResponseHead``.
 enum CurlHead {

@@ -20,6 +20,12 @@ public struct Origin: Hashable, Sendable {
 
     /// The origin of an http or https URL, or nil for any other.
     public init?(_ url: URL) {
+        if let plain = PlainAuthority(url) {
+            scheme = plain.isSecure ? "https" : "http"
+            host = plain.host
+            port = plain.port ?? (plain.isSecure ? 443 : 80)
+            return
+        }
         guard let scheme = url.scheme?.lowercased(), let standard = Self.defaultPort(scheme),
             let host = url.host(percentEncoded: true), !host.isEmpty
         else { return nil }

@@ -135,6 +135,7 @@ public struct Target: Sendable {
 
     /// What keeps a URL from being sent, or nil.
     static func fault(of url: URL) -> String? {
+        if PlainAuthority(url) != nil { return nil }
         guard let scheme = url.scheme else {
             return "the URL is relative and the client has no base URL"
         }

@@ -17,10 +17,17 @@ public struct SerializerTable: Sendable {
         case decoder(any ValueDecoder)
     }
 
-    private struct Entry: Sendable {
+    // A class, for each call looks at several.
+    private final class Entry: Sendable {
         let name: String
         let ranges: [MediaType]
         let maker: Maker
+
+        init(name: String, ranges: [MediaType], maker: Maker) {
+            self.name = name
+            self.ranges = ranges
+            self.maker = maker
+        }
     }
 
     private var entries: [Entry] = []
@@ -57,10 +64,10 @@ public struct SerializerTable: Sendable {
     public func serializer<Serializer: ResponseSerializer>(
         _ type: Serializer.Type, named name: String
     ) -> Serializer? {
-        for entry in entries where entry.name == name {
-            if case .serializer(let serializer) = entry.maker { return serializer as? Serializer }
-        }
-        return nil
+        guard let index = entries.firstIndex(where: { $0.name == name }),
+            case .serializer(let serializer) = entries[index].maker
+        else { return nil }
+        return serializer as? Serializer
     }
 
     /// The first serializer whose ranges contain a type, or whose suffix is its own (`+json`).

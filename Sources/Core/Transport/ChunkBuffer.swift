@@ -3,7 +3,7 @@ import Foundation
 /// Chunks that wait for their reader, in order: in memory, and beyond a bound in a file.
 struct ChunkBuffer {
     private let flow: Flow
-    private var chunks: [Data] = []
+    private var chunks: [BodyChunk] = []
     private var first = 0
     private var file: SpillFile?
 
@@ -12,22 +12,22 @@ struct ChunkBuffer {
 
     init(_ flow: Flow) { self.flow = flow }
 
-    mutating func append(_ chunk: Data) throws {
+    mutating func append(_ chunk: BodyChunk) throws {
         // What is in the file comes before what is new.
-        if let file, !file.isEmpty { return try file.append(chunk) }
+        if let file, !file.isEmpty { return try file.append(chunk.data()) }
         if let limit = flow.memoryLimit, count + chunk.count > limit, count > 0 {
             let file = try self.file ?? SpillFile(limit: flow.fileLimit)
             self.file = file
-            return try file.append(chunk)
+            return try file.append(chunk.data())
         }
         chunks.append(chunk)
         count += chunk.count
     }
 
-    mutating func popFirst() throws -> Data? {
-        guard first < chunks.count else { return try file?.read() }
+    mutating func popFirst() throws -> BodyChunk? {
+        guard first < chunks.count else { return try file?.read().map(BodyChunk.data) }
         let chunk = chunks[first]
-        chunks[first] = Data()
+        chunks[first] = .data(Data())
         first += 1
         if first == chunks.count {
             chunks.removeAll(keepingCapacity: true)
@@ -41,6 +41,7 @@ struct ChunkBuffer {
     }
 
     mutating func removeAll() {
+        for chunk in chunks[first...] { chunk.drop() }
         chunks = []
         first = 0
         count = 0

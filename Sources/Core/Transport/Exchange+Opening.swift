@@ -16,3 +16,26 @@ extension Exchange {
         }
     }
 }
+
+/// A head that has come and is read by who waits for it.
+///
+/// What it becomes is then made where it is used and let go of: memory that one thread takes and
+/// another gives back makes each wait for the other's allocator.
+package protocol UnreadOpening: AnyObject, Sendable {
+    /// What the head says; called once at most.
+    /// - Throws: Why it is none.
+    func read() throws -> Exchange.Opening
+}
+
+/// How a head reaches who waits for it.
+enum ArrivedOpening: Sendable {
+    case read(Exchange.Opening)
+    case unread(any UnreadOpening)
+
+    func get() throws -> Exchange.Opening {
+        switch self {
+        case .read(let opening): opening
+        case .unread(let opening): try opening.read()
+        }
+    }
+}

@@ -47,7 +47,7 @@ public final class Exchange: Sendable {
     /// The head has come.
     ///
     /// A second head changes nothing.
-    public func receive(_ opening: Opening) { open(.success(opening)) }
+    public func receive(_ opening: Opening) { open(.success(.read(opening))) }
 
     /// The head has come, and with it the first of the body, or all of it.
     ///
@@ -55,22 +55,40 @@ public final class Exchange: Sendable {
     /// - Returns: Whether to go on; if not, `onResume` says when.
     @discardableResult
     public func receive(_ opening: Opening, with chunk: Data, isComplete: Bool = false) -> Bool {
+        receive(.read(opening), with: .data(chunk), isComplete: isComplete)
+    }
+
+    /// The head has come, which who waits for it will read, and the first of the body, or all of it.
+    @discardableResult
+    package func receive(
+        _ opening: any UnreadOpening, with chunk: BodyChunk, isComplete: Bool
+    ) -> Bool {
+        receive(.unread(opening), with: chunk, isComplete: isComplete)
+    }
+
+    private func receive(
+        _ opening: ArrivedOpening, with chunk: BodyChunk, isComplete: Bool
+    ) -> Bool {
         let goesOn = receive(chunk)
         if isComplete { close(.success(())) }
-        receive(opening)
+        open(.success(opening))
         return goesOn
     }
 
     /// A chunk of the body has come.
     /// - Returns: Whether to go on; if not, `onResume` says when.
     @discardableResult
-    public func receive(_ chunk: Data) -> Bool {
+    public func receive(_ chunk: Data) -> Bool { receive(BodyChunk.data(chunk)) }
+
+    @discardableResult
+    package func receive(_ chunk: BodyChunk) -> Bool {
         enum Step {
+            case unwanted
             case buffered(goesOn: Bool)
             case overflow(any Error)
         }
-        let (step, reader) = core.state.withLock { state -> (Step, Waiting<Data?>?) in
-            guard state.end == nil, !chunk.isEmpty else { return (.buffered(goesOn: true), nil) }
+        let (step, reader) = core.state.withLock { state -> (Step, Waiting<BodyChunk?>?) in
+            guard state.end == nil, chunk.count > 0 else { return (.unwanted, nil) }
             if let reader = unsafe state.reader {
                 unsafe state.reader = nil
                 return (.buffered(goesOn: true), unsafe Waiting(reader, .success(chunk)))
@@ -85,6 +103,9 @@ public final class Exchange: Sendable {
         }
         reader?.resume()
         switch step {
+        case .unwanted:
+            chunk.drop()
+            return true
         case .buffered(let goesOn): return goesOn
         case .overflow(let error):
             cancel(.failed(error))
@@ -123,7 +144,7 @@ public final class Exchange: Sendable {
         }
     }
 
-    private func open(_ result: Result<Opening, any Error>) {
+    private func open(_ result: Result<ArrivedOpening, any Error>) {
         core.state.withLock { $0.open(result) }?.resume()
     }
 
@@ -131,7 +152,7 @@ public final class Exchange: Sendable {
     @discardableResult
     private func close(_ result: Result<Void, any Error>) -> Bool {
         let (isFirst, reader, registration) = core.state.withLock {
-            state -> (Bool, Waiting<Data?>?, CancelRegistration?) in
+            state -> (Bool, Waiting<BodyChunk?>?, CancelRegistration?) in
             guard state.end == nil else { return (false, nil, nil) }
             state.end = result
             defer {
@@ -153,13 +174,20 @@ public final class Exchange: Sendable {
     /// - Throws: The error that ended the exchange; `CancellationError` at once when the task is
     ///   cancelled.
     public func response() async throws -> Response {
-        let opening = try await opening()
+        let opening: Opening
+        do {
+            opening = try await arrivedOpening().get()
+        } catch {
+            // Where it ended with an error, that one stays.
+            cancel(.failed(error))
+            throw error
+        }
         let body = ResponseBody(
             source: self, length: opening.length, encodedLength: opening.encodedLength)
         return Response(head: opening.head, body: body)
     }
 
-    private func opening() async throws -> Opening {
+    private func arrivedOpening() async throws -> ArrivedOpening {
         if let result = core.state.withLock({ $0.opening.take() }) { return try result.get() }
         return try await withTaskCancellationHandler {
             try unsafe await withUnsafeThrowingContinuation { continuation in
@@ -179,19 +207,20 @@ public final class Exchange: Sendable {
 extension Exchange: ResponseBodySource {
     /// The next chunk.
     public func next() async throws -> Data? {
-        if let chunk = try takeBuffered() { return chunk.data }
-        return try await withTaskCancellationHandler {
+        if let taken = try takeBuffered() { return taken.chunk?.data() }
+        let chunk = try await withTaskCancellationHandler {
             try unsafe await withUnsafeThrowingContinuation { continuation in
                 let taken = Result { try unsafe take(orWait: continuation) }
                 switch taken {
                 case .success(nil): break
-                case .success(let chunk?): unsafe continuation.resume(returning: chunk.data)
+                case .success(let taken?): unsafe continuation.resume(returning: taken.chunk)
                 case .failure(let error): unsafe continuation.resume(throwing: error)
                 }
             }
         } onCancel: {
             cancel(.task)
         }
+        return chunk?.data()
     }
 
     /// Whether the exchange has ended.
@@ -207,7 +236,7 @@ extension Exchange: ResponseBodySource {
     /// What was buffered is dropped.
     public func cancel(_ reason: CancelReason) { core.cancel(reason) }
 
-    private struct Taken { let data: Data? }
+    private struct Taken { let chunk: BodyChunk? }
 
     private func takeBuffered() throws -> Taken? {
         let (taken, resumes) = try core.state.withLock { try take(&$0) }
@@ -215,7 +244,9 @@ extension Exchange: ResponseBodySource {
         return taken
     }
 
-    private func take(orWait continuation: UnsafeContinuation<Data?, any Error>) throws -> Taken? {
+    private func take(
+        orWait continuation: UnsafeContinuation<BodyChunk?, any Error>
+    ) throws -> Taken? {
         let (taken, resumes) = try core.state.withLock { state in
             let result = try take(&state)
             if result.0 == nil { unsafe state.reader = continuation }
@@ -229,12 +260,12 @@ extension Exchange: ResponseBodySource {
         guard let chunk = try state.buffer.popFirst() else {
             switch state.end {
             case nil: return (nil, false)
-            case .success: return (Taken(data: nil), false)
+            case .success: return (Taken(chunk: nil), false)
             case .failure(let error): throw error
             }
         }
         let resumes = state.isPaused && state.buffer.count <= flow.lowWater
         if resumes { state.isPaused = false }
-        return (Taken(data: chunk), resumes)
+        return (Taken(chunk: chunk), resumes)
     }
 }

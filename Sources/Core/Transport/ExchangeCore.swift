@@ -7,15 +7,13 @@ import Synchronization
 /// its end is no more, and keeps no call open. A weak reference to the exchange would cost more
 /// than this object does.
 final class ExchangeCore: Sendable {
-    typealias Opening = Exchange.Opening
-
     // SAFETY: a continuation is resumed by the one who takes it out of the state.
     @safe struct State {
-        var opening: Result<Opening, any Error>?
+        var opening: Result<ArrivedOpening, any Error>?
         var hasOpened = false
-        var waiter: UnsafeContinuation<Opening, any Error>?
+        var waiter: UnsafeContinuation<ArrivedOpening, any Error>?
         var buffer: ChunkBuffer
-        var reader: UnsafeContinuation<Data?, any Error>?
+        var reader: UnsafeContinuation<BodyChunk?, any Error>?
         var end: Result<Void, any Error>?
         var isPaused = false
         var registration: CancelRegistration?
@@ -25,7 +23,9 @@ final class ExchangeCore: Sendable {
         init(_ flow: Flow) { buffer = ChunkBuffer(flow) }
 
         /// The first result counts; gives who waits for it.
-        mutating func open(_ result: Result<Opening, any Error>) -> Waiting<Opening>? {
+        mutating func open(
+            _ result: Result<ArrivedOpening, any Error>
+        ) -> Waiting<ArrivedOpening>? {
             if hasOpened { return nil }
             hasOpened = true
             guard let continuation = unsafe waiter else {
@@ -45,6 +45,8 @@ final class ExchangeCore: Sendable {
         self.onCancel = onCancel
     }
 
+    deinit { state.withLock { $0.buffer.removeAll() } }
+
     /// Ends with the context, up to the exchange's end.
     func heed(_ context: Context) {
         let registration = context.onCancel { [self] in cancel($0) }
@@ -60,7 +62,7 @@ final class ExchangeCore: Sendable {
 
     func cancel(_ reason: CancelReason) {
         let (wasOpen, waiter, reader, registration) = state.withLock {
-            state -> (Bool, Waiting<Opening>?, Waiting<Data?>?, CancelRegistration?) in
+            state -> (Bool, Waiting<ArrivedOpening>?, Waiting<BodyChunk?>?, CancelRegistration?) in
             let wasOpen = state.end == nil
             // The first failure stays; an end that was good is one no more, for what it ended is
             // dropped.

@@ -42,7 +42,7 @@ typedef struct tpc_limits {
 } tpc_limits;
 
 tpc_loop *tpc_loop_create(const tpc_limits *limits);
-/// Closes all its descriptors. Its transfers must have been freed, and nobody may wake it or wait any more.
+/// Closes its connections. Its transfers must have been freed, and nobody may wait any more; to wake it does nothing now.
 void tpc_loop_close(tpc_loop *loop);
 void tpc_loop_free(tpc_loop *loop);
 /// Says that this thread is the one that waits, and names it by up to 15 bytes.
@@ -53,6 +53,9 @@ bool tpc_loop_is_here(tpc_loop *loop);
 void tpc_loop_wake(tpc_loop *loop);
 /// Waits for sockets, a wake or the time; not to be called while another thread uses the loop to wait.
 void tpc_loop_wait(tpc_loop *loop, int milliseconds);
+/// Says that this thread alone uses the loop from now on, and that it does no more.
+void tpc_loop_begin_turn(tpc_loop *loop);
+void tpc_loop_end_turn(void);
 /// Has libcurl act on what the last wait found.
 void tpc_loop_act(tpc_loop *loop);
 /// Has libcurl act on time that is up.
@@ -163,6 +166,8 @@ typedef struct tpc_request {
 int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request);
 /// Takes a transfer out of its loop and makes it fit for another request.
 void tpc_transfer_end(tpc_transfer *transfer);
+/// Takes the final head, and what came behind the content so far; it is freed with `tpc_free`.
+void *tpc_transfer_take_head(tpc_transfer *transfer, size_t *count);
 /// Takes the content that has come; it is freed with `tpc_free`. NULL where there is none.
 void *tpc_transfer_take_body(tpc_transfer *transfer, size_t *count);
 /// From any thread.
