@@ -40,7 +40,7 @@ public struct WaitForConnectivity: Interceptor {
     }
 
     private static func isLocal(_ request: Request) -> Bool {
-        guard let host = request.url.host(percentEncoded: true)?.lowercased() else { return false }
+        guard let host = request.origin?.host else { return false }
         return host == "localhost" || host.hasSuffix(".localhost") || host.hasPrefix("127.")
             || host == "::1"
     }

@@ -15,9 +15,9 @@ extension Cookie {
         setCookie line: String, from url: URL, at date: Date,
         suffixes: PublicSuffixes = .standard
     ) {
-        guard let host = url.host(percentEncoded: true)?.lowercased(), !host.isEmpty,
-            Grammar.firstIllegalValueByte(line) == nil
-        else { return nil }
+        guard let host = Origin(url)?.host, Grammar.firstIllegalValueByte(line) == nil else {
+            return nil
+        }
         let parts = line.utf8.split(
             separator: UInt8(ascii: ";"), maxSplits: 64, omittingEmptySubsequences: false)
         guard let first = parts.first else { return nil }

@@ -70,4 +70,12 @@ struct TargetTests {
         #expect(Origin(six)?.description == "http://[::1]:8080")
         #expect(try Origin(#require(URL(string: "ftp://h/"))) == nil)
     }
+
+    @Test("A name beyond ASCII goes out, and is known, as DNS spells it (RFC 5891)")
+    func internationalized() {
+        let request = Request(.get, Target("https://bücher.example:8443/ä"))
+        #expect(request.fault == nil)
+        #expect(request.url.absoluteString == "https://xn--bcher-kva.example:8443/%C3%A4")
+        #expect(request.origin?.host == "xn--bcher-kva.example")
+    }
 }
