@@ -29,9 +29,10 @@
 enum {
     LARGEST = 4096,
     CLASSES = LARGEST / 16 + 1,
-    // Of all that is kept, and of each size: one that is taken elsewhere must not use up the room of the others.
+    // Of each size that is kept, and a piece more: one that is taken elsewhere must not use up the room of the others.
+    SHARE = 16384,
+    // Of what readers have left.
     LIMIT = 524288,
-    SHARE = 65536,
 };
 
 typedef struct cell { struct cell *next; } cell;
@@ -39,8 +40,8 @@ typedef struct cell { struct cell *next; } cell;
 // By what fits: the nth are of 16n + 8 bytes or more, which is what glibc's sizes are.
 struct tpc_cells {
     cell *first[CLASSES];
-    unsigned short count[CLASSES];
-    size_t bytes;
+    // As many more are kept.
+    unsigned short wanted[CLASSES];
 };
 
 static size_t class_for(size_t size) { return size <= 24 ? 1 : (size + 7) / 16; }
@@ -63,10 +64,8 @@ static size_t class_of(void *memory) {
 }
 
 static bool keep(tpc_cells *cells, void *memory, size_t class) {
-    size_t room = room_of(class);
-    if (cells->bytes + room > LIMIT || cells->count[class] * room > SHARE) return false;
-    cells->bytes += room;
-    cells->count[class]++;
+    if (cells->wanted[class] == 0) return false;
+    cells->wanted[class]--;
     ((cell *)memory)->next = cells->first[class];
     cells->first[class] = memory;
     return true;
@@ -76,8 +75,7 @@ static void *take(tpc_cells *cells, size_t class) {
     cell *first = cells->first[class];
     if (!first) return NULL;
     cells->first[class] = first->next;
-    cells->count[class]--;
-    cells->bytes -= room_of(class);
+    cells->wanted[class]++;
     return first;
 }
 
@@ -108,7 +106,11 @@ static bool leave(void *memory, size_t class) {
 
 // MARK: For loops.
 
-tpc_cells *tpc_cells_create(void) { return KEEPS ? calloc(1, sizeof(tpc_cells)) : NULL; }
+tpc_cells *tpc_cells_create(void) {
+    tpc_cells *cells = KEEPS ? calloc(1, sizeof *cells) : NULL;
+    for (size_t class = 1; cells && class < CLASSES; class++) cells->wanted[class] = SHARE / room_of(class) + 1;
+    return cells;
+}
 
 void tpc_cells_free(tpc_cells *cells) {
     if (!cells) return;
@@ -141,12 +143,15 @@ void *tpc_malloc(size_t size) {
     return cell ? cell : malloc(room_of(class));
 }
 
-void tpc_free(void *memory) {
-    // libcurl frees what is not there all the time.
-    if (!memory) return;
+static __attribute__((noinline)) void give(void *memory) {
     if (tpc_is_block(memory)) return tpc_block_give(memory);
     size_t class = class_of(memory);
     if (class == 0 || !(mine ? keep(mine, memory, class) : leave(memory, class))) free(memory);
+}
+
+void tpc_free(void *memory) {
+    // libcurl frees what is not there all the time.
+    if (memory) give(memory);
 }
 
 void *tpc_realloc(void *memory, size_t size) {

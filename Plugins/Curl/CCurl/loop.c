@@ -1,6 +1,8 @@
 #include "curl.h"
 #include <errno.h>
 #include <netinet/in.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,7 +35,10 @@ typedef struct {
 struct tpc_loop {
     CURLM *multi;
     int poller;
-    int wake_read, wake_write;
+    int wake_read;
+    atomic_int wake_write;
+    // Threads that are about to write there.
+    atomic_int wakers;
     interest *interests;
     int interest_count;
     happening happenings[EVENTS];
@@ -49,6 +54,14 @@ static int64_t now(void) {
     return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
+// Gives the descriptor of wakes, to which nobody writes any more: who is about to is waited for, and takes no longer than a
+// call of the system.
+static int end_wakes(tpc_loop *loop) {
+    int descriptor = atomic_exchange(&loop->wake_write, -1);
+    while (atomic_load(&loop->wakers) > 0) sched_yield();
+    return descriptor;
+}
+
 // MARK: The system's half.
 
 #if defined(__linux__)
@@ -61,8 +74,10 @@ static bool open_poller(tpc_loop *loop) {
         && epoll_ctl(loop->poller, EPOLL_CTL_ADD, loop->wake_read, &event) == 0;
 }
 
-static void close_wake(tpc_loop *loop) {
-    if (loop->wake_read >= 0) close(loop->wake_read);
+static void close_poller(tpc_loop *loop) {
+    if (loop->poller >= 0) close(loop->poller);
+    if (end_wakes(loop) >= 0) close(loop->wake_read);
+    loop->poller = loop->wake_read = -1;
 }
 
 static void watch(tpc_loop *loop, int descriptor, int before, int mask) {
@@ -74,9 +89,9 @@ static void watch(tpc_loop *loop, int descriptor, int before, int mask) {
     if (errno == ENOENT && mask) epoll_ctl(loop->poller, EPOLL_CTL_ADD, descriptor, &event);
 }
 
-void tpc_loop_wake(tpc_loop *loop) {
+static void write_wake(int descriptor) {
     uint64_t one = 1;
-    while (write(loop->wake_write, &one, sizeof one) < 0 && errno == EINTR) {}
+    while (write(descriptor, &one, sizeof one) < 0 && errno == EINTR) {}
 }
 
 void tpc_loop_wait(tpc_loop *loop, int milliseconds) {
@@ -114,9 +129,12 @@ static bool open_poller(tpc_loop *loop) {
     return loop->poller >= 0 && kevent(loop->poller, &change, 1, NULL, 0, NULL) == 0;
 }
 
-static void close_wake(tpc_loop *loop) {
+static void close_poller(tpc_loop *loop) {
+    if (loop->poller >= 0) close(loop->poller);
+    int wake_write = end_wakes(loop);
     if (loop->wake_read >= 0) close(loop->wake_read);
-    if (loop->wake_write >= 0) close(loop->wake_write);
+    if (wake_write >= 0) close(wake_write);
+    loop->poller = loop->wake_read = -1;
 }
 
 static void watch(tpc_loop *loop, int descriptor, int before, int mask) {
@@ -129,9 +147,9 @@ static void watch(tpc_loop *loop, int descriptor, int before, int mask) {
     }
 }
 
-void tpc_loop_wake(tpc_loop *loop) {
+static void write_wake(int descriptor) {
     char one = 1;
-    while (write(loop->wake_write, &one, 1) < 0 && errno == EINTR) {}
+    while (write(descriptor, &one, 1) < 0 && errno == EINTR) {}
 }
 
 void tpc_loop_wait(tpc_loop *loop, int milliseconds) {
@@ -256,16 +274,21 @@ void tpc_loop_close(tpc_loop *loop) {
     loop->multi = NULL;
     loop->due = INT64_MAX;
     loop->happening_count = 0;
-    if (loop->poller >= 0) close(loop->poller);
-    loop->poller = -1;
+    close_poller(loop);
 }
 
 void tpc_loop_free(tpc_loop *loop) {
     tpc_loop_close(loop);
-    close_wake(loop);
     tpc_cells_free(loop->cells);
     free(loop->interests);
     free(loop);
+}
+
+void tpc_loop_wake(tpc_loop *loop) {
+    atomic_fetch_add(&loop->wakers, 1);
+    int descriptor = atomic_load(&loop->wake_write);
+    if (descriptor >= 0) write_wake(descriptor);
+    atomic_fetch_sub(&loop->wakers, 1);
 }
 
 void tpc_loop_begin_turn(tpc_loop *loop) { tpc_cells_use(loop->cells); }

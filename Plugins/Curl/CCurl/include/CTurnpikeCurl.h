@@ -42,7 +42,7 @@ typedef struct tpc_limits {
 } tpc_limits;
 
 tpc_loop *tpc_loop_create(const tpc_limits *limits);
-/// Closes its connections. Its transfers must have been freed, and nobody may wait any more; to wake it does nothing now.
+/// Closes all its descriptors. Its transfers must have been freed, and nobody may wait any more; to wake it does nothing now.
 void tpc_loop_close(tpc_loop *loop);
 void tpc_loop_free(tpc_loop *loop);
 /// Says that this thread is the one that waits, and names it by up to 15 bytes.
