@@ -112,6 +112,9 @@ public struct Redirect: Interceptor {
                 following = other
             }
         }
+        if request.options[StaysAtHome.self] == true, following.origin != request.origin {
+            throw RedirectRules.refusal("the content is for its own origin alone", head)
+        }
         path.hops += 1
         if RedirectRules.mayHaveEffect(head.status) { path.hasEffect = true }
         following.options[RedirectTrail.self] = path.origins
