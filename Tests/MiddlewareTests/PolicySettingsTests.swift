@@ -59,6 +59,17 @@ struct PolicySettingsTests {
             (#"{"use": "cookies", "path": "x"}"#, "stack[0].path"),
             (#"{"use": "hsts", "file": 1}"#, "stack[0].file"),
             (#"{"use": "redirect", "sensitiveHeaders": "x"}"#, "stack[0].sensitiveHeaders"),
+            (
+                #"{"use": "redirect", "sensitiveHeaders": ["a", "b c"]}"#,
+                "stack[0].sensitiveHeaders[1]"
+            ),
+            (#"{"use": "retry", "methods": ["GET", "P T"]}"#, "stack[0].methods[1]"),
+            (#"{"use": "retry", "methods": ["get"]}"#, "stack[0].methods[0]"),
+            (#"{"use": "validate", "status": [[200, 299], [-5, 99]]}"#, "stack[0].status[1]"),
+            (#"{"use": "validate", "status": [[200, 2999]]}"#, "stack[0].status[0]"),
+            (#"{"use": "log", "redactHeaders": ["X Y"]}"#, "stack[0].redactHeaders[0]"),
+            (#"{"use": "bearer", "token": "a\nb"}"#, "stack[0].token"),
+            (#"{"use": "digest", "user": "a\nb", "password": "c"}"#, "stack[0].user"),
             (#"{"use": "limits", "codings": 0}"#, "stack[0].codings"),
         ])
     func mistakes(gate: String, path: String) throws {
