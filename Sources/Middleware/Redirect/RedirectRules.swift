@@ -88,7 +88,7 @@ struct RedirectRules: Sendable {
 
     private func resolve(_ location: String, against base: URL, _ head: ResponseHead) throws -> URL
     {
-        guard let url = URL(string: location, relativeTo: base)?.absoluteURL,
+        guard let url = URL(reference: location, relativeTo: base)?.absoluteURL,
             var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
         else { throw Self.refusal("the redirect's Location is no URL", head) }
         components.user = nil
