@@ -91,6 +91,23 @@ struct PolicySettingsTests {
         }
     }
 
+    @Test("A jar's file of a time with a list shares nothing without one")
+    func listIsGone() async throws {
+        let path =
+            FileManager.default.temporaryDirectory.path + "/turnpike-\(UUID().uuidString).jar"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let lines = ["shared", "own"].map { name in
+            #"{"name": "\#(name)", "value": "1", "domain": "a.example", "path": "/", "created": 1, "#
+                + #""expires": 4000000000, "hostOnly": \#(name == "own")}"#
+        }
+        try lines.joined(separator: "\n").write(toFile: path, atomically: true, encoding: .utf8)
+        let configured = try configured(file(#"{"use": "cookies", "file": "\#(path)"}"#))
+        let transport = try #require(configured.client.transport as? MockTransport)
+        _ = try await configured.client.get("x").response()
+        #expect(transport.sent.last?.request.headers[.cookie] == "own=1")
+        await configured.client.shutdown()
+    }
+
     @Test("The settings reach the gates")
     func settings() async throws {
         let policy = try configured(
