@@ -14,13 +14,17 @@ final class CredentialScope: Sendable {
     /// A request that a redirect led to through a foreign origin gets none, back at home either.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` where an origin is none.
     func admits(_ request: Request, in context: Context) throws -> Bool {
+        try reaches(request, in: context) && !request.headers.contains(.authorization)
+    }
+
+    /// Whether a request goes to one of the origins, and was at no other.
+    func reaches(_ request: Request, in context: Context) throws -> Bool {
         if let fault = origins.fault { throw ClientError(.configuration, fault) }
         guard let origin = request.origin else { return false }
         // Of this request alone: another attempt of the call may have been led elsewhere.
         let trail = request.options[RedirectTrail.self] ?? []
         let allowed = origins.listed ?? bound(to: trail.first ?? origin, in: context)
-        return allowed.contains(origin) && !request.headers.contains(.authorization)
-            && trail.allSatisfy(allowed.contains)
+        return allowed.contains(origin) && trail.allSatisfy(allowed.contains)
     }
 
     /// Whether a response is an answer to the credential that a request carried.
