@@ -42,6 +42,12 @@ struct CoalesceTests {
         #expect(transport.sentCount == 2, "an answer is not kept")
     }
 
+    @Test("There may be no bound at all")
+    func unbounded() async throws {
+        let client = Client(MockTransport { _ in .ok(text: "x") }, [.coalesce(maxBody: .max)])
+        #expect(try await client.get(anywhere).serialize(with: Text()) == "x")
+    }
+
     @Test(
         "What could tell one user or one request from another keeps them apart",
         arguments: [

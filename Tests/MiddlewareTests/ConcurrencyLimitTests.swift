@@ -28,6 +28,14 @@ struct ConcurrencyLimitTests {
         #expect(await code(of: client.get(anywhere)) == nil)
     }
 
+    @Test("A factor that is no number lowers the limit to its lowest")
+    func notANumber() async throws {
+        let limit = ConcurrencyLimit(adaptive: AdaptiveLimit(decrease: .nan))
+        let client = client(limit, .status(503))
+        for _ in 0..<2 { _ = try await client.get(anywhere).response() }
+        #expect(limit.limit(of: origin) == 4)
+    }
+
     @Test("An error gives the permit back")
     func failed() async throws {
         let limit = ConcurrencyLimit(perOrigin: 1)

@@ -30,6 +30,18 @@ struct CookieJarTests {
         #expect(jar.cookies.map(\.name) == ["own"])
     }
 
+    @Test("A dot before the domain, as other libraries write it, means nothing")
+    func dotted() throws {
+        let cookie = try Cookie(
+            name: "a", value: "1", domain: ".A.example", isHostOnly: false, created: present)
+        jar.insert(cookie, at: present)
+        #expect(cookie.domain == "a.example")
+        #expect(try sent(jar, "http://www.a.example/") == "a=1")
+        #expect(throws: ClientError.self) {
+            try Cookie(name: "a", value: "1", domain: ".", created: present)
+        }
+    }
+
     @Test("Cookies go where host, path and scheme are right")
     func matching() throws {
         jar.store(

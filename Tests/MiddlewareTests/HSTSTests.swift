@@ -46,6 +46,19 @@ struct HSTSTests {
         #expect(store.hosts.isEmpty)
     }
 
+    @Test("What was stored before says nothing of now")
+    func stored() async throws {
+        let cache = Around { request, _, next in
+            var head = try await next(request).head
+            head.isStored = true
+            return Response(head: head, body: .empty)
+        }
+        let client = Client(
+            transport("max-age=100; includeSubDomains"), clock: clock, [.hsts(store), cache])
+        _ = try await client.get("https://a.example/").response()
+        #expect(store.hosts.isEmpty)
+    }
+
     @Test("An address has no such wish", arguments: ["127.0.0.1", "0x7f000001", "[2606:4700::1]"])
     func addresses(host: String) async throws {
         _ = try await target(transport("max-age=100"), "https://\(host)/")

@@ -40,6 +40,15 @@ struct HeaderGateTests {
         #expect(other.sentCount == 1)
     }
 
+    @Test("A caller who forbids a second send is heard, key or no key")
+    func notRetryable() async throws {
+        let client = Client(failing, [.idempotencyKey(), .retry(backoff: Backoff(base: .zero))])
+        let call = client.post(anywhere, body: .text("x")).retryable(false)
+        #expect(try await call.response().status == 503)
+        #expect(failing.sentCount == 1)
+        #expect(values(.idempotencyKey, of: failing) != [nil])
+    }
+
     @Test("Each call has its own key, and a seed repeats it")
     func keysPerCall() async throws {
         func keys(seed: UInt64) async throws -> [String?] {

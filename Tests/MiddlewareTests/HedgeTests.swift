@@ -19,6 +19,13 @@ struct HedgeTests {
         Task { try await call.serialize(with: Text()) }
     }
 
+    @Test("A part that is no number is the whole", arguments: [-Double.nan, .nan])
+    func notANumber(part: Double) async throws {
+        let (client, transport) = client(Hedge(after: .percentile(part)), [.ok(text: "a")])
+        for _ in 0..<30 { _ = try await client.get(anywhere).response() }
+        #expect(transport.sentCount == 30)
+    }
+
     @Test("An answer in time is the only one asked for")
     func inTime() async throws {
         let (client, transport) = client(

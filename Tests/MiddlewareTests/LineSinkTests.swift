@@ -18,6 +18,17 @@ struct LineSinkTests {
         #expect(mode?.intValue == 0o600)
     }
 
+    @Test("A flush may wait for as long as one likes", arguments: [Int64.max, -1])
+    func flushLimit(seconds: Int64) async throws {
+        let pipe = Pipe()
+        let sink = LineSink(pipe.fileHandleForWriting, flushLimit: .seconds(seconds))
+        sink.write("one")
+        await sink.flush()
+        while sink.waiting > 0 { await sink.flush() }
+        try pipe.fileHandleForWriting.close()
+        #expect(try pipe.fileHandleForReading.readToEnd() == Data("one\n".utf8))
+    }
+
     @Test("A line stays one line")
     func forging() async throws {
         let pipe = Pipe()

@@ -67,6 +67,18 @@ struct LogTests {
         #expect(sink.lines.allSatisfy { !$0.contains { $0.isNewline } })
     }
 
+    @Test("A sink in memory keeps the latest lines, or none")
+    func memory() {
+        let small = MemoryLogSink(capacity: 2)
+        let none = MemoryLogSink(capacity: 0)
+        for line in ["a", "b", "c"] {
+            small.write(line)
+            none.write(line)
+        }
+        #expect(small.lines == ["b", "c"])
+        #expect(none.lines == [])
+    }
+
     @Test("More names can be hidden")
     func moreNames() async throws {
         let client = Client(

@@ -59,6 +59,17 @@ struct PolicySettingsTests {
             (#"{"use": "cookies", "path": "x"}"#, "stack[0].path"),
             (#"{"use": "hsts", "file": 1}"#, "stack[0].file"),
             (#"{"use": "redirect", "sensitiveHeaders": "x"}"#, "stack[0].sensitiveHeaders"),
+            (
+                #"{"use": "redirect", "sensitiveHeaders": ["a", "b c"]}"#,
+                "stack[0].sensitiveHeaders[1]"
+            ),
+            (#"{"use": "retry", "methods": ["GET", "P T"]}"#, "stack[0].methods[1]"),
+            (#"{"use": "retry", "methods": ["get"]}"#, "stack[0].methods[0]"),
+            (#"{"use": "validate", "status": [[200, 299], [-5, 99]]}"#, "stack[0].status[1]"),
+            (#"{"use": "validate", "status": [[200, 2999]]}"#, "stack[0].status[0]"),
+            (#"{"use": "log", "redactHeaders": ["X Y"]}"#, "stack[0].redactHeaders[0]"),
+            (#"{"use": "bearer", "token": "a\nb"}"#, "stack[0].token"),
+            (#"{"use": "digest", "user": "a\nb", "password": "c"}"#, "stack[0].user"),
             (#"{"use": "limits", "codings": 0}"#, "stack[0].codings"),
         ])
     func mistakes(gate: String, path: String) throws {
@@ -78,6 +89,23 @@ struct PolicySettingsTests {
                 ClientError.Code.configuration ~= $0
             }
         }
+    }
+
+    @Test("A jar's file of a time with a list shares nothing without one")
+    func listIsGone() async throws {
+        let path =
+            FileManager.default.temporaryDirectory.path + "/turnpike-\(UUID().uuidString).jar"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let lines = ["shared", "own"].map { name in
+            #"{"name": "\#(name)", "value": "1", "domain": "a.example", "path": "/", "created": 1, "#
+                + #""expires": 4000000000, "hostOnly": \#(name == "own")}"#
+        }
+        try lines.joined(separator: "\n").write(toFile: path, atomically: true, encoding: .utf8)
+        let configured = try configured(file(#"{"use": "cookies", "file": "\#(path)"}"#))
+        let transport = try #require(configured.client.transport as? MockTransport)
+        _ = try await configured.client.get("x").response()
+        #expect(transport.sent.last?.request.headers[.cookie] == "own=1")
+        await configured.client.shutdown()
     }
 
     @Test("The settings reach the gates")

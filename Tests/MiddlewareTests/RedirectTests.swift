@@ -26,6 +26,21 @@ struct RedirectTests {
         Client(transport, [redirect])
     }
 
+    @Test(
+        "A Location's escapes stay as they are, beside what must be escaped too",
+        arguments: [
+            ("/a b%20c|", "http://a.example/a%20b%20c%7C"),
+            ("/ü?u=x y%2Fz&d=%41", "http://a.example/%C3%BC?u=x%20y%2Fz&d=%41"),
+            ("/%zz%20%", "http://a.example/%25zz%20%25"),
+            ("//b.example/[%5B]#%20 ", "http://b.example/%5B%5B%5D#%20"),
+            ("http://bücher.example/{%7D", "http://xn--bcher-kva.example/%7B%7D"),
+        ])
+    func escapes(location: String, expected: String) async throws {
+        let transport = transport(["http://a.example/x": (302, location)])
+        _ = try await client(transport).get(anywhere).response()
+        #expect(transport.sent.last?.request.url.absoluteString == expected)
+    }
+
     @Test("A redirect's own content may be long, but not without end", arguments: [3, 30])
     func content(chunks: Int) async throws {
         let chunk = Data(count: 4096)

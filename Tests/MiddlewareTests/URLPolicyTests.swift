@@ -26,6 +26,19 @@ struct URLPolicyTests {
     }
 
     @Test(
+        "A pattern that could match nothing fails calls, and is no gap in what is denied",
+        arguments: [
+            "http://evil.example", "evil.example:80", "büro.example", "*.", "*", "*.*.example", "",
+        ])
+    func unusable(pattern: HostPattern) async {
+        for policy in [
+            URLPolicy(deniedHosts: ["b.example", pattern]), URLPolicy(allowedHosts: [pattern]),
+        ] {
+            #expect(await outcome(policy, "http://evil.example/") == .configuration)
+        }
+    }
+
+    @Test(
         "Private addresses are refused in every spelling",
         arguments: [
             "127.0.0.1", "127.1", "127.0.1", "0", "0.0.0.0", "2130706433", "0x7f000001", "0x7f.1",

@@ -141,7 +141,7 @@ struct CacheCall: Sendable {
         let control = CacheControl(response.headers)
         guard response.status.isSuccessful, control.maxAge != nil,
             let location = response.headers[.contentLocation],
-            let url = URL(string: location, relativeTo: request.url)?.absoluteURL
+            let url = URL(reference: location, relativeTo: request.url)?.absoluteURL
         else { return false }
         return CacheKey(url, partition: key.partition) == key
     }
@@ -153,7 +153,7 @@ struct CacheCall: Sendable {
         for name in [HTTPHeaders.Name.location, .contentLocation] {
             // Another origin's responses are not this one's to forget.
             guard let text = head.headers[name],
-                let url = URL(string: text, relativeTo: request.url)?.absoluteURL,
+                let url = URL(reference: text, relativeTo: request.url)?.absoluteURL,
                 Origin(url) == request.origin
             else { continue }
             urls.append(url)

@@ -5,18 +5,20 @@ import Synchronization
 extension Plan {
     // MARK: Retry
 
-    /// The call whose retry is under way around the present task, if any: a client that is used
-    /// inside a retrying call of another makes one attempt, so that retries do not multiply.
-    ///
-    /// It is told by its state and not by its name, which seeded clients may share.
-    @TaskLocal static var retryingCall: ObjectIdentifier?
+    /// The retry around the present task, if any: a client that is used inside a retrying call of
+    /// another makes one attempt, so that retries do not multiply.
+    @TaskLocal static var retryPass: RetryPass?
 
     func retry(
         _ retrier: any RequestRetrier, _ request: Request, from position: Int, in context: Context
     ) async throws -> Response {
-        if let outer = Plan.retryingCall, outer != ObjectIdentifier(context.call) {
+        let outer = Plan.retryPass.flatMap { $0.hasEnded ? nil : $0 }
+        if let outer, !outer.belongs(to: context.call) {
             return try await run(request, from: position, in: context.freshAttempt())
         }
+        // The outermost retry of a call lasts as long as all of them.
+        let pass = outer ?? RetryPass(context.call)
+        defer { if outer == nil { pass.end() } }
         var attempts = 0
         var previousDelay: Duration?
         while true {
@@ -26,7 +28,7 @@ extension Plan {
             let result: Result<Response, any Error>
             do {
                 result = .success(
-                    try await Plan.$retryingCall.withValue(ObjectIdentifier(context.call)) {
+                    try await Plan.$retryPass.withValue(pass) {
                         try await run(request, from: position, in: attempt)
                     })
             } catch {
@@ -162,6 +164,25 @@ extension Plan {
             throw error
         }
     }
+}
+
+/// A pass of a call through a retry, as the tasks know it that are begun inside.
+///
+/// One that outlives the pass, a poller for instance that some call happened to start, is no part of
+/// it any more.
+final class RetryPass: Sendable {
+    // Not its name, which seeded clients may share, and not the call, which would live on with a
+    // task that knows the pass.
+    private let call: ObjectIdentifier
+    private let isOver = Atomic(false)
+
+    init(_ call: CallState) { self.call = ObjectIdentifier(call) }
+
+    var hasEnded: Bool { isOver.load(ordering: .relaxed) }
+
+    func belongs(to call: CallState) -> Bool { ObjectIdentifier(call) == self.call }
+
+    func end() { isOver.store(true, ordering: .relaxed) }
 }
 
 extension BodyEnd.Reason {

@@ -109,6 +109,19 @@ public struct ClientError: Error, Sendable {
         return copy
     }
 
+    /// The error of an exchange that followed another one, which a server had answered: that nothing
+    /// of the last request left does not say so of the first.
+    package var behindAnAnswer: ClientError {
+        guard transfer?.isUnsent == true else { return self }
+        var copy = self
+        copy.storage = Storage(
+            code: code, message: message, underlying: underlying, request: storage.request,
+            response: response, responseBody: responseBody, attempts: storage.attempts,
+            transfer: TransferState(.receiving), retryAfter: storage.retryAfter,
+            history: storage.history, attachment: storage.attachment)
+        return copy
+    }
+
     /// What the thrower gave along for who knows its type; never printed.
     package var attachment: (any Sendable)? { storage.attachment }
 

@@ -37,10 +37,15 @@ package struct PercentEncoding: Sendable {
             if allows(byte) {
                 bytes.append(byte)
             } else {
-                bytes += [UInt8(ascii: "%"), Self.digit(byte >> 4), Self.digit(byte & 15)]
+                bytes += Self.escape(byte)
             }
         }
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// A byte as `%` and two digits.
+    static func escape(_ byte: UInt8) -> [UInt8] {
+        [UInt8(ascii: "%"), digit(byte >> 4), digit(byte & 15)]
     }
 
     private static func digit(_ value: UInt8) -> UInt8 {

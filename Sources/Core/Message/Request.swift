@@ -131,10 +131,10 @@ public struct Request: Sendable {
     /// The origin of the URL, or nil where the URL is not http or https.
     public var origin: Origin? { Origin(storage.url) }
 
-    /// Whether sending the request twice has the effect of sending it once: by its method, by an
-    /// `Idempotency-Key`, or by the caller's word.
+    /// Whether sending the request twice has the effect of sending it once: by the caller's word
+    /// (``RetryableOption``), else by its method or an `Idempotency-Key`.
     public var isRepeatable: Bool {
-        method.isIdempotent || options.isRetryable || headers.contains(.idempotencyKey)
+        options[RetryableOption.self] ?? (method.isIdempotent || headers.contains(.idempotencyKey))
     }
 
     private mutating func makeUnique() {

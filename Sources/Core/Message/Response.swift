@@ -11,7 +11,7 @@ public struct ResponseHead: Sendable, Hashable {
     /// The protocol's version (`1.1`, `2`), where the transport knows it.
     public let version: String?
 
-    /// Whether it was stored before, so that its cookies have been taken.
+    /// Whether it was stored before, so that its cookies, and its wish for TLS, have been taken.
     package var isStored = false
 
     /// Creates a head.

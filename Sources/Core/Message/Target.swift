@@ -5,7 +5,7 @@ public import Foundation
 /// Text is an absolute http or https URL, or a relative reference (RFC 3986 §4.2): `users/1` is
 /// appended to the base's path, `/users/1` replaces it. A reference that names another host
 /// (`//host/path`), text with control characters, and a broken percent-encoding are refused. Blanks
-/// and characters beyond ASCII are percent-encoded.
+/// and other characters that cannot stand in a URL are percent-encoded; escapes stay as they are.
 ///
 /// Text that holds a value of someone else's is safer as a template, whose values are encoded as
 /// one path segment each: `"users/{id}"` with ``path(_:_:)``.
@@ -102,11 +102,11 @@ public struct Target: Sendable {
     }
 
     private static func resolve(_ text: String, against base: URL?) -> URL? {
-        guard let base, !isAbsolute(text) else { return URL(string: text) }
+        guard let base, !isAbsolute(text) else { return URL(reference: text) }
         if text.isEmpty { return base }
         // A colon in the first segment would be read as a scheme (RFC 3986 §4.2).
         let isAmbiguous = text.prefix { $0 != "/" && $0 != "?" && $0 != "#" }.contains(":")
-        return URL(string: isAmbiguous ? "./" + text : text, relativeTo: base.asDirectory)?
+        return URL(reference: isAmbiguous ? "./" + text : text, relativeTo: base.asDirectory)?
             .absoluteURL
     }
 

@@ -11,16 +11,20 @@ final class CredentialScope: Sendable {
 
     /// Whether a request may carry the credential, and has no credential already.
     ///
-    /// A call that was at a foreign origin gets none, back at home either.
+    /// A request that a redirect led to through a foreign origin gets none, back at home either.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` where an origin is none.
     func admits(_ request: Request, in context: Context) throws -> Bool {
+        try reaches(request, in: context) && !request.headers.contains(.authorization)
+    }
+
+    /// Whether a request goes to one of the origins, and was at no other.
+    func reaches(_ request: Request, in context: Context) throws -> Bool {
         if let fault = origins.fault { throw ClientError(.configuration, fault) }
         guard let origin = request.origin else { return false }
-        let hops = context.call.record.hops
-        let first = hops.first.map { Origin($0.url) } ?? origin
-        let allowed = origins.listed ?? bound(to: first, in: context)
-        return allowed.contains(origin) && !request.headers.contains(.authorization)
-            && hops.allSatisfy { Origin($0.url).map(allowed.contains) ?? false }
+        // Of this request alone: another attempt of the call may have been led elsewhere.
+        let trail = request.options[RedirectTrail.self] ?? []
+        let allowed = origins.listed ?? bound(to: trail.first ?? origin, in: context)
+        return allowed.contains(origin) && trail.allSatisfy(allowed.contains)
     }
 
     /// Whether a response is an answer to the credential that a request carried.
@@ -31,9 +35,9 @@ final class CredentialScope: Sendable {
     }
 
     // Where a call begins is its caller's choice; where a redirect leads is not.
-    private func bound(to first: Origin?, in context: Context) -> Set<Origin> {
+    private func bound(to first: Origin, in context: Context) -> Set<Origin> {
         own.withLock { own in
-            if own.isEmpty, let origin = context.baseOrigin ?? first { own = [origin] }
+            if own.isEmpty { own = [context.baseOrigin ?? first] }
             return own
         }
     }

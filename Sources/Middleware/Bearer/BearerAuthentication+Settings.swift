@@ -21,6 +21,9 @@ extension BearerAuthentication {
         let policy = Self.policy(settings)
         // Without a refresh token it is the client's own identity that gets tokens.
         let isOwn = refreshToken == nil && key.clientID != nil && key.clientSecret != nil
+        if let fault = key.token.flatMap({ Settings.defect(.authorization, $0.value) }) {
+            settings.issue(at: "token", "cannot be sent: \(fault)")
+        }
         if key.token == nil, !isOwn || key.endpoint == nil {
             settings.issue(at: "token", "is missing; a text is wanted")
         }

@@ -14,6 +14,7 @@ import TurnpikeCore
 ///
 /// - A refresh runs in a task of its own, with a time limit of its own. A call that waits for it and
 ///   is cancelled, or meets its deadline, leaves alone.
+/// - It ends with the client whose call began it; calls of others that wait begin another one.
 /// - Its failure reaches all who wait, and those whose refused request was signed before it failed.
 ///   The next call may try again, within ``RefreshPolicy/maxRefreshes``.
 /// - A token that is near its end is replaced while calls go on with it; none waits for that. One
@@ -75,35 +76,38 @@ public final class BearerTokens: Sendable {
 
     /// The credential for a request.
     func credential(in context: Context, next: Next) async throws -> Credential {
-        let (now, date) = (context.timeSource.now, context.timeSource.date)
-        let step = state.withLock { $0.step(now, date) }
-        return try await take(step, context, next)
+        try await take(context, next) { $0.step($1, $2) }
     }
 
     /// The credential that follows a refused one.
     func credential(
         after refused: Credential, in context: Context, next: Next
     ) async throws -> Credential {
-        let now = context.timeSource.now
-        let step = state.withLock { $0.step(after: refused, now) }
-        return try await take(step, context, next)
+        try await take(context, next) { state, now, _ in state.step(after: refused, now) }
     }
 
     /// Lets the next call replace a refused token, where the present one cannot send again.
     func refuse(_ credential: Credential) { state.withLock { $0.refuse(credential) } }
 
     private func take(
-        _ step: TokenState.Step, _ context: Context, _ next: Next
+        _ context: Context, _ next: Next,
+        _ step: (inout TokenState, MonotonicInstant, Date) -> TokenState.Step
     ) async throws -> Credential {
-        switch step {
-        case .fail(let error): throw error
-        case .use(let credential, let refresh, let old):
-            if let refresh { begin(refresh, replacing: old, context, next) }
-            return credential
-        case .wait(let refresh, let isNew, let old):
-            if isNew { begin(refresh, replacing: old, context, next) }
-            try await refresh.wait(in: context)
-            return try state.withLock { try $0.credential() }
+        while true {
+            let (now, date) = (context.timeSource.now, context.timeSource.date)
+            switch state.withLock({ step(&$0, now, date) }) {
+            case .fail(let error): throw error
+            case .use(let credential, let refresh, let old):
+                if let refresh { begin(refresh, replacing: old, context, next) }
+                return credential
+            case .wait(let refresh, let isNew, let old):
+                if isNew { begin(refresh, replacing: old, context, next) }
+                if try await refresh.wait(in: context) {
+                    return try state.withLock { try $0.credential() }
+                }
+                // It went with another client, or with this one.
+                try context.checkCancellation()
+            }
         }
     }
 
@@ -124,22 +128,26 @@ public final class BearerTokens: Sendable {
                 }
                 finish(refresh, .success(token), at: exchange.date)
             } catch {
+                // What the client's end made fail is no failure of the refresh.
+                if inner.cancelReason != nil { return abandon(refresh) }
                 finish(refresh, .failure(error), at: exchange.date)
             }
         }
-        let timer = inner.timeSource.schedule(after: limit) {
-            inner.cancel(
-                .failed(ClientError(.auth, "the token's refresh took longer than \(limit.text)")))
+        let timer = inner.timeSource.schedule(after: limit) { [self] in
+            let error = ClientError(.auth, "the token's refresh took longer than \(limit.text)")
+            finish(refresh, .failure(error), at: inner.timeSource.date)
         }
-        let registration = inner.onCancel { [self] reason in
-            finish(refresh, .failure(reason.error), at: inner.timeSource.date)
-        }
+        let registration = inner.onCancel { [self] _ in abandon(refresh) }
         refresh.whenSettled {
             timer.cancel()
             registration.end()
             inner.cancel(.handle)
             task.cancel()
         }
+    }
+
+    private func abandon(_ refresh: TokenRefresh) {
+        if state.withLock({ $0.abandon(refresh) }) { refresh.abandon() }
     }
 
     private func finish(

@@ -102,6 +102,14 @@ struct TokenState: Sendable {
         }
     }
 
+    /// Forgets a refresh that ended without an outcome.
+    /// - Returns: Whether it was still the one under way.
+    mutating func abandon(_ ended: TokenRefresh) -> Bool {
+        guard refresh === ended else { return false }
+        refresh = nil
+        return true
+    }
+
     /// Gives up the refresh under way.
     mutating func takeRefresh() -> TokenRefresh? {
         defer { refresh = nil }

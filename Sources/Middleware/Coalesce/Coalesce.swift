@@ -44,7 +44,8 @@ public struct Coalesce: Interceptor {
         maxBody: Int = 1_048_576,
         ignoring ignored: Set<HTTPHeaders.Name> = Coalesce.standardIgnored
     ) {
-        self.maxBody = max(maxBody, 0)
+        // One byte more is asked for, to see whether there is more.
+        self.maxBody = min(max(maxBody, 0), .max - 1)
         self.ignored = ignored
     }
 

@@ -36,7 +36,8 @@ public struct AdaptiveLimit: Sendable {
     ) {
         self.initial = initial
         self.min = Swift.max(min, 1)
-        self.decrease = Swift.min(Swift.max(decrease, 0), 0.99)
+        // What is no number lowers it to the lowest.
+        self.decrease = decrease > 0 ? Swift.min(decrease, 0.99) : 0
         self.pause = pause
         self.isOverload = isOverload
     }

@@ -37,7 +37,7 @@ public struct Cookie: Sendable, Hashable {
     // The order among cookies that were set at one moment.
     var serial: UInt64 = 0
 
-    /// Creates a cookie.
+    /// Creates a cookie; a dot at the beginning of its domain does not count.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/invalidRequest`` where name or value cannot stand
     ///   in a `Cookie` line, are longer than 4096 bytes, or break the rules of a name's prefix.
     public init(
@@ -47,7 +47,9 @@ public struct Cookie: Sendable, Hashable {
     ) throws {
         self.name = name
         self.value = value
-        self.domain = domain.lowercased()
+        // RFC 6265bis §5.6.3
+        let isDotted = domain.utf8.first == UInt8(ascii: ".")
+        self.domain = (isDotted ? String(domain.dropFirst()) : domain).lowercased()
         self.isHostOnly = isHostOnly
         self.path = path
         self.expires = expires

@@ -15,7 +15,10 @@ extension Cookies {
             "jar", for: path, updating: { $0.judge(by: suffixes) },
             {
                 guard let path else { return CookieJar(suffixes: suffixes) }
-                return try CookieJar(file: path, suffixes: suffixes)
+                let jar = try CookieJar(file: path, suffixes: suffixes)
+                // As after a reload: the file may be of a time when there was a list.
+                jar.judge(by: suffixes)
+                return jar
             })
         self.init(jar)
     }

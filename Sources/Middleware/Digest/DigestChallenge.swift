@@ -90,7 +90,7 @@ package struct DigestChallenge: Sendable, Hashable {
     // The URIs of `domain` on the challenge's own origin; one credential is for one origin here.
     private static func paths(_ domain: String, _ base: URL) -> [String] {
         domain.split(separator: " ").prefix(16).compactMap { text in
-            guard let url = URL(string: String(text), relativeTo: base)?.absoluteURL,
+            guard let url = URL(reference: String(text), relativeTo: base)?.absoluteURL,
                 Origin(url) == Origin(base)
             else { return nil }
             let path = url.path(percentEncoded: true)

@@ -40,7 +40,8 @@ public struct HSTS: Interceptor {
     public func shutdown() async { await store.flush() }
 
     private func learn(from head: ResponseHead, _ context: Context) {
-        if let origin = Origin(head.url), origin.scheme == "https",
+        // What a cache gives again was learned when it came; the host may have taken it back since.
+        if !head.isStored, let origin = Origin(head.url), origin.scheme == "https",
             let line = head.headers.first("Strict-Transport-Security")
         {
             store.store(line, from: origin.host, at: context.timeSource.date)

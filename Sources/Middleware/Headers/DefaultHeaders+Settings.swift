@@ -6,6 +6,7 @@ extension DefaultHeaders {
         for (index, language) in languages.enumerated() where !Self.isLanguageRange(language) {
             settings.issue(at: "languages[\(index)]", "a language range like en or de-AT is wanted")
         }
-        self.init(settings.headers("set"), languages: languages)
+        self.init(
+            settings.headers("set"), languages: languages, origins: settings.secretOrigins())
     }
 }

@@ -4,9 +4,10 @@ public import TurnpikeCore
 ///
 /// What the caller or a gate outside set stays, whatever its value. `Accept` is better left to the
 /// serializers, and `Accept-Encoding` to the transport: URLSession decodes what it negotiates by
-/// itself and cannot be told not to.
+/// itself and cannot be told not to. Fields with secrets stay where ``SetHeaders`` keeps them.
 public struct DefaultHeaders: SynchronousRequestAdapter {
     private let headers: HTTPHeaders
+    private let secrets: SecretFields
 
     /// Creates a gate that sets what is absent.
     /// - Parameters:
@@ -14,11 +15,15 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
     ///   - languages: The languages wanted, dearest first, as `Accept-Language` with falling
     ///     weights; the first six count. A server's own locale says nothing of its users, so none is
     ///     assumed.
-    public init(_ headers: HTTPHeaders = [:], languages: [String] = []) {
+    ///   - origins: Where fields with secrets may go; nil is wherever a call begins.
+    public init(
+        _ headers: HTTPHeaders = [:], languages: [String] = [], origins: CredentialOrigins? = nil
+    ) {
         var headers = headers
         let language = Self.acceptLanguage(languages)
         if !language.isEmpty { headers.setIfAbsent(.acceptLanguage, language) }
         self.headers = headers
+        secrets = SecretFields(for: origins)
     }
 
     /// Sets the fields that are absent.
@@ -26,7 +31,10 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         if let defect = headers.defect {
             throw ClientError(.invalidRequest, "the gate \(name): \(defect)")
         }
-        let absent = headers.filter { !request.headers.contains($0.name) }
+        let heldBack = try secrets.heldBack(headers, from: request, gate: name, in: context)
+        let absent = headers.filter {
+            !request.headers.contains($0.name) && !heldBack.contains($0.name)
+        }
         for field in absent { request.headers.append(field.name, field.value) }
     }
 
@@ -59,10 +67,11 @@ extension Unicode.Scalar.Properties {
 }
 
 extension Gate where Self == DefaultHeaders {
-    /// Sets header fields where they are absent; see ``DefaultHeaders/init(_:languages:)``.
+    /// Sets header fields where they are absent; see
+    /// ``DefaultHeaders/init(_:languages:origins:)``.
     public static func defaultHeaders(
-        _ headers: HTTPHeaders = [:], languages: [String] = []
+        _ headers: HTTPHeaders = [:], languages: [String] = [], origins: CredentialOrigins? = nil
     ) -> Self {
-        DefaultHeaders(headers, languages: languages)
+        DefaultHeaders(headers, languages: languages, origins: origins)
     }
 }

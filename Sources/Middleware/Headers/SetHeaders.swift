@@ -1,17 +1,26 @@
 public import TurnpikeCore
 
 /// Sets and adds header fields on each request that passes.
+///
+/// Inside a ``Redirect`` it sees each hop. A field whose name is that of a secret
+/// (``/TurnpikeCore/Redaction/hides(header:)``: `Authorization`, `X-Api-Key`) does not go where a
+/// redirect leads to another origin, unless that is named; ``Only`` keeps the others at home.
 public struct SetHeaders: SynchronousRequestAdapter {
     private let replacing: HTTPHeaders
     private let adding: HTTPHeaders
+    private let secrets: SecretFields
 
     /// Creates a gate that sets header fields.
     /// - Parameters:
     ///   - headers: Fields that replace those of their names.
     ///   - adding: Fields that are put behind those of their names.
-    public init(_ headers: HTTPHeaders = [:], adding: HTTPHeaders = [:]) {
+    ///   - origins: Where fields with secrets may go; nil is wherever a call begins.
+    public init(
+        _ headers: HTTPHeaders = [:], adding: HTTPHeaders = [:], origins: CredentialOrigins? = nil
+    ) {
         replacing = headers
         self.adding = adding
+        secrets = SecretFields(for: origins)
     }
 
     /// Sets the fields.
@@ -19,21 +28,28 @@ public struct SetHeaders: SynchronousRequestAdapter {
         if let defect = replacing.defect ?? adding.defect {
             throw ClientError(.invalidRequest, "the gate \(name): \(defect)")
         }
+        let heldBack = try [replacing, adding].reduce(into: Set()) {
+            $0.formUnion(try secrets.heldBack($1, from: request, gate: name, in: context))
+        }
         var isFirst: Set<HTTPHeaders.Name> = []
-        for field in replacing {
+        for field in replacing where !heldBack.contains(field.name) {
             if isFirst.insert(field.name).inserted {
                 request.headers[field.name] = field.value
             } else {
                 request.headers.append(field.name, field.value)
             }
         }
-        for field in adding { request.headers.append(field.name, field.value) }
+        for field in adding where !heldBack.contains(field.name) {
+            request.headers.append(field.name, field.value)
+        }
     }
 }
 
 extension Gate where Self == SetHeaders {
-    /// Sets and adds header fields; see ``SetHeaders/init(_:adding:)``.
-    public static func setHeaders(_ headers: HTTPHeaders = [:], adding: HTTPHeaders = [:]) -> Self {
-        SetHeaders(headers, adding: adding)
+    /// Sets and adds header fields; see ``SetHeaders/init(_:adding:origins:)``.
+    public static func setHeaders(
+        _ headers: HTTPHeaders = [:], adding: HTTPHeaders = [:], origins: CredentialOrigins? = nil
+    ) -> Self {
+        SetHeaders(headers, adding: adding, origins: origins)
     }
 }

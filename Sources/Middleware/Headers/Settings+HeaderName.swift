@@ -3,11 +3,25 @@ import TurnpikeCore
 extension Settings {
     /// The name of a header field.
     func headerName(_ key: String, default fallback: HTTPHeaders.Name) -> HTTPHeaders.Name {
-        guard let text = string(key) else { return fallback }
+        string(key).flatMap { headerName($0, at: key) } ?? fallback
+    }
+
+    /// A list of names of header fields; empty where the key is missing or null.
+    func headerNames(_ key: String) -> [HTTPHeaders.Name] {
+        strings(key).enumerated().compactMap { headerName($0.element, at: "\(key)[\($0.offset)]") }
+    }
+
+    private func headerName(_ text: String, at key: String) -> HTTPHeaders.Name? {
+        let name = HTTPHeaders.Name(text)
+        guard let defect = Self.defect(name, "") else { return name }
+        issue(at: key, defect)
+        return nil
+    }
+
+    /// What keeps a field from being sent, or nil; it never holds the value.
+    static func defect(_ name: HTTPHeaders.Name, _ value: String) -> String? {
         var trial = HTTPHeaders()
-        trial.append(HTTPHeaders.Name(text), "")
-        guard let defect = trial.defect else { return HTTPHeaders.Name(text) }
-        issue(at: key, defect.description)
-        return fallback
+        trial.append(name, value)
+        return trial.defect?.description
     }
 }

@@ -20,8 +20,8 @@ public struct HedgeDelay: Sendable, Hashable {
     public static func percentile(
         _ part: Double = 0.95, atLeast: Duration = .milliseconds(50), initially: Duration? = nil
     ) -> HedgeDelay {
-        HedgeDelay(
-            kind: .percentile(
-                Swift.min(Swift.max(part, 0), 1), atLeast: atLeast, initially: initially))
+        // What is no number waits for the slowest.
+        let part = part <= 1 ? Swift.max(part, 0) : 1
+        return HedgeDelay(kind: .percentile(part, atLeast: atLeast, initially: initially))
     }
 }

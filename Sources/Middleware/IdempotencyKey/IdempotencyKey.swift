@@ -31,8 +31,9 @@ public struct IdempotencyKey: SynchronousRequestAdapter {
         guard methods.contains(request.method) else { return }
         request.headers.setIfAbsent(
             header, context.value(of: Key.self) { context.random.uuid() })
-        // The field may have another name than the one a retry looks for.
-        request.options.isRetryable = true
+        // The field may have another name than the one a retry looks for. What the caller says of
+        // this call counts more than what the key would allow.
+        if request.options[RetryableOption.self] == nil { request.options.isRetryable = true }
     }
 }
 

@@ -85,7 +85,7 @@ public final class LineSink: LogSink {
                 moment.resume()
             }
             // Real time: it waits for another process, not for a call.
-            let limit = DispatchTimeInterval.nanoseconds(Int(flushLimit.inSeconds * 1e9))
+            let limit = DispatchTimeInterval.nanoseconds(Int(flushLimit.wholeNanoseconds))
             DispatchQueue.global().asyncAfter(deadline: .now() + limit) { moment.resume() }
         }
     }

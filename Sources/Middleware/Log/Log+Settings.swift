@@ -5,7 +5,8 @@ extension Log {
     init(settings: Settings) throws {
         let level = settings.choice("level", default: Level.info)
         let redaction = Redaction.standard.adding(
-            headers: settings.strings("redactHeaders"), query: settings.strings("redactQuery"))
+            headers: settings.headerNames("redactHeaders").map(\.rawValue),
+            query: settings.strings("redactQuery"))
         let path = settings.string("to") ?? "stderr"
         let sink: any LogSink
         if path == "stderr" || settings.isDryRun {

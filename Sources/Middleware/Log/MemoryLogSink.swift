@@ -15,8 +15,8 @@ public final class MemoryLogSink: LogSink {
     /// Keeps a line.
     public func write(_ line: String) {
         kept.withLock { kept in
-            if kept.count >= capacity { kept.removeFirst() }
             kept.append(line)
+            if kept.count > capacity { kept.removeFirst() }
         }
     }
 

@@ -29,7 +29,7 @@ public struct TokenEndpoint: Sendable {
     ///   - clientSecret: The client's secret; a public client has none.
     ///   - authentication: Where the secret stands.
     ///   - client: What sends the requests; nil sends them through the gates inside of the bearer
-    ///     gate and its client's transport. Its redirects are followed to the same origin alone.
+    ///     gate and its client's transport. Redirects are followed to the same origin alone.
     public init(
         _ url: URL, clientID: String? = nil, clientSecret: String? = nil,
         authentication: ClientAuthentication = .basic, client: Client? = nil
@@ -71,7 +71,9 @@ public struct TokenEndpoint: Sendable {
             }
         }
         let content = Data(form.encoded.utf8)
-        return Request(.post, url, headers: headers, body: .data(content, type: .form))
+        var request = Request(.post, url, headers: headers, body: .data(content, type: .form))
+        request.options[StaysAtHome.self] = true
+        return request
     }
 
     // A validator may stand on the way, and have refused the answer.

@@ -5,6 +5,6 @@ extension Redirect {
         self.init(
             limit: settings.int("limit", default: 10, in: 0...100),
             allowDowngrade: settings.bool("allowDowngrade", default: false),
-            sensitiveHeaders: settings.strings("sensitiveHeaders").map { HTTPHeaders.Name($0) })
+            sensitiveHeaders: settings.headerNames("sensitiveHeaders"))
     }
 }

@@ -55,7 +55,7 @@ public struct Redirect: Interceptor {
             do {
                 result = .success(try await next(request))
             } catch {
-                result = .failure(error)
+                result = .failure(path.hasEffect ? Self.behindAnAnswer(error) : error)
             }
             if case .success(let response) = result, response.status.kind != .redirection {
                 return response
@@ -83,6 +83,11 @@ public struct Redirect: Interceptor {
         }
     }
 
+    // A retry outside must not take the call for one that was never sent.
+    private static func behindAnAnswer(_ error: any Error) -> any Error {
+        (error as? ClientError)?.behindAnAnswer ?? error
+    }
+
     private func follow(
         _ request: Request, to target: String, _ head: ResponseHead, _ path: inout RedirectPath,
         _ context: Context
@@ -107,7 +112,11 @@ public struct Redirect: Interceptor {
                 following = other
             }
         }
+        if request.options[StaysAtHome.self] == true, following.origin != request.origin {
+            throw RedirectRules.refusal("the content is for its own origin alone", head)
+        }
         path.hops += 1
+        if RedirectRules.mayHaveEffect(head.status) { path.hasEffect = true }
         following.options[RedirectTrail.self] = path.origins
         return following
     }
@@ -116,6 +125,8 @@ public struct Redirect: Interceptor {
 /// Where a call has been.
 private struct RedirectPath {
     var hops = 0
+    // Whether a server may have done what was asked before it led on.
+    var hasEffect = false
     var origins: [Origin] = []
     private var visited: Set<String> = []
     private var jarChanges = 0

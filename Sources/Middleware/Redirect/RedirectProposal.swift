@@ -39,6 +39,12 @@ public enum RedirectTrail: RequestOptionKey {
     public typealias Value = [Origin]
 }
 
+/// Whether a request is for its origin alone, because its content holds secrets: a redirect to
+/// another one is refused.
+enum StaysAtHome: RequestOptionKey {
+    typealias Value = Bool
+}
+
 /// What gates inside a redirect tell it about a response.
 struct RedirectHints: ContextKey {
     struct Value: Sendable {

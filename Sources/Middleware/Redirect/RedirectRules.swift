@@ -69,6 +69,12 @@ struct RedirectRules: Sendable {
         return from.scheme == "http" && to.scheme == "https" && from.host == to.host && !hasMoved
     }
 
+    /// Whether a server that redirects so may have done what the request asked: all may but 307 and
+    /// 308, which want the same request elsewhere (RFC 9110 §15.4).
+    static func mayHaveEffect(_ status: HTTPStatus) -> Bool {
+        status != .temporaryRedirect && status != .permanentRedirect
+    }
+
     /// What tells whether two hops are the same.
     static func key(_ request: Request) -> String {
         request.method.rawValue + " " + request.url.absoluteString
@@ -82,7 +88,7 @@ struct RedirectRules: Sendable {
 
     private func resolve(_ location: String, against base: URL, _ head: ResponseHead) throws -> URL
     {
-        guard let url = URL(string: location, relativeTo: base)?.absoluteURL,
+        guard let url = URL(reference: location, relativeTo: base)?.absoluteURL,
             var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
         else { throw Self.refusal("the redirect's Location is no URL", head) }
         components.user = nil

@@ -12,7 +12,10 @@ extension Retry {
                 })
         }
         if let methods = settings.optionalStrings("methods") {
-            policy.methods = Set(methods.map { HTTPMethod($0) })
+            policy.methods = Set(
+                methods.enumerated().compactMap { index, name in
+                    Self.method(name, at: "methods[\(index)]", settings)
+                })
         }
         var backoff = Backoff.standard
         backoff.jitter = settings.choice("jitter", default: JitterName.full).jitter
@@ -26,6 +29,21 @@ extension Retry {
             backoff: backoff,
             maxRetryAfter: settings.seconds("maxRetryAfter", default: .seconds(60), orZero: true),
             budget: RetryBudget.shared(settings))
+    }
+
+    // One in lower case is another method, which nobody sends and nothing would be tried again for.
+    private static func method(_ name: String, at key: String, _ settings: Settings) -> HTTPMethod?
+    {
+        let method = HTTPMethod(name)
+        let upper = HTTPMethod(name.uppercased())
+        if !method.isValid {
+            settings.issue(at: key, "a method is wanted, such as PUT")
+        } else if upper != method, upper.isIdempotent || [.post, .patch].contains(upper) {
+            settings.issue(at: key, "methods count by case; write \(upper)")
+        } else {
+            return method
+        }
+        return nil
     }
 
     private enum JitterName: String, CaseIterable {

@@ -9,7 +9,8 @@ public import TurnpikeCore
 /// - Nothing of the request was written, or it was answered with 408: it may be sent again. Bytes
 ///   were written: only an idempotent method (RFC 9110 §9.2.2), a request with an
 ///   `Idempotency-Key`, or one that the caller vouches for (``/TurnpikeCore/Call/retryable(_:)``),
-///   and only with a body that can be replayed.
+///   and only with a body that can be replayed. Behind a 301, 302 or 303 that a ``Redirect`` inside
+///   has followed, bytes were written, however the next hop fails.
 /// - `Retry-After`, in seconds or as a date, is never undercut. One above the cap ends the retries;
 ///   one above the time left is ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once.
 /// - The ``RetryBudget`` must have room when the decision is made.
@@ -50,7 +51,9 @@ public struct Retry: RequestRetrier {
     public func retry(_ outcome: Outcome, context: Context) async -> RetryDecision {
         let origin = outcome.request.origin
         if outcome.attempts == 1 { budget?.depositForRetry(origin, in: context) }
-        guard outcome.attempts < attempts, policy.allows(outcome), outcome.isReplayable else {
+        guard outcome.attempts < attempts, policy.allows(outcome, in: context),
+            outcome.isReplayable
+        else {
             return .stop
         }
         var delay = backoff.delay(

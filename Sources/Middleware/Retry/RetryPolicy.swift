@@ -89,17 +89,25 @@ public struct RetryPolicy: Sendable {
         return copy
     }
 
-    func allows(_ outcome: Outcome) -> Bool {
+    func allows(_ outcome: Outcome, in context: Context) -> Bool {
         guard condition?(outcome) ?? isListed(outcome) else { return false }
         let request = outcome.request
         if request.options[RetryableOption.self] == false { return false }
+        if outcome.isUnsent || methods.contains(request.method) { return true }
         // A 408 says that the request did not come whole (RFC 9110 §15.5.9): often it was on its
         // way to an idle connection already, and answers nothing. OkHttp repeats it whatever the
         // method too.
-        if outcome.isUnsent || outcome.status == 408 || methods.contains(request.method) {
-            return true
-        }
+        if outcome.status == 408, !Self.hasEffect(outcome, context) { return true }
         return request.options.isRetryable || request.headers.contains(.idempotencyKey)
+    }
+
+    // Whether a redirect inside led on from a server that may have done what was asked: a 408 of
+    // the next one is not about that request.
+    private static func hasEffect(_ outcome: Outcome, _ context: Context) -> Bool {
+        let before = outcome.request.options[RedirectTrail.self]?.count ?? 0
+        return context.call.record.hops.dropFirst(before).contains {
+            RedirectRules.mayHaveEffect($0.status)
+        }
     }
 
     private func isListed(_ outcome: Outcome) -> Bool {

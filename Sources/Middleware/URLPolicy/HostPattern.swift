@@ -35,8 +35,14 @@ public struct HostPattern: Hashable, Sendable {
         }
     }
 
-    /// Whether the text is a host or a domain at all.
-    var isUsable: Bool { kind != .host(.unclear) }
+    /// Whether the text is a host or a domain at all; a star anywhere but in front is in no name.
+    var isUsable: Bool {
+        switch kind {
+        case .host(.address): true
+        case .host(.unclear): false
+        case .host(.name(let name)), .below(let name): !name.utf8.contains(UInt8(ascii: "*"))
+        }
+    }
 }
 
 extension HostPattern: ExpressibleByStringLiteral {

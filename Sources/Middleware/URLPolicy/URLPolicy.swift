@@ -40,8 +40,12 @@ public struct URLPolicy: RequestAdapter {
     private let deniedHosts: [HostPattern]
     private let denyPrivate: PrivateAddresses
     private let resolver: (any HostResolver)?
+    private let fault: String?
 
     /// Creates a policy.
+    ///
+    /// A pattern that is neither a host nor `*.` and a domain lets calls fail as
+    /// ``/TurnpikeCore/ClientError/Code/configuration``.
     /// - Parameters:
     ///   - schemes: The schemes that are allowed, in lower case.
     ///   - allowedHosts: The hosts that are allowed; nil is any. They are no exception from
@@ -60,10 +64,15 @@ public struct URLPolicy: RequestAdapter {
         self.deniedHosts = deniedHosts
         self.denyPrivate = denyPrivate
         self.resolver = resolver
+        fault = ((allowedHosts ?? []) + deniedHosts).first { !$0.isUsable }.map { pattern in
+            "the host pattern \"\(Grammar.escaped(pattern.text))\" of the URL policy matches nothing;"
+                + " write a host without scheme and port, beyond ASCII in punycode, or \"*.domain\""
+        }
     }
 
     /// Refuses a request whose URL is forbidden.
     public func adapt(_ request: inout Request, context: Context) async throws {
+        if let fault { throw ClientError(.configuration, fault) }
         // A URL that is broken fails at the last look, with better words.
         guard let origin = request.origin else { return }
         guard schemes.contains(origin.scheme) else {

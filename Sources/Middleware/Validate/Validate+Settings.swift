@@ -9,9 +9,10 @@ extension Validate {
         guard let entries = settings.list("status") else { return .successful }
         return StatusSet(
             entries.enumerated().compactMap { index, entry in
-                if let code = entry.int, (100...999).contains(code) { return code...code }
+                let codes = 100...999
+                if let code = entry.int, codes.contains(code) { return code...code }
                 if let low = entry[0]?.int, let high = entry[1]?.int, entry.array?.count == 2,
-                    low <= high
+                    low <= high, codes.contains(low), codes.contains(high)
                 {
                     return low...high
                 }

@@ -198,6 +198,28 @@ struct RoleTests {
         #expect(innerTransport.sentCount == 6)
     }
 
+    @Test("A task that outlives the retrying call it was begun in tries again as any other")
+    func outliving() async throws {
+        let innerTransport = MockTransport { _ in .status(503) }
+        let inner = Client(
+            innerTransport, retrying { $0.attempts < 3 ? .retry(after: .zero) : .stop })
+        let isOver = SharedValue<Void>()
+        let begun = Mutex<Task<Int, any Error>?>(nil)
+        let outer = Client(
+            MockTransport { _ in .status(200) }, retrying { _ in .stop }, retrying { _ in .stop },
+            Around { request, _, next in
+                let task = Task {
+                    try await isOver.value()
+                    return try await inner.get(anywhere).response().attempts
+                }
+                begun.withLock { $0 = task }
+                return try await next(request)
+            })
+        _ = try await outer.get(anywhere).response()
+        isOver.settle(.success(()))
+        #expect(try await begun.withLock { $0 }?.value == 3)
+    }
+
     @Test("Every response that is given up is closed, also on the last attempt")
     func discarding() async throws {
         let clock = ManualClock()

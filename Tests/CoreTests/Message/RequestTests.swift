@@ -21,6 +21,22 @@ struct RequestTests {
         #expect(!original.options.isRetryable)
     }
 
+    @Test("Whether it may be repeated is the caller's word first, then the method's or the key's")
+    func repeatable() throws {
+        let url = try #require(URL(string: "http://a.example/"))
+        #expect(Request(.put, url).isRepeatable)
+        #expect(!Request(.post, url).isRepeatable)
+        let keyed: HTTPHeaders = ["Idempotency-Key": "k"]
+        #expect(Request(.post, url, headers: keyed).isRepeatable)
+        for method: HTTPMethod in [.get, .post] {
+            var request = Request(method, url, headers: keyed)
+            request.options[RetryableOption.self] = false
+            #expect(!request.isRepeatable)
+            request.options[RetryableOption.self] = true
+            #expect(request.isRepeatable)
+        }
+    }
+
     @Test("Prints no secret, not even in a dump")
     func redaction() throws {
         let request = Request(

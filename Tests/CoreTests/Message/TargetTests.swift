@@ -51,6 +51,24 @@ struct TargetTests {
         #expect(url(.path("a/{b", ["b": "x"])) == nil)
     }
 
+    @Test(
+        "An escape stays one, whatever stands beside it",
+        arguments: [
+            ("x y%2Fz", "https://h.example/api/v1/x%20y%2Fz"),
+            ("/é%20?q=a b%26c&[x]=%5b", "https://h.example/%C3%A9%20?q=a%20b%26c&%5Bx%5D=%5b"),
+            ("/a%20b#c d%20#e", "https://h.example/a%20b#c%20d%20%23e"),
+            ("http://[::1]/{%7B", "http://[::1]/%7B%7B"),
+            ("a:b c%20", "https://h.example/api/v1/a:b%20c%20"),
+        ])
+    func escapes(text: String, expected: String) { #expect(url(Target(text)) == expected) }
+
+    @Test("A value of a template is encoded once, whatever the template holds")
+    func templates() {
+        #expect(
+            url(.path("größe von/{id}", ["id": "a b/é"]))
+                == "https://h.example/api/v1/gr%C3%B6%C3%9Fe%20von/a%20b%2F%C3%A9")
+    }
+
     @Test("Query items are appended, order and repeats kept, before the fragment")
     func queries() {
         let query: Query = ["q": "a b&c=d+é", "t": ["1", "2"], "flag": nil, "n": 5]

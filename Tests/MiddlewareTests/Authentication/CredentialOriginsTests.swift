@@ -132,4 +132,21 @@ struct CredentialOriginsTests {
         #expect(provider.count == 0)
         #expect(transport.authorizations == ["Bearer t0", "-", "-", "-"])
     }
+
+    @Test("An attempt begins at home with the credential, wherever the one before it was led")
+    func attempts() async throws {
+        let table = [
+            "http://a.example/x": "http://b.example/", "http://b.example/": "http://a.example/z",
+        ]
+        let transport = MockTransport { request in
+            guard let location = table[request.url.absoluteString] else { return .status(503) }
+            return .status(307, headers: ["Location": location])
+        }
+        let client = Client(
+            transport,
+            [.retry(attempts: 2, backoff: Backoff(base: .zero)), .redirect(), .bearer(token: "s")])
+        _ = try await client.get(anywhere).response()
+        // Behind the foreign hop there is none.
+        #expect(transport.authorizations == ["Bearer s", "-", "-", "Bearer s", "-", "-"])
+    }
 }

@@ -145,6 +145,22 @@ struct OAuthTests {
         #expect(transport.sent.map { $0.request.url.path() } == ["/token", "/moved"])
     }
 
+    @Test("Nor through the client's own gates, where a redirect stands inside")
+    func redirectedInside() async throws {
+        let transport = MockTransport { request in
+            switch request.url.path() {
+            case "/token": .status(307, headers: ["Location": "/moved"])
+            case "/moved": .status(307, headers: ["Location": "http://evil.example/"])
+            default: .status(401)
+            }
+        }
+        let tokens = BearerTokens(
+            BearerToken("t0", refreshToken: "r0"), provider: RefreshTokenGrant(try endpoint()))
+        let client = Client(transport, [.bearer(tokens), .redirect()])
+        #expect(await code(of: client.get(anywhere)) == .auth)
+        #expect(transport.sent.map { $0.request.url.path() } == ["/x", "/token", "/moved"])
+    }
+
     struct Refusal: CustomTestStringConvertible {
         let answer: MockResponse
         let code: OAuthError.Code

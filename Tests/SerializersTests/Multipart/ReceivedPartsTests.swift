@@ -32,6 +32,14 @@ struct ReceivedPartsTests {
         #expect(parts.last?.type == .plainText)
     }
 
+    @Test("There may be no bound at all")
+    func unbounded() async throws {
+        let response = try await call("--B b\r\n\r\nx\r\n--B b--").response()
+        var parts: [Data] = []
+        for try await part in response.parts(maxBytes: .max) { parts.append(part.content) }
+        #expect(parts == [Data("x".utf8)])
+    }
+
     @Test("The first boundary may stand at the very beginning")
     func first() async throws {
         var iterator = call("--B b\r\n\r\nx\r\n--B b--").parts().makeAsyncIterator()
