@@ -95,7 +95,10 @@ public struct Target: Sendable {
         if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
             return "the URL has a control character; percent-encode it"
         }
-        if text.hasPrefix("//") || text.hasPrefix("\\") || text.hasPrefix("/\\") {
+        // Bytes, for a slash and a mark behind it are one character, and the parser of URLs drops
+        // some marks.
+        let start = text.utf8.prefix(2)
+        if ["//", "\\", "/\\"].contains(where: { start.starts(with: $0.utf8) }) {
             return "a relative URL must not name another host; write the scheme"
         }
         return hasBrokenEscape(text) ? "the URL has a % without two hexadecimal digits" : nil
