@@ -38,6 +38,10 @@ struct SerializerTests {
             ("text/plain; charset=windows-1252", [0x80], "€"),
             ("text/plain; charset=us-ascii", [0x61], "a"),
             ("text/plain; charset=euc-kr", [0xC7, 0xD1], "한"),
+            // The library holds a letter back that a mark may follow.
+            ("text/plain; charset=windows-1258", [0x61, 0x62], "ab"),
+            ("text/plain; charset=windows-1255", [0xF9, 0xEC], "של"),
+            ("text/plain; charset=big5-hkscs", [0x88, 0x66], "Ê"),
         ] as [(String?, [UInt8], String)])
     func text(type: String?, bytes: [UInt8], expected: String) async throws {
         #expect(try await call(type: type, Data(bytes)).string() == expected)

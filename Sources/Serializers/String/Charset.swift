@@ -83,7 +83,10 @@ enum Charset {
                 var target = unsafe output.baseAddress?.assumingMemoryBound(to: CChar.self)
                 var targetLeft = output.count
                 let result = unsafe iconv(converter, &source, &sourceLeft, &target, &targetLeft)
-                return result == .max || sourceLeft > 0 ? nil : output.count - targetLeft
+                if result == .max || sourceLeft > 0 { return nil }
+                // A last letter that a mark could have followed is held back until now.
+                let rest = unsafe iconv(converter, nil, nil, &target, &targetLeft)
+                return rest == .max ? nil : output.count - targetLeft
             }
         }
         return written.map { String(decoding: output[..<$0], as: UTF8.self) }
