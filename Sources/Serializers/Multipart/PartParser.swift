@@ -46,7 +46,8 @@ struct PartParser {
         while !hasEnded {
             guard let found = find() else {
                 let pending = buffer.count - start
-                if isInPart, pending > maxBytes + Self.maxHeaderBytes { throw tooLarge() }
+                // The limit may be as large as a number can be.
+                if isInPart, pending - Self.maxHeaderBytes > maxBytes { throw tooLarge() }
                 if !isInPart {
                     // A preamble is not kept.
                     start = max(start, buffer.count - delimiter.count - 2)
