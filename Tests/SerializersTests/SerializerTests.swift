@@ -42,6 +42,19 @@ struct SerializerTests {
             ("text/plain; charset=windows-1258", [0x61, 0x62], "ab"),
             ("text/plain; charset=windows-1255", [0xF9, 0xEC], "של"),
             ("text/plain; charset=big5-hkscs", [0x88, 0x66], "Ê"),
+            ("text/plain; charset=macintosh", [0x80, 0xCA, 0xD2], "Ä\u{A0}“"),
+            ("text/plain; charset=windows-949", [0x81, 0x41], "갂"),
+            ("text/plain; charset=ks_c_5601-1987", [0xC7, 0xD1], "한"),
+            ("text/plain; charset=windows-31j", [0x87, 0x40], "①"),
+            ("text/plain; charset=x-sjis", [0x93, 0xFA], "日"),
+            ("text/plain; charset=ISO8859-15", [0xA4], "€"),
+            ("text/plain; charset=latin-9", [0xA4], "€"),
+            ("text/plain; charset=cp1251", [0xCF], "П"),
+            ("text/plain; charset=cp1252", [0x80], "€"),
+            ("text/plain; charset=ascii", [0x61], "a"),
+            ("text/plain; charset=gb_2312-80", [0xD6, 0xD0], "中"),
+            ("text/plain; charset=gb2312", [0xE9, 0x46], "镕"),
+            ("text/plain; charset=utf-32", [0, 0, 0, 0x61], "a"),
         ] as [(String?, [UInt8], String)])
     func text(type: String?, bytes: [UInt8], expected: String) async throws {
         #expect(try await call(type: type, Data(bytes)).string() == expected)
@@ -54,6 +67,10 @@ struct SerializerTests {
             ("text/plain; charset=klingon", [0x61]),
             ("text/plain; charset=us-ascii", [0xE9]),
             ("text/plain; charset=utf-16le", [0x61, 0, 0x62]),
+            ("text/plain; charset=utf-32le", [0x61, 0, 0, 0, 0x62]),
+            ("text/plain; charset=utf-32", [0x61, 0x62]),
+            ("text/plain; charset=macintosh//TRANSLIT", [0x61]), ("text/plain; charset=cp", [0x61]),
+            ("text/plain; charset=iso8859-99999999999999999999", [0x61]),
             ("text/plain; charset=utf-7", [0x2B, 0x41]),
             ("text/plain; charset=utf-8", [0xED, 0xA0, 0x80]),
             ("text/plain; charset=\"../../x\"", [0x61]),
@@ -71,6 +88,7 @@ struct SerializerTests {
     func givenEncoding() async throws {
         let type = "text/plain; charset=utf-8"
         #expect(try await call(type: type, Data([0xE9])).string(encoding: .isoLatin1) == "é")
+        #expect(try await call(type: type, Data([0x80])).string(encoding: .macOSRoman) == "Ä")
         await #expect(throws: ClientError.self) {
             try await call(type: type, Data([0, 0, 0xFF, 0xFE])).string(encoding: .utf8)
         }
