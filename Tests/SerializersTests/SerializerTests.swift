@@ -250,4 +250,13 @@ struct SerializerTests {
         #expect(error?.code == .serialization)
         #expect(transport.sentCount == 1)
     }
+
+    @Test("Content of a type that the table does not know is shown by its beginning")
+    func unknownType() async throws {
+        let content = Data(repeating: 0x78, count: 5000)
+        let error = await #expect(throws: ClientError.self) {
+            try await call(type: "image/x", content, table: SerializerTable()).auto()
+        }
+        #expect(error?.code == .serialization && error?.responseBody == content.prefix(1024))
+    }
 }
