@@ -165,7 +165,12 @@ private struct BinaryCheck {
 
     private func children(at offset: Int) throws -> [Int] {
         let kind = bytes[offset] >> 4
-        guard (0xA...0xD).contains(kind) else { return [] }
+        // The format has more kinds than a property list: Foundation reads sets into what its
+        // bridge to Swift cannot take, and the process ends.
+        if [0x7, 0x9, 0xB, 0xC, 0xE, 0xF].contains(kind) {
+            throw PropertyListGuard.fault("holds what is no value of a property list")
+        }
+        guard kind >= 0xA else { return [] }
         var count = Int(bytes[offset] & 0xF)
         var start = offset + 1
         if count == 0xF {

@@ -46,6 +46,7 @@ struct PropertyListGuardTests {
         let bombs: [Data] = [
             list(fan), list([[0xA1, 0]]), list([[0xA2, 1, 1], [0xA2, 0, 0]]), list([[0xA1, 9]]),
             list([[0xAF, 0x13, 0x7F]]),
+            list([[0xC1, 1], [0x51, 0x61]]), list([[0xA1, 1], [0xB1, 2], [0x51, 0x61]]),
             list([[0xDF, 0x10, 0xFF]]), Data("bplist00".utf8), Data("bplist00\u{1}".utf8),
             Data("{ id = 1; }".utf8), Data("((((".utf8),
             Data(
