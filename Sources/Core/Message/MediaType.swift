@@ -34,7 +34,7 @@ public struct MediaType: Hashable, Sendable {
         self.type = type.lowercased()
         self.subtype = subtype.lowercased()
         self.parameters = parameters
-        self.quality = quality
+        self.quality = quality.isNaN ? 1 : quality
     }
 
     /// Parses one media type or range, or gives nil where the text is none.
@@ -127,8 +127,9 @@ extension MediaType: CustomStringConvertible {
                 text += "\"" + String(escaped) + "\""
             }
         }
-        if quality < 1 {
-            let thousandths = Int((quality * 1000).rounded())
+        // Rounded first, so that a weight just below 1 does not become 0.
+        let thousandths = Int((min(max(quality, 0), 1) * 1000).rounded())
+        if thousandths < 1000 {
             var digits = String(thousandths + 1000).dropFirst()
             while digits.last == "0", digits.count > 1 { digits.removeLast() }
             text += ";q=0." + digits
