@@ -118,14 +118,8 @@ extension MediaType: CustomStringConvertible {
         var text = essence
         for parameter in parameters {
             text += "; \(parameter.name)="
-            if Grammar.isToken(parameter.value) {
-                text += parameter.value
-            } else {
-                let escaped = parameter.value.flatMap { character -> [Character] in
-                    character == "\"" || character == "\\" ? ["\\", character] : [character]
-                }
-                text += "\"" + String(escaped) + "\""
-            }
+            let isToken = Grammar.isToken(parameter.value)
+            text += isToken ? parameter.value : Grammar.quoted(parameter.value)
         }
         // Rounded first, so that a weight just below 1 does not become 0.
         let thousandths = Int((min(max(quality, 0), 1) * 1000).rounded())

@@ -84,5 +84,10 @@ struct MediaTypeTests {
         let quoted = MediaType("a", "b", parameters: [.init(name: "X", value: "p \"q\"")])
         #expect(quoted.description == #"a/b; x="p \"q\"""#)
         #expect(MediaType(parsing: quoted.description) == quoted)
+        // A mark behind a quote does not keep it from being one.
+        for value in ["p\"\u{301}; y=\"1", "\u{301}p", "\\\u{301}"] {
+            let marked = MediaType("a", "b", parameters: [.init(name: "x", value: value)])
+            #expect(MediaType(parsing: marked.description)?.parameters == marked.parameters)
+        }
     }
 }
