@@ -49,6 +49,8 @@ enum XMLGuard {
             rest = rest[found.upperBound...]
             let close = rest.firstIndex(of: UInt8(ascii: ">")) ?? rest.endIndex
             if rest[..<close].contains(where: { end.utf8.first == $0 }) { return true }
+            // What stands before the same `>` has been looked at.
+            rest = rest[close...]
         }
         return false
     }

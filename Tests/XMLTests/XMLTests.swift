@@ -72,6 +72,16 @@ struct XMLTests {
         }
     }
 
+    // A search for the end of each would take hours.
+    @Test(
+        "Document types without an end are refused in time linear in them", .timeLimit(.minutes(1)))
+    func endlessTypes() throws {
+        let content = Data(String(repeating: "<!DOCTYPE", count: 500_000).utf8)
+        #expect(throws: ClientError.self) { try XMLTree(parsing: content) }
+        let quoted = "<a><![CDATA[<!DOCTYPE html><p>[1]</p><!DOCTYPE x>]]></a>"
+        #expect(try XMLTree(parsing: Data(quoted.utf8)).text.hasSuffix("<!DOCTYPE x>"))
+    }
+
     @Test("The number of nodes is bounded")
     func nodes() throws {
         let content = Data("<a>\(String(repeating: "<b c='1'/>", count: 10))</a>".utf8)
