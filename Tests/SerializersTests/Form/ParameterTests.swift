@@ -127,6 +127,13 @@ struct ParameterTests {
         #expect(client.get("foo/").request.url.absoluteString == "http://example.com/v1/foo/")
     }
 
+    @Test("A name that is empty is a name, and not the root")
+    func emptyName() throws {
+        let value: [String: [String: [String: Int]]] = ["": ["a": ["": 1]]]
+        #expect(try FormEncoder().encode(value) == "%5Ba%5D%5B%5D=1")
+        #expect(try FormEncoder().encode(["": 1]) == "=1")
+    }
+
     @Test("A dictionary whose keys are no names keeps each value with its key")
     func keyedByNumbers() throws {
         var encoder = FormEncoder()
