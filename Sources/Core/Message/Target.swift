@@ -139,7 +139,7 @@ public struct Target: Sendable {
     /// What keeps a URL from being sent, or nil.
     static func fault(of url: URL) -> String? {
         guard let scheme = url.scheme else {
-            return "the URL is relative and the client has no base URL"
+            return "the URL is relative and the client has no base URL; write https:// and the host"
         }
         guard Origin.defaultPort(scheme.lowercased()) != nil else {
             return "the URL's scheme is neither http nor https"
