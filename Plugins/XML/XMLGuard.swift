@@ -11,7 +11,11 @@ enum XMLGuard {
         if content.prefix(4).contains(0) || start.first != UInt8(ascii: "<") {
             throw fault("does not begin with <; UTF-8 and encodings that extend ASCII are read")
         }
-        try checkEncoding(start)
+        // Foundation takes for granted that names are valid, and the process ends where they are not;
+        // what is declared as another encoding is made UTF-8 before it gets there.
+        if try isUTF8(start), String(validating: content, as: UTF8.self) == nil {
+            throw fault("is not valid UTF-8")
+        }
         // A declaration of a document's type without an inner part is harmless, one with it is where
         // entities come from. In a comment or in CDATA it cannot be told apart in passing.
         if contains(content, "<!ENTITY") || contains(content, "<!DOCTYPE", before: "[") {
@@ -23,9 +27,10 @@ enum XMLGuard {
         ClientError(.serialization, "the XML document \(reason)")
     }
 
-    // Only encodings in which ASCII stands for itself.
-    private static func checkEncoding(_ content: Data) throws {
-        guard content.starts(with: "<?xml".utf8) else { return }
+    // Whether the content is UTF-8 by its declaration. Only encodings in which ASCII stands for
+    // itself are read.
+    private static func isUTF8(_ content: Data) throws -> Bool {
+        guard content.starts(with: "<?xml".utf8) else { return true }
         // All of the declaration, however long: what is not looked at is read all the same.
         let end = content.range(of: Data("?>".utf8))?.upperBound ?? content.endIndex
         let text = String(decoding: content[..<end], as: UTF8.self)
@@ -33,6 +38,7 @@ enum XMLGuard {
         guard names.count == text.ranges(of: "encoding").count, names.allSatisfy(isASCII) else {
             throw fault("is in an encoding that is not read")
         }
+        return names.allSatisfy { !$0.contains("-125") && !$0.hasPrefix("iso") }
     }
 
     private static func isASCII(_ name: String) -> Bool {

@@ -70,6 +70,10 @@ struct XMLTests {
             let error = #expect(throws: ClientError.self) { try XMLTree(parsing: Data(start)) }
             #expect(error?.code == .serialization)
         }
+        let invalid = Data([0x3C, 0xFF, 0x2F, 0x3E, 0x3C])
+        #expect(throws: ClientError.self) { try XMLTree(parsing: invalid) }
+        let latin = Data("<?xml version='1.0' encoding='iso-8859-1'?><".utf8) + [0xFF, 0x2F, 0x3E]
+        #expect(try XMLTree(parsing: latin).name == "ÿ")
     }
 
     // A search for the end of each would take hours.
