@@ -108,6 +108,17 @@ struct SendTests {
         #expect(terminal.output.isEmpty)
     }
 
+    @Test("A file has the name that was given, whatever characters it has")
+    func fileNames() async throws {
+        server.route("/x", .text("new"))
+        let names = ["a b", "100%", "%41", "ü?#", String(repeating: "語", count: 80)]
+        for name in names {
+            #expect(await send(url("x"), "-o", folder.path(name)) == 0)
+            #expect(folder.contents(of: name) == Data("new".utf8), "\(name)")
+        }
+        #expect(folder.names == names.sorted())
+    }
+
     @Test("A file keeps its mode, and a link stays one")
     func fileModes() async throws {
         server.route("/x", .text("new"))

@@ -70,7 +70,7 @@ final class TemporaryFolder: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: url) }
 
-    func path(_ name: String) -> String { url.appending(path: name).path() }
+    func path(_ name: String) -> String { url.appending(path: name).path(percentEncoded: false) }
 
     @discardableResult
     func write(_ text: String, to name: String) throws -> String {
@@ -82,7 +82,8 @@ final class TemporaryFolder: Sendable {
 
     /// The names of the files in it.
     var names: [String] {
-        ((try? FileManager.default.contentsOfDirectory(atPath: url.path())) ?? []).sorted()
+        ((try? FileManager.default.contentsOfDirectory(atPath: url.path(percentEncoded: false)))
+            ?? []).sorted()
     }
 }
 

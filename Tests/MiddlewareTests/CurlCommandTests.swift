@@ -57,7 +57,7 @@ struct CurlCommandTests {
             "ünïcode 漢字 🙂", "#comment", "~", "two\nlines", "tab\tand\r\nreturn", "\u{1B}[2J",
             "\u{7}",
             "right\u{202E}left", "%s %d %% %n", "-\n-", "\\101\n", "null\u{0}byte",
-            "zero\u{200B}width",
+            "zero\u{200B}width", "a'\u{301}; touch evil; '\u{301}b",
         ])
     func texts(text: String) throws {
         let command = request(.post, headers: ["X-A": "1"], .text(text)).curlCommand()

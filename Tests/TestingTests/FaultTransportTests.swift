@@ -56,6 +56,12 @@ struct FaultTransportTests {
         #expect(try await whole.get(Self.url).data().count == 10, "there is nothing behind its end")
     }
 
+    @Test("A range may end where numbers do")
+    func openRange() async throws {
+        let (client, _, _) = client([.truncate(after: 0...Int.max, share: 1)])
+        _ = try await client.get(Self.url).response()
+    }
+
     @Test("A drip takes its time on the clock and loses nothing")
     func drip() async throws {
         let simulation = Simulation(seed: 1)

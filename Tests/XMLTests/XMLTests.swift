@@ -8,6 +8,8 @@ import TurnpikeXML
 
 @Suite("XML")
 struct XMLTests {
+    private static let blanks = String(repeating: " ", count: 5000)
+
     private func call(_ content: String) -> Call {
         let transport = MockTransport { _ in
             .status(200, headers: ["Content-Type": "application/xml"], body: Data(content.utf8))
@@ -55,15 +57,33 @@ struct XMLTests {
             "<!DOCTYPE a [<!ENTITY b SYSTEM \"file:///etc/passwd\">]><a>&b;</a>",
             "<!DOCTYPE a [ %x; ]><a/>", "<?xml version=\"1.0\" encoding=\"UTF-7\"?><a/>",
             "<?xml version=\"1.0\" encoding=\"utf-16\"?><a/>",
+            "<?xml version=\"1.0\"\(blanks)encoding=\"UTF-7\"?>+ADw-a/+AD4-",
             String(repeating: "<a>", count: 100_000),
             String(repeating: "<a>", count: 201) + String(repeating: "</a>", count: 201),
         ])
     func refused(content: String) async throws {
         let error = await #expect(throws: ClientError.self) { try await call(content).xml() }
         #expect(error?.code == .serialization && error?.response?.status == 200)
-        #expect(throws: ClientError.self) {
-            try XMLTree(parsing: Data([0xFF, 0xFE, 0x3C, 0, 0x61, 0]))
+        // UTF-16, and EBCDIC, whose marks are other bytes.
+        let marks: [[UInt8]] = [[0xFF, 0xFE, 0x3C, 0, 0x61, 0], [0x4C, 0x6F, 0xA7, 0x94, 0x93]]
+        for start in marks {
+            let error = #expect(throws: ClientError.self) { try XMLTree(parsing: Data(start)) }
+            #expect(error?.code == .serialization)
         }
+        let invalid = Data([0x3C, 0xFF, 0x2F, 0x3E, 0x3C])
+        #expect(throws: ClientError.self) { try XMLTree(parsing: invalid) }
+        let latin = Data("<?xml version='1.0' encoding='iso-8859-1'?><".utf8) + [0xFF, 0x2F, 0x3E]
+        #expect(try XMLTree(parsing: latin).name == "ÿ")
+    }
+
+    // A search for the end of each would take hours.
+    @Test(
+        "Document types without an end are refused in time linear in them", .timeLimit(.minutes(1)))
+    func endlessTypes() throws {
+        let content = Data(String(repeating: "<!DOCTYPE", count: 500_000).utf8)
+        #expect(throws: ClientError.self) { try XMLTree(parsing: content) }
+        let quoted = "<a><![CDATA[<!DOCTYPE html><p>[1]</p><!DOCTYPE x>]]></a>"
+        #expect(try XMLTree(parsing: Data(quoted.utf8)).text.hasSuffix("<!DOCTYPE x>"))
     }
 
     @Test("The number of nodes is bounded")

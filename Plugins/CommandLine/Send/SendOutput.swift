@@ -33,7 +33,11 @@ final class SendOutput: Sendable {
     init(_ path: String?, _ terminal: Terminal, willShow: @escaping @Sendable () -> Void) {
         // What a link points to is replaced, not the link.
         self.path =
-            path == "-" ? nil : path.map { URL(filePath: $0).resolvingSymlinksInPath().path() }
+            path == "-"
+            ? nil
+            : path.map {
+                URL(filePath: $0).resolvingSymlinksInPath().path(percentEncoded: false)
+            }
         self.terminal = terminal
         self.willShow = willShow
     }
@@ -107,9 +111,9 @@ final class SendOutput: Sendable {
             guard descriptor >= 0 else { throw Descriptor.failure("cannot write \(path)") }
             return .writing(descriptor: descriptor)
         }
-        let folder = URL(filePath: path).deletingLastPathComponent().path()
-        let name = URL(filePath: path).lastPathComponent.prefix(100)
-        let temporary = "\(folder)/.\(name).\(UUID().uuidString)"
+        let folder = URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false)
+        // Without the file's own name, which may be as long as a name can be.
+        let temporary = "\(folder)/.turnpike-\(UUID().uuidString)"
         let mode = exists ? existing.st_mode & 0o7777 : 0o666
         let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard descriptor >= 0 else { throw Descriptor.failure("cannot write \(path)") }

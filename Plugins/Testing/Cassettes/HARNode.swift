@@ -69,11 +69,11 @@ struct HARNode {
         for field in try list("headers") {
             let name = try field.required("name").text()
             if name.hasPrefix(":") { continue }
+            // CRLF is one character.
             for line in (try field.text("value") ?? "").split(
-                separator: "\n", omittingEmptySubsequences: false)
+                omittingEmptySubsequences: false, whereSeparator: { $0 == "\n" || $0 == "\r\n" })
             {
-                headers.appendReceived(
-                    HTTPHeaders.Name(name), String(line.hasSuffix("\r") ? line.dropLast() : line))
+                headers.appendReceived(HTTPHeaders.Name(name), String(line))
             }
             if let defect = headers.defect {
                 throw ClientError(.configuration, "\(field.path): \(defect)")

@@ -131,7 +131,10 @@ public final class FaultTransport: Transport {
     }
 
     private static func pick(_ range: ClosedRange<Int>, _ share: Double) -> Int {
-        range.lowerBound + Int(Double(range.upperBound - range.lowerBound + 1) * share)
+        // A range may be wider than a number is large.
+        let width = Double(range.upperBound) - Double(range.lowerBound) + 1
+        let picked = Double(range.lowerBound) + (width * share).rounded(.down)
+        return Int(exactly: picked).map { min($0, range.upperBound) } ?? range.upperBound
     }
 }
 

@@ -41,9 +41,9 @@ public struct StackFile: Sendable, Hashable {
         do {
             data = try Data(contentsOf: url)
         } catch {
+            let path = Grammar.escaped(url.path(percentEncoded: false))
             throw ClientError(
-                .configuration, "the stack file \(Grammar.escaped(url.path())) cannot be read",
-                underlying: error)
+                .configuration, "the stack file \(path) cannot be read", underlying: error)
         }
         try self.init(parsing: data)
     }

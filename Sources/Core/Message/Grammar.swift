@@ -114,22 +114,33 @@ package enum Grammar {
 
     /// The content of a quoted string (RFC 9110 §5.6.4), or the text where it is none.
     package static func unquoted(_ text: Substring) -> String {
-        guard text.first == "\"" else { return String(text) }
-        var value = ""
+        // Scalars, for a quote and a mark behind it are one character.
+        guard text.unicodeScalars.first == "\"" else { return String(text) }
+        var value = String.UnicodeScalarView()
         var isEscaped = false
-        for character in text.dropFirst() {
+        for scalar in text.unicodeScalars.dropFirst() {
             if isEscaped {
-                value.append(character)
+                value.append(scalar)
                 isEscaped = false
-            } else if character == "\\" {
+            } else if scalar == "\\" {
                 isEscaped = true
-            } else if character == "\"" {
+            } else if scalar == "\"" {
                 break
             } else {
-                value.append(character)
+                value.append(scalar)
             }
         }
-        return value
+        return String(value)
+    }
+
+    /// A text as a quoted string.
+    static func quoted(_ text: String) -> String {
+        var value = "\""
+        for scalar in text.unicodeScalars {
+            if scalar == "\"" || scalar == "\\" { value.unicodeScalars.append("\\") }
+            value.unicodeScalars.append(scalar)
+        }
+        return value + "\""
     }
 
     /// The text with control characters written as escapes, so that it cannot forge a line of a

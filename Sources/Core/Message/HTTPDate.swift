@@ -22,7 +22,9 @@ public enum HTTPDate {
 
     /// Writes the preferred form: `Sun, 06 Nov 1994 08:49:37 GMT`.
     public static func format(_ date: Date) -> String {
-        let seconds = Int64(min(max(date.timeIntervalSince1970.rounded(.down), -6e10), 2.5e11))
+        // A date that is none is written as the first one.
+        let interval = date.timeIntervalSince1970
+        let seconds = Int64(interval.isNaN ? 0 : min(max(interval.rounded(.down), -6e10), 2.5e11))
         let days = (seconds - (seconds % 86_400 + 86_400) % 86_400) / 86_400
         let time = seconds - days * 86_400
         let (year, month, day) = civil(daysSince1970: days)

@@ -34,7 +34,7 @@ public struct MediaType: Hashable, Sendable {
         self.type = type.lowercased()
         self.subtype = subtype.lowercased()
         self.parameters = parameters
-        self.quality = quality
+        self.quality = quality.isNaN ? 1 : quality
     }
 
     /// Parses one media type or range, or gives nil where the text is none.
@@ -118,17 +118,12 @@ extension MediaType: CustomStringConvertible {
         var text = essence
         for parameter in parameters {
             text += "; \(parameter.name)="
-            if Grammar.isToken(parameter.value) {
-                text += parameter.value
-            } else {
-                let escaped = parameter.value.flatMap { character -> [Character] in
-                    character == "\"" || character == "\\" ? ["\\", character] : [character]
-                }
-                text += "\"" + String(escaped) + "\""
-            }
+            let isToken = Grammar.isToken(parameter.value)
+            text += isToken ? parameter.value : Grammar.quoted(parameter.value)
         }
-        if quality < 1 {
-            let thousandths = Int((quality * 1000).rounded())
+        // Rounded first, so that a weight just below 1 does not become 0.
+        let thousandths = Int((min(max(quality, 0), 1) * 1000).rounded())
+        if thousandths < 1000 {
             var digits = String(thousandths + 1000).dropFirst()
             while digits.last == "0", digits.count > 1 { digits.removeLast() }
             text += ";q=0." + digits

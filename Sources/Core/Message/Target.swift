@@ -95,7 +95,10 @@ public struct Target: Sendable {
         if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
             return "the URL has a control character; percent-encode it"
         }
-        if text.hasPrefix("//") || text.hasPrefix("\\") || text.hasPrefix("/\\") {
+        // Bytes, for a slash and a mark behind it are one character, and the parser of URLs drops
+        // some marks.
+        let start = text.utf8.prefix(2)
+        if ["//", "\\", "/\\"].contains(where: { start.starts(with: $0.utf8) }) {
             return "a relative URL must not name another host; write the scheme"
         }
         return hasBrokenEscape(text) ? "the URL has a % without two hexadecimal digits" : nil
@@ -137,7 +140,7 @@ public struct Target: Sendable {
     static func fault(of url: URL) -> String? {
         if PlainAuthority(url) != nil { return nil }
         guard let scheme = url.scheme else {
-            return "the URL is relative and the client has no base URL"
+            return "the URL is relative and the client has no base URL; write https:// and the host"
         }
         guard Origin.defaultPort(scheme.lowercased()) != nil else {
             return "the URL's scheme is neither http nor https"

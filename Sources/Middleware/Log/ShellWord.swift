@@ -2,7 +2,9 @@
 enum ShellWord {
     /// Text as one word that the shell takes as it stands.
     static func quoted(_ text: String) -> String {
-        "'" + text.replacing("'", with: "'\\''") + "'"
+        // Bytes, as the shell reads them: a quote and a mark behind it are one character.
+        let parts = text.utf8.split(separator: UInt8(ascii: "'"), omittingEmptySubsequences: false)
+        return "'" + parts.map { String(Substring($0)) }.joined(separator: "'\\''") + "'"
     }
 
     /// Whether a terminal shows the text as it is: no line ends, no control or format characters.

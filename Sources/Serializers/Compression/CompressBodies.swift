@@ -44,7 +44,8 @@ public struct CompressBodies: SynchronousRequestAdapter {
     /// Compresses the body of a request.
     public func adapt(_ request: inout Request, context: Context) throws {
         let body = request.body
-        guard !body.isEmpty, body.length ?? .max >= minimum,
+        // One that could not be made is told before anything is sent, as it stands.
+        guard !body.isEmpty, body.fault == nil, body.length ?? .max >= minimum,
             !request.headers.contains(.contentEncoding), !Self.isCompressed(request)
         else { return }
         let type = body.contentType

@@ -105,8 +105,8 @@ public struct DownloadDestination: Sendable {
         switch place {
         case .file(let file): return file
         case .directory(let directory, let name?):
-            guard !name.isEmpty, name != ".", name != "..", !name.contains("/"),
-                !name.utf8.contains(0)
+            guard !name.isEmpty, name != ".", name != "..",
+                !name.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == 0 })
             else { throw ClientError(.download, "the name to download to is no file name") }
             return directory.appending(path: name, directoryHint: .notDirectory)
         case .directory, .choice: return nil

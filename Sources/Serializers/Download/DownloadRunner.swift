@@ -26,8 +26,7 @@ final class DownloadRunner: Sendable {
     func start() { inner.withLock { $0.task = run(after: nil) } }
 
     func pause() -> Bool {
-        session.keep()
-        let task = transition(to: .paused)
+        let task = transition(to: .paused, keeping: true)
         task?.cancel()
         return task != nil
     }
@@ -54,8 +53,7 @@ final class DownloadRunner: Sendable {
     }
 
     func stop() async -> ResumeData? {
-        session.keep()
-        guard let task = transition(to: .cancelled) else { return nil }
+        guard let task = transition(to: .cancelled, keeping: true) else { return nil }
         task.cancel()
         await task.value
         outcome.settle(.failure(CancellationError()))
@@ -63,10 +61,13 @@ final class DownloadRunner: Sendable {
     }
 
     /// The task of the state that was left, or nil where the step is not allowed.
-    private func transition(to next: RunningDownload.State) -> Task<Void, Never>? {
+    private func transition(
+        to next: RunningDownload.State, keeping: Bool = false
+    ) -> Task<Void, Never>? {
         inner.withLock { inner in
             guard inner.state.canBecome(next) else { return nil }
             inner.state = next
+            if keeping { session.keep() }
             return inner.task
         }
     }
@@ -75,6 +76,8 @@ final class DownloadRunner: Sendable {
     private func run(after earlier: Task<Void, Never>?) -> Task<Void, Never> {
         Task.inheriting(immediately: false) { [self] in
             await earlier?.value
+            // What a pause kept is taken up now; the options decide over what comes of it.
+            inner.withLock { if $0.state == .running { session.release() } }
             do {
                 let file = try await session.run(call)
                 _ = transition(to: .finished)

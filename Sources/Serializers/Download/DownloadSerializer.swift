@@ -27,10 +27,10 @@ struct DownloadSerializer: ResponseSerializer {
             return try session.finishComplete(head)
         case 200..<300: return try await start(response, context.request)
         default:
-            let content = try? await response.body.collect(upTo: 4096)
+            let content = try await response.body.beginning(upTo: 4096)
             throw ClientError(
                 .validation, "the download was answered with \(head.status); nothing is saved",
-                response: head, responseBody: content ?? Data())
+                response: head, responseBody: content)
         }
     }
 

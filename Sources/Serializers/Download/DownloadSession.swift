@@ -45,10 +45,13 @@ final class DownloadSession: Sendable {
         state.withLock { $0.partial != nil && $0.offset > 0 ? $0.resume : nil }
     }
 
-    /// Closes the file, for a later download to take it up.
+    /// Closes the file, for a later download to take it up; one that none can goes.
     func letGo() -> ResumeData? {
         let data = resumeData
-        state.withLock { $0.partial = nil }
+        state.withLock { state in
+            if data == nil { state.partial?.unlink() }
+            state.partial = nil
+        }
         return data
     }
 

@@ -12,13 +12,19 @@ enum FileName {
     /// that turn the direction of text go; dots and blanks at the ends go, so that the name is
     /// neither `..` nor hidden; a leading hyphen and the names of devices get an underscore; the
     /// rest is cut to 255 bytes before its extension.
+    ///
+    /// Scalars are looked at, never characters: a mark or a joiner behind a slash makes one
+    /// character with it that is no slash, and that the file system takes for one.
     static func safe(_ name: String) -> String? {
-        let last = name.split(separator: /[\/\\]/, omittingEmptySubsequences: false).last ?? ""
+        let parts = name.unicodeScalars.split(omittingEmptySubsequences: false) {
+            $0 == "/" || $0 == "\\"
+        }
+        guard let last = parts.last else { return nil }
         var scalars = String.UnicodeScalarView()
-        for scalar in last.unicodeScalars where !isHarmful(scalar) { scalars.append(scalar) }
+        for scalar in last where !isHarmful(scalar) { scalars.append(scalar) }
         var name = trimmed(String(scalars))
         if name.isEmpty { return nil }
-        if name.hasPrefix("-") || isDevice(name) { name = "_" + name }
+        if name.unicodeScalars.first == "-" || isDevice(name) { name = "_" + name }
         return cut(name)
     }
 
@@ -37,17 +43,17 @@ enum FileName {
     }
 
     private static func trimmed(_ name: String) -> String {
-        func isTrimmed(_ character: Character) -> Bool {
-            character == "." || character.isWhitespace
+        func isTrimmed(_ scalar: Unicode.Scalar) -> Bool {
+            scalar == "." || scalar.properties.isWhitespace
         }
-        var rest = name[...]
+        var rest = name.unicodeScalars[...]
         while let first = rest.first, isTrimmed(first) { rest.removeFirst() }
         while let last = rest.last, isTrimmed(last) { rest.removeLast() }
         return String(rest)
     }
 
     private static func isDevice(_ name: String) -> Bool {
-        let stem = name.prefix { $0 != "." }.uppercased()
+        let stem = String(name.unicodeScalars.prefix { $0 != "." }).uppercased()
         if ["CON", "PRN", "AUX", "NUL"].contains(stem) { return true }
         guard stem.count == 4, let digit = stem.last, ("1"..."9").contains(digit) else {
             return false
@@ -55,7 +61,8 @@ enum FileName {
         return stem.hasPrefix("COM") || stem.hasPrefix("LPT")
     }
 
-    private static func cut(_ name: String) -> String {
+    // nil where one character alone is too long, for what is behind it may be an extension.
+    private static func cut(_ name: String) -> String? {
         guard name.utf8.count > maxBytes else { return name }
         var ending = ""
         if let dot = name.lastIndex(of: "."), name[dot...].utf8.count <= 32 {
@@ -63,7 +70,8 @@ enum FileName {
         }
         var stem = name.dropLast(ending.count)
         while stem.utf8.count + ending.utf8.count > maxBytes { stem.removeLast() }
-        return trimmed(String(stem)) + ending
+        let kept = trimmed(String(stem))
+        return kept.isEmpty ? nil : kept + ending
     }
 }
 

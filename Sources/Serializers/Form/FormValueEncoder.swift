@@ -64,13 +64,21 @@ final class FormSlot {
     }
 
     /// Gives what has no order of its own one.
-    func sort() {
+    /// - Parameter size: How many elements of an array belong together; the first one counts.
+    func sort(groupsOf size: Int) {
         switch content {
         case .object(let members): content = .object(members.sorted { $0.name < $1.name })
         case .array(let slots):
-            content = .array(slots.sorted { "\($0.node ?? .null)" < "\($1.node ?? .null)" })
+            let groups = stride(from: 0, to: slots.count, by: size).map { start in
+                slots[start..<min(start + size, slots.count)]
+            }
+            content = .array(groups.sorted { Self.key($0) < Self.key($1) }.flatMap(\.self))
         default: break
         }
+    }
+
+    private static func key(_ group: ArraySlice<FormSlot>) -> String {
+        "\(group.first?.node ?? .null)"
     }
 }
 
@@ -123,7 +131,7 @@ struct FormValueEncoder: Encoder {
         case let value as JSONValue: slot.set(node(of: value))
         default:
             try value.encode(to: self)
-            if value is any Unordered { slot.sort() }
+            if let value = value as? any Unordered { slot.sort(groupsOf: type(of: value).group) }
         }
     }
 
@@ -141,6 +149,10 @@ struct FormValueEncoder: Encoder {
 }
 
 /// A collection whose order differs from run to run.
-private protocol Unordered {}
-extension Dictionary: Unordered {}
-extension Set: Unordered {}
+private protocol Unordered {
+    /// How many elements stand for one where it is encoded as an array.
+    static var group: Int { get }
+}
+// One whose keys are neither text nor integers is an array of keys and values in turn.
+extension Dictionary: Unordered { fileprivate static var group: Int { 2 } }
+extension Set: Unordered { fileprivate static var group: Int { 1 } }

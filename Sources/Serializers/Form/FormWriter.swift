@@ -29,7 +29,7 @@ struct FormWriter {
 
     func write(_ node: FormNode) -> String {
         var fields: [Field] = []
-        add(node, "", "", to: &fields)
+        add(node, "", "", isRoot: true, to: &fields)
         if options.sortsFields {
             // By the encoded name; equal names, the elements of an array, keep their order.
             // The end of a name counts as `&`: behind the `%` of a bracket, before all letters.
@@ -46,7 +46,8 @@ struct FormWriter {
     }
 
     private func add(
-        _ node: FormNode, _ name: String, _ sortName: String, to fields: inout [Field]
+        _ node: FormNode, _ name: String, _ sortName: String, isRoot: Bool = false,
+        to fields: inout [Field]
     ) {
         switch node {
         case .text(let value):
@@ -63,7 +64,6 @@ struct FormWriter {
         case .object(let members):
             for (key, member) in members {
                 let key = options.keys.name(key)
-                let isRoot = name.isEmpty && sortName.isEmpty
                 add(
                     member, isRoot ? key : options.keyPaths.name(name, key),
                     isRoot ? key : options.keyPaths.name(sortName, key), to: &fields)

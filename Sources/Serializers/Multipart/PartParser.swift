@@ -46,6 +46,7 @@ struct PartParser {
         while !hasEnded {
             guard let found = find() else {
                 let pending = buffer.count - start
+                // The limit may be as large as a number can be.
                 if isInPart, pending - Self.maxHeaderBytes > maxBytes { throw tooLarge() }
                 if !isInPart {
                     // A preamble is not kept.

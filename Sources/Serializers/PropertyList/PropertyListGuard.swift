@@ -26,7 +26,12 @@ enum PropertyListGuard {
         ClientError(.serialization, "the property list \(reason)")
     }
 
+    // A look at the text that reads less, or more, than Foundation does is none: where the two
+    // could see an end at different places, the text is refused.
     private static func checkXML(_ bytes: [UInt8]) throws {
+        // No character of XML: the bytes would be those of UTF-16.
+        if bytes.contains(0) { throw fault("is in an encoding that is not read") }
+        try checkEncoding(bytes)
         var depth = 0
         var position = 0
         while let open = bytes[position...].firstIndex(of: UInt8(ascii: "<")) {
@@ -35,16 +40,10 @@ enum PropertyListGuard {
             switch bytes[position] {
             case UInt8(ascii: "/"):
                 depth -= 1
+                if depth < 0 { throw fault("ends an element that did not begin") }
                 position = skip(past: ">", bytes, position)
-            case UInt8(ascii: "?"): position = skip(past: "?>", bytes, position)
-            case UInt8(ascii: "!"):
-                if bytes[position...].starts(with: "!--".utf8) {
-                    position = skip(past: "-->", bytes, position)
-                } else if bytes[position...].starts(with: "![CDATA[".utf8) {
-                    position = skip(past: "]]>", bytes, position)
-                } else {
-                    position += 1
-                }
+            case UInt8(ascii: "?"): position = skip(past: "?>", bytes, position + 1)
+            case UInt8(ascii: "!"): position = try skipMarkup(bytes, position)
             default:
                 let end = skip(past: ">", bytes, position)
                 let closesItself = end >= 2 && bytes[end - 2] == UInt8(ascii: "/")
@@ -53,6 +52,44 @@ enum PropertyListGuard {
                 position = end
             }
         }
+    }
+
+    /// Skips what begins with `<!`: a comment, CDATA, or a document type without an inner part.
+    private static func skipMarkup(_ bytes: [UInt8], _ position: Int) throws -> Int {
+        let rest = bytes[position...]
+        if rest.starts(with: "!--".utf8) {
+            let inner = rest.dropFirst(3)
+            if inner.starts(with: ">".utf8) || inner.starts(with: "->".utf8) {
+                throw fault("has a comment that is none")
+            }
+            return skip(past: "-->", bytes, inner.startIndex)
+        }
+        if rest.starts(with: "![CDATA[".utf8) { return skip(past: "]]>", bytes, position) }
+        let end = skip(past: ">", bytes, position)
+        let inner = bytes[position..<end]
+        let quotes = inner.filter { $0 == UInt8(ascii: "\"") }.count
+        guard rest.starts(with: "!DOCTYPE".utf8), quotes % 2 == 0,
+            !inner.contains(where: { $0 == UInt8(ascii: "<") || $0 == UInt8(ascii: "[") }),
+            quotes > 0 || !inner.contains(UInt8(ascii: "'"))
+        else { throw fault("has declarations, which are not read") }
+        return end
+    }
+
+    // Foundation reads the content in the encoding that it declares: only those in which ASCII
+    // stands for itself can be looked at.
+    private static func checkEncoding(_ bytes: [UInt8]) throws {
+        guard bytes.starts(with: "<?xml".utf8) else { return }
+        let declaration = String(decoding: bytes[..<skip(past: "?>", bytes, 2)], as: UTF8.self)
+        let names = declaration.matches(of: /encoding\s*=\s*["']([^"']*)["']/)
+            .map { $0.1.lowercased() }
+        guard names.count == declaration.ranges(of: "encoding").count,
+            names.allSatisfy(isASCII)
+        else { throw fault("is in an encoding that is not read") }
+    }
+
+    private static func isASCII(_ name: String) -> Bool {
+        ["utf-8", "utf8", "us-ascii", "ascii"].contains(name) || name.hasPrefix("iso-8859-")
+            || name.hasPrefix("windows-125")
     }
 
     private static func skip(past mark: String, _ bytes: [UInt8], _ start: Int) -> Int {
@@ -128,7 +165,12 @@ private struct BinaryCheck {
 
     private func children(at offset: Int) throws -> [Int] {
         let kind = bytes[offset] >> 4
-        guard (0xA...0xD).contains(kind) else { return [] }
+        // The format has more kinds than a property list: Foundation reads sets into what its
+        // bridge to Swift cannot take, and the process ends.
+        if [0x7, 0x9, 0xB, 0xC, 0xE, 0xF].contains(kind) {
+            throw PropertyListGuard.fault("holds what is no value of a property list")
+        }
+        guard kind >= 0xA else { return [] }
         var count = Int(bytes[offset] & 0xF)
         var start = offset + 1
         if count == 0xF {

@@ -23,6 +23,9 @@ struct LineSplitter {
     private let maxBytes: Int
     private var chunk = Data()
     private var position = 0
+    // Where the chunk's next LF is, or its end where it has none: looked for once, not by each line
+    // that ends with CR.
+    private var lineFeed = 0
     // The beginning of a line whose end is still to come.
     private var carried: [UInt8] = []
     // A CR ended the last line at a chunk's end: an LF that follows belongs to it.
@@ -40,6 +43,7 @@ struct LineSplitter {
     mutating func append(_ chunk: Data) {
         self.chunk = chunk
         position = 0
+        lineFeed = -1
     }
 
     /// Gives the next whole line without its end to a reader, or nil where more bytes are needed.
@@ -52,7 +56,11 @@ struct LineSplitter {
                 if unsafe bytes[position] == 0x0A { position += 1 }
             }
             let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[position...])
-            guard let length = unsafe Self.length(of: rest, ending) else {
+            if lineFeed < position {
+                lineFeed = position + (unsafe Self.place(of: 0x0A, in: rest) ?? rest.count)
+            }
+            let end = lineFeed < bytes.count ? lineFeed - position : nil
+            guard let length = unsafe Self.length(of: rest, ending, lineFeed: end) else {
                 try unsafe carry(rest)
                 position = bytes.count
                 return nil
@@ -102,16 +110,19 @@ struct LineSplitter {
             .tooLarge, "line \(number + 1) is longer than \(maxBytes) bytes; raise the limit")
     }
 
-    private static func length(of bytes: UnsafeRawBufferPointer, _ ending: Ending) -> Int? {
-        guard let base = bytes.baseAddress, bytes.count > 0 else { return nil }
-        let lineFeed = unsafe memchr(base, 0x0A, bytes.count).map {
-            unsafe $0 - UnsafeMutableRawPointer(mutating: base)
-        }
+    private static func length(
+        of bytes: UnsafeRawBufferPointer, _ ending: Ending, lineFeed: Int?
+    ) -> Int? {
         guard ending == .any else { return lineFeed }
-        let carriageReturn = unsafe memchr(base, 0x0D, lineFeed ?? bytes.count).map {
+        let line = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<(lineFeed ?? bytes.count)])
+        return unsafe place(of: 0x0D, in: line) ?? lineFeed
+    }
+
+    private static func place(of byte: CInt, in bytes: UnsafeRawBufferPointer) -> Int? {
+        guard let base = bytes.baseAddress, bytes.count > 0 else { return nil }
+        return unsafe memchr(base, byte, bytes.count).map {
             unsafe $0 - UnsafeMutableRawPointer(mutating: base)
         }
-        return carriageReturn ?? lineFeed
     }
 
     private static func withoutReturn(

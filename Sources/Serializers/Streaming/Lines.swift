@@ -106,13 +106,14 @@ struct StreamSource: Sendable {
     }
 
     mutating func next() async throws -> Record? {
-        if splitter == nil {
-            let (body, maxBytes) = try await source.open()
-            splitter = LineSplitter(maxBytes: maxBytes)
-            chunks = body.makeAsyncIterator()
-        }
+        if hasEnded { return nil }
         do {
-            while !hasEnded {
+            if splitter == nil {
+                let (body, maxBytes) = try await source.open()
+                splitter = LineSplitter(maxBytes: maxBytes)
+                chunks = body.makeAsyncIterator()
+            }
+            while true {
                 if let record = try takeRecord() { return record }
                 guard let chunk = try await chunks?.next() else {
                     end()
@@ -121,7 +122,6 @@ struct StreamSource: Sendable {
                 }
                 splitter?.append(chunk)
             }
-            return nil
         } catch {
             end()
             throw error

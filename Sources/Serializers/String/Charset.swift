@@ -12,20 +12,21 @@ enum Charset {
     /// One that Foundation does not know, or cannot read on Linux, and the C library's iconv can.
     case library(String)
 
-    /// The encoding of a label (IANA names, ASCII case and blanks aside), or nil where it is not
-    /// known.
+    /// The encoding of a label (ASCII case and blanks aside), or nil where it is not known, or not
+    /// to this system's C library.
     init?(label: String) {
-        let name = label.trimmingCharacters(in: .whitespaces).lowercased()
+        let name = Self.name(of: label.trimmingCharacters(in: .whitespaces).lowercased())
         switch name {
-        case "utf8", "utf-8": self = .foundation(.utf8)
+        case "utf-8": self = .foundation(.utf8)
         // Without a mark UTF-16 is big-endian (RFC 2781 §4.3).
         case "utf-16": self = .foundation(.utf16BigEndian)
         case "utf-32": self = .foundation(.utf32BigEndian)
-        case "latin1": self = .foundation(.isoLatin1)
+        case "iso-8859-1": self = .foundation(.isoLatin1)
         // A way to hide markup; the WHATWG standard forbids it too.
         case "utf-7": return nil
         default:
             if Self.iconvNames.contains(name) {
+                guard Self.libraryKnows(name) else { return nil }
                 self = .library(name)
             } else if let encoding = String.Encoding(ianaName: name) {
                 self = .foundation(encoding)
@@ -35,14 +36,19 @@ enum Charset {
         }
     }
 
+    private static let macRoman = "macintosh"
+
     // The label goes to iconv_open, which loads modules by name: only names of this list do.
     private static let iconvNames: Set<String> = [
-        "koi8-r", "koi8-u", "euc-jp", "iso-2022-jp", "gb2312", "gbk", "gb18030", "big5",
-        "big5-hkscs", "euc-kr", "euc-tw",
+        "koi8-r", "koi8-u", "euc-jp", "iso-2022-jp", "gbk", "gb18030", "big5", "big5-hkscs",
+        "cp949",
+        "euc-tw",
         "iso-8859-3", "iso-8859-4", "iso-8859-5", "iso-8859-6", "iso-8859-7", "iso-8859-8",
         "iso-8859-9", "iso-8859-10", "iso-8859-13", "iso-8859-14", "iso-8859-15", "iso-8859-16",
         "tis-620", "windows-874", "windows-1255", "windows-1256", "windows-1257", "windows-1258",
-        "ibm866", "cp866", "iso-2022-kr", "windows-949",
+        "ibm866", "cp866", "iso-2022-kr",
+        // Foundation's reader on Linux gives other letters.
+        macRoman,
     ]
 
     /// The encoding that a byte order mark tells, and the mark's length.
@@ -59,16 +65,32 @@ enum Charset {
     func decode(_ content: Data) -> String? {
         switch self {
         case .foundation(.utf8): String(validating: content, as: UTF8.self)
-        // Foundation drops an odd last byte.
-        case .foundation(.utf16LittleEndian) where content.count % 2 != 0,
-            .foundation(.utf16BigEndian) where content.count % 2 != 0:
-            nil
+        case .foundation(.macOSRoman): Self.convert(content, from: Self.macRoman)
+        // Foundation drops what is left over at the end.
+        case .foundation(let encoding) where content.count % Self.unitBytes(encoding) != 0: nil
         case .foundation(let encoding): String(data: content, encoding: encoding)
         case .library(let name): Self.convert(content, from: name)
         }
     }
 
+    // The size of what the content is a multiple of.
+    private static func unitBytes(_ encoding: String.Encoding) -> Int {
+        switch encoding {
+        case .utf16, .utf16LittleEndian, .utf16BigEndian: 2
+        case .utf32, .utf32LittleEndian, .utf32BigEndian: 4
+        default: 1
+        }
+    }
+
     #if canImport(Glibc) || canImport(Musl)
+    private static func libraryKnows(_ name: String) -> Bool {
+        let converter = unsafe iconv_open("UTF-8", name)
+        guard let converter = unsafe converter, Int(bitPattern: converter) != -1 else {
+            return false
+        }
+        return unsafe iconv_close(converter) == 0
+    }
+
     private static func convert(_ content: Data, from name: String) -> String? {
         let converter = unsafe iconv_open("UTF-8", name)
         guard let converter = unsafe converter, Int(bitPattern: converter) != -1 else { return nil }
@@ -83,12 +105,16 @@ enum Charset {
                 var target = unsafe output.baseAddress?.assumingMemoryBound(to: CChar.self)
                 var targetLeft = output.count
                 let result = unsafe iconv(converter, &source, &sourceLeft, &target, &targetLeft)
-                return result == .max || sourceLeft > 0 ? nil : output.count - targetLeft
+                if result == .max || sourceLeft > 0 { return nil }
+                // A last letter that a mark could have followed is held back until now.
+                let rest = unsafe iconv(converter, nil, nil, &target, &targetLeft)
+                return rest == .max ? nil : output.count - targetLeft
             }
         }
         return written.map { String(decoding: output[..<$0], as: UTF8.self) }
     }
     #else
+    private static func libraryKnows(_ name: String) -> Bool { false }
     private static func convert(_ content: Data, from name: String) -> String? { nil }
     #endif
 }

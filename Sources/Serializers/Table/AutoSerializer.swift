@@ -16,7 +16,7 @@ public struct AutoSerializer: ResponseSerializer {
         let text = response.headers[.contentType]
         let type = text.flatMap { MediaType(parsing: $0) } ?? .octetStream
         guard let serializer = context.table.serializer(for: type) else {
-            let peek = (try? await response.body.collect(upTo: 1024)) ?? .init()
+            let peek = try await response.body.beginning(upTo: 1024)
             throw ClientError(
                 .serialization,
                 "the client's table has no serializer for \(Grammar.escaped(String((text ?? "?").prefix(100))));"

@@ -32,6 +32,21 @@ struct RoleTests {
         Retrying(notes: notes, decide: decide)
     }
 
+    @Test("A body that a gate gives a request is sent with its type, unless there is one")
+    func bodyOfAGate() async throws {
+        struct Wrapping: SynchronousRequestAdapter {
+            func adapt(_ request: inout Request, context: Context) {
+                request.body = .json(["data": 1])
+            }
+        }
+        let transport = MockTransport { _ in .ok() }
+        let client = Client(transport, Wrapping())
+        _ = try await client.post(anywhere).response()
+        _ = try await client.post(anywhere, headers: ["Content-Type": "a/b"]).response()
+        let types = transport.sent.map { $0.request.headers[.contentType] }
+        #expect(types == ["application/json", "a/b"])
+    }
+
     @Test(
         "A refused response keeps head and up to 4 KiB of content in the error, and its body is given up"
     )

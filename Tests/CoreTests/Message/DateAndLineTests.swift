@@ -46,6 +46,7 @@ struct HTTPDateTests {
     @Test("Writes the weekday")
     func weekday() {
         #expect(HTTPDate.format(Date(timeIntervalSince1970: 0)) == "Thu, 01 Jan 1970 00:00:00 GMT")
+        #expect(HTTPDate.format(Date(timeIntervalSince1970: .nan)).hasSuffix(" GMT"))
         #expect(
             HTTPDate.format(Date(timeIntervalSince1970: -86_400)) == "Wed, 31 Dec 1969 00:00:00 GMT"
         )

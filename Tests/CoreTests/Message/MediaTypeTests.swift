@@ -78,8 +78,16 @@ struct MediaTypeTests {
         #expect(MediaType("a", "b", quality: 0.3999999).description == "a/b;q=0.4")
         #expect(MediaType("a", "b", quality: 0.05).description == "a/b;q=0.05")
         #expect(MediaType("a", "b", quality: 0).description == "a/b;q=0.0")
+        #expect(MediaType("a", "b", quality: 0.9996).description == "a/b")
+        #expect(MediaType("a", "b", quality: -1e300).description == "a/b;q=0.0")
+        #expect(MediaType("a", "b", quality: .nan).description == "a/b")
         let quoted = MediaType("a", "b", parameters: [.init(name: "X", value: "p \"q\"")])
         #expect(quoted.description == #"a/b; x="p \"q\"""#)
         #expect(MediaType(parsing: quoted.description) == quoted)
+        // A mark behind a quote does not keep it from being one.
+        for value in ["p\"\u{301}; y=\"1", "\u{301}p", "\\\u{301}"] {
+            let marked = MediaType("a", "b", parameters: [.init(name: "x", value: value)])
+            #expect(MediaType(parsing: marked.description)?.parameters == marked.parameters)
+        }
     }
 }

@@ -25,7 +25,9 @@ struct TargetTests {
     @Test(
         "What leaves the host, or is no URL, is refused",
         arguments: [
-            "//evil.example/x", "\\\\evil.example", "/\\evil.example", "a\r\nb", "a\0b", "%zz",
+            "//evil.example/x", "//\u{FE0F}evil.example/x", "//\u{200D}evil.example/x",
+            "//\u{301}evil.example/x", "\\\u{FE0F}evil.example", "/\\\u{FE0F}evil.example",
+            "\\\\evil.example", "/\\evil.example", "a\r\nb", "a\0b", "%zz",
             "a%2",
             "http://", "http:///x", "http://[::1/", "http://h:99999/", "http://h:0/", "http://-/",
             "http://ho st/", "ftp://h/", "file:///etc/passwd",

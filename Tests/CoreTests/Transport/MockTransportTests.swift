@@ -108,6 +108,7 @@ struct MockTransportTests {
         let waiting = MockLatency.exponential(mean: .seconds(1))
         #expect(abs(waiting.at(share: 0.632_120_6) / .seconds(1) - 1) < 0.001)
         #expect(waiting.at(share: 0) == .zero)
+        #expect(MockLatency.logNormal(median: .zero, p99: .seconds(1)).at(share: 0.9) == .zero)
     }
 
     @Test(

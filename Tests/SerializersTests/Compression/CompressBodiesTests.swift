@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import TurnpikeCore
 import TurnpikeSerializers
@@ -101,6 +102,20 @@ struct CompressBodiesTests {
         #expect(error?.code == .upload)
     }
 
+    @Test("A body that could not be made fails the call before anything is sent")
+    func fault() async throws {
+        struct Bad: Error {}
+        let wasAsked = Atomic(false)
+        let transport = ProbeTransport { wasAsked.store(true, ordering: .relaxed) }
+        let client = Client(
+            transport: transport, stack: [CompressBodies()], serializers: SerializerTable())
+        await #expect(throws: Bad.self) {
+            try await client.post(anywhere, body: .catching { throw Bad() }).response()
+        }
+        let reached = wasAsked.load(ordering: .relaxed)
+        #expect(!reached)
+    }
+
     @Test("gzip has its own framing: magic, checksum, size")
     func gzip() async throws {
         let (request, body) = try await sent(.data(content), CompressBodies())
@@ -119,4 +134,19 @@ struct CompressBodiesTests {
         let image = try await sent(.data(content, type: "image/png"), CompressBodies())
         #expect(image.body == content)
     }
+}
+
+/// A transport that tells that it was asked, and answers.
+private struct ProbeTransport: Transport {
+    let capabilities: TransportCapabilities = []
+    let onSend: @Sendable () -> Void
+
+    init(_ onSend: @escaping @Sendable () -> Void) { self.onSend = onSend }
+
+    func send(_ request: Request, context: Context) async throws -> Response {
+        onSend()
+        return Response(to: request, status: 200)
+    }
+
+    func shutdown() async {}
 }

@@ -85,7 +85,22 @@ struct DownloadTests {
         #expect(directory.names == ["big.bin", "victim"])
     }
 
-    @Test("A name with a slash, or no file URL, is refused", arguments: ["a/b", "..", "", "a\0b"])
+    @Test("A refused download shows how its answer began, however long it is")
+    func refusedAtLength() async throws {
+        let content = Data(repeating: 0x78, count: 10_000)
+        let transport = MockTransport { _ in
+            .stream([content.prefix(3000), content.dropFirst(3000)], status: 404)
+        }
+        let client = Client(transport: transport, stack: [], serializers: SerializerTable())
+        let error = await #expect(throws: ClientError.self) {
+            try await client.get(anywhere).download(to: directory.url)
+        }
+        #expect(error?.code == .validation && error?.responseBody == content.prefix(4096))
+    }
+
+    @Test(
+        "A name with a slash, or no file URL, is refused",
+        arguments: ["a/b", "a/\u{301}b", "..", "", "a\0b"])
     func badNames(name: String) async throws {
         let error = await #expect(throws: ClientError.self) {
             try await call().download(to: .directory(directory.url, name: name))

@@ -40,6 +40,13 @@ struct FileNameTests {
             ("attachment; filename=\"com7\"", "_com7"),
             ("attachment; filename=\"-rf\"", "_-rf"),
             ("attachment; filename=\"~/.ssh/authorized_keys\"", "authorized_keys"),
+            // A scalar that joins the one before it does not hide a separator, a dot or a hyphen.
+            ("attachment; filename*=UTF-8''%2F%E2%80%8D..%2F%E2%80%8D..%2F%E2%80%8Devil", "evil"),
+            ("attachment; filename=\"/\u{200D}../\u{200D}../\u{200D}evil\"", "evil"),
+            ("attachment; filename=\"a\\\\\u{200C}..\\\\\u{200C}evil\"", "evil"),
+            ("attachment; filename=\"a/\u{301}b\"", "\u{301}b"),
+            ("attachment; filename=\".\u{301}bashrc\"", "\u{301}bashrc"),
+            ("attachment; filename=\"-\u{301}rf\"", "_-\u{301}rf"),
         ])
     func read(disposition: String, expected: String) { #expect(name(disposition) == expected) }
 
@@ -54,6 +61,7 @@ struct FileNameTests {
         #expect(name(nil) == "report .txt")
         #expect(name(nil, "/") == "download")
         #expect(name(nil, "/a/..%2F..%2Fb") == "b")
+        #expect(name(nil, "/a/%2F%E2%80%8D..%2F%E2%80%8Db") == "b")
     }
 
     @Test("Have at most 255 bytes, with their extension, and no character cut in two")
@@ -64,6 +72,10 @@ struct FileNameTests {
         #expect(wide.utf8.count <= 255 && wide.hasSuffix("é.txt"))
         let noExtension = name("attachment; filename=\"a.\(String(repeating: "x", count: 500))\"")
         #expect(noExtension.utf8.count == 255)
+        // One character that is too long leaves nothing, which would be the directory, or hidden.
+        let stacked = "a" + String(repeating: "\u{301}", count: 500)
+        #expect(name("attachment; filename=\"\(stacked)\"", "/b") == "b")
+        #expect(name("attachment; filename=\"\(stacked).txt\"", "/b") == "b")
     }
 
     @Test("Are found in time linear in the field")

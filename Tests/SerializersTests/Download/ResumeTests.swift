@@ -170,6 +170,14 @@ struct ResumeTests {
         #expect(try Data(contentsOf: file.url) == content && file.resumedFrom == 50_000)
     }
 
+    @Test("A stop leaves no file that nobody could go on from")
+    func stoppedForGood() async throws {
+        let (running, gate) = try await halfway(tag: nil)
+        #expect(await running.stop() == nil)
+        gate.finish()
+        #expect(directory.names.isEmpty)
+    }
+
     @Test("A pause keeps what has come, and going on asks for the rest")
     func paused() async throws {
         let (running, gate) = try await halfway()
@@ -181,6 +189,23 @@ struct ResumeTests {
         #expect(try Data(contentsOf: file.url) == content)
         #expect(file.bytes == 100_000 && running.state == .finished)
         #expect(!running.pause() && directory.names == ["big.bin"])
+    }
+
+    @Test("A pause keeps nothing beyond it: a failure after going on leaves no file")
+    func failedAfterPause() async throws {
+        let (running, gate) = try await halfway()
+        #expect(running.pause())
+        gate.finish()
+        server.update { setup in
+            setup.change = { _, rest in
+                rest = Data()
+                return 500
+            }
+        }
+        #expect(running.resume())
+        let error = await #expect(throws: ClientError.self) { try await running.value }
+        #expect(error?.response?.status == 500 && error?.resumeData == nil)
+        #expect(running.state == .failed && directory.names.isEmpty)
     }
 
     @Test("A reader of progress who comes late gets the latest state")
@@ -207,13 +232,15 @@ struct ResumeTests {
     }
 
     /// A download of which half has come, and what holds the rest back.
-    private func halfway() async throws -> (RunningDownload, AsyncStream<Data>.Continuation) {
+    private func halfway(
+        tag: String? = "\"v1\""
+    ) async throws -> (RunningDownload, AsyncStream<Data>.Continuation) {
         let content = content
         let (stream, gate) = AsyncStream.makeStream(of: Data.self)
         gate.yield(content.prefix(50_000))
         let first = Mutex<AsyncStream<Data>?>(stream)
         let client = Client(
-            transport: HalfwayTransport(first: first, server: server), stack: [],
+            transport: HalfwayTransport(first: first, tag: tag, server: server), stack: [],
             serializers: SerializerTable(), timeSource: HastyTime())
         let running = client.get("http://a.example/big.bin").startDownload(
             to: .directory(directory.url))
@@ -226,10 +253,12 @@ struct ResumeTests {
 private final class HalfwayTransport: Transport {
     let capabilities: TransportCapabilities = []
     let first: Mutex<AsyncStream<Data>?>
+    let tag: String?
     let server: RangeServer
 
-    init(first: consuming Mutex<AsyncStream<Data>?>, server: RangeServer) {
+    init(first: consuming Mutex<AsyncStream<Data>?>, tag: String?, server: RangeServer) {
         self.first = first
+        self.tag = tag
         self.server = server
     }
 
@@ -239,9 +268,9 @@ private final class HalfwayTransport: Transport {
             return first
         }
         guard let stream else { return try await server.transport.send(request, context: context) }
-        return Response(
-            to: request, status: 200, headers: ["ETag": "\"v1\"", "Content-Length": "100000"],
-            body: ResponseBody(stream))
+        var headers: HTTPHeaders = ["Content-Length": "100000"]
+        headers[.eTag] = tag
+        return Response(to: request, status: 200, headers: headers, body: ResponseBody(stream))
     }
 
     func shutdown() async {}

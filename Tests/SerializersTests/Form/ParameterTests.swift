@@ -127,6 +127,21 @@ struct ParameterTests {
         #expect(client.get("foo/").request.url.absoluteString == "http://example.com/v1/foo/")
     }
 
+    @Test("A name that is empty is a name, and not the root")
+    func emptyName() throws {
+        let value: [String: [String: [String: Int]]] = ["": ["a": ["": 1]]]
+        #expect(try FormEncoder().encode(value) == "%5Ba%5D%5B%5D=1")
+        #expect(try FormEncoder().encode(["": 1]) == "=1")
+    }
+
+    @Test("A dictionary whose keys are no names keeps each value with its key")
+    func keyedByNumbers() throws {
+        var encoder = FormEncoder()
+        encoder.arrays = .repeated
+        let value: [String: [Double: String]] = ["m": [2.5: "a", 1.5: "z", 3.5: "1"]]
+        #expect(try encoder.encode(value) == "m=1.5&m=z&m=2.5&m=a&m=3.5&m=1")
+    }
+
     @Test("Pairs keep their order, and a name may stand alone")
     func pairs() async throws {
         let fields = Query([.init("b", "1 2"), .init("a", nil), .init("b", "&")])

@@ -72,6 +72,16 @@ struct LinesTests {
         #expect(transport.requests.count == 1)
     }
 
+    @Test("An iterator whose call failed has ended, and sends nothing again")
+    func failed() async throws {
+        let transport = ScriptedTransport({ _ in throw ClientError(.connection, "none") })
+        let client = Client(transport: transport, stack: [], serializers: .standard)
+        var lines = client.get(anywhere).lines().makeAsyncIterator()
+        await #expect(throws: ClientError.self) { try await lines.next() }
+        #expect(try await lines.next() == nil)
+        #expect(transport.requests.count == 1)
+    }
+
     @Test("JSON lines are values, and blank lines nothing", arguments: [1, 3, 1000])
     func jsonLines(chunk: Int) async {
         let text = "{\"a\":1}\n\n \t\r\n[2]\r\nnull\n\"é\""

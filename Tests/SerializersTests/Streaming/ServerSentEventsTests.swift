@@ -33,6 +33,14 @@ struct ServerSentEventsTests {
                 .events(reconnects: 0))
     }
 
+    // A search that begins anew with each line would take minutes.
+    @Test("Lines that end with CR are found in time linear in the chunk", .timeLimit(.minutes(1)))
+    func carriageReturns() async {
+        let comment = ":" + String(repeating: "x", count: 62) + "\r"
+        let text = String(repeating: comment, count: 262_144) + "data: a\r\r"
+        #expect(await events(text, chunk: .max).items == [ServerSentEvent(data: "a")])
+    }
+
     @Test(
         "Events are read by the rules of WHATWG HTML §9.2, wherever the bytes are cut",
         arguments: [

@@ -131,6 +131,19 @@ struct HARFileTests {
         #expect(try await client.get("http://a.example").string() == "x")
     }
 
+    @Test("Lines that a tool joined with line ends are lines again", arguments: ["\\n", "\\r\\n"])
+    func joined(lineEnd: String) async throws {
+        try folder.write(
+            """
+            {"log":{"entries":[{"request":{"method":"GET","url":"http://a.example/"},
+            "response":{"status":200,"content":{"text":"x"},
+            "headers":[{"name":"Set-Cookie","value":"a=1\(lineEnd)b=2"}]}}]}}
+            """)
+        let (client, _) = try folder.replaying()
+        let head = try await client.get("http://a.example").response().head
+        #expect(head.headers.values(of: .setCookie).count == 2)
+    }
+
     @Test("What others wrote stays when something is added")
     func kept() async throws {
         try folder.write(Self.exported)

@@ -28,6 +28,7 @@ public struct MockLatency: Sendable {
     /// What measured services look like: half stay below the median, one in a hundred is above
     /// `p99`.
     public static func logNormal(median: Duration, p99: Duration) -> Self {
+        guard median > .zero else { return none }
         let spread = log(max(p99 / median, 1)) / 2.326_347_9
         return Self { median * exp(spread * normalQuantile($0)) }
     }

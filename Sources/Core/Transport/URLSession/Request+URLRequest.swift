@@ -46,5 +46,8 @@ extension URLRequest {
             addValue(field.value, forHTTPHeaderField: field.name.rawValue)
         }
         if !data.isEmpty { httpBody = data }
+        if let type = request.body.contentType, !request.headers.contains(.contentType) {
+            setValue(type.description, forHTTPHeaderField: HTTPHeaders.Name.contentType.rawValue)
+        }
     }
 }

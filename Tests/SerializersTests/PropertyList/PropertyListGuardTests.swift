@@ -1,0 +1,80 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeSerializers
+import TurnpikeTesting
+
+@Suite("Property list guard")
+struct PropertyListGuardTests {
+    /// Levels that a reader meets and that a look at the text may pass over.
+    private var hiddenDepths: [Data] {
+        let plain = String(repeating: "<array>", count: 200_000)
+        let prologs = [
+            "<!DOCTYPE plist \"<!--\">", "<!DOCTYPE plist [<![CDATA[ > ]>",
+            "<!DOCTYPE plist [<!ELEMENT a \"<!--\"> ]>", "<!DOCTYPE plist [<!ELEMENT a \"<?\"> ]>",
+            "<!DOCTYPE plist \"<?\">", "<!DOCTYPE plist [ \(plain.replacing("<", with: "</")) ]>",
+        ]
+        let comments = String(repeating: "<array><!--></array>-->", count: 200_000)
+        let instructions = String(repeating: "<array><?></array>?>", count: 200_000)
+        let shifted = plain.replacing("<", with: "+ADw-").replacing(">", with: "+AD4-")
+        let blanks = String(repeating: " ", count: 5000)
+        return
+            (prologs.map { $0 + "<plist>" + plain } + [
+                "<plist>" + comments, "<plist>" + instructions,
+                "<?xml version=\"1.0\" encoding=\"UTF-7\"?>+ADw-plist+AD4-" + shifted,
+                "<?xml version=\"1.0\"\(blanks)encoding='utf-7'?>+ADw-plist+AD4-" + shifted,
+            ]).map { Data($0.utf8) }
+    }
+
+    @Test("Property lists that would overflow, never end, or are of another kind are refused soon")
+    func propertyListBombs() async throws {
+        func list(_ objects: [[UInt8]]) -> Data {
+            var content = Data("bplist00".utf8)
+            var offsets: [UInt8] = []
+            for object in objects {
+                offsets.append(UInt8(content.count))
+                content += object
+            }
+            let table = UInt8(content.count)
+            content += offsets
+            content += [0, 0, 0, 0, 0, 0, 1, 1] + [0, 0, 0, 0, 0, 0, 0, UInt8(objects.count)]
+            content += [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0, 0, 0, table]
+            return content
+        }
+        let fan =
+            (0..<9).map { [0xAA] + Array(repeating: UInt8($0 + 1), count: 10) } + [[0x51, 0x78]]
+        let bombs: [Data] = [
+            list(fan), list([[0xA1, 0]]), list([[0xA2, 1, 1], [0xA2, 0, 0]]), list([[0xA1, 9]]),
+            list([[0xAF, 0x13, 0x7F]]),
+            list([[0xC1, 1], [0x51, 0x61]]), list([[0xA1, 1], [0xB1, 2], [0x51, 0x61]]),
+            list([[0xDF, 0x10, 0xFF]]), Data("bplist00".utf8), Data("bplist00\u{1}".utf8),
+            Data("{ id = 1; }".utf8), Data("((((".utf8),
+            Data(
+                ("<?xml version=\"1.0\"?><plist>" + String(repeating: "<array>", count: 200_000))
+                    .utf8),
+            Data(("<plist>" + String(repeating: "<dict><key>a</key>", count: 100_000)).utf8),
+            Data(
+                "<!DOCTYPE plist [<!ENTITY a \"x\"><!ENTITY b \"&a;&a;\">]><plist><string>&b;</string></plist>"
+                    .utf8),
+        ]
+        for bomb in bombs + hiddenDepths {
+            await #expect(throws: ClientError.self) {
+                try await call(type: nil, bomb).propertyList()
+            }
+            await #expect(throws: ClientError.self) {
+                try await call(type: "application/x-plist", bomb).decode([Int].self)
+            }
+        }
+        #expect(throws: Never.self) {
+            try PropertyListValue(parsing: list([[0xA2, 1, 1], [0x51, 0x78]]))
+        }
+        let shallow =
+            "<plist><!-- <array> --><array><string><![CDATA[<array>]]></string><true/></array></plist>"
+        let nested =
+            String(repeating: "<array>", count: 200) + String(repeating: "</array>", count: 200)
+        #expect(throws: Never.self) { try PropertyListValue(parsing: Data(shallow.utf8)) }
+        #expect(throws: Never.self) {
+            try PropertyListValue(parsing: Data(("<plist>" + nested + "</plist>").utf8))
+        }
+    }
+}
