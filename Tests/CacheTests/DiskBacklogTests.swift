@@ -180,23 +180,29 @@ struct DiskBacklogTests {
         try await two.removeAll { _ in true }
         await one.flush()
         #expect(try await two.list().isEmpty)
-        #expect(folder.items.filter { $0.contains("/v1/tmp/") }.isEmpty)
+        #expect(folder.items.filter { $0.contains("/v2/tmp/") }.isEmpty)
         try await put(one, "last")
         await one.flush()
         #expect(try await name(two) == "last")
     }
 
-    @Test("What another process stores is found, even where the filter is lost")
-    func filter() async throws {
+    @Test("What another process stores is found; where the index is lost, so is all, and no more")
+    func index() async throws {
         let (one, two) = (store(), store())
         _ = try await two.list()
         #expect(try await find(two) == nil)
         try await put(one, "one")
         await one.flush()
         #expect(try await name(two) == "one")
-        try Data().write(to: URL(filePath: folder.path + "/v1/filter"))
-        #expect(try await name(two) == "one")
         #expect(try await name(store()) == "one")
+        try Data().write(to: URL(filePath: folder.path + "/v2/index"))
+        #expect(try await name(store()) == nil)
+        let three = store()
+        try await put(three, "three")
+        await three.flush()
+        #expect(folder.entries.count == 1)
+        #expect(try await name(three) == "three")
+        #expect(try await name(store()) == "three")
     }
 }
 

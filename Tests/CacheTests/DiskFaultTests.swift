@@ -76,56 +76,60 @@ struct DiskFaultTests {
         let store = store()
         try await put(store, "old")
         await store.flush()
-        let temporaries = folder.path + "/v1/tmp"
-        try FileManager.default.removeItem(atPath: temporaries)
-        try Data().write(to: URL(filePath: temporaries))
+        let (packs, others) = (folder.path + "/v2/packs", folder.path + "/v2/others")
+        try FileManager.default.moveItem(atPath: packs, toPath: others)
+        try Data().write(to: URL(filePath: packs))
         try await put(store, "new")
         await store.flush()
+        try FileManager.default.removeItem(atPath: packs)
+        try FileManager.default.moveItem(atPath: others, toPath: packs)
         await #expect(throws: (any Error).self) { _ = try await name(store) }
         #expect(try await name(store) == nil)
-        #expect(folder.entries.isEmpty)
+        #expect(try await name(self.store()) == nil)
     }
 
-    // Stores an entry, and moves its file from the first place to the second.
-    private func moved(_ store: DiskStore) async throws -> (first: String, second: String) {
-        try await put(store, "one")
-        await store.flush()
-        let first = try #require(folder.entries.first)
-        let second = first.dropLast() + "1"
-        try FileManager.default.moveItem(atPath: first, toPath: String(second))
-        return (first, String(second))
-    }
-
-    @Test("A file that cannot be opened does not keep the others from being removed")
+    @Test("A file that cannot be opened does not keep an entry from being replaced and removed")
     func unreadable() async throws {
         let store = store()
-        let (first, _) = try await moved(store)
-        // Links are not followed.
-        try FileManager.default.createSymbolicLink(
-            atPath: first, withDestinationPath: folder.path)
-        try await store.remove(key)
-        await store.flush()
-        #expect(store.waiting == 0)
-        #expect(folder.items.filter { $0.hasSuffix("-0") || $0.hasSuffix("-1") }.isEmpty)
-        #expect(try await name(store) == nil)
+        for text in ["", "two"] {
+            try await put(store, "one")
+            await store.flush()
+            for file in folder.entries {
+                try FileManager.default.removeItem(atPath: file)
+                // Links are not followed.
+                try FileManager.default.createSymbolicLink(
+                    atPath: file, withDestinationPath: folder.path)
+            }
+            if text.isEmpty { try await store.remove(key) } else { try await put(store, text) }
+            await store.flush()
+            #expect(store.waiting == 0)
+            #expect(try await name(store) == (text.isEmpty ? nil : text))
+        }
     }
 
     @Test("A removal that fails is made again, and until then nothing is found")
     func failingRemoval() async throws {
-        let store = store()
-        let (first, second) = try await moved(store)
-        // A folder is not removed as a file is.
+        try await { store in
+            try await put(store, "one")
+            await store.flush()
+        }(store())
+        let (index, other) = (folder.path + "/v2/index", folder.path + "/v2/other")
+        try FileManager.default.moveItem(atPath: index, toPath: other)
+        // A folder is not opened as a file is.
         try FileManager.default.createDirectory(
-            atPath: first, withIntermediateDirectories: false)
+            atPath: index, withIntermediateDirectories: false)
+        let store = store()
         try await store.remove(key)
         await store.flush()
-        #expect(!FileManager.default.fileExists(atPath: second))
         #expect(store.waiting == 1)
         await #expect(throws: (any Error).self) { _ = try await name(store) }
         #expect(try await name(store) == nil)
-        try FileManager.default.removeItem(atPath: first)
+        try FileManager.default.removeItem(atPath: index)
+        try FileManager.default.moveItem(atPath: other, toPath: index)
+        #expect(try await name(self.store()) == "one")
         await store.flush()
         #expect(store.waiting == 0)
+        #expect(try await name(self.store()) == nil)
         try await put(store, "two")
         await store.flush()
         #expect(try await name(store) == "two")
@@ -136,7 +140,7 @@ struct DiskFaultTests {
         let one = store()
         try await put(one, "one")
         await one.flush()
-        try FileManager.default.removeItem(atPath: folder.path + "/v1")
+        try FileManager.default.removeItem(atPath: folder.path + "/v2")
         let two = store()
         _ = try await two.removeAll { _ in false }
         try await put(two, "two")

@@ -6,102 +6,134 @@ import TurnpikeCore
 @Suite("How a DiskStore's entries get their places")
 struct DiskPlacesTests {
     private let folder = TemporaryFolder()
-    private let other = TemporaryFolder()
-    private let key = CacheKey(url: "http://a.example/")
 
     // It writes where it must or is told to, and never by itself.
-    private func store(_ folder: TemporaryFolder) -> DiskStore {
-        DiskStore(directory: folder.path, maxBytes: 64 << 20, writingAfter: nil)
+    private func store(maxBytes: Int64 = 64 << 20) -> DiskStore {
+        DiskStore(directory: folder.path, maxBytes: maxBytes, writingAfter: nil)
     }
 
+    private func key(_ number: Int) -> CacheKey { CacheKey(url: "http://a.example/\(number)") }
+
     private func put(
-        _ store: DiskStore, _ key: CacheKey, _ name: String, bytes: Int = 7
+        _ store: DiskStore, _ key: CacheKey, _ name: String, bytes: Int = 7, variant: String? = nil
     ) async throws {
-        let response = DiskStoreTests.response(key, name)
+        let plain = DiskStoreTests.response(key, name)
+        let fields = variant.map { [Variant.Field(name: "accept", value: $0)] } ?? []
+        let response = StoredResponse(
+            key: key, variant: Variant(fields: fields), head: plain.head,
+            requestTime: plain.requestTime, responseTime: plain.responseTime)
         let writer = try #require(try await store.writer(for: response, length: nil))
         try await writer.write(Data(repeating: 1, count: bytes))
         try await writer.commit()
     }
 
-    private func name(_ store: DiskStore) async throws -> String? {
+    private func name(_ store: DiskStore, _ key: CacheKey) async throws -> String? {
         try await store.entry(for: key) { _ in true }?.response.head.headers["X-Name"]
     }
 
-    // The entry's file as it is in the other folder, and what it is to be called in this one.
-    private func stored(
-        _ name: String, bytes: Int = 7
-    ) async throws -> (source: String, place: String) {
-        let store = store(other)
-        try await put(store, key, name, bytes: bytes)
-        await store.flush()
-        let source = try #require(other.entries.first)
-        let place = folder.path + source.dropFirst(other.path.count)
-        // The folder that it belongs in is there, as it is in a cache that is not new.
-        try FileManager.default.createDirectory(
-            atPath: URL(filePath: place).deletingLastPathComponent().path,
-            withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        return (source, place)
-    }
-
-    @Test("A first entry is made where it belongs, without another file")
-    func first() async throws {
-        let place = try await stored("elsewhere").place
-        let store = store(folder)
-        #expect(try await name(store) == nil)
-        try await store.removeAll { _ in true }
-        let temporaries = folder.path + "/v1/tmp"
-        try FileManager.default.removeItem(atPath: temporaries)
-        try Data().write(to: URL(filePath: temporaries))
-        try await put(store, key, "one")
-        await store.flush()
-        #expect(try await name(store) == "one")
-        #expect(folder.entries == [place])
-        #expect(store.usage.entries == 1)
-    }
-
-    @Test("An entry that the filter knows nothing of is replaced", arguments: [false, true])
-    func unknown(isTorn: Bool) async throws {
-        let (source, place) = try await stored("old")
-        let store = store(folder)
-        try await store.removeAll { _ in true }
-        let whole = try Data(contentsOf: URL(filePath: source))
-        try (isTorn ? whole.prefix(100) : whole).write(to: URL(filePath: place))
-        try await put(store, key, "new")
-        await store.flush()
-        #expect(try await name(store) == "new")
-        #expect(folder.entries == [place])
-    }
-
-    // The larger one is not read whole when it is looked up.
-    @Test(
-        "A file that is not whole yet is no entry, and is left to its writer",
-        arguments: [7, 200_000])
-    func unfinished(bytes: Int) async throws {
-        let (source, place) = try await stored("one", bytes: bytes)
-        let writer = store(folder)
-        try await put(writer, key, "one", bytes: bytes)
-        await writer.flush()
-        // As another process sees it while it is written.
-        let whole = try Data(contentsOf: URL(filePath: source))
-        try whole.prefix(200).write(to: URL(filePath: place))
-        let reader = store(folder)
-        #expect(try await name(reader) == nil)
-        try whole.write(to: URL(filePath: place))
-        await reader.flush()
-        #expect(try await name(reader) == "one")
-    }
-
-    @Test("What a store has noted ahead for many changes, it has put right behind them")
-    func usage() async throws {
-        let (one, two) = (store(folder), store(folder))
-        for number in 0..<150 {
-            try await put(one, CacheKey(url: "http://a.example/\(number)"), "x")
+    // What its files take on the disk.
+    private var room: Int64 {
+        folder.entries.reduce(0) { room, path in
+            let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int64
+            return room + ((size ?? 0) + 4095) / 4096 * 4096
         }
-        await one.flush()
-        #expect(one.usage.entries == 150)
-        try await put(two, key, "y")
-        await two.flush()
-        #expect(two.usage.entries == 151)
-        #expect(two.usage.bytes == 151 * 4096)
+    }
+
+    @Test("What is stored in the same moment shares a file, which goes with the last of it")
+    func sharing() async throws {
+        let store = store()
+        for number in 0..<150 { try await put(store, key(number), "one") }
+        await store.flush()
+        #expect(folder.entries.count == 1)
+        #expect(store.usage.entries == 150)
+        #expect(store.usage.bytes == room)
+        for number in 0..<150 { #expect(try await name(self.store(), key(number)) == "one") }
+        for number in 0..<149 { try await store.remove(key(number)) }
+        await store.flush()
+        #expect(store.usage.entries == 1)
+        #expect(try await name(store, key(7)) == nil)
+        #expect(try await name(store, key(149)) == "one")
+        let file = try #require(folder.entries.first)
+        let content = try Data(contentsOf: URL(filePath: file))
+        // What was removed is not in it any more.
+        #expect(content.range(of: Data(key(149).url.utf8)) != nil)
+        #expect(content.range(of: Data(key(7).url.utf8)) == nil)
+        try await put(store, key(149), "two")
+        await store.flush()
+        #expect(try await name(store, key(149)) == "two")
+        #expect(folder.entries.count == 1)
+        #expect(folder.entries != [file])
+        #expect(store.usage.bytes == 4096)
+    }
+
+    @Test("Entries that are not read at once have files of their own")
+    func alone() async throws {
+        let store = store()
+        for (number, bytes) in [10, 200_000, 10, 300_000, 10].enumerated() {
+            try await put(store, key(number), "one", bytes: bytes)
+        }
+        await store.flush()
+        #expect(folder.entries.count == 5)
+        let entry = try #require(try await store.entry(for: key(1)) { _ in true })
+        try await store.remove(key(1))
+        await store.flush()
+        // Whoever has found it reads it to its end.
+        let data = try await entry.content.body(0..<200_000).collect(upTo: 1 << 20)
+        #expect(data == Data(repeating: 1, count: 200_000))
+        #expect(folder.entries.count == 4)
+        #expect(store.usage.bytes == room)
+    }
+
+    @Test("The last of one key in the same moment counts, and each variant for itself")
+    func variants() async throws {
+        let store = store()
+        for text in ["one", "two"] {
+            for variant in ["a", "b"] {
+                try await put(store, key(0), text + variant, variant: variant)
+            }
+        }
+        await store.flush()
+        #expect(store.usage.entries == 2)
+        for variant in ["a", "b"] {
+            let entry = try await store.entry(for: key(0)) { $0.variant.fields[0].value == variant }
+            #expect(entry?.response.head.headers["X-Name"] == "two" + variant)
+        }
+        for number in 0..<12 { try await put(store, key(0), "x", variant: String(number)) }
+        await store.flush()
+        #expect(store.usage.entries == 8)
+        let entry = try await store.entry(for: key(0)) { $0.variant.fields[0].value == "11" }
+        #expect(entry != nil)
+    }
+
+    @Test("A file that the index does not name goes when the folder is opened")
+    func unnamed() async throws {
+        let first = store()
+        try await put(first, key(0), "one")
+        await first.flush()
+        let file = try #require(folder.entries.first)
+        // As of a process that was killed before it could tell.
+        try FileManager.default.copyItem(
+            atPath: file, toPath: folder.path + "/v2/packs/0000abcd")
+        let second = store()
+        #expect(try await second.removeAll { _ in false } == 0)
+        #expect(folder.entries == [file])
+        #expect(try await name(second, key(0)) == "one")
+        try FileManager.default.removeItem(atPath: file)
+        let third = store()
+        #expect(try await third.removeAll { _ in false } == 0)
+        #expect(third.usage == CacheUsage())
+    }
+
+    @Test("More entries than the index has places for cost the oldest, and no others")
+    func crowd() async throws {
+        let store = store(maxBytes: 1 << 20)
+        for number in 0..<3000 { try await put(store, key(number), "x", bytes: 1) }
+        await store.flush()
+        let count = try await store.list().count
+        #expect(store.usage.entries == count)
+        #expect(store.usage.bytes == room)
+        #expect(room <= 1 << 20)
+        #expect(count > 600)
+        #expect(try await name(store, key(2999)) == "x")
     }
 }

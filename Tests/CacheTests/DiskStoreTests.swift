@@ -34,29 +34,43 @@ struct DiskStoreTests {
         }
     }
 
-    @Test("A file that was changed in any byte is no entry, or the right one")
+    @Test("A file that was changed in any byte leaves no entry, or the right one")
     func damage() async throws {
         let first = client("one")
         _ = try await first.get("/a")
         await first.client.shutdown()
-        let file = try #require(folder.entries.first)
-        let whole = try Data(contentsOf: URL(filePath: file))
-        for position in stride(from: 0, to: whole.count, by: 5) {
-            var damaged = whole
-            damaged[position] ^= 0x41
-            try damaged.write(to: URL(filePath: file))
-            let cached = client("two")
-            let text = try await cached.get("/a").text
-            #expect(text == (cached.sent == 0 ? "one" : "two"), "byte \(position)")
-            await cached.client.shutdown()
+        let pack = try #require(folder.entries.first)
+        for name in [pack, folder.path + "/v2/index", folder.path + "/v2/lock"] {
+            let whole = try Data(contentsOf: URL(filePath: name))
+            // Most of the index is empty.
+            let positions = whole.indices.filter { name == pack ? $0 % 5 == 0 : whole[$0] != 0 }
+            for position in positions {
+                var damaged = whole
+                damaged[position] ^= 0x41
+                let answer = try await answer(name, damaged)
+                #expect(answer.text == (answer.sent == 0 ? "one" : "two"), "\(name): \(position)")
+            }
         }
-        for count in stride(from: 0, to: whole.count, by: 7) {
-            try whole.prefix(count).write(to: URL(filePath: file))
-            let cached = client("two")
-            #expect(try await cached.get("/a").text == "two", "\(count) bytes")
-            #expect(cached.sent == 1)
-            await cached.client.shutdown()
+        let whole = try Data(contentsOf: URL(filePath: pack))
+        // The last bytes fill the file up.
+        for count in stride(from: 0, to: whole.count - 64, by: 7) {
+            let answer = try await answer(pack, whole.prefix(count))
+            #expect(answer.text == "two" && answer.sent == 1, "\(count) bytes")
         }
+    }
+
+    // What is answered where a file has changed; all is as before then.
+    private func answer(_ file: String, _ data: Data) async throws -> (text: String, sent: Int) {
+        let copy = TemporaryFolder()
+        try FileManager.default.copyItem(
+            atPath: folder.path + "/v2", toPath: copy.path + "/v2")
+        try data.write(to: URL(filePath: copy.path + file.dropFirst(folder.path.count)))
+        let cached = CachedClient(DiskStore(directory: copy.path, maxBytes: 8 << 20)) { _ in
+            .ok(text: "two", headers: ["Cache-Control": "max-age=60"])
+        }
+        let text = try await cached.get("/a").text
+        await cached.client.shutdown()
+        return (text, cached.sent)
     }
 
     @Test("A head that was written half leaves the one before it")
@@ -128,7 +142,7 @@ struct DiskStoreTests {
         let writer = try #require(
             try await store.writer(for: Self.response(key, "x"), length: nil))
         try await writer.write(Data(count: 400_000))
-        let dead = folder.path + "/v1/tmp/1-1-a"
+        let dead = folder.path + "/v2/tmp/1-1-a"
         try Data(count: 10).write(to: URL(filePath: dead))
         let other = DiskStore(directory: folder.path, maxBytes: 64 << 20)
         // A purge would have what is being written go too.
@@ -138,7 +152,7 @@ struct DiskStoreTests {
         try await writer.commit()
         let entry = try #require(try await store.entry(for: key) { _ in true })
         #expect(try await content(entry) == Data(count: 400_000))
-        #expect(folder.items.filter { $0.contains("/v1/tmp/") }.isEmpty)
+        #expect(folder.items.filter { $0.contains("/v2/tmp/") }.isEmpty)
     }
 
     @Test("A store that fails costs misses and one note")

@@ -145,7 +145,7 @@ final class TemporaryFolder: Sendable {
     }
 
     /// The files of entries.
-    var entries: [String] { items.filter { $0.hasSuffix("-0") && !$0.contains("/v1/tmp/") } }
+    var entries: [String] { items.filter { $0.contains("/v2/packs/") } }
 }
 
 /// Counts the notes of the cache.

@@ -121,10 +121,29 @@ final class CacheFile: Sendable {
         return got == 8 ? UInt64(littleEndian: number) : nil
     }
 
-    func write(_ number: UInt64, at offset: Int64) throws {
-        var data = RecordWriter()
-        data.add(number)
-        try write(data.data, at: offset)
+    /// Numbers of eight bytes from a position on: zeros behind the end of the file.
+    func numbers(_ count: Int, at offset: Int64) throws -> [UInt64] {
+        var numbers = [UInt64](repeating: 0, count: count)
+        let got = unsafe numbers.withUnsafeMutableBytes { bytes in
+            unsafe pread(descriptor, bytes.baseAddress, bytes.count, off_t(offset))
+        }
+        guard got >= 0 else { throw FileFault("read a file of the cache") }
+        for index in numbers.indices { numbers[index] = UInt64(littleEndian: numbers[index]) }
+        return numbers
+    }
+
+    func write(_ numbers: UInt64..., at offset: Int64) throws {
+        try write(numbers, at: offset)
+    }
+
+    func write(_ numbers: [UInt64], at offset: Int64) throws {
+        var writer = RecordWriter(capacity: 8 * numbers.count)
+        for number in numbers { writer.add(number) }
+        try write(&writer, at: offset)
+    }
+
+    func write(_ record: inout RecordWriter, at offset: Int64) throws {
+        try record.withData { try write($0, at: offset) }
     }
 
     /// Cuts the file off, or fills it up with zeros.
@@ -150,13 +169,6 @@ final class CacheFile: Sendable {
     static func isFolder(_ path: String) -> Bool {
         var info = stat()
         return unsafe lstat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
-    }
-
-    /// Makes a folder of mode 0700 where there is none.
-    static func makeFolder(_ path: String) throws {
-        if unsafe mkdir(path, 0o700) != 0, errno != EEXIST {
-            throw FileFault("create a folder of the cache")
-        }
     }
 
     /// The present in seconds since 1970, for what ``state()`` is compared with.

@@ -8,23 +8,28 @@ import Synchronization
 final class DiskBacklog: Sendable {
     /// One change of a key's entries.
     struct Change: Sendable {
-        /// What look-ups of the key are told meanwhile.
-        enum Answer: Sendable {
-            /// There is this entry.
-            case entry(StoredResponse, Data)
-            /// There is no entry.
-            case nothing
+        typealias Action = @Sendable (DiskStore) throws -> Void
+
+        /// What is to be done, and so what look-ups of the key are told meanwhile.
+        enum Work: Sendable {
+            /// An entry is stored, together with others, unless other processes have removed the
+            /// key's since they had this often: it is found.
+            case entry(StoredResponse, Data, UInt64?)
+            /// The key's entries go: nothing is found.
+            case removal
             /// Only the folder will tell, once the change was made.
-            case later
-            /// What there would be without the change.
-            case before
+            case update(Action)
+            /// What there is stays.
+            case other(Action)
         }
 
         let key: CacheKey
-        let answer: Answer
+        let work: Work
         /// About how much memory it takes.
         let bytes: Int
-        let write: @Sendable (DiskStore) throws -> Void
+
+        /// Whether look-ups do not depend on it.
+        var isOther: Bool { if case .other = work { true } else { false } }
     }
 
     /// When the store is to begin to write.
@@ -149,13 +154,13 @@ final class DiskBacklog: Sendable {
     func find(_ key: CacheKey, _ isMatch: (StoredResponse) -> Bool) -> Finding {
         let changes = state.withLock { $0.changes.isEmpty ? nil : $0.changes[key] }
         for change in (changes ?? []).reversed() {
-            switch change.answer {
-            case .entry(let response, let data):
+            switch change.work {
+            case .entry(let response, let data, _):
                 guard isMatch(response) else { continue }
                 return .entry(CacheEntry(response: response, content: CachedData(data)))
-            case .nothing: return .nothing
-            case .later: return .later
-            case .before: continue
+            case .removal: return .nothing
+            case .update: return .later
+            case .other: continue
             }
         }
         return .folder

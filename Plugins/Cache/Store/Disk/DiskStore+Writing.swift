@@ -27,42 +27,38 @@ extension DiskStore {
 
     /// Has an entry stored, unless too much waits already.
     /// - Returns: Whether it will be.
-    func store(
-        _ key: CacheKey, _ answer: DiskBacklog.Change.Answer, bytes: Int,
-        _ write: @escaping @Sendable (DiskStore) throws -> Void
-    ) -> Bool {
+    func store(_ key: CacheKey, _ work: DiskBacklog.Change.Work, bytes: Int) -> Bool {
         let (isTaken, start) = backlog.addEntry(
-            DiskBacklog.Change(key: key, answer: answer, bytes: bytes, write: write))
+            DiskBacklog.Change(key: key, work: work, bytes: bytes))
         begin(start)
         return isTaken
     }
 
     /// Has something else done to a key's entries, which keeps some bytes in memory until then.
-    func change(
-        _ key: CacheKey, _ answer: DiskBacklog.Change.Answer, holding bytes: Int = 0,
-        _ write: @escaping @Sendable (DiskStore) throws -> Void
-    ) {
-        begin(backlog.add(change(of: key, answer, holding: bytes, write)))
+    func change(_ key: CacheKey, _ work: DiskBacklog.Change.Work, holding bytes: Int = 0) {
+        begin(backlog.add(change(of: key, work, holding: bytes)))
     }
 
     private func change(
-        of key: CacheKey, _ answer: DiskBacklog.Change.Answer, holding bytes: Int = 0,
-        _ write: @escaping @Sendable (DiskStore) throws -> Void
+        of key: CacheKey, _ work: DiskBacklog.Change.Work, holding bytes: Int = 0
     ) -> DiskBacklog.Change {
-        DiskBacklog.Change(
-            key: key, answer: answer, bytes: 512 + key.url.utf8.count + bytes, write: write)
+        DiskBacklog.Change(key: key, work: work, bytes: 512 + key.url.utf8.count + bytes)
     }
 
     /// Has something done in line with the changes that look-ups of a key are told nothing of.
     package func behind(
         _ key: CacheKey, _ action: @escaping @Sendable (DiskStore) throws -> Void
     ) {
-        change(key, .before, action)
+        change(key, .other(action))
     }
 
     /// Whether the store may have an entry of a key, or will have.
     func mayHold(_ key: CacheKey) -> Bool {
-        backlog.holds(key) || folder.filter?.mayHold(EntryName(key)) ?? true
+        if backlog.holds(key) { return true }
+        guard let index = folder.index, let places = try? index.places(index.mark(of: key)) else {
+            return true
+        }
+        return !places.isEmpty
     }
 
     // What waits keeps the store until it is written.
@@ -83,7 +79,7 @@ extension DiskStore {
     }
 
     // The lock is given back from time to time, for other processes.
-    private static let changesWithinLock = 64
+    private static let changesWithinLock = 256
 
     // The next changes, on the queue of changes; gives how many there were.
     @discardableResult
@@ -91,38 +87,76 @@ extension DiskStore {
         let changes = backlog.take(min(most, Self.changesWithinLock))
         if changes.isEmpty { return 0 }
         var failed: [CacheKey] = []
-        folder.together { for change in changes where !write(change) { failed.append(change.key) } }
-        let removals = failed.map { key in
-            self.change(of: key, .nothing) { try $0.removeFiles(of: key) }
+        do {
+            try folder.together { failed = write(changes, $0, try $0.removalsByOthers()) }
+        } catch {
+            state.withLock { $0.fault = error }
+            failed = changes.filter { !$0.isOther }.map(\.key)
         }
-        backlog.finish(changes, postponing: removals)
+        let removals = failed.filter { key in (try? removeEntries(of: key)) == nil }
+        backlog.finish(changes, postponing: removals.map { change(of: $0, .removal) })
         return changes.count
     }
 
-    // Gives false where what must not be found any more is still there.
-    private func write(_ change: DiskBacklog.Change) -> Bool {
-        do {
-            try change.write(self)
-            return true
-        } catch {
-            state.withLock { $0.fault = error }
+    // Gives the keys of which neither what was to go nor what was to be replaced must be found.
+    private func write(
+        _ changes: ArraySlice<DiskBacklog.Change>, _ index: DiskIndex, _ others: DiskIndex.Removals
+    ) -> [CacheKey] {
+        var failed: [CacheKey] = []
+        func attempt(_ keys: [CacheKey], _ action: () throws -> Void) {
+            do {
+                try action()
+            } catch {
+                state.withLock { $0.fault = error }
+                failed += keys
+            }
         }
-        if case .before = change.answer { return true }
-        // Neither what was to go nor what was to be replaced.
-        return (try? removeFiles(of: change.key)) != nil
+        var pack = DiskPack(maxBytes: folder.maxSharedBytes)
+        // What waits in it comes before all others.
+        func keep() {
+            if pack.entries.isEmpty { return }
+            attempt(pack.entries.map(\.response.key)) {
+                try change { try folder.keep(&pack, $0, &$1) }
+            }
+            pack.removeAll()
+        }
+        for change in changes {
+            switch change.work {
+            case .entry(let response, let content, let removals):
+                let mark = index.mark(of: change.key)
+                guard others.isUnchanged(mark, since: removals) else { continue }
+                if pack.add(response, content, mark: mark) { continue }
+                keep()
+                _ = pack.add(response, content, mark: mark)
+            case .removal:
+                keep()
+                attempt([change.key]) { try removeEntries(of: change.key) }
+            case .update(let action):
+                keep()
+                attempt([change.key]) { try action(self) }
+            case .other(let action):
+                keep()
+                attempt([]) { try action(self) }
+            }
+        }
+        keep()
+        return failed
     }
 
-    /// Removes a key's entries, on the queue of changes.
-    func removeFiles(of key: CacheKey) throws {
-        try change { usage in
+    // Removes a key's entries, on the queue of changes.
+    private func removeEntries(of key: CacheKey) throws {
+        try change { index, usage in
             // Where that fails, the entry goes all the same, and others may store what they read.
-            try? folder.filter?.noteRemoval(of: key)
-            try folder.removeAll(of: key, &usage)
+            let mark = index.mark(of: key)
+            try? index.noteRemoval(mark)
+            try folder.removeAll(mark, index, &usage)
         }
     }
 
     /// Changes entries, on the queue of changes.
-    func change<Value>(_ action: (inout CacheUsage) throws -> Value) throws -> Value {
+    func change<Value>(
+        _ action: (DiskIndex, inout CacheUsage) throws -> Value
+    ) throws -> Value {
         let (value, usage) = try folder.change(action)
         state.withLock { state in
             let evictions = state.usage.evictions + usage.evictions

@@ -4,16 +4,17 @@ import TurnpikeCore
 
 /// Keeps responses in a folder, which several processes may share.
 ///
-/// Each entry is a file of mode 0600 that holds its length and checksums of all it has: until it is
-/// whole it is none. What takes the place of another one is renamed. A process that is killed loses
-/// what it was writing; what it leaves behind is removed by who looks it up, or by the next that opens
-/// the folder, or makes room in it. A file that is damaged, or of another version, is no entry and
-/// goes. Nothing is synchronised with the disk: what a loss of power has torn
-/// is found by its checksums. Credentials stand nowhere; URLs do, in what the owner alone may read.
+/// Entries stand in files of mode 0600, those that were stored within the same moment in one, and an
+/// index tells where. An entry holds its length and checksums of all it has, and is found once it is
+/// whole. A process that is killed loses what it was writing; what it leaves behind is removed by the
+/// next that opens the folder, or makes room in it. What is damaged is no entry and goes; an index that
+/// is damaged, or of another version, empties the folder. Nothing is synchronised with the disk: what a
+/// loss of power has torn is found by its checksums. Credentials stand nowhere; URLs do, in what the
+/// owner alone may read.
 ///
-/// The folder takes `maxBytes`, whatever the number of processes; what each is writing comes on top.
-/// Above that, what was not used for longest goes. A head is read when it is looked up, not kept in
-/// memory: a hit costs one file.
+/// The folder takes `maxBytes`, whatever the number of processes; what each is writing comes on top, and
+/// the index, of less than a hundredth. Above that, the files of which nothing was used for longest go.
+/// A head is read when it is looked up, not kept in memory: a hit costs one file.
 ///
 /// What was committed is found at once, and written behind the calls: up to a tenth of a second later,
 /// or when ``flush()`` is called, as the client's `shutdown(grace:)` does; a process that is killed loses
@@ -69,7 +70,7 @@ public final class DiskStore: CacheStore {
     }
 
     // Entries of another layout would stand in a folder beside this one.
-    private static let versionFolder = "v1"
+    private static let versionFolder = "v2"
 
     /// Whether there is a cache in a folder.
     public static func exists(in directory: String) -> Bool {
@@ -90,12 +91,11 @@ public final class DiskStore: CacheStore {
         switch backlog.find(key, isMatch) {
         case .entry(let entry): return entry
         case .nothing: return nil
-        case .later: return try await onWrites { try $0.find(key, EntryName(key), isMatch) }
+        case .later: return try await onWrites { try $0.find(key, isMatch) }
         case .folder: break
         }
-        let name = EntryName(key)
-        if let filter = folder.filter, !filter.mayHold(name) { return nil }
-        return try await read(key).run { [self] in try find(key, name, isMatch) }
+        if let index = folder.index, try index.places(index.mark(of: key)).isEmpty { return nil }
+        return try await read(key).run { [self] in try find(key, isMatch) }
     }
 
     private func read(_ key: CacheKey) -> DispatchQueue {
@@ -103,45 +103,43 @@ public final class DiskStore: CacheStore {
     }
 
     private func find(
-        _ key: CacheKey, _ name: EntryName, _ isMatch: (StoredResponse) -> Bool
+        _ key: CacheKey, _ isMatch: (StoredResponse) -> Bool
     ) throws -> CacheEntry? {
-        var best: (entry: EntryFile, path: String)?
-        let stem = DiskFolder.stem(root, name)
-        for slot in 0..<DiskFolder.maxVariants {
-            let path = DiskFolder.path(stem, slot)
-            guard let file = try CacheFile.existing(path) else { continue }
-            guard let entry = try EntryFile(file) else {
-                removeDamaged(path, key)
+        guard let index = try folder.foundIndex() else { return nil }
+        var best: (entry: EntryFile, place: DiskIndex.Place)?
+        for place in try index.places(index.mark(of: key)) {
+            guard let entry = try folder.entry(place) else {
+                removeDamaged(place, key)
                 continue
             }
             guard entry.response.key == key, isMatch(entry.response),
                 entry.response.responseTime > best?.entry.response.responseTime ?? .distantPast
             else { continue }
-            best = (entry, path)
+            best = (entry, place)
         }
         guard let best else { return nil }
         let content = try best.entry.content(read(key)) { [weak self] in
-            self?.removeDamaged(best.path, key)
+            self?.removeDamaged(best.place, key)
         }
         guard let content else {
-            removeDamaged(best.path, key)
+            removeDamaged(best.place, key)
             return nil
         }
         best.entry.markUsed()
         return CacheEntry(response: best.entry.response, content: content)
     }
 
-    private func removeDamaged(_ path: String, _ key: CacheKey) {
+    private func removeDamaged(_ place: DiskIndex.Place, _ key: CacheKey) {
         behind(key) { store in
-            try store.change { usage in
-                // Somebody may have put a whole one in its place, or have written it to its end.
-                if let file = try CacheFile.existing(path), let entry = try EntryFile(file),
+            try store.change { index, usage in
+                // It may have been removed meanwhile, or read while its head was written.
+                if let entry = try store.folder.entry(place),
                     let content = try entry.content(store.reads[0], onDamage: {}),
                     (content as? DiskContent)?.isWhole ?? true
                 {
                     return
                 }
-                try store.folder.remove(path, &usage)
+                try store.folder.remove(place, index, &usage)
             }
         }
     }
@@ -157,7 +155,7 @@ public final class DiskStore: CacheStore {
             defer { state.hasTriedToOpen = true }
             return !state.hasTriedToOpen
         }
-        if isFirst, folder.filter == nil {
+        if isFirst {
             // Before its first change: what others remove from now on is to be known then. A fault
             // is that of the change.
             _ = try? await besideWrites { try $0.folder.open() }
@@ -169,14 +167,18 @@ public final class DiskStore: CacheStore {
     public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
         let data = (entry.content as? CachedData)?.data
         let bytes = (data?.count ?? 0) + entry.response.headBytes + response.headBytes
-        change(response.key, .later, holding: bytes) { store in
-            let isDone = try store.change { usage in
-                try store.folder.update(entry.response, to: response, &usage)
+        let update = DiskBacklog.Change.Work.update { store in
+            try store.change { index, usage in
+                let folder = store.folder
+                let isDone = try folder.update(entry.response, to: response, index, &usage)
+                // It has grown too much for its place.
+                guard !isDone, let data else { return }
+                var pack = DiskPack()
+                _ = pack.add(response, data, mark: index.mark(of: response.key))
+                try folder.keep(&pack, index, &usage)
             }
-            // It has grown too much for its place.
-            guard !isDone, let data else { return }
-            try DiskWriter.put(response, data, in: store)
         }
+        change(response.key, update, holding: bytes)
         await boundBacklog()
     }
 
@@ -185,7 +187,7 @@ public final class DiskStore: CacheStore {
 
     /// Removes all entries under a key.
     public func remove(_ key: CacheKey) async throws {
-        change(key, .nothing) { try $0.removeFiles(of: key) }
+        change(key, .removal)
         await boundBacklog()
     }
 
@@ -195,15 +197,14 @@ public final class DiskStore: CacheStore {
         where condition: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> Int {
         try await onWrites { store in
-            try store.change { usage in
-                // As with one key: see `removeFiles`.
-                try? store.folder.filter?.noteRemovals()
+            try store.change { index, usage in
+                // As with one key: see `removeEntries`.
+                try? index.noteRemovals()
                 var count = 0
-                for path in try DiskFolder.paths(store.root) {
-                    guard let entry = try Self.entry(path), condition(entry.response) else {
-                        continue
-                    }
-                    try store.folder.remove(path, &usage)
+                for place in try index.places() {
+                    guard let entry = try store.folder.entry(place), condition(entry.response),
+                        try store.folder.remove(place, index, &usage)
+                    else { continue }
                     count += 1
                 }
                 return count
@@ -214,16 +215,12 @@ public final class DiskStore: CacheStore {
     /// All entries.
     public func list() async throws -> [CacheListing] {
         try await onWrites { store in
-            try DiskFolder.paths(store.root).compactMap { path in
-                try Self.entry(path).map {
+            try (store.folder.foundIndex()?.places() ?? []).compactMap { place in
+                try store.folder.entry(place).map {
                     CacheListing(response: $0.response, length: $0.layout.length)
                 }
             }
         }
-    }
-
-    private static func entry(_ path: String) throws -> EntryFile? {
-        try CacheFile.existing(path).flatMap { try EntryFile($0) }
     }
 
     /// How much the folder holds, as of the last change that this process has written.

@@ -28,10 +28,17 @@ final class DiskWriter: CacheWriter {
         self.store = store
         self.response = response
         self.maxBytes = maxBytes
-        removals = store.folder.filter?.removalsByOthers(response.key)
+        removals = store.folder.index.flatMap { $0.removalsByOthers($0.mark(of: response.key)) }
     }
 
     deinit { abandon() }
+
+    // What stands before the entry in its file.
+    private static var opening: RecordWriter {
+        var opening = RecordWriter(capacity: 4096)
+        DiskPack.addOpening(of: 1, to: &opening)
+        return opening
+    }
 
     func write(_ chunk: Data) async throws {
         let (isFull, isTooLarge) = state.withLock { state in
@@ -58,7 +65,7 @@ final class DiskWriter: CacheWriter {
         }
         if blocks.isEmpty { return }
         // Within the lock, so that nobody takes it for a dead one's before it is locked itself.
-        let target = try temporary ?? store.change { _ in try store.folder.temporary() }
+        let target = try temporary ?? store.change { _, _ in try store.folder.temporary() }
         if temporary == nil {
             let hasEnded = state.withLock { state in
                 if !state.hasEnded { state.temporary = target }
@@ -69,9 +76,10 @@ final class DiskWriter: CacheWriter {
                 return
             }
         }
-        let layout = EntryFile.Layout(record: response.record, length: 0)
+        var beginning = Self.opening
+        let layout = EntryFile.addHead(of: response, length: 0, to: &beginning)
         try target.file.write(blocks, at: layout.contentOffset + offset)
-        let checksums = Self.checksums(blocks)
+        let checksums = EntryFile.checksums(blocks)
         state.withLock { $0.checksums += checksums }
     }
 
@@ -99,35 +107,28 @@ final class DiskWriter: CacheWriter {
         // With what stands around it.
         let bytes = state.buffer.count + response.headBytes + 1024
         guard let temporary = state.temporary else {
-            return store.store(response.key, .entry(response, state.buffer), bytes: bytes) {
-                guard Self.isWanted(response.key, removals, in: $0) else { return }
-                try Self.put(response, state.buffer, in: $0)
-            }
+            return store.store(
+                response.key, .entry(response, state.buffer, removals), bytes: bytes)
         }
-        return store.store(response.key, .later, bytes: bytes) { store in
+        let update = DiskBacklog.Change.Work.update { store in
             // Where it was kept, nothing is there any more; what stays goes when the folder is counted.
             defer { _ = try? CacheFile.remove(temporary.path) }
-            let record = response.record
-            let layout = EntryFile.Layout(
-                record: record, length: state.written + Int64(state.buffer.count))
-            let table = EntryFile.table(state.checksums + Self.checksums(state.buffer))
+            var beginning = Self.opening
+            let layout = EntryFile.addHead(
+                of: response, length: state.written + Int64(state.buffer.count), to: &beginning)
+            var end = RecordWriter(capacity: state.buffer.count + 8 * layout.blockCount)
+            end.add(state.buffer)
+            for sum in state.checksums + EntryFile.checksums(state.buffer) { end.add(sum) }
             let (path, file) = temporary
-            try file.write(state.buffer + table, at: layout.contentOffset + state.written)
-            try file.write(EntryFile.beginning(layout, record: record), at: 0)
-            try store.change { usage in
-                guard Self.isWanted(response.key, removals, in: store) else { return }
-                try store.folder.keep(
-                    response, .file(path), bytes: layout.fileBytes, &usage)
+            try file.write(&end, at: layout.contentOffset + state.written)
+            try file.write(&beginning, at: 0)
+            try store.change { index, usage in
+                let now = index.removalsByOthers(index.mark(of: response.key))
+                guard removals == nil || now == removals else { return }
+                try store.folder.keep(response, file: path, bytes: layout.end, index, &usage)
             }
         }
-    }
-
-    // Whether no other process has removed it meanwhile.
-    private static func isWanted(
-        _ key: CacheKey, _ removals: UInt64?, in store: DiskStore
-    ) -> Bool {
-        guard let removals else { return true }
-        return store.folder.filter?.removalsByOthers(key) == removals
+        return store.store(response.key, update, bytes: bytes)
     }
 
     func abandon() {
@@ -144,23 +145,5 @@ final class DiskWriter: CacheWriter {
 
     private func remove(_ path: String) {
         store.behind(response.key) { _ in try CacheFile.remove(path) }
-    }
-
-    /// Stores a response with all of its content, on the queue of changes.
-    static func put(_ response: StoredResponse, _ data: Data, in store: DiskStore) throws {
-        let record = response.record
-        let layout = EntryFile.Layout(record: record, length: Int64(data.count))
-        var bytes = EntryFile.beginning(layout, record: record)
-        bytes.append(data)
-        bytes.append(EntryFile.table(checksums(data)))
-        try store.change { usage in
-            try store.folder.keep(response, .bytes(bytes), bytes: layout.fileBytes, &usage)
-        }
-    }
-
-    private static func checksums(_ data: Data) -> [UInt64] {
-        stride(from: 0, to: data.count, by: EntryFile.blockBytes).map { start in
-            XXHash64.hash(data.dropFirst(start).prefix(EntryFile.blockBytes))
-        }
     }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import TurnpikeCore
 
-/// A stored response as a file.
+/// A stored response in a file.
 ///
 /// ```
 /// opening   64 bytes: magic, version, size of a slot, length of the content, checksum
@@ -11,35 +11,29 @@ import TurnpikeCore
 /// table     the checksum of each block of the content
 /// ```
 ///
-/// A file that is shorter than it says is not whole, and no entry. A new head is written over the
-/// slot that does not count: a write that was torn leaves the old one.
+/// What ends before it says is not whole, and no entry. A new head is written over the slot that does
+/// not count: a write that was torn leaves the old one.
 struct EntryFile {
     static let blockBytes = 65_536
     private static let openingBytes = 64
     private static let slotOpeningBytes = 24
     private static let magic: UInt64 = 0x4568_6361_4370_7254  // "TrpCachE"
-    private static let version: UInt32 = 2
+    private static let version: UInt32 = 3
 
     /// What the opening says.
     struct Layout: Sendable {
+        /// Where in the file the entry begins.
+        let start: Int64
         let slotBytes: Int
         let length: Int64
 
-        init(slotBytes: Int, length: Int64) {
-            self.slotBytes = slotBytes
-            self.length = length
-        }
-
-        /// Room for a record, and for it to grow by a quarter.
-        init(record: Data, length: Int64) {
-            let bytes = EntryFile.slotOpeningBytes + record.count + record.count / 4 + 256
-            self.init(slotBytes: (bytes + 255) / 256 * 256, length: length)
-        }
-
-        var contentOffset: Int64 { Int64(EntryFile.openingBytes + 2 * slotBytes) }
+        var headBytes: Int { EntryFile.openingBytes + 2 * slotBytes }
+        var contentOffset: Int64 { start + Int64(headBytes) }
         var blockCount: Int { Int((length + Int64(blockBytes) - 1) / Int64(blockBytes)) }
         var tableOffset: Int64 { contentOffset + length }
-        var fileBytes: Int64 { tableOffset + Int64(8 * blockCount) }
+        /// Where in the file the entry ends.
+        var end: Int64 { tableOffset + Int64(8 * blockCount) }
+        /// Where in the entry a slot begins.
         func slotOffset(_ slot: Int) -> Int { EntryFile.openingBytes + slot * slotBytes }
     }
 
@@ -48,19 +42,20 @@ struct EntryFile {
     let response: StoredResponse
     let sequence: UInt64
     let slot: Int
-    // The beginning of the file.
+    // The beginning of the entry: all of it, unless it is large.
     private let beginning: Data
+    private let used: Int
 
-    /// Reads a file's head, or gives nil where it is no whole entry of this version.
-    init?(_ file: CacheFile) throws {
-        let beginning = try file.read(Self.firstRead, at: 0)
-        guard let layout = Self.layout(beginning), try file.state().size == layout.fileBytes,
-            layout.contentOffset <= beginning.count || layout.slotBytes <= Self.maxSlotBytes
-        else { return nil }
-        var bytes = beginning
-        if bytes.count < layout.contentOffset {
-            bytes = try file.read(Int(layout.contentOffset), at: 0)
+    /// Reads an entry's head, or gives nil where there is no whole entry of this version.
+    init?(_ file: CacheFile, at place: DiskIndex.Place) throws {
+        let start = Int64(place.offset)
+        var bytes = try file.read(
+            place.bytes > 0 ? place.bytes : DiskPack.maxSharingBytes, at: start)
+        let state = try file.state()
+        guard let layout = Self.layout(bytes, at: start), layout.end <= state.size else {
+            return nil
         }
+        if bytes.count < layout.headBytes { bytes = try file.read(layout.headBytes, at: start) }
         var best: (sequence: UInt64, slot: Int, record: Data)?
         for slot in 0..<2 {
             guard let found = Self.record(in: bytes, slot, layout) else { continue }
@@ -71,15 +66,14 @@ struct EntryFile {
         self.layout = layout
         self.response = response
         self.beginning = bytes
+        used = state.used
         sequence = best.sequence
         slot = best.slot
     }
 
-    // What a common response, its head and table included, fits in.
-    private static let firstRead = 96 << 10
     private static let maxSlotBytes = 4 << 20
 
-    private static func layout(_ bytes: Data) -> Layout? {
+    private static func layout(_ bytes: Data, at start: Int64) -> Layout? {
         guard bytes.count >= openingBytes else { return nil }
         var reader = RecordReader(bytes.prefix(openingBytes))
         guard reader.number64() == magic, reader.number32() == version,
@@ -87,7 +81,7 @@ struct EntryFile {
             let checksum = reader.number64(), checksum == XXHash64.hash(bytes.prefix(24)),
             slotBytes <= maxSlotBytes, length <= 1 << 50
         else { return nil }
-        return Layout(slotBytes: Int(slotBytes), length: Int64(length))
+        return Layout(start: start, slotBytes: Int(slotBytes), length: Int64(length))
     }
 
     private static func record(
@@ -111,8 +105,9 @@ struct EntryFile {
         any CachedContent
     )? {
         let table: Data
-        if beginning.count >= layout.fileBytes {
-            table = beginning.dropFirst(Int(layout.tableOffset))
+        let isRead = beginning.count >= layout.end - layout.start
+        if isRead {
+            table = beginning.dropFirst(Int(layout.tableOffset - layout.start))
         } else {
             table = try file.read(8 * layout.blockCount, at: layout.tableOffset)
         }
@@ -124,55 +119,74 @@ struct EntryFile {
         }
         let content = DiskContent(
             file: file, layout: layout, checksums: checksums, queue: read, onDamage: onDamage)
-        guard layout.fileBytes <= Self.firstRead else { return content }
-        let start = Int(layout.contentOffset)
-        let data = beginning.dropFirst(start).prefix(Int(layout.length))
+        guard isRead else { return content }
+        let data = beginning.dropFirst(layout.headBytes).prefix(Int(layout.length))
         guard data.count == layout.length, content.isRight(data, from: 0) else { return nil }
         return CachedData(Data(data))
     }
 
-    /// Remembers that the entry was used, to the minute; where that fails, it goes sooner.
-    func markUsed() {
-        if let used = try? file.state().used, CacheFile.now - used > 60 { file.touch() }
-    }
+    /// Remembers that the file was used, to the minute; where that fails, it goes sooner.
+    func markUsed() { if CacheFile.now - used > 60 { file.touch() } }
 
     // MARK: Writing
 
-    /// What stands before the content.
-    static func beginning(_ layout: Layout, record: Data) -> Data {
-        var writer = RecordWriter()
-        writer.add(magic)
-        writer.add(version)
-        writer.add(UInt32(layout.slotBytes))
-        writer.add(UInt64(layout.length))
-        writer.add(XXHash64.hash(writer.data))
-        var data = writer.data
-        data.append(Data(count: openingBytes - data.count))
-        data.append(slot(record, sequence: 1))
-        data.append(Data(count: Int(layout.contentOffset) - data.count))
-        return data
+    /// Adds what stands before the content.
+    /// - Parameters:
+    ///   - response: The response.
+    ///   - length: The bytes of its content.
+    ///   - writer: The file from its beginning on.
+    /// - Returns: The entry's layout.
+    static func addHead(
+        of response: StoredResponse, length: Int64, to writer: inout RecordWriter
+    ) -> Layout {
+        let start = writer.count
+        writer.addZeros(openingBytes)
+        let slot = addSlot(response, sequence: 1, to: &writer)
+        let layout = Layout(start: Int64(start), slotBytes: room(slot), length: length)
+        writer.addZeros(start + layout.headBytes - writer.count)
+        var opening = RecordWriter(capacity: openingBytes)
+        opening.add(magic)
+        opening.add(version)
+        opening.add(UInt32(layout.slotBytes))
+        opening.add(UInt64(layout.length))
+        opening.add(opening.checksum(from: 0))
+        writer.set(opening, at: start)
+        return layout
     }
 
-    static func slot(_ record: Data, sequence: UInt64) -> Data {
-        var writer = RecordWriter()
-        writer.add(sequence)
-        writer.add(UInt64(record.count))
-        writer.add(XXHash64.hash(record) ^ sequence)
-        return writer.data + record
+    // Gives its length.
+    private static func addSlot(
+        _ response: StoredResponse, sequence: UInt64, to writer: inout RecordWriter
+    ) -> Int {
+        let start = writer.count
+        writer.addZeros(slotOpeningBytes)
+        let record = writer.count
+        response.write(&writer)
+        var opening = RecordWriter(capacity: slotOpeningBytes)
+        opening.add(sequence)
+        opening.add(UInt64(writer.count - record))
+        opening.add(writer.checksum(from: record) ^ sequence)
+        writer.set(opening, at: start)
+        return writer.count - start
     }
 
-    /// The checksums of whole blocks, and of the last one.
-    static func table(_ checksums: [UInt64]) -> Data {
-        var writer = RecordWriter()
-        for checksum in checksums { writer.add(checksum) }
-        return writer.data
+    // That of a slot, so that what is in it may grow a little: most new heads have other dates only.
+    private static func room(_ slot: Int) -> Int { (slot + slot / 8 + 64 + 63) / 64 * 64 }
+
+    /// The checksum of each block.
+    static func checksums(_ content: Data) -> [UInt64] {
+        stride(from: 0, to: content.count, by: blockBytes).map { start in
+            XXHash64.hash(content.dropFirst(start).prefix(blockBytes))
+        }
     }
 
     /// Puts another head in the place of the present one; gives false where there is no room.
     func replace(with response: StoredResponse) throws -> Bool {
-        let slot = Self.slot(response.record, sequence: sequence + 1)
-        guard slot.count <= layout.slotBytes else { return false }
-        try file.write(slot, at: Int64(layout.slotOffset(1 - self.slot)))
+        var slot = RecordWriter()
+        guard Self.addSlot(response, sequence: sequence + 1, to: &slot) <= layout.slotBytes else {
+            return false
+        }
+        try file.write(&slot, at: layout.start + Int64(layout.slotOffset(1 - self.slot)))
         return true
     }
 }

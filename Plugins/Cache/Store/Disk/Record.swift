@@ -6,6 +6,19 @@ struct RecordWriter {
     private var bytes: [UInt8] = []
 
     var data: Data { Data(bytes) }
+    var count: Int { bytes.count }
+
+    /// Does something with the bytes, without a copy of them.
+    mutating func withData<Value>(_ action: (Data) throws -> Value) rethrows -> Value {
+        try unsafe bytes.withUnsafeMutableBytes { bytes in
+            guard let start = bytes.baseAddress else { return try action(Data()) }
+            return try action(
+                unsafe Data(bytesNoCopy: start, count: bytes.count, deallocator: .none))
+        }
+    }
+
+    /// Creates an empty one, with room for some bytes.
+    init(capacity: Int = 64) { bytes.reserveCapacity(capacity) }
 
     mutating func add(_ value: UInt32) {
         unsafe withUnsafeBytes(of: value.littleEndian) { unsafe bytes.append(contentsOf: $0) }
@@ -23,6 +36,26 @@ struct RecordWriter {
     mutating func add(_ text: String?) {
         add(UInt32(text == nil ? 0 : 1))
         if let text { add(text) }
+    }
+
+    mutating func add(_ data: Data) { bytes.append(contentsOf: data) }
+
+    mutating func addZeros(_ count: Int) {
+        bytes.append(contentsOf: repeatElement(0, count: count))
+    }
+
+    /// Puts something over zeros that were added for it.
+    mutating func set(_ other: RecordWriter, at position: Int) {
+        bytes.replaceSubrange(position..<position + other.count, with: other.bytes)
+    }
+
+    mutating func removeAll(from position: Int) { bytes.removeLast(bytes.count - position) }
+
+    /// The checksum of what was added from a position on.
+    func checksum(from position: Int) -> UInt64 {
+        unsafe bytes.withUnsafeBytes { bytes in
+            unsafe XXHash64.hash(UnsafeRawBufferPointer(rebasing: bytes[position...]))
+        }
     }
 }
 
@@ -60,9 +93,8 @@ struct RecordReader {
 }
 
 extension StoredResponse {
-    /// The response as bytes.
-    var record: Data {
-        var writer = RecordWriter()
+    /// Adds the response to bytes.
+    func write(_ writer: inout RecordWriter) {
         writer.add(key.method.rawValue)
         writer.add(key.url)
         writer.add(key.partition)
@@ -81,7 +113,6 @@ extension StoredResponse {
             writer.add(field.name.rawValue)
             writer.add(field.value)
         }
-        return writer.data
     }
 
     /// Reads a response, or gives nil where the bytes are none.

@@ -1,6 +1,6 @@
 package import Foundation
 
-/// XXH64 (Collet, "xxHash fast digest algorithm", version 0.1.1) with the seed 0.
+/// XXH64 (Collet, "xxHash fast digest algorithm", version 0.1.1).
 ///
 /// It finds what a disk or a broken write has changed. It is no defence against someone who wants
 /// to deceive: who may write to the folder may write anything.
@@ -15,15 +15,20 @@ package enum XXHash64 {
         unsafe data.withUnsafeBytes { unsafe hash($0) }
     }
 
-    private static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+    static func hash(_ text: String, seed: UInt64) -> UInt64 {
+        var text = text
+        return text.withUTF8 { unsafe hash(UnsafeRawBufferPointer($0), seed: seed) }
+    }
+
+    static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
         let count = bytes.count
         var position = 0
         var result: UInt64
         if count >= 32 {
-            var a = prime1 &+ prime2
-            var b = prime2
-            var c: UInt64 = 0
-            var d = 0 &- prime1
+            var a = seed &+ prime1 &+ prime2
+            var b = seed &+ prime2
+            var c = seed
+            var d = seed &- prime1
             while position + 32 <= count {
                 a = unsafe round(a, word(bytes, position))
                 b = unsafe round(b, word(bytes, position + 8))
@@ -34,7 +39,7 @@ package enum XXHash64 {
             result = rotated(a, 1) &+ rotated(b, 7) &+ rotated(c, 12) &+ rotated(d, 18)
             for lane in [a, b, c, d] { result = (result ^ round(0, lane)) &* prime1 &+ prime4 }
         } else {
-            result = prime5
+            result = seed &+ prime5
         }
         result &+= UInt64(count)
         while position + 8 <= count {

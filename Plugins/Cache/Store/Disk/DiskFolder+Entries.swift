@@ -1,0 +1,140 @@
+import Foundation
+import TurnpikeCore
+
+// How entries get their places, and leave them. All but look-ups stand within the lock.
+extension DiskFolder {
+    /// The most variants of one key.
+    private static let maxVariants = 8
+
+    /// The most bytes of a file that several entries share, as befits the folder.
+    var maxSharedBytes: Int { Int(min(maxBytes / 64, Int64(DiskPack.maxSharedBytes))) }
+
+    /// The entry at a place, or nil where there is none.
+    func entry(_ place: DiskIndex.Place, forWriting: Bool = false) throws -> EntryFile? {
+        try CacheFile.existing(path(place.file), forWriting: forWriting).flatMap { file in
+            try EntryFile(file, at: place)
+        }
+    }
+
+    /// Keeps entries as a new file, if there is room.
+    /// - Parameters:
+    ///   - pack: The entries.
+    ///   - index: The folder's.
+    ///   - usage: What there is.
+    /// - Throws: What keeps the file from being made, or its entries from being found.
+    func keep(_ pack: inout DiskPack, _ index: DiskIndex, _ usage: inout CacheUsage) throws {
+        try keep(pack.entries, bytes: Int64(pack.bytes), index, &usage) { path in
+            try pack.write(to: path)
+        }
+    }
+
+    /// Keeps a file that was written, with a single entry, if there is room.
+    func keep(
+        _ response: StoredResponse, file: String, bytes: Int64, _ index: DiskIndex,
+        _ usage: inout CacheUsage
+    ) throws {
+        let entry = DiskPack.Entry(
+            response: response, mark: index.mark(of: response.key), offset: DiskPack.openingBytes,
+            bytes: 0)
+        try keep([entry], bytes: bytes, index, &usage) { try CacheFile.move(file, to: $0) }
+    }
+
+    private func keep(
+        _ entries: [DiskPack.Entry], bytes: Int64, _ index: DiskIndex, _ usage: inout CacheUsage,
+        making make: (String) throws -> Void
+    ) throws {
+        let room = Self.room(bytes)
+        guard try makeRoom(room, index, &usage) else {
+            // What has grown too large is not what it was, either.
+            for entry in entries { try removeAll(entry.mark, index, &usage) }
+            return
+        }
+        usage.bytes += room
+        let number: UInt32
+        do {
+            try note(usage)
+            number = try newNumber()
+            try self.make { try make(path(number)) }
+        } catch {
+            usage.bytes -= room
+            throw error
+        }
+        for entry in entries { try add(entry, number, index, &usage) }
+    }
+
+    private func newNumber() throws -> UInt32 {
+        while true {
+            let number = UInt32.random(in: 1...UInt32.max)
+            if try CacheFile.state(of: path(number)) == nil { return number }
+        }
+    }
+
+    // In the place of its own variant, or as another one: then the one that came first may go.
+    private func add(
+        _ entry: DiskPack.Entry, _ file: UInt32, _ index: DiskIndex, _ usage: inout CacheUsage
+    ) throws {
+        let response = entry.response
+        let place = DiskIndex.Place(
+            file: file, offset: entry.offset, bytes: entry.bytes, mark: entry.mark)
+        let gone = try index.add(place) { before in
+            let same = before.filter { place in
+                guard let other = try? self.entry(place)?.response else { return true }
+                return other.key == response.key && other.variant == response.variant
+            }
+            return same.isEmpty && before.count >= Self.maxVariants ? [before[0]] : same
+        }
+        usage.entries += 1
+        for place in gone { release(place, &usage) }
+    }
+
+    // Gives back the room of what the index does not name any more. Where that fails, it comes back
+    // when its file goes.
+    private func release(_ place: DiskIndex.Place, _ usage: inout CacheUsage) {
+        usage.entries -= 1
+        let path = path(place.file)
+        guard let file = try? CacheFile.existing(path, forWriting: true),
+            let count = file.number(at: 0)
+        else { return }
+        if count > 1 {
+            try? file.write(count - 1, at: 0)
+            // What was removed is not to be read by anybody.
+            try? file.write(Data(count: place.bytes), at: Int64(place.offset))
+        } else if let size = try? file.state().size, (try? CacheFile.remove(path)) == true {
+            usage.bytes -= Self.room(size)
+        }
+    }
+
+    /// Removes an entry, if it is still there.
+    /// - Returns: Whether it was.
+    @discardableResult
+    func remove(
+        _ place: DiskIndex.Place, _ index: DiskIndex, _ usage: inout CacheUsage
+    ) throws -> Bool {
+        guard try index.remove(place) else { return false }
+        release(place, &usage)
+        return true
+    }
+
+    /// Removes all entries of a key.
+    func removeAll(_ mark: UInt64, _ index: DiskIndex, _ usage: inout CacheUsage) throws {
+        for place in try index.places(mark) { try remove(place, index, &usage) }
+    }
+
+    /// Puts another head in the place of an entry's.
+    /// - Returns: Whether that is done: false where it does not fit, and the entry was removed.
+    func update(
+        _ old: StoredResponse, to response: StoredResponse, _ index: DiskIndex,
+        _ usage: inout CacheUsage
+    ) throws -> Bool {
+        for place in try index.places(index.mark(of: old.key)) {
+            guard let entry = try entry(place, forWriting: true), entry.response.key == old.key,
+                entry.response.variant == old.variant,
+                entry.response.responseTime == old.responseTime
+            else { continue }
+            if try entry.replace(with: response) { return true }
+            try remove(place, index, &usage)
+            return false
+        }
+        return true
+    }
+}

@@ -1,0 +1,265 @@
+import Foundation
+import Synchronization
+import TurnpikeCore
+
+/// Where the entries of a folder are, and how often entries were removed, for all processes.
+///
+/// ```
+/// opening   256 bytes: magic, number of buckets, seed, checksum
+/// removals  256 numbers: how often entries of a key with that number were removed
+/// buckets   256 bytes each: up to 16 places of entries, those that came first in front
+/// ```
+///
+/// The file is small and read by each look-up, and so is in the system's memory: a miss costs no
+/// look at the folder and no change of thread. What it does not name is not there. It is changed
+/// under the folder's lock and read without: what a place leads to says itself what it is, so that a
+/// look-up that meets a change, or a place that was damaged, finds an entry or none, and never
+/// another one. Where it is lost, so are the entries.
+final class DiskIndex: Sendable {
+    /// Where an entry is.
+    struct Place: Hashable, Sendable {
+        /// The number of its file, which is not 0.
+        let file: UInt32
+        /// Where in the file it begins: a multiple of ``unit``.
+        let offset: Int
+        /// How many bytes it takes, as a multiple of ``unit``; 0 for more than are read at once.
+        let bytes: Int
+        /// The digest of its key.
+        let mark: UInt64
+
+        static let unit = 64
+
+        init(file: UInt32, offset: Int, bytes: Int, mark: UInt64) {
+            self.file = file
+            self.offset = offset
+            self.bytes = bytes
+            self.mark = mark
+        }
+
+        fileprivate init(_ word: UInt64, _ mark: UInt64) {
+            file = UInt32(word >> 32)
+            offset = Int(word >> 16 & 0xFFFF) * Self.unit
+            bytes = Int(word & 0xFFFF) * Self.unit
+            self.mark = mark
+        }
+
+        fileprivate var word: UInt64 {
+            UInt64(file) << 32 | UInt64(offset / Self.unit) << 16 | UInt64(bytes / Self.unit)
+        }
+    }
+
+    private static let magic: UInt64 = 0x0000_3378_646E_4954  // "TIndx3"
+    private static let lines = 256
+    private static let removalsOffset: Int64 = 256
+    private static let bucketsOffset = removalsOffset + Int64(8 * lines)
+    private static let bucketRange: ClosedRange<UInt64> = 1 << 6...1 << 18
+    private static let placesPerBucket = 16
+    private static let bucketWords = 2 * placesPerBucket
+
+    private let file: CacheFile
+    private let buckets: UInt64
+    private let seed: UInt64
+    // The removals that this process has made.
+    private let own = Mutex([UInt64](repeating: 0, count: lines))
+
+    /// Opens an index, or gives nil where there is none.
+    static func existing(_ path: String) throws -> DiskIndex? {
+        try CacheFile.existing(path, forWriting: true).flatMap { try DiskIndex($0) }
+    }
+
+    /// Opens the index of a folder, or makes an empty one, within the folder's lock.
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - maxBytes: The bound of the folder, which tells how many entries there may be.
+    /// - Returns: The index.
+    /// - Throws: What keeps the file from being opened or made.
+    static func opened(_ path: String, maxBytes: Int64) throws -> DiskIndex {
+        if let index = try existing(path) { return index }
+        // A place for each 2 KiB, the least that an entry takes: few buckets are ever full.
+        let wanted = UInt64(clamping: maxBytes / Int64(2048 * placesPerBucket))
+        var buckets = bucketRange.lowerBound
+        while buckets < wanted, buckets < bucketRange.upperBound { buckets *= 2 }
+        let file = try CacheFile.shared(path)
+        try file.resize(to: 0)
+        try file.resize(to: bucketsOffset + Int64(buckets) * Int64(8 * bucketWords))
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var opening = RecordWriter()
+        for number in [magic, buckets, seed] { opening.add(number) }
+        opening.add(opening.checksum(from: 0))
+        try file.write(&opening, at: 0)
+        return DiskIndex(file, buckets: buckets, seed: seed)
+    }
+
+    private convenience init?(_ file: CacheFile) throws {
+        let data = try file.read(32, at: 0)
+        var reader = RecordReader(data)
+        guard reader.number64() == Self.magic, let buckets = reader.number64(),
+            let seed = reader.number64(), reader.number64() == XXHash64.hash(data.prefix(24)),
+            Self.bucketRange.contains(buckets), buckets & (buckets - 1) == 0
+        else { return nil }
+        self.init(file, buckets: buckets, seed: seed)
+    }
+
+    private init(_ file: CacheFile, buckets: UInt64, seed: UInt64) {
+        self.file = file
+        self.buckets = buckets
+        self.seed = seed
+    }
+
+    // MARK: Entries
+
+    /// The digest of a key, which the entries of this folder are found by.
+    func mark(of key: CacheKey) -> UInt64 {
+        var mark = XXHash64.hash(key.method.rawValue, seed: seed)
+        if let partition = key.partition { mark = XXHash64.hash(partition, seed: mark) }
+        return XXHash64.hash(key.url, seed: mark)
+    }
+
+    /// Where a key's entries are, those that came first in front.
+    func places(_ mark: UInt64) throws -> [Place] {
+        let words = try file.numbers(Self.bucketWords, at: offset(mark))
+        return Self.places(words[...]) { $0 == mark }
+    }
+
+    /// Notes an entry's place, within the folder's lock.
+    /// - Parameters:
+    ///   - place: The place.
+    ///   - replaced: Which of the places of the same key it takes the place of.
+    /// - Returns: What went: what it replaces, or what came first where too much shares a bucket.
+    /// - Throws: What keeps the file from being read or written.
+    func add(_ place: Place, replacing replaced: ([Place]) -> [Place]) throws -> [Place] {
+        var places = try bucket(place.mark)
+        let same = places.filter { $0.mark == place.mark }
+        var gone = same.isEmpty ? [] : replaced(same)
+        if gone.isEmpty {
+            if places.count < Self.placesPerBucket {
+                let offset = offset(place.mark) + Int64(16 * places.count)
+                try file.write(place.word, place.mark, at: offset)
+                return []
+            }
+            gone = [places[0]]
+        }
+        places.removeAll { gone.contains($0) }
+        try write(places + [place], at: offset(place.mark))
+        return gone
+    }
+
+    /// Forgets an entry's place, within the folder's lock.
+    /// - Returns: Whether it was known.
+    func remove(_ place: Place) throws -> Bool {
+        let places = try bucket(place.mark)
+        let others = places.filter { $0 != place }
+        if others.count == places.count { return false }
+        try write(others, at: offset(place.mark))
+        return true
+    }
+
+    /// All places.
+    func places() throws -> [Place] {
+        var all: [Place] = []
+        try forEachBucket { places, _ in all += places }
+        return all
+    }
+
+    /// Forgets all that is not in one of some files, within the folder's lock.
+    /// - Returns: How many entries there are in each file that has any.
+    func keep(only files: Set<UInt32>) throws -> [UInt32: Int] {
+        var counts: [UInt32: Int] = [:]
+        try forEachBucket { places, offset in
+            let kept = places.filter { files.contains($0.file) }
+            if kept.count < places.count { try write(kept, at: offset) }
+            for place in kept { counts[place.file, default: 0] += 1 }
+        }
+        return counts
+    }
+
+    private func bucket(_ mark: UInt64) throws -> [Place] {
+        Self.places(try file.numbers(Self.bucketWords, at: offset(mark))[...])
+    }
+
+    private func offset(_ mark: UInt64) -> Int64 {
+        Self.bucketsOffset + Int64(mark & (buckets - 1)) * Int64(8 * Self.bucketWords)
+    }
+
+    // Those that are not empty, which stand in front.
+    private func forEachBucket(_ action: ([Place], Int64) throws -> Void) throws {
+        let atOnce: UInt64 = 256
+        for first in stride(from: 0, to: buckets, by: UInt64.Stride(atOnce)) {
+            let count = Int(min(atOnce, buckets - first))
+            let words = try file.numbers(count * Self.bucketWords, at: offset(first))
+            for number in 0..<count where words[number * Self.bucketWords] != 0 {
+                let start = number * Self.bucketWords
+                let places = Self.places(words[start..<start + Self.bucketWords])
+                try action(places, offset(first + UInt64(number)))
+            }
+        }
+    }
+
+    private static func places(
+        _ words: ArraySlice<UInt64>, where isWanted: (UInt64) -> Bool = { _ in true }
+    ) -> [Place] {
+        var places: [Place] = []
+        for index in stride(from: words.startIndex, to: words.endIndex, by: 2) {
+            if words[index] == 0 { break }
+            guard isWanted(words[index + 1]) else { continue }
+            places.append(Place(words[index], words[index + 1]))
+        }
+        return places
+    }
+
+    private func write(_ places: [Place], at offset: Int64) throws {
+        let words = places.flatMap { [$0.word, $0.mark] }
+        let rest = [UInt64](repeating: 0, count: Self.bucketWords - words.count)
+        try file.write(words + rest, at: offset)
+    }
+
+    // MARK: Removals
+
+    /// How often other processes have removed entries of keys that share a key's number.
+    ///
+    /// What a store began to take before the number changed must not be stored: a removal wins over
+    /// it, whoever writes it.
+    func removalsByOthers(_ mark: UInt64) -> UInt64? {
+        let line = Self.line(mark)
+        // The other order than that of noting: see there.
+        guard let all = file.number(at: Self.offset(line)) else { return nil }
+        return all &- own.withLock { $0[line] }
+    }
+
+    /// The same for all keys, within the folder's lock.
+    func removalsByOthers() throws -> Removals {
+        let all = try file.numbers(Self.lines, at: Self.removalsOffset)
+        return Removals(own.withLock { own in zip(all, own).map { $0 &- $1 } })
+    }
+
+    /// How often other processes have removed entries, as of one moment.
+    struct Removals {
+        private let lines: [UInt64]
+
+        fileprivate init(_ lines: [UInt64]) { self.lines = lines }
+
+        /// Whether there was none of a key since ``DiskIndex/removalsByOthers(_:)`` gave a number; it is
+        /// not known where that gave none.
+        func isUnchanged(_ mark: UInt64, since removals: UInt64?) -> Bool {
+            removals == nil || removals == lines[DiskIndex.line(mark)]
+        }
+    }
+
+    /// Notes that a key's entries are removed, within the folder's lock.
+    func noteRemoval(_ mark: UInt64) throws { try note(Self.line(mark)) }
+
+    /// Notes that any entries are removed, within the folder's lock.
+    func noteRemovals() throws { for line in 0..<Self.lines { try note(line) } }
+
+    private func note(_ line: Int) throws {
+        // Before the file: who reads in between sees a number that no later one equals.
+        own.withLock { $0[line] &+= 1 }
+        let offset = Self.offset(line)
+        try file.write((file.number(at: offset) ?? 0) &+ 1, at: offset)
+    }
+
+    private static func offset(_ line: Int) -> Int64 { removalsOffset + Int64(8 * line) }
+
+    // Of the mark's other end than the bucket.
+    private static func line(_ mark: UInt64) -> Int { Int(mark >> 56) }
+}
