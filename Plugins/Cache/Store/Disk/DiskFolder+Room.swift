@@ -58,6 +58,7 @@ extension DiskFolder {
     /// Makes room, if there is none, by removing the files that were not used for longest.
     /// - Returns: Whether there is room now.
     func makeRoom(_ bytes: Int64, _ index: DiskIndex, _ usage: inout CacheUsage) throws -> Bool {
+        let maxBytes = max(0, maxBytes - index.bytes)
         if usage.bytes + bytes <= maxBytes { return true }
         guard bytes <= maxBytes else { return false }
         let files = try census(index).files

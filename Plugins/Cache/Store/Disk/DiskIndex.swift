@@ -52,7 +52,7 @@ final class DiskIndex: Sendable {
     private static let lines = 256
     private static let removalsOffset: Int64 = 256
     private static let bucketsOffset = removalsOffset + Int64(8 * lines)
-    private static let bucketRange: ClosedRange<UInt64> = 1 << 6...1 << 18
+    private static let bucketRange: ClosedRange<UInt64> = 1...1 << 18
     private static let placesPerBucket = 16
     private static let bucketWords = 2 * placesPerBucket
 
@@ -75,19 +75,19 @@ final class DiskIndex: Sendable {
     /// - Throws: What keeps the file from being opened or made.
     static func opened(_ path: String, maxBytes: Int64) throws -> DiskIndex {
         if let index = try existing(path) { return index }
-        // A place for each 2 KiB, the least that an entry takes: few buckets are ever full.
-        let wanted = UInt64(clamping: maxBytes / Int64(2048 * placesPerBucket))
+        // A place for each KiB, half of what a small response takes: few buckets are ever full.
+        let wanted = UInt64(clamping: maxBytes / Int64(1024 * placesPerBucket))
         var buckets = bucketRange.lowerBound
         while buckets < wanted, buckets < bucketRange.upperBound { buckets *= 2 }
         let file = try CacheFile.shared(path)
+        let index = DiskIndex(file, buckets: buckets, seed: UInt64.random(in: 0...UInt64.max))
         try file.resize(to: 0)
-        try file.resize(to: bucketsOffset + Int64(buckets) * Int64(8 * bucketWords))
-        let seed = UInt64.random(in: 0...UInt64.max)
+        try file.resize(to: index.bytes)
         var opening = RecordWriter()
-        for number in [magic, buckets, seed] { opening.add(number) }
+        for number in [magic, buckets, index.seed] { opening.add(number) }
         opening.add(opening.checksum(from: 0))
         try file.write(&opening, at: 0)
-        return DiskIndex(file, buckets: buckets, seed: seed)
+        return index
     }
 
     private convenience init?(_ file: CacheFile) throws {
@@ -105,6 +105,9 @@ final class DiskIndex: Sendable {
         self.buckets = buckets
         self.seed = seed
     }
+
+    /// What the file takes, of the folder's bound.
+    var bytes: Int64 { Self.bucketsOffset + Int64(buckets) * Int64(8 * Self.bucketWords) }
 
     // MARK: Entries
 

@@ -12,8 +12,8 @@ import TurnpikeCore
 /// loss of power has torn is found by its checksums. Credentials stand nowhere; URLs do, in what the
 /// owner alone may read.
 ///
-/// The folder takes `maxBytes`, whatever the number of processes; what each is writing comes on top, and
-/// the index, of less than a hundredth. Above that, the files of which nothing was used for longest go.
+/// The folder takes `maxBytes`, whatever the number of processes, of which a thirtieth and 3 KB at most
+/// are the index's; what each is writing comes on top. Above that, the files of which nothing was used for longest go.
 /// A head is read when it is looked up, not kept in memory: a hit costs one file.
 ///
 /// What was committed is found at once, and written behind the calls: up to a tenth of a second later,
