@@ -30,8 +30,8 @@ typedef struct {
     struct curl_slist *fields;
     struct curl_slist agent, codings;
     struct curl_slist *lines[2];
-    char *head;
-    size_t head_capacity;
+    char *head, *trailers;
+    size_t head_capacity, trailers_capacity;
     bool is_in_body;
     bool is_active;
     bool is_plain;
@@ -75,17 +75,17 @@ static int status_of(const char *head, size_t count) {
     return status;
 }
 
-// Trailer fields (RFC 9110 §6.5): they are kept behind the head.
+// Trailer fields (RFC 9110 §6.5): a line may come long after the others, when the head was taken.
 static size_t on_trailer(transfer_t *this, const char *line, size_t total) {
-    size_t at = this->shown.head_count + this->shown.trailers_count;
-    if (this->shown.trailers_count + total > TRAILERS_LIMIT) {
+    size_t wanted = this->shown.trailers_count + total;
+    if (wanted > TRAILERS_LIMIT) {
         this->shown.is_head_too_large = true;
         return 0;
     }
-    if (at + total > this->head_capacity && !grow(&this->head, &this->head_capacity, 2 * (at + total))) return 0;
-    memcpy(this->head + at, line, total);
-    this->shown.head = this->head;
-    this->shown.trailers_count += total;
+    if (wanted > this->trailers_capacity && !grow(&this->trailers, &this->trailers_capacity, 2 * wanted)) return 0;
+    memcpy(this->trailers + this->shown.trailers_count, line, total);
+    this->shown.trailers = this->trailers;
+    this->shown.trailers_count = wanted;
     return total;
 }
 
@@ -238,6 +238,7 @@ void tpc_transfer_free(tpc_transfer *transfer) {
     free(this->lines[0]);
     free(this->lines[1]);
     tpc_free(this->head);
+    tpc_free(this->trailers);
     tpc_free(this->body);
     free(this);
 }
@@ -337,6 +338,9 @@ void tpc_transfer_end(tpc_transfer *transfer) {
     this->body = NULL;
     this->body_capacity = 0;
     this->received = 0;
+    tpc_free(this->trailers);
+    this->trailers = NULL;
+    this->trailers_capacity = 0;
     // A large head is a rare one.
     if (this->head_capacity > 16384) {
         tpc_free(this->head);
@@ -359,7 +363,7 @@ void *tpc_transfer_take_head(tpc_transfer *transfer, size_t *count) {
     this->head = NULL;
     this->head_capacity = 0;
     this->shown.head = NULL;
-    this->shown.head_count = this->shown.trailers_count = 0;
+    this->shown.head_count = 0;
     return head;
 }
 

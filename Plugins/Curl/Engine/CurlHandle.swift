@@ -57,7 +57,7 @@ import TurnpikeCore
 
     var hasHead: Bool { unsafe pointer.pointee.has_head }
 
-    /// Takes the lines of the final head, and of what came behind the content.
+    /// Takes the lines of the final head.
     func takeHead() -> HeadBytes {
         var count = 0
         let start = unsafe tpc_transfer_take_head(pointer, &count)
@@ -70,11 +70,10 @@ import TurnpikeCore
     func withTrailers<Value>(
         _ body: (UnsafeBufferPointer<UInt8>) throws -> Value
     ) rethrows -> Value {
-        let start = unsafe UnsafeRawPointer(pointer.pointee.head)?.assumingMemoryBound(
+        let start = unsafe UnsafeRawPointer(pointer.pointee.trailers)?.assumingMemoryBound(
             to: UInt8.self)
         let section = unsafe UnsafeBufferPointer(
-            start: start.map { unsafe $0 + pointer.pointee.head_count },
-            count: start == nil ? 0 : pointer.pointee.trailers_count)
+            start: start, count: start == nil ? 0 : pointer.pointee.trailers_count)
         return try unsafe body(section)
     }
 
