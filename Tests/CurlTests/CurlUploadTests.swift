@@ -125,6 +125,26 @@ struct CurlUploadTests {
         #expect(echo["body"]?.string == (kind == "none" ? "" : "hello"))
     }
 
+    @Test(
+        "A request that died with its connection was sent, though no other connection can be had",
+        arguments: [false, true])
+    func sentBeforeRefusal(isRepeatable: Bool) async throws {
+        server.route("/ok", .text("x"))
+        server.route(
+            "/post",
+            .handler { [weak server] _ in
+                server?.stop()
+                return .close
+            })
+        #expect(try await client.get("ok").string() == "x")
+        let call = client.post("post", body: .text("hello")).retryable(isRepeatable)
+        let error = await #expect(throws: ClientError.self) { try await call.empty() }
+        #expect(error?.code == .connection)
+        #expect(error?.transfer?.phase == .sending)
+        #expect(error?.transfer?.isUnsent == false)
+        #expect(server.requests(to: "/post").count == 1)
+    }
+
     @Test("Content that cannot be read for a second send is named as the reason")
     func unreadableRewind() async throws {
         defer { removeFile() }
