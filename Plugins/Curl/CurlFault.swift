@@ -30,6 +30,13 @@ enum CurlFault {
             transfer: TransferState(.receiving))
     }
 
+    /// For the content of an answer that refuses to be asked for its consent.
+    static var wasSkipped: ClientError {
+        ClientError(
+            .incomplete, "libcurl keeps no content of a 417; send the request without its Expect",
+            transfer: TransferState(.receiving))
+    }
+
     private struct Kind {
         let code: ClientError.Code
         let message: String

@@ -95,12 +95,8 @@ static size_t on_header(char *line, size_t size, size_t count, void *user) {
     this->tls_ends = tpc_tls_ends();
     if (this->is_in_body) return on_trailer(this, line, total);
     bool is_status = total > 5 && strncasecmp(line, "HTTP/", 5) == 0;
-    if (this->shown.has_head) {
-        // There was no content. A head is another one only where the request was sent again.
-        if (!is_status || this->shown.sends < 2) return on_trailer(this, line, total);
-        this->shown.was_repeated = true;
-        return 0;
-    }
+    // There was no content.
+    if (this->shown.has_head) return on_trailer(this, line, total);
     if (is_status) this->shown.head_count = 0;
     size_t wanted = this->shown.head_count + total;
     size_t capacity = wanted < 1024 ? 1024 : wanted < 2 * this->head_capacity ? 2 * this->head_capacity : wanted;
@@ -170,9 +166,15 @@ static size_t on_read(char *bytes, size_t size, size_t count, void *user) {
     return CURL_READFUNC_PAUSE;
 }
 
+// After a 417 libcurl would send the request again without its Expect, and skip the answer's content: an answer is one.
+static bool is_answered(transfer_t *this) {
+    if (this->shown.has_head) this->shown.skips_content = true;
+    return this->shown.has_head;
+}
+
 static int on_seek(void *user, int64_t offset, int origin) {
     transfer_t *this = user;
-    if (offset != 0 || origin != 0 || !this->is_repeatable) return CURL_SEEKFUNC_FAIL;
+    if (offset != 0 || origin != 0 || !this->is_repeatable || is_answered(this)) return CURL_SEEKFUNC_FAIL;
     return this->rewind(this->shown.owner) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
 }
 
@@ -181,7 +183,8 @@ static int on_seek(void *user, int64_t offset, int origin) {
 static int on_request(void *user, char *peer, char *local, int peer_port, int local_port) {
     transfer_t *this = user;
     this->shown.sends += 1;
-    return this->shown.sends > 1 && !this->is_repeatable ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+    bool is_refused = is_answered(this) || (this->shown.sends > 1 && !this->is_repeatable);
+    return is_refused ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 // MARK: Life.

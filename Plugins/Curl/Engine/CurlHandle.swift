@@ -88,7 +88,8 @@ import TurnpikeCore
 
     /// How the transfer ended, by libcurl's code; nil while it goes on.
     var result: Int32? { unsafe pointer.pointee.is_done ? pointer.pointee.result : nil }
-    var wasRepeated: Bool { unsafe pointer.pointee.was_repeated }
+    /// Whether libcurl keeps nothing of the content, for it wanted to send the request again.
+    var skipsContent: Bool { unsafe pointer.pointee.skips_content }
     var isHeadTooLarge: Bool { unsafe pointer.pointee.is_head_too_large }
     /// Whether the TLS connection ended without the peer's word.
     var wasCut: Bool { unsafe tpc_transfer_was_cut(pointer) }

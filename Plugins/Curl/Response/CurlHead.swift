@@ -34,6 +34,12 @@ import TurnpikeCore
         return opening.length == nil
             && !codings.contains { Grammar.trimmed($0).lowercased() == "chunked" }
     }
+
+    /// Whether there is no content behind it.
+    func isWhole(_ url: URL, _ isHead: Bool) -> Bool {
+        guard case .success(let opening) = opening(url, isHead) else { return false }
+        return opening.length == 0
+    }
 }
 
 /// How the lines of a head become a ``/TurnpikeCore/ResponseHead``.

@@ -85,8 +85,8 @@ struct tpc_transfer {
     /// The lines behind the content, so far.
     const char *trailers;
     size_t trailers_count;
-    /// Whether libcurl asked for the content again after a head.
-    bool was_repeated;
+    /// Whether libcurl wanted to send the request again after the head, and so keeps nothing of the content behind it.
+    bool skips_content;
     /// Whether the head, or once it has come the trailer section, was larger than is taken.
     bool is_head_too_large;
     /// Content that has come and was not taken.
