@@ -96,6 +96,13 @@ import TurnpikeCore
     /// How often the request was about to be sent.
     var sends: Int { unsafe Int(pointer.pointee.sends) }
 
+    /// Whether a connection that was kept alive ended while the request was sent: libcurl sends it
+    /// again where it reads of that, and not where it writes.
+    var metDeadConnection: Bool {
+        unsafe pointer.pointee.result == 55 && pointer.pointee.is_done && !hasHead
+            && tpc_transfer_connects(pointer) == 0
+    }
+
     /// What libcurl says of a failure.
     func faultText(_ code: Int32) -> String {
         let text = unsafe withUnsafeBytes(of: &pointer.pointee.error) { bytes in

@@ -10,12 +10,13 @@ struct CurlRequest: Sendable {
     private let isHead: Bool
     private let hasContent: Bool
     private let contentLength: Int64
-    private let isRepeatable: Bool
     private let waits: Bool
     // Field lines, each with its NUL.
     private let fields: [UInt8]
     private let hasUserAgent: Bool
 
+    /// Whether it may be sent again on another connection.
+    let isRepeatable: Bool
     /// Whether the server is asked for its consent to the content.
     let asksForConsent: Bool
     /// Whether its connection is a TLS one.

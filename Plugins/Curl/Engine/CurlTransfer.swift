@@ -31,6 +31,7 @@ final class CurlTransfer: @unchecked Sendable {
     private var handle: CurlHandle?
     private var hasOpened = false
     private var endsWithConnection = false
+    private var repeats = 0
     // Known where libcurl may skip the content.
     private var isWhole = false
     // Set before the exchange hears of it, and then its reader's.
@@ -94,6 +95,22 @@ final class CurlTransfer: @unchecked Sendable {
         finish()
         return (handle, isGood)
     }
+
+    /// Lets go of a handle that met a dead connection, and makes the content start again.
+    /// - Returns: Whether to begin again with another handle.
+    func restart() -> Bool {
+        guard let handle, let exchange, handle.metDeadConnection, request.isRepeatable,
+            repeats < Self.maxRepeats, !exchange.hasEnded, upload?.rewind() ?? true
+        else { return false }
+        repeats += 1
+        self.handle = nil
+        handle.end()
+        handle.free()
+        return true
+    }
+
+    // As often as libcurl itself.
+    private static let maxRepeats = 5
 
     func fail(_ error: any Error) {
         exchange?.fail(error)
@@ -172,7 +189,8 @@ final class CurlTransfer: @unchecked Sendable {
     /// How far the exchange has come, for an error.
     func state(_ handle: CurlHandle) -> TransferState {
         let phase: TransferState.Phase =
-            handle.hasHead ? .receiving : handle.sends > 0 ? .sending : .connecting
+            handle.hasHead
+            ? .receiving : handle.sends > 0 || repeats > 0 ? .sending : .connecting
         return TransferState(
             phase, bodyBytesSent: phase == .connecting ? 0 : upload?.bytesSent ?? 0)
     }
