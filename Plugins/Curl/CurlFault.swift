@@ -16,9 +16,8 @@ enum CurlFault {
     static func of(
         _ code: Int32, text: String, handle: CurlHandle, _ transfer: CurlTransfer
     ) -> ClientError {
-        var state = transfer.state(handle)
+        let state = transfer.state(handle)
         let kind = kind(of: code, text: text, state: state, handle: handle)
-        if kind.isUnsent { state = TransferState(.connecting) }
         return ClientError(
             kind.code, kind.message, underlying: CurlFailure(code: Int(code), text: text),
             transfer: state)
@@ -31,10 +30,16 @@ enum CurlFault {
             transfer: TransferState(.receiving))
     }
 
+    /// For the content of an answer that refuses to be asked for its consent.
+    static var wasSkipped: ClientError {
+        ClientError(
+            .incomplete, "libcurl keeps no content of a 417; send the request without its Expect",
+            transfer: TransferState(.receiving))
+    }
+
     private struct Kind {
         let code: ClientError.Code
         let message: String
-        var isUnsent = false
     }
 
     private static func kind(
@@ -52,26 +57,22 @@ enum CurlFault {
         switch code {
         case 5, 6:
             let whose = code == 5 ? "proxy" : "host"
-            return Kind(
-                code: .dns, message: "the \(whose)'s name could not be resolved", isUnsent: true)
+            return Kind(code: .dns, message: "the \(whose)'s name could not be resolved")
         case 7:
             return Kind(
                 code: .connection,
-                message: "the server refused the connection, or cannot be reached", isUnsent: true)
+                message: "the server refused the connection, or cannot be reached")
         case 28:
-            return Kind(
-                code: .connectTimeout, message: "no connection was made in time", isUnsent: true)
+            return Kind(code: .connectTimeout, message: "no connection was made in time")
         case 35, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91, 98:
-            return Kind(code: .tls, message: tlsMessage(code), isUnsent: !hasHead)
+            return Kind(code: .tls, message: tlsMessage(code))
         case 45, 97:
             let what = code == 97 ? "the proxy failed" : "the source interface cannot be used"
-            return Kind(code: .connection, message: what, isUnsent: true)
+            return Kind(code: .connection, message: what)
         case 3:
-            return Kind(
-                code: .invalidRequest, message: "libcurl does not take this URL", isUnsent: true)
+            return Kind(code: .invalidRequest, message: "libcurl does not take this URL")
         case 1 where state.phase == .connecting:
-            return Kind(
-                code: .unsupported, message: "libcurl cannot do this scheme", isUnsent: true)
+            return Kind(code: .unsupported, message: "libcurl cannot do this scheme")
         case 42 where handle.sends > 1, 65:
             return Kind(
                 code: .connection,
@@ -105,8 +106,7 @@ enum CurlFault {
                 code: .connection, message: "the connection was lost before a response came")
         case .connecting:
             let what = has(text, "connect tunnel", "proxy") ? "the proxy refused" : "it failed"
-            return Kind(
-                code: .connection, message: "no connection could be had: \(what)", isUnsent: true)
+            return Kind(code: .connection, message: "no connection could be had: \(what)")
         }
     }
 

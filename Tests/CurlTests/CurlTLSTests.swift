@@ -179,19 +179,20 @@ struct TLSFiles: Sendable {
     }
 }
 
-/// `openssl s_server`, which answers each request with a page.
+/// `openssl s_server`, which answers each request with a page, or with what a file of a folder holds.
 final class TLSServer {
     let port: Int
     private let process = Process()
 
-    init(_ files: TLSFiles, _ options: String...) throws {
+    init(_ files: TLSFiles, _ options: String..., in folder: URL? = nil) throws {
         let pipe = Pipe()
+        process.currentDirectoryURL = folder
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments =
             [
-                "openssl", "s_server", "-accept", "127.0.0.1:0", "-www", "-cert",
-                files.certificate, "-key", files.key,
-            ] + options
+                "openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", files.certificate,
+                "-key", files.key,
+            ] + (folder == nil ? ["-www"] : []) + options
         process.standardOutput = pipe
         process.standardInput = Pipe()
         process.standardError = FileHandle.nullDevice

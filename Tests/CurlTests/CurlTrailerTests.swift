@@ -115,6 +115,24 @@ struct CurlTrailerTests {
         #expect(response.trailers.isEmpty)
     }
 
+    @Test("None is lost that came with the head, where the others come later")
+    func halves() async throws {
+        let next = DispatchSemaphore(value: 0)
+        let start = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n"
+        let unix = try UnixServer(
+            parts: [start + "X-A: 1\r\n", "X-B: 2\r\n", "X-C: 3\r\n\r\n"], next: next)
+        defer { unix.stop() }
+        let client = try CurlFixture { $0.unixSocket = unix.path }.client
+        let response = try await client.get("/").response()
+        next.signal()
+        next.signal()
+        #expect(try await response.body.collect(upTo: 10) == Data("hello".utf8))
+        #expect(
+            response.trailers.map { "\($0.name.rawValue): \($0.value)" } == [
+                "X-A: 1", "X-B: 2", "X-C: 3",
+            ])
+    }
+
     @Test("Who gives a body up has none")
     func givenUp() async throws {
         server.route("/", .chunked([Data(count: 100_000)], trailers: ["X-Sum": "1"]))

@@ -11,12 +11,14 @@ import Darwin
 private let streamSocket = SOCK_STREAM
 #endif
 
-/// An HTTP server on a Unix socket that answers with the target and the host.
+/// An HTTP server on a Unix socket that answers with the target and the host, or with parts of a
+/// test's own.
 final class UnixServer: Sendable {
     let path = "/tmp/turnpike-\(UUID().uuidString.prefix(8)).sock"
     private let descriptor: CInt
 
-    init() throws {
+    // Each part but the first waits for a signal.
+    init(parts: [String] = [], next: DispatchSemaphore? = nil) throws {
         let descriptor = socket(AF_UNIX, streamSocket, 0)
         self.descriptor = descriptor
         var address = sockaddr_un()
@@ -33,7 +35,7 @@ final class UnixServer: Sendable {
         // Ends when `stop` shuts the socket down.
         Thread.detachNewThread {
             while case let client = accept(descriptor, nil, nil), client >= 0 {
-                Self.answer(client)
+                Self.answer(client, parts, next)
                 close(client)
             }
         }
@@ -45,7 +47,7 @@ final class UnixServer: Sendable {
         unsafe unlink(path)
     }
 
-    private static func answer(_ client: CInt) {
+    private static func answer(_ client: CInt, _ parts: [String], _ next: DispatchSemaphore?) {
         var head = [UInt8](repeating: 0, count: 4096)
         let count = unsafe read(client, &head, head.count)
         let lines = String(decoding: head.prefix(max(count, 0)), as: UTF8.self)
@@ -54,8 +56,11 @@ final class UnixServer: Sendable {
         let host = lines.first { $0.hasPrefix("Host: ") }?.dropFirst(6) ?? ""
         let content = "\(target) at \(host)"
         let text = "HTTP/1.1 200 OK\r\nContent-Length: \(content.utf8.count)\r\n\r\n\(content)"
-        _ = unsafe Array(text.utf8).withUnsafeBytes { bytes in
-            unsafe write(client, bytes.baseAddress, bytes.count)
+        for (index, part) in (parts.isEmpty ? [text] : parts).enumerated() {
+            if index > 0 { next?.wait() }
+            _ = unsafe Array(part.utf8).withUnsafeBytes { bytes in
+                unsafe write(client, bytes.baseAddress, bytes.count)
+            }
         }
     }
 }

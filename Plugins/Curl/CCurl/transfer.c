@@ -30,8 +30,8 @@ typedef struct {
     struct curl_slist *fields;
     struct curl_slist agent, codings;
     struct curl_slist *lines[2];
-    char *head;
-    size_t head_capacity;
+    char *head, *trailers;
+    size_t head_capacity, trailers_capacity;
     bool is_in_body;
     bool is_active;
     bool is_plain;
@@ -75,17 +75,17 @@ static int status_of(const char *head, size_t count) {
     return status;
 }
 
-// Trailer fields (RFC 9110 §6.5): they are kept behind the head.
+// Trailer fields (RFC 9110 §6.5): a line may come long after the others, when the head was taken.
 static size_t on_trailer(transfer_t *this, const char *line, size_t total) {
-    size_t at = this->shown.head_count + this->shown.trailers_count;
-    if (this->shown.trailers_count + total > TRAILERS_LIMIT) {
+    size_t wanted = this->shown.trailers_count + total;
+    if (wanted > TRAILERS_LIMIT) {
         this->shown.is_head_too_large = true;
         return 0;
     }
-    if (at + total > this->head_capacity && !grow(&this->head, &this->head_capacity, 2 * (at + total))) return 0;
-    memcpy(this->head + at, line, total);
-    this->shown.head = this->head;
-    this->shown.trailers_count += total;
+    if (wanted > this->trailers_capacity && !grow(&this->trailers, &this->trailers_capacity, 2 * wanted)) return 0;
+    memcpy(this->trailers + this->shown.trailers_count, line, total);
+    this->shown.trailers = this->trailers;
+    this->shown.trailers_count = wanted;
     return total;
 }
 
@@ -95,12 +95,8 @@ static size_t on_header(char *line, size_t size, size_t count, void *user) {
     this->tls_ends = tpc_tls_ends();
     if (this->is_in_body) return on_trailer(this, line, total);
     bool is_status = total > 5 && strncasecmp(line, "HTTP/", 5) == 0;
-    if (this->shown.has_head) {
-        // There was no content. A head is another one only where the request was sent again.
-        if (!is_status || this->shown.sends < 2) return on_trailer(this, line, total);
-        this->shown.was_repeated = true;
-        return 0;
-    }
+    // There was no content.
+    if (this->shown.has_head) return on_trailer(this, line, total);
     if (is_status) this->shown.head_count = 0;
     size_t wanted = this->shown.head_count + total;
     size_t capacity = wanted < 1024 ? 1024 : wanted < 2 * this->head_capacity ? 2 * this->head_capacity : wanted;
@@ -170,9 +166,15 @@ static size_t on_read(char *bytes, size_t size, size_t count, void *user) {
     return CURL_READFUNC_PAUSE;
 }
 
+// After a 417 libcurl would send the request again without its Expect, and skip the answer's content: an answer is one.
+static bool is_answered(transfer_t *this) {
+    if (this->shown.has_head) this->shown.skips_content = true;
+    return this->shown.has_head;
+}
+
 static int on_seek(void *user, int64_t offset, int origin) {
     transfer_t *this = user;
-    if (offset != 0 || origin != 0 || !this->is_repeatable) return CURL_SEEKFUNC_FAIL;
+    if (offset != 0 || origin != 0 || !this->is_repeatable || is_answered(this)) return CURL_SEEKFUNC_FAIL;
     return this->rewind(this->shown.owner) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
 }
 
@@ -181,7 +183,8 @@ static int on_seek(void *user, int64_t offset, int origin) {
 static int on_request(void *user, char *peer, char *local, int peer_port, int local_port) {
     transfer_t *this = user;
     this->shown.sends += 1;
-    return this->shown.sends > 1 && !this->is_repeatable ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+    bool is_refused = is_answered(this) || (this->shown.sends > 1 && !this->is_repeatable);
+    return is_refused ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 // MARK: Life.
@@ -238,6 +241,7 @@ void tpc_transfer_free(tpc_transfer *transfer) {
     free(this->lines[0]);
     free(this->lines[1]);
     tpc_free(this->head);
+    tpc_free(this->trailers);
     tpc_free(this->body);
     free(this);
 }
@@ -337,6 +341,9 @@ void tpc_transfer_end(tpc_transfer *transfer) {
     this->body = NULL;
     this->body_capacity = 0;
     this->received = 0;
+    tpc_free(this->trailers);
+    this->trailers = NULL;
+    this->trailers_capacity = 0;
     // A large head is a rare one.
     if (this->head_capacity > 16384) {
         tpc_free(this->head);
@@ -359,7 +366,7 @@ void *tpc_transfer_take_head(tpc_transfer *transfer, size_t *count) {
     this->head = NULL;
     this->head_capacity = 0;
     this->shown.head = NULL;
-    this->shown.head_count = this->shown.trailers_count = 0;
+    this->shown.head_count = 0;
     return head;
 }
 

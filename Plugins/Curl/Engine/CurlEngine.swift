@@ -9,21 +9,6 @@ import TurnpikeCore
 /// posted and all that has come. The thread is woken only where it sleeps, and not for the start of
 /// a plain transfer while few are under way: then the caller takes that turn itself.
 final class CurlEngine: Sendable {
-    private enum Ending {
-        case none
-        // When its last transfer has ended.
-        case drain
-        case now
-    }
-
-    private struct Mail {
-        var transfers: [CurlTransfer] = []
-        var ending = Ending.none
-        // Something was posted since the last turn.
-        var isNew = false
-        var isOver = false
-    }
-
     // SAFETY: inside the lock.
     private struct Core: @unchecked Sendable {
         var loop: CurlLoop
@@ -216,7 +201,12 @@ final class CurlEngine: Sendable {
         core.loop.runTimers()
         for _ in 0..<Self.flushLimit {
             guard let handle = core.loop.nextReady() else { return (ending, false) }
-            if let transfer = handle.transfer, transfer.flush() { end(transfer, &core) }
+            guard let transfer = handle.transfer else { continue }
+            if transfer.restart() {
+                if !takeHandle(for: transfer, &core) { remove(transfer, &core) }
+            } else if transfer.flush() {
+                end(transfer, &core)
+            }
         }
         return (ending, true)
     }
@@ -237,19 +227,21 @@ final class CurlEngine: Sendable {
     }
 
     private func begin(_ transfer: CurlTransfer, _ core: inout Core) {
-        let handle: CurlHandle
-        do {
-            handle = try core.idle.popLast() ?? core.loop.makeHandle(options)
-        } catch {
-            return transfer.fail(error)
-        }
-        guard transfer.begin(handle) else {
-            core.idle.append(handle)
-            return
-        }
+        guard takeHandle(for: transfer, &core) else { return }
         transfer.place = core.running.count
         core.running.append(transfer)
         load.store(core.running.count, ordering: .relaxed)
+    }
+
+    private func takeHandle(for transfer: CurlTransfer, _ core: inout Core) -> Bool {
+        do {
+            let handle = try core.idle.popLast() ?? core.loop.makeHandle(options)
+            if transfer.begin(handle) { return true }
+            core.idle.append(handle)
+        } catch {
+            transfer.fail(error)
+        }
+        return false
     }
 
     private func end(_ transfer: CurlTransfer, _ core: inout Core) {
@@ -259,6 +251,10 @@ final class CurlEngine: Sendable {
         } else {
             handle.free()
         }
+        remove(transfer, &core)
+    }
+
+    private func remove(_ transfer: CurlTransfer, _ core: inout Core) {
         let place = transfer.place
         transfer.place = -1
         let last = core.running.removeLast()

@@ -57,7 +57,7 @@ import TurnpikeCore
 
     var hasHead: Bool { unsafe pointer.pointee.has_head }
 
-    /// Takes the lines of the final head, and of what came behind the content.
+    /// Takes the lines of the final head.
     func takeHead() -> HeadBytes {
         var count = 0
         let start = unsafe tpc_transfer_take_head(pointer, &count)
@@ -70,11 +70,10 @@ import TurnpikeCore
     func withTrailers<Value>(
         _ body: (UnsafeBufferPointer<UInt8>) throws -> Value
     ) rethrows -> Value {
-        let start = unsafe UnsafeRawPointer(pointer.pointee.head)?.assumingMemoryBound(
+        let start = unsafe UnsafeRawPointer(pointer.pointee.trailers)?.assumingMemoryBound(
             to: UInt8.self)
         let section = unsafe UnsafeBufferPointer(
-            start: start.map { unsafe $0 + pointer.pointee.head_count },
-            count: start == nil ? 0 : pointer.pointee.trailers_count)
+            start: start, count: start == nil ? 0 : pointer.pointee.trailers_count)
         return try unsafe body(section)
     }
 
@@ -89,12 +88,20 @@ import TurnpikeCore
 
     /// How the transfer ended, by libcurl's code; nil while it goes on.
     var result: Int32? { unsafe pointer.pointee.is_done ? pointer.pointee.result : nil }
-    var wasRepeated: Bool { unsafe pointer.pointee.was_repeated }
+    /// Whether libcurl keeps nothing of the content, for it wanted to send the request again.
+    var skipsContent: Bool { unsafe pointer.pointee.skips_content }
     var isHeadTooLarge: Bool { unsafe pointer.pointee.is_head_too_large }
     /// Whether the TLS connection ended without the peer's word.
     var wasCut: Bool { unsafe tpc_transfer_was_cut(pointer) }
     /// How often the request was about to be sent.
     var sends: Int { unsafe Int(pointer.pointee.sends) }
+
+    /// Whether a connection that was kept alive ended while the request was sent: libcurl sends it
+    /// again where it reads of that, and not where it writes.
+    var metDeadConnection: Bool {
+        unsafe pointer.pointee.result == 55 && pointer.pointee.is_done && !hasHead
+            && tpc_transfer_connects(pointer) == 0
+    }
 
     /// What libcurl says of a failure.
     func faultText(_ code: Int32) -> String {

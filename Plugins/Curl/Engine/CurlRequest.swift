@@ -10,12 +10,15 @@ struct CurlRequest: Sendable {
     private let isHead: Bool
     private let hasContent: Bool
     private let contentLength: Int64
-    private let isRepeatable: Bool
     private let waits: Bool
     // Field lines, each with its NUL.
     private let fields: [UInt8]
     private let hasUserAgent: Bool
 
+    /// Whether it may be sent again on another connection.
+    let isRepeatable: Bool
+    /// Whether the server is asked for its consent to the content.
+    let asksForConsent: Bool
     /// Whether its connection is a TLS one.
     let isSecure: Bool
     /// Whether the caller names the codings, and so gets the content as it comes.
@@ -56,6 +59,7 @@ struct CurlRequest: Sendable {
         lines.complete(hasContent: hasContent)
         fields = lines.bytes
         hasUserAgent = lines.hasUserAgent
+        asksForConsent = hasContent && lines.hasExpect
     }
 
     func withPointers(_ body: (tpc_request) -> Int32) -> Int32 {
@@ -105,7 +109,7 @@ private struct FieldLines {
     var bytes: [UInt8] = []
     private(set) var hasAcceptEncoding = false
     private(set) var hasUserAgent = false
-    private var hasExpect = false
+    private(set) var hasExpect = false
     private var hasTE = false
 
     mutating func add(_ field: HTTPHeaders.Field) {

@@ -31,6 +31,9 @@ final class CurlTransfer: @unchecked Sendable {
     private var handle: CurlHandle?
     private var hasOpened = false
     private var endsWithConnection = false
+    private var repeats = 0
+    // Known where libcurl may skip the content.
+    private var isWhole = false
     // Set before the exchange hears of it, and then its reader's.
     private var head: HeadBytes?
 
@@ -93,6 +96,22 @@ final class CurlTransfer: @unchecked Sendable {
         return (handle, isGood)
     }
 
+    /// Lets go of a handle that met a dead connection, and makes the content start again.
+    /// - Returns: Whether to begin again with another handle.
+    func restart() -> Bool {
+        guard let handle, let exchange, handle.metDeadConnection, request.isRepeatable,
+            repeats < Self.maxRepeats, !exchange.hasEnded, upload?.rewind() ?? true
+        else { return false }
+        repeats += 1
+        self.handle = nil
+        handle.end()
+        handle.free()
+        return true
+    }
+
+    // As often as libcurl itself.
+    private static let maxRepeats = 5
+
     func fail(_ error: any Error) {
         exchange?.fail(error)
         if handle == nil { finish() }
@@ -115,24 +134,20 @@ final class CurlTransfer: @unchecked Sendable {
         guard let handle, let exchange else { return true }
         let chunk = handle.takeBody()
         let result = handle.result
-        var isComplete = result == 0 || (result != nil && handle.wasRepeated)
+        let opens = handle.hasHead && !hasOpened
+        if opens { takeHead(handle) }
+        var isComplete = result == 0 || (result != nil && handle.skipsContent && isWhole)
+        if isComplete, endsWithConnection, handle.wasCut { isComplete = false }
         var trailerFault: (any Error)?
         if isComplete, handle.hasTrailers {
             trailerFault = takeTrailers(handle, exchange)
             isComplete = trailerFault == nil
         }
         let goesOn: Bool
-        if handle.hasHead, !hasOpened {
-            hasOpened = true
-            keep(handle.times)
-            let head = handle.takeHead()
-            self.head = head
-            endsWithConnection = request.isSecure && head.endsWithConnection(url, isHead)
-            if isComplete, endsWithConnection, handle.wasCut { isComplete = false }
+        if opens {
             goesOn = exchange.receive(self, with: chunk, isComplete: isComplete)
         } else {
             goesOn = exchange.receive(chunk)
-            if isComplete, endsWithConnection, handle.wasCut { isComplete = false }
             if isComplete { exchange.finish() }
         }
         if let result {
@@ -143,6 +158,15 @@ final class CurlTransfer: @unchecked Sendable {
         if exchange.hasEnded { return true }
         if handle.isReceivePaused == goesOn { handle.setReceivePaused(!goesOn) }
         return false
+    }
+
+    private func takeHead(_ handle: CurlHandle) {
+        hasOpened = true
+        keep(handle.times)
+        let head = handle.takeHead()
+        self.head = head
+        endsWithConnection = request.isSecure && head.endsWithConnection(url, isHead)
+        isWhole = request.asksForConsent && head.isWhole(url, isHead)
     }
 
     // Gives what is wrong with them.
@@ -157,6 +181,7 @@ final class CurlTransfer: @unchecked Sendable {
 
     private func fault(_ code: Int32, _ handle: CurlHandle) -> any Error {
         if code == 0 { return CurlFault.wasCut }
+        if handle.skipsContent { return CurlFault.wasSkipped }
         if let fault = upload?.fault { return fault }
         return CurlFault.of(code, text: handle.faultText(code), handle: handle, self)
     }
@@ -164,7 +189,8 @@ final class CurlTransfer: @unchecked Sendable {
     /// How far the exchange has come, for an error.
     func state(_ handle: CurlHandle) -> TransferState {
         let phase: TransferState.Phase =
-            handle.hasHead ? .receiving : handle.sends > 0 ? .sending : .connecting
+            handle.hasHead
+            ? .receiving : handle.sends > 0 || repeats > 0 ? .sending : .connecting
         return TransferState(
             phase, bodyBytesSent: phase == .connecting ? 0 : upload?.bytesSent ?? 0)
     }

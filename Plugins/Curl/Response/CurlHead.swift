@@ -29,7 +29,16 @@ import TurnpikeCore
             unsafe count > 6 && start.load(fromByteOffset: 5, as: UInt8.self) == UInt8(ascii: "1")
         }
         guard isOld == true, case .success(let opening) = opening(url, isHead) else { return false }
-        return opening.length == nil && !opening.head.headers.contains(.transferEncoding)
+        // Any other coding has no end of its own, and is none that was asked for.
+        let codings = opening.head.headers[.transferEncoding]?.split(separator: ",") ?? []
+        return opening.length == nil
+            && !codings.contains { Grammar.trimmed($0).lowercased() == "chunked" }
+    }
+
+    /// Whether there is no content behind it.
+    func isWhole(_ url: URL, _ isHead: Bool) -> Bool {
+        guard case .success(let opening) = opening(url, isHead) else { return false }
+        return opening.length == 0
     }
 }
 

@@ -82,10 +82,11 @@ struct tpc_transfer {
     const char *head;
     size_t head_count;
     bool has_head;
-    /// The lines behind the content, which stand in `head` behind those of the head.
+    /// The lines behind the content, so far.
+    const char *trailers;
     size_t trailers_count;
-    /// Whether libcurl asked for the content again after a head.
-    bool was_repeated;
+    /// Whether libcurl wanted to send the request again after the head, and so keeps nothing of the content behind it.
+    bool skips_content;
     /// Whether the head, or once it has come the trailer section, was larger than is taken.
     bool is_head_too_large;
     /// Content that has come and was not taken.
@@ -166,7 +167,7 @@ typedef struct tpc_request {
 int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request);
 /// Takes a transfer out of its loop and makes it fit for another request.
 void tpc_transfer_end(tpc_transfer *transfer);
-/// Takes the final head, and what came behind the content so far; it is freed with `tpc_free`.
+/// Takes the final head; it is freed with `tpc_free`.
 void *tpc_transfer_take_head(tpc_transfer *transfer, size_t *count);
 /// Takes the content that has come; it is freed with `tpc_free`. NULL where there is none.
 void *tpc_transfer_take_body(tpc_transfer *transfer, size_t *count);
