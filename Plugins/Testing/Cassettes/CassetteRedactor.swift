@@ -169,17 +169,3 @@ extension HTTPHeaders {
     /// The media type of the content, where it is told.
     var mediaType: MediaType? { first(.contentType).flatMap(MediaType.init(parsing:)) }
 }
-
-extension Data {
-    /// The bytes with all occurrences of some replaced.
-    func substituting(_ bytes: Data, with other: Data) -> Data {
-        guard !bytes.isEmpty, range(of: bytes) != nil else { return self }
-        var result = Data()
-        var rest = self[...]
-        while let place = rest.range(of: bytes) {
-            result += rest[..<place.lowerBound] + other
-            rest = rest[place.upperBound...]
-        }
-        return result + rest
-    }
-}
