@@ -66,4 +66,20 @@ struct SendOptionsTests {
         let error = #expect(throws: ClientError.self) { try SendOptions(["u", "-H", "hunter2"]) }
         #expect(error?.message.contains("hunter2") == false)
     }
+
+    @Test("A mark behind a delimiter does not hide it")
+    func marks() throws {
+        let options = try SendOptions([
+            "-H", "X-A:\u{301}b", "-Fa=\u{301}b", "-Fc=@\u{301}f", "--stack=\u{301}s", "-o\u{301}o",
+            "u",
+        ])
+        #expect(options.headers.first?.name == "X-A")
+        #expect(options.headers.first?.value == "\u{301}b")
+        #expect(options.stack == "\u{301}s")
+        #expect(options.output == "\u{301}o")
+        guard case .fields(let fields) = options.content else { return #expect(Bool(false)) }
+        #expect(fields.map(\.name) == ["a", "c"])
+        #expect(fields.map(\.value) == [.text("\u{301}b"), .file("\u{301}f")])
+        #expect(try SendOptions(["u", "-d", "@\u{301}f"]).content == .file("\u{301}f"))
+    }
 }

@@ -182,4 +182,17 @@ struct CoalesceTests {
         for call in calls.dropFirst() { #expect(try await call.value == first) }
         #expect(transport.sentCount == 3)
     }
+
+    @Test("Values of fields that only look the same keep requests apart")
+    func canonicalEquivalence() async throws {
+        let (client, transport) = client(Coalesce(), .ok(text: "x"))
+        let calls = ["Jos\u{E9}", "Jose\u{301}"].map { user in
+            let request = Request(.get, anywhere, headers: ["X-User": user])
+            return Task { try await client.request(request).response() }
+        }
+        await clock.waitForTimers(2)
+        clock.advance(by: .seconds(1))
+        for call in calls { _ = try await call.value }
+        #expect(transport.sentCount == 2)
+    }
 }

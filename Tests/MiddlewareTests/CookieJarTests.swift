@@ -181,6 +181,20 @@ struct CookieJarTests {
         }
         #expect(total > CookieJar.maxTotal * 9 / 10)
     }
+
+    @Test("Names, values and paths are the same byte by byte, not by their looks")
+    func canonicalEquivalence() throws {
+        let page = try url("http://a.example/")
+        #expect(jar.store(["\u{E9}=\u{E9}; Path=/"], from: page, at: present))
+        #expect(jar.store(["e\u{301}=2; Path=/"], from: page, at: present))
+        #expect(jar.cookies.count == 2)
+        #expect(jar.store(["\u{E9}=e\u{301}; Path=/"], from: page, at: present))
+        #expect(jar.cookies.count == 2)
+        #expect(!jar.store(["\u{E9}=e\u{301}; Path=/"], from: page, at: present))
+        jar.removeAll()
+        jar.store(["a=1; Path=/\u{212A}"], from: page, at: present)
+        #expect(try sent(jar, "http://a.example/Kab/x") == "")
+    }
 }
 
 @Suite("CookieJar concurrency")

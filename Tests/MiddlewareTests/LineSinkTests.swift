@@ -18,6 +18,21 @@ struct LineSinkTests {
         #expect(mode?.intValue == 0o600)
     }
 
+    // A FIFO waits for its reader as long as it is opened in the plain way.
+    @Test("A FIFO that nobody reads is refused, and one that is read is written to")
+    func fifo() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path()
+        #expect(unsafe mkfifo(path, 0o600) == 0)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        #expect(throws: (any Error).self) { try LineSink(appendingTo: path) }
+        let reader = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        let handle = FileHandle(fileDescriptor: reader, closeOnDealloc: true)
+        let sink = try LineSink(appendingTo: path)
+        sink.write("one")
+        await sink.flush()
+        #expect(handle.availableData == Data("one\n".utf8))
+    }
+
     @Test("A flush may wait for as long as one likes", arguments: [Int64.max, -1])
     func flushLimit(seconds: Int64) async throws {
         let pipe = Pipe()

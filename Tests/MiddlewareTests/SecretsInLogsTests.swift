@@ -109,4 +109,23 @@ struct SecretsInLogsTests {
         #expect(sink.lines.contains { $0.contains("kept") })
         #expect(sink.lines.allSatisfy { !$0.contains { $0.isNewline } })
     }
+
+    @Test("What a server repeats is hidden byte by byte, whatever mark stands beside it")
+    func repeated() async throws {
+        let echo = "\u{301}pl4nted-e\u{301}, pl4nted-\u{E9}\u{200D} pl4nted-two\u{301}"
+        let client = Client(
+            MockTransport { _ in .ok(text: echo) },
+            [.log(to: sink, level: .debug, peekBytes: 4096)])
+        let response = try await client.get(
+            anywhere,
+            headers: [
+                "X-Api-Key": "pl4nted-e\u{301}", "X-Token": "pl4nted-\u{E9}",
+                "Authorization": "Bearer pl4nted-two",
+            ]
+        ).response()
+        _ = try await response.body.collect(upTo: 1000)
+        let lines = Data(sink.lines.joined(separator: "\n").utf8)
+        #expect(lines.range(of: Data("REDACTED".utf8)) != nil)
+        #expect(lines.range(of: Data("pl4nted".utf8)) == nil, "\(sink.lines)")
+    }
 }

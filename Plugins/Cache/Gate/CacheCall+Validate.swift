@@ -93,7 +93,7 @@ extension CacheCall {
             guard Preconditions.isSame(new, old, strongly: false) else { return nil }
         } else if let new = head.headers.first(.lastModified), let old = old.first(.lastModified) {
             // A date of another state would be sent for this one from then on.
-            guard new == old else { return nil }
+            guard Grammar.areSame(new, old) else { return nil }
         }
         return Validation(
             entry: await freshen(entry, by: head, mark),
@@ -172,7 +172,7 @@ extension CacheCall {
     private static func isSame(_ new: HTTPHeaders, _ entry: CacheEntry) -> Bool {
         let old = entry.response.head.headers
         for name in [HTTPHeaders.Name.eTag, .lastModified] {
-            if let new = new.first(name), new != old.first(name) { return false }
+            if let new = new.first(name), !Grammar.areSame(new, old.first(name)) { return false }
         }
         guard let length = new.first(.contentLength) else { return true }
         if let old = old.first(.contentLength) { return length == old }

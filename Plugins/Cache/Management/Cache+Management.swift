@@ -13,7 +13,9 @@ extension Cache {
     /// What is stored for a URL: all variants, whosoever they are.
     public func lookUp(_ url: URL) async throws -> [CacheListing] {
         guard let key = CacheKey(url) else { return [] }
-        return try await state.store.list().filter { $0.response.key.url == key.url }
+        return try await state.store.list().filter {
+            Grammar.areSame($0.response.key.url, key.url)
+        }
     }
 
     /// Forgets what is stored for a URL: all variants, whosoever they are.
@@ -21,9 +23,9 @@ extension Cache {
     @discardableResult
     public func purge(_ url: URL) async throws -> Int {
         guard let key = CacheKey(url) else { return 0 }
-        state.recordings.spoil { $0.url == key.url }
+        state.recordings.spoil { Grammar.areSame($0.url, key.url) }
         defer { state.counts.tellUsage() }
-        return try await state.store.removeAll { $0.key.url == key.url }
+        return try await state.store.removeAll { Grammar.areSame($0.key.url, key.url) }
     }
 
     /// Forgets what a condition holds for.

@@ -133,8 +133,8 @@ public struct CacheKey: Sendable {
 extension CacheKey: Hashable {
     /// Whether method, URL and partition are the same.
     public static func == (left: Self, right: Self) -> Bool {
-        left.hash == right.hash && left.url == right.url && left.method == right.method
-            && left.partition == right.partition
+        left.hash == right.hash && Grammar.areSame(left.url, right.url)
+            && left.method == right.method && Grammar.areSame(left.partition, right.partition)
     }
 
     /// Feeds the key to a hasher.

@@ -30,11 +30,12 @@ enum Preconditions {
         _ head: ResponseHead, for request: Request, at now: Date
     ) -> Bool {
         guard let condition = request.headers[.ifRange] else { return true }
-        if condition.contains("\"") {
+        if condition.utf8.contains(UInt8(ascii: "\"")) {
             return head.headers.first(.eTag).map { isSame(condition, $0, strongly: true) } ?? false
         }
         // A date is a strong validator of what was changed a second before at the latest (§8.8.2.2).
-        guard let line = head.headers.first(.lastModified), line == condition,
+        guard let line = head.headers.first(.lastModified),
+            Grammar.areSame(line, condition),
             let changed = FieldDate.parse(line, now: now),
             let date = head.headers.first(.date).flatMap({ FieldDate.parse($0, now: now) })
         else { return false }
@@ -43,12 +44,14 @@ enum Preconditions {
 
     /// Whether two entity tags are the same (RFC 9110 §8.8.3.2).
     static func isSame(_ left: String, _ right: String, strongly: Bool) -> Bool {
-        if strongly { return left == right && !left.hasPrefix("W/") }
-        return opaque(left) == opaque(right)
+        if strongly { return Grammar.areSame(left, right) && !isWeak(left) }
+        return opaque(left).elementsEqual(opaque(right))
     }
 
-    private static func opaque(_ tag: String) -> Substring {
-        tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...]
+    private static func isWeak(_ tag: String) -> Bool { tag.utf8.starts(with: "W/".utf8) }
+
+    private static func opaque(_ tag: String) -> Substring.UTF8View {
+        isWeak(tag) ? tag.utf8.dropFirst(2) : tag.utf8[...]
     }
 }
 

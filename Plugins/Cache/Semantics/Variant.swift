@@ -15,6 +15,11 @@ public struct Variant: Hashable, Sendable {
             self.name = name
             self.value = value
         }
+
+        /// Whether names and values are the same bytes.
+        public static func == (left: Self, right: Self) -> Bool {
+            left.name == right.name && Grammar.areSame(left.value, right.value)
+        }
     }
 
     /// The fields, in order of their names.
@@ -62,7 +67,8 @@ public struct Variant: Hashable, Sendable {
     /// requests would have taken.
     func matches(_ request: HTTPHeaders, of response: HTTPHeaders) -> Bool {
         fields.allSatisfy { field in
-            if field.value == Self.value(of: field.name, in: request) { return true }
+            let value = Self.value(of: field.name, in: request)
+            if Grammar.areSame(field.value, value) { return true }
             guard field.name == "accept-language", let language = response[.contentLanguage],
                 let wanted = request[.acceptLanguage]
             else { return false }

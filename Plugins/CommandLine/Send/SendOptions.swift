@@ -87,13 +87,20 @@ package struct SendOptions: Sendable {
     // `-Hname:value` and `--stack=FILE` are one argument each.
     private static func split(_ argument: String) -> (String, String?) {
         if argument.hasPrefix("--") {
-            guard let equals = argument.firstIndex(of: "=") else { return (argument, nil) }
-            return (
-                String(argument[..<equals]), String(argument[argument.index(after: equals)...])
-            )
+            return halves(argument, at: "=") ?? (argument, nil)
         }
-        let value = argument.dropFirst(2)
-        return (String(argument.prefix(2)), value.isEmpty ? nil : String(value))
+        let option = argument.unicodeScalars.prefix(2)
+        let value = argument[option.endIndex...]
+        return (String(Substring(option)), value.isEmpty ? nil : String(value))
+    }
+
+    // Scalars, for a delimiter and a mark behind it are one character.
+    private static func halves(
+        _ text: String, at delimiter: Unicode.Scalar
+    ) -> (String, String?)? {
+        guard let place = text.unicodeScalars.firstIndex(of: delimiter) else { return nil }
+        let rest = text.unicodeScalars[place...].dropFirst()
+        return (String(text[..<place]), String(Substring(rest)))
     }
 
     private static func set(_ place: inout String?, _ value: String, _ option: String) throws {
@@ -104,27 +111,30 @@ package struct SendOptions: Sendable {
     // MARK: Values
 
     private static func header(_ text: String) throws -> (name: String, value: String) {
-        guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
+        guard let (name, value) = halves(text, at: ":"), !name.isEmpty else {
             // The text may be a secret that lacks its name.
             throw wrong("-H wants name:value")
         }
-        let value = text[text.index(after: colon)...]
-        return (String(text[..<colon]), value.trimmingCharacters(in: .whitespaces))
+        return (name, (value ?? "").trimmingCharacters(in: .whitespaces))
     }
 
     private static func content(_ text: String) -> Content {
-        guard text.hasPrefix("@") else { return .text(text) }
-        return text == "@-" ? .input : .file(String(text.dropFirst()))
+        guard let path = file(text) else { return .text(text) }
+        return path == "-" ? .input : .file(path)
     }
 
     private static func field(_ text: String) throws -> Field {
-        guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
+        guard let (name, rest) = halves(text, at: "="), !name.isEmpty else {
             throw wrong("-F wants name=value, or name=@file")
         }
-        let value = String(text[text.index(after: equals)...])
-        return Field(
-            name: String(text[..<equals]),
-            value: value.hasPrefix("@") ? .file(String(value.dropFirst())) : .text(value))
+        let value = rest ?? ""
+        return Field(name: name, value: file(value).map { .file($0) } ?? .text(value))
+    }
+
+    // The path behind an at sign.
+    private static func file(_ text: String) -> String? {
+        guard text.unicodeScalars.first == "@" else { return nil }
+        return String(Substring(text.unicodeScalars.dropFirst()))
     }
 
     private mutating func setContent(_ new: Content) throws {

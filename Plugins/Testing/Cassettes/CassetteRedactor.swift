@@ -118,7 +118,7 @@ struct CassetteRedactor: Sendable {
 
     // nil where the text is no JSON list or object. What hides nothing stays as it was written.
     private func json(_ text: String, _ redaction: Redaction) -> String? {
-        guard let first = text.first(where: { !$0.isWhitespace }), "{[".contains(first),
+        guard Redaction.looksLikeJSON(text),
             let value = try? JSONValue(
                 parsing: text, options: JSONReadingOptions(duplicateNames: .refuse))
         else { return nil }
@@ -155,31 +155,15 @@ struct CassetteRedactor: Sendable {
     // MARK: Known secrets
 
     private func scrubbed(_ text: String) -> String {
-        known.all.reduce(text) { text, secret in
-            text.contains(secret) ? text.replacing(secret, with: Redaction.mark) : text
-        }
+        String(decoding: scrubbed(Data(text.utf8)), as: UTF8.self)
     }
 
     private func scrubbed(_ data: Data) -> Data {
-        known.all.reduce(data) { $0.substituting(Data($1.utf8), with: Data(Redaction.mark.utf8)) }
+        known.all.reduce(data) { $0.substituting($1, with: Data(Redaction.mark.utf8)) }
     }
 }
 
 extension HTTPHeaders {
     /// The media type of the content, where it is told.
     var mediaType: MediaType? { first(.contentType).flatMap(MediaType.init(parsing:)) }
-}
-
-extension Data {
-    /// The bytes with all occurrences of some replaced.
-    func substituting(_ bytes: Data, with other: Data) -> Data {
-        guard !bytes.isEmpty, range(of: bytes) != nil else { return self }
-        var result = Data()
-        var rest = self[...]
-        while let place = rest.range(of: bytes) {
-            result += rest[..<place.lowerBound] + other
-            rest = rest[place.upperBound...]
-        }
-        return result + rest
-    }
 }

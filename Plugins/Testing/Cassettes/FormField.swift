@@ -1,4 +1,5 @@
 import Foundation
+import TurnpikeCore
 
 /// One item of a query or a form, decoded.
 struct FormField: Hashable, Sendable {
@@ -7,16 +8,23 @@ struct FormField: Hashable, Sendable {
 
     /// The items of an encoded query or form, in order.
     static func parse(_ text: some StringProtocol) -> [FormField] {
-        String(text).split(separator: "&").map { item in
-            let equals = item.firstIndex(of: "=") ?? item.endIndex
+        // Bytes, for a delimiter and a mark behind it are one character.
+        text.utf8.split(separator: UInt8(ascii: "&")).map { item in
+            let equals = item.firstIndex(of: UInt8(ascii: "=")) ?? item.endIndex
             return FormField(
                 name: decoded(item[..<equals]), value: decoded(item[equals...].dropFirst()))
         }
     }
 
-    private static func decoded(_ text: Substring) -> String {
-        let spaced = String(text.map { $0 == "+" ? " " : $0 })
-        return spaced.removingPercentEncoding ?? spaced
+    private static func decoded(_ text: some Sequence<UInt8>) -> String {
+        let spaced = text.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
+        let text = String(decoding: spaced, as: UTF8.self)
+        return text.removingPercentEncoding ?? text
+    }
+
+    /// Whether names and values are the same bytes.
+    static func == (left: Self, right: Self) -> Bool {
+        Grammar.areSame(left.name, right.name) && Grammar.areSame(left.value, right.value)
     }
 }
 

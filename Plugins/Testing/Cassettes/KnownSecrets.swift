@@ -5,22 +5,27 @@ import TurnpikeCore
 /// The secrets that a cassette has met, in case a later message repeats one in a place that does
 /// not tell it is one: a token of an answer in the path of the next request.
 final class KnownSecrets: Sendable {
-    private let known = Mutex<[String]>([])
+    // Bytes, for another spelling of the same characters is another secret.
+    private let known = Mutex<[Data]>([])
 
     private static let limit = 1000
 
     /// All of them, the longest first, each as it is and as a URL may hold it.
-    var all: [String] { known.withLock { $0 } }
+    var all: [Data] { known.withLock { $0 } }
 
     func learn(_ secrets: [String]) {
-        let variants = Set(secrets.filter { !$0.contains(Redaction.mark) }).flatMap { secret in
-            [secret, PercentEncoding.unreserved.encode(secret)]
-        }
+        let variants = secrets.filter { $0.utf8.firstRange(of: Redaction.mark.utf8) == nil }
+            .flatMap { secret in
+                [Data(secret.utf8), Data(PercentEncoding.unreserved.encode(secret).utf8)]
+            }
         known.withLock { known in
             for secret in Set(variants).subtracting(known) where known.count < Self.limit {
                 known.append(secret)
             }
-            known.sort { ($1.utf8.count, $0) < ($0.utf8.count, $1) }
+            known.sort { left, right in
+                left.count == right.count
+                    ? left.lexicographicallyPrecedes(right) : left.count > right.count
+            }
         }
     }
 
@@ -48,13 +53,15 @@ final class KnownSecrets: Sendable {
             case .setCookie:
                 return CookiePair.list(field.value).prefix(1).map(\.value).filter(tellsApart)
             case let name where redaction.hides(header: name):
-                let words = field.value.split(separator: " ", maxSplits: 1).map(String.init)
+                let words = field.value.unicodeScalars.split(separator: " ", maxSplits: 1)
+                    .map { String(Substring($0)) }
                 let credential = words.last ?? ""
                 var found = [field.value, credential]
                 if words.first?.lowercased() == "basic", let pair = Data(base64Encoded: credential)
                 {
                     let pair = String(decoding: pair, as: UTF8.self)
-                    found += pair.split(separator: ":", maxSplits: 1).dropFirst().map(String.init)
+                    found += pair.unicodeScalars.split(separator: ":", maxSplits: 1).dropFirst()
+                        .map { String(Substring($0)) }
                 }
                 return found.filter { $0.utf8.count >= 8 || tellsApart($0) }
             default: return []
@@ -100,9 +107,9 @@ struct CookiePair {
 
     /// The pairs of a line; in a `Set-Cookie` line the attributes come behind the first one.
     static func list(_ line: String) -> [CookiePair] {
-        line.split(separator: ";").map { piece in
+        line.unicodeScalars.split(separator: ";").map { piece in
             let parts = piece.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                .map { String(Grammar.trimmed($0)) }
+                .map { String(Grammar.trimmed(Substring($0))) }
             return CookiePair(name: parts[0], value: parts.count > 1 ? parts[1] : "")
         }
     }

@@ -26,9 +26,10 @@ struct MultipartRedactor {
         var headers = HTTPHeaders()
         let lines = String(decoding: part[..<head.lowerBound], as: UTF8.self)
         for line in lines.split(whereSeparator: \.isNewline) {
-            guard let colon = line.firstIndex(of: ":") else { continue }
+            guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")) else { continue }
             headers.append(
-                HTTPHeaders.Name(String(line[..<colon])), String(line[line.index(after: colon)...]))
+                HTTPHeaders.Name(String(line[..<colon])),
+                String(line[line.utf8.index(after: colon)...]))
         }
         var content = part[head.upperBound...]
         let tail = content.suffix(2) == Self.lineEnd ? Self.lineEnd : Data()

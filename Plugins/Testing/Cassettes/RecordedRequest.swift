@@ -87,10 +87,14 @@ extension RecordedRequest {
     func matches(_ recorded: RecordedRequest, by matching: CassetteMatching) -> Bool {
         method == recorded.method && path == recorded.path && query == recorded.query
             && (!matching.origin || origin == recorded.origin)
-            && matching.headers.allSatisfy {
-                headers.values(of: $0) == recorded.headers.values(of: $0)
-            }
+            && matching.headers.allSatisfy { hasSameValues(of: $0, as: recorded) }
             && (!matching.content || sameContent(recorded))
+    }
+
+    private func hasSameValues(of name: HTTPHeaders.Name, as recorded: RecordedRequest) -> Bool {
+        headers.values(of: name).elementsEqual(recorded.headers.values(of: name)) {
+            Grammar.areSame($0, $1)
+        }
     }
 
     private func sameContent(_ recorded: RecordedRequest) -> Bool {
@@ -117,7 +121,7 @@ extension RecordedRequest {
         if path != recorded.path { add("the path is \(path), not \(recorded.path)", 8) }
         for text in Self.differences(query, recorded.query, in: "the query") { add(text, 2) }
         for name in matching.headers
-        where headers.values(of: name) != recorded.headers.values(of: name) {
+        where !hasSameValues(of: name, as: recorded) {
             add(
                 "the header \(name) is \(shown(headers, name)), not \(shown(recorded.headers, name))",
                 1)

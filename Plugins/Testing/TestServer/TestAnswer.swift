@@ -158,7 +158,7 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// An answer whose content drips.
+    /// An answer whose content drips, by one byte at least.
     public static func drip(
         _ content: Data, bytes: Int = 1, every interval: Duration, status: HTTPStatus = .ok,
         headers: HTTPHeaders = [:]
@@ -170,8 +170,8 @@ public struct TestAnswer: Sendable {
             if request.method == .head { return steps }
             var rest = content[...]
             while !rest.isEmpty {
-                steps += [.wait(interval), .write(rest.prefix(bytes))]
-                rest = rest.dropFirst(bytes)
+                steps += [.wait(interval), .write(rest.prefix(max(bytes, 1)))]
+                rest = rest.dropFirst(max(bytes, 1))
             }
             return steps
         }

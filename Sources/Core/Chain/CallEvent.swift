@@ -120,7 +120,10 @@ public struct CallEvent: Sendable {
     // A server, or an error, may repeat what was sent.
     private func withoutSent(_ text: String, _ redaction: Redaction) -> String {
         let secrets = [requestValue, sentRequest].compactMap(\.self).flatMap(redaction.secrets(of:))
-        return secrets.reduce(text) { $0.replacingOccurrences(of: $1, with: Redaction.mark) }
+        let shown = secrets.reduce(Data(text.utf8)) {
+            $0.substituting($1, with: Data(Redaction.mark.utf8))
+        }
+        return String(decoding: shown, as: UTF8.self)
     }
 
     /// The error as a word for a label: a code, a type's name, `cancelled`.

@@ -23,9 +23,7 @@ extension Redaction {
             let isXML = type.subtype == "xml" || type.suffix == "xml"
             return unescapedText(isXML ? XMLRedactor(text).result() : text)
         }
-        if !isForm, let first = text.first(where: { !$0.isWhitespace }), "{[".contains(first) {
-            return JSONRedactor(text, self).result()
-        }
+        if !isForm, Self.looksLikeJSON(text) { return JSONRedactor(text, self).result() }
         return items((isForm ? text : unescapedText(text))[...], depth: 0)
     }
 
@@ -34,11 +32,14 @@ extension Redaction {
     }
 
     /// The secrets that a request carries, in case a response repeats them: values of hidden fields
-    /// and query items, and their parts.
-    package func secrets(of request: Request) -> [String] {
+    /// and query items, and their parts, the longest first.
+    ///
+    /// They are bytes, for another spelling of the same character is another secret.
+    package func secrets(of request: Request) -> [Data] {
         var secrets: [String] = []
         for field in request.headers where hides(header: field.name) {
-            secrets += [field.value] + field.value.split { " ;,=\"".contains($0) }.map(String.init)
+            let parts = field.value.unicodeScalars.split { " ;,=\"".unicodeScalars.contains($0) }
+            secrets += [field.value] + parts.map { String(Substring($0)) }
         }
         let components = URLComponents(url: request.url, resolvingAgainstBaseURL: true)
         secrets += [components?.password, components?.user].compactMap(\.self)
@@ -46,7 +47,8 @@ extension Redaction {
             if let value = item.value { secrets.append(value) }
         }
         // What is shorter stands everywhere and tells nothing.
-        return Set(secrets).filter { $0.utf8.count >= 4 }.sorted { $0.count > $1.count }
+        return Set(secrets.map { Data($0.utf8) }).filter { $0.count >= 4 }
+            .sorted { $0.count > $1.count }
     }
 
     private static func isText(_ type: MediaType) -> Bool {

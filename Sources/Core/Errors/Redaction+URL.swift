@@ -7,22 +7,22 @@ extension Redaction {
     ///   - depth: In how many URLs or JSON texts it stands itself.
     /// - Returns: The text.
     func urlText(_ text: String, depth: Int) -> String {
-        var text = text[...]
+        var text = text.unicodeScalars[...]
         var fragment = ""
         if let hash = text.firstIndex(of: "#") {
             // The fragment of an application in a browser has a path and a query of its own.
             fragment = text[text.index(after: hash)...].split(
                 separator: "?", omittingEmptySubsequences: false
-            ).map { items($0, depth: depth) }.joined(separator: "?")
+            ).map { items(Substring($0), depth: depth) }.joined(separator: "?")
             fragment = "#" + fragment
             text = text[..<hash]
         }
         var query = ""
         if let mark = text.firstIndex(of: "?") {
-            query = "?" + items(text[text.index(after: mark)...], depth: depth)
+            query = "?" + items(Substring(text[text.index(after: mark)...]), depth: depth)
             text = text[..<mark]
         }
-        return hierarchy(text, depth: depth) + query + fragment
+        return hierarchy(Substring(text), depth: depth) + query + fragment
     }
 
     // Scheme, authority and path, perhaps several in a row.
@@ -31,11 +31,13 @@ extension Redaction {
         var rest = text
         while let slashes = Self.slashes(in: rest) {
             shown += path(rest[..<slashes.lowerBound], depth: depth) + "//"
-            let authority = rest[slashes.upperBound...].prefix { $0 != "/" && $0 != "\\" }
+            let authority = rest.unicodeScalars[slashes.upperBound...].prefix {
+                $0 != "/" && $0 != "\\"
+            }
             if let at = authority.lastIndex(of: "@") {
-                shown += Self.mark + authority[at...]
+                shown += Self.mark + Substring(authority[at...])
             } else {
-                shown += authority
+                shown += Substring(authority)
             }
             rest = rest[authority.endIndex...]
         }
@@ -56,9 +58,9 @@ extension Redaction {
 
     private func path(_ path: Substring, depth: Int) -> String {
         var before = ""
-        return path.split(separator: "/", omittingEmptySubsequences: false).map { segment in
+        return Self.split(path, at: "/").map { segment in
             defer { before = String(segment) }
-            var parts = segment.split(separator: ";", omittingEmptySubsequences: false)
+            var parts = Self.split(segment, at: ";")
             let name = parts.removeFirst()
             let isSecret =
                 Self.looksLikeSecret(name) || (Self.looksMade(name) && hides(key: before))
@@ -67,26 +69,31 @@ extension Redaction {
         }.joined(separator: "/")
     }
 
+    private static func split(_ text: Substring, at separator: Unicode.Scalar) -> [Substring] {
+        text.unicodeScalars.split(separator: separator, omittingEmptySubsequences: false)
+            .map { Substring($0) }
+    }
+
     /// The items of a query or a form without the values that are secrets, or hold some.
     func items(_ query: Substring, depth: Int) -> String {
         var shown = ""
-        var rest = query
+        var rest = query.unicodeScalars
         while true {
             let end = rest.firstIndex { $0 == "&" || $0 == ";" } ?? rest.endIndex
-            shown += item(rest[..<end], depth: depth)
+            shown += item(Substring(rest[..<end]), depth: depth)
             guard end < rest.endIndex else { return shown }
-            shown.append(rest[end])
+            shown.unicodeScalars.append(rest[end])
             rest = rest[rest.index(after: end)...]
         }
     }
 
     private func item(_ item: Substring, depth: Int) -> String {
-        guard let equals = item.firstIndex(of: "=") else {
+        guard let equals = item.utf8.firstIndex(of: UInt8(ascii: "=")) else {
             return holdsSecret(item, depth: depth) ? Self.mark : String(item)
         }
-        let value = item[item.index(after: equals)...]
+        let value = item[item.utf8.index(after: equals)...]
         if hides(key: String(item[..<equals])) || holdsSecret(value, depth: depth) {
-            return item[...equals] + Self.mark
+            return item[..<value.startIndex] + Self.mark
         }
         return String(item)
     }
@@ -94,30 +101,46 @@ extension Redaction {
     // A value may be a URL, or JSON, with secrets of its own.
     private func holdsSecret(_ value: Substring, depth: Int) -> Bool {
         if Self.looksLikeSecret(value) { return true }
-        guard value.contains(where: { "%{?=@".contains($0) }) else { return false }
-        let plain = value.replacingOccurrences(of: "+", with: " ")
+        guard Self.mayHoldMore(value) else { return false }
+        let bytes = value.utf8.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
+        let plain = String(decoding: bytes, as: UTF8.self)
         let decoded = plain.removingPercentEncoding ?? plain
         // What is packed deeper than this is packed to be hidden.
-        guard depth < 3 else { return decoded.contains { "%{?=@".contains($0) } }
-        if let first = decoded.first(where: { !$0.isWhitespace }), "{[".contains(first) {
+        guard depth < 3 else { return Self.mayHoldMore(decoded) }
+        if Self.looksLikeJSON(decoded) {
             return JSONRedactor(decoded, self, depth: depth + 1).result() != decoded
         }
         return unescapedText(decoded, depth: depth + 1) != decoded
     }
 
+    private static func mayHoldMore(_ text: some StringProtocol) -> Bool {
+        text.utf8.contains { marksOfMore.contains($0) }
+    }
+
+    private static let marksOfMore = Array("%{?=@".utf8)
+
+    /// Whether a text begins like a list or an object.
+    package static func looksLikeJSON(_ text: String) -> Bool {
+        let first = text.unicodeScalars.first { !$0.properties.isWhitespace }
+        return first == "{" || first == "["
+    }
+
     /// Whether a word is a credential by its looks: a JSON Web Token, or a key of a known issuer.
     static func looksLikeSecret(_ word: Substring) -> Bool {
-        guard word.utf8.count >= 20 else { return false }
-        if word.hasPrefix("eyJ") { return word.contains(".") }
-        if issuers.contains(where: word.hasPrefix) { return true }
-        guard word.hasPrefix("bot"), let colon = word.firstIndex(of: ":") else { return false }
-        return word[..<colon].dropFirst(3).allSatisfy(\.isNumber)
+        let bytes = word.utf8
+        guard bytes.count >= 20 else { return false }
+        if bytes.starts(with: "eyJ".utf8) { return bytes.contains(UInt8(ascii: ".")) }
+        if issuers.contains(where: { bytes.starts(with: $0.utf8) }) { return true }
+        guard bytes.starts(with: "bot".utf8), let colon = bytes.firstIndex(of: UInt8(ascii: ":"))
+        else { return false }
+        return bytes[..<colon].dropFirst(3).allSatisfy { $0 &- UInt8(ascii: "0") < 10 }
     }
 
     /// Whether a word was made by a machine rather than written by a person.
     package static func looksMade(_ word: Substring) -> Bool {
         let length = word.utf8.count
-        return length >= 24 || (length >= 6 && word.contains(where: \.isNumber))
+        return length >= 24
+            || (length >= 6 && word.unicodeScalars.contains { $0.properties.numericType != nil })
     }
 
     private static let issuers = [

@@ -53,8 +53,9 @@ public struct Redaction: Sendable {
             return true
         }
         guard key.utf8.contains(UInt8(ascii: "[")) else { return false }
-        return key.split { $0 == "[" || $0 == "]" }.contains { part in
-            Self.secretKeys.contains(String(part)) || query.contains(String(part))
+        return key.unicodeScalars.split { $0 == "[" || $0 == "]" }.contains { part in
+            let part = String(Substring(part))
+            return Self.secretKeys.contains(part) || query.contains(part)
         }
     }
 

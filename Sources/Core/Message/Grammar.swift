@@ -67,6 +67,20 @@ package enum Grammar {
         return (isEqual ?? nil) ?? areEqualIgnoringCase(left.utf8, right.utf8)
     }
 
+    /// Whether two texts are the same bytes.
+    ///
+    /// `==` takes for the same what only looks the same: a letter with an accent, and a letter with
+    /// an accent behind it. To a peer these are two.
+    package static func areSame(_ left: String, _ right: String) -> Bool {
+        left == right && left.utf8.elementsEqual(right.utf8)
+    }
+
+    /// Whether two texts are the same bytes, or neither is there.
+    package static func areSame(_ left: String?, _ right: String?) -> Bool {
+        guard let left, let right else { return left == nil && right == nil }
+        return areSame(left, right)
+    }
+
     // Of as many bytes each.
     private static func areEqualIgnoringCase(
         _ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>

@@ -18,6 +18,11 @@ public struct HTTPHeaders: Sendable {
         public let name: Name
         /// The field's value, without blanks around it.
         public let value: String
+
+        /// Whether the values are the same bytes, and so are the names when case is ignored.
+        public static func == (left: Self, right: Self) -> Bool {
+            left.name == right.name && Grammar.areSame(left.value, right.value)
+        }
     }
 
     /// What was wrong with the first field that was refused.

@@ -52,9 +52,9 @@ public struct MediaType: Hashable, Sendable {
         var parameters: [Parameter] = []
         var quality = 1.0
         for part in parts.dropFirst() {
-            guard let equals = part.firstIndex(of: "=") else { continue }
+            guard let equals = part.utf8.firstIndex(of: UInt8(ascii: "=")) else { continue }
             let name = Grammar.trimmed(part[..<equals]).lowercased()
-            let value = Grammar.unquoted(Grammar.trimmed(part[part.index(after: equals)...]))
+            let value = Grammar.unquoted(Grammar.trimmed(part[part.utf8.index(after: equals)...]))
             if name == "q" {
                 quality = min(max(Double(value) ?? 0, 0), 1)
             } else if Grammar.isToken(name) {

@@ -18,6 +18,9 @@ struct TokenState: Sendable {
     private(set) var token: BearerToken?
     private let canRefresh: Bool
     private var generation: UInt64 = 0
+    // Until when it is used; nil for a token that was over when it came: it would be fetched for each
+    // request anew, and a refusal tells more than a clock that may be wrong.
+    private var end: Date?
     private var renewal: Date?
     private var wasRefused = false
     private var refresh: TokenRefresh?
@@ -42,7 +45,7 @@ struct TokenState: Sendable {
         guard let token else { return canRefresh ? join(now) : .fail(Self.missing) }
         let present = Credential(token: token, generation: generation, failures: failures)
         guard canRefresh else { return .use(present, beginning: nil, replacing: nil) }
-        if wasRefused || token.expires.map({ $0 <= date }) ?? false { return join(now) }
+        if wasRefused || end.map({ $0 <= date }) ?? false { return join(now) }
         // Once a generation: a renewal that failed is not tried again before it must be.
         if let renewal, renewal <= date, refresh == nil, lastFailure == nil,
             case .wait(let refresh, _, let old) = join(now)
@@ -122,7 +125,9 @@ struct TokenState: Sendable {
         generation += 1
         wasRefused = false
         lastFailure = nil
-        renewal = token?.expires.map { expires in
+        end = token?.expires
+        if let date, let expires = end, expires <= date { end = nil }
+        renewal = end.map { expires in
             let leeway = policy.leeway.inSeconds
             let life = date.map { max(expires.timeIntervalSince($0), 0) }
             return expires.addingTimeInterval(-min(leeway, life.map { $0 / 2 } ?? leeway))

@@ -90,8 +90,8 @@ private struct SetCookieAttributes {
                 expiresDate = min(parsed, date.addingTimeInterval(Double(Self.longest)))
             case "max-age": maxAge = Self.end(afterSeconds: value, from: date) ?? maxAge
             case "domain":
-                let isDotted = value.hasPrefix(".") && value.utf8.count > 1
-                domain = (isDotted ? String(value.dropFirst()) : value).lowercased()
+                let isDotted = value.utf8.first == UInt8(ascii: ".") && value.utf8.count > 1
+                domain = (isDotted ? String(Substring(value.utf8.dropFirst())) : value).lowercased()
             case "path": path = value
             case "secure": isSecure = true
             case "httponly": isHTTPOnly = true

@@ -49,7 +49,7 @@ public struct Cookie: Sendable, Hashable {
         self.value = value
         // RFC 6265bis §5.6.3
         let isDotted = domain.utf8.first == UInt8(ascii: ".")
-        self.domain = (isDotted ? String(domain.dropFirst()) : domain).lowercased()
+        self.domain = (isDotted ? String(Substring(domain.utf8.dropFirst())) : domain).lowercased()
         self.isHostOnly = isHostOnly
         self.path = path
         self.expires = expires
@@ -138,7 +138,7 @@ enum CookieRules {
     }
 
     static func path(_ path: String, covers other: String) -> Bool {
-        guard other.hasPrefix(path) else { return false }
+        guard other.utf8.starts(with: path.utf8) else { return false }
         if path.utf8.last == UInt8(ascii: "/") || path.utf8.count == other.utf8.count {
             return true
         }

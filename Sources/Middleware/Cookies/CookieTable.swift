@@ -1,4 +1,5 @@
 import Foundation
+import TurnpikeCore
 
 /// The cookies of a jar, by domain, within bounds.
 struct CookieTable: Sendable {
@@ -40,7 +41,7 @@ struct CookieTable: Sendable {
         cookie.created = before?.created ?? cookie.created
         cookie.serial = before?.serial ?? clock
         domains[cookie.domain]?[present] = Entry(cookie: cookie, used: clock)
-        return cookie != before
+        return !(before.map { Grammar.areSame($0.value, cookie.value) && $0 == cookie } ?? false)
     }
 
     /// The cookies for a host, of which a condition holds; they count as used.
@@ -73,7 +74,7 @@ struct CookieTable: Sendable {
                     || CookieRules.domain(cookie.domain, covers: domain)
             else { return false }
             return entries.contains {
-                $0.cookie.isSecure && $0.cookie.name == cookie.name
+                $0.cookie.isSecure && Grammar.areSame($0.cookie.name, cookie.name)
                     && $0.cookie.goes(toPath: cookie.path)
             }
         }
@@ -139,6 +140,7 @@ extension CookieTable.Entry {
 
 extension Cookie {
     fileprivate func isSame(as other: Cookie) -> Bool {
-        name == other.name && path == other.path && isHostOnly == other.isHostOnly
+        Grammar.areSame(name, other.name) && Grammar.areSame(path, other.path)
+            && isHostOnly == other.isHostOnly
     }
 }

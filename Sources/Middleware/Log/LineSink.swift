@@ -39,9 +39,14 @@ public final class LineSink: LogSink {
     }
 
     /// Creates a sink that appends to a file, made with mode 0600 where it is missing.
+    ///
+    /// A FIFO that nobody reads is refused, for opening it would wait for a reader.
     public convenience init(appendingTo path: String, capacity: Int = 4096) throws {
-        let descriptor = unsafe open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+        let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC
+        let descriptor = unsafe open(path, flags | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else { throw CocoaError(.fileWriteUnknown) }
+        // A write waits, in the sink's own queue.
+        _ = fcntl(descriptor, F_SETFL, O_APPEND)
         self.init(FileHandle(fileDescriptor: descriptor, closeOnDealloc: true), capacity: capacity)
     }
 

@@ -12,7 +12,10 @@ enum TokenAnswer {
     ) throws -> BearerToken {
         guard let answer = (try? JSONValue(parsing: content))?.object,
             let access = answer["access_token"]?.string, isToken(access)
-        else { throw OAuthError(.invalidResponse, status: status) }
+        else {
+            // Some servers tell an error under 200.
+            throw OAuthError(status: status, content: content)
+        }
         // Some servers leave it out; another type than Bearer could not be used.
         if let type = answer["token_type"]?.string, type.lowercased() != "bearer" {
             throw OAuthError(.invalidResponse, status: status)

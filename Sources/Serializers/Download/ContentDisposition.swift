@@ -14,10 +14,11 @@ struct ContentDisposition: Equatable {
         type = Grammar.trimmed(parts[0]).lowercased()
         var parameters: [String: String] = [:]
         for part in parts.dropFirst() {
-            guard let equals = part.firstIndex(of: "=") else { continue }
+            guard let equals = part.utf8.firstIndex(of: UInt8(ascii: "=")) else { continue }
             let name = Grammar.trimmed(part[..<equals]).lowercased()
             if parameters[name] != nil { continue }
-            parameters[name] = Grammar.unquoted(Grammar.trimmed(part[part.index(after: equals)...]))
+            parameters[name] = Grammar.unquoted(
+                Grammar.trimmed(part[part.utf8.index(after: equals)...]))
         }
         self.parameters = parameters
     }

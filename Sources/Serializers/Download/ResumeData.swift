@@ -47,6 +47,19 @@ public struct ResumeData: Codable, Sendable, Hashable {
     }
 }
 
+extension ResumeData {
+    /// Decodes what was kept; the name is made safe again, for whoever kept it may have changed it.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        validator = try values.decode(String.self, forKey: .validator)
+        totalBytes = try values.decodeIfPresent(Int64.self, forKey: .totalBytes)
+        partialFile = try values.decode(URL.self, forKey: .partialFile)
+        let name = try values.decode(String.self, forKey: .suggestedName)
+        suggestedName = FileName.safe(name) ?? "download"
+        resource = try values.decode(String.self, forKey: .resource)
+    }
+}
+
 extension ClientError {
     /// What a download left that failed, where it may be taken up again.
     ///

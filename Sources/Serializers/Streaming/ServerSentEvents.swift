@@ -69,6 +69,8 @@ private struct EventReader {
     private let idleLimit: Duration?
     private var reconnectsLeft: Int
     private var lastEventID: String
+    // Whether it was the stream that said it, and not the caller.
+    private var isToldByStream = false
     private var wait: Duration = .seconds(3)
     private var fruitless = 0
     private var connection: Connection?
@@ -130,7 +132,11 @@ private struct EventReader {
         var call = call.option(StreamingOption.self, true)
         call.request.headers.setIfAbsent(.accept, MediaType.eventStream.description)
         call.request.headers.setIfAbsent(.cacheControl, "no-store")
-        if !lastEventID.isEmpty { call.request.headers[.lastEventID] = lastEventID }
+        // A stream may name an event as no field may hold it; the caller could not mend that.
+        let isSendable = Grammar.firstIllegalValueByte(lastEventID) == nil
+        if !lastEventID.isEmpty, isSendable || !isToldByStream {
+            call.request.headers[.lastEventID] = lastEventID
+        }
         let (response, maxBytes) = try await call.serialize(with: HeadSerializer())
         if response.status == 204 {
             hasEnded = true
@@ -167,6 +173,7 @@ private struct EventReader {
     private mutating func leave() {
         guard let parser = connection?.parser else { return }
         lastEventID = parser.lastEventID
+        isToldByStream = true
         wait = parser.retry ?? wait
         connection = nil
     }

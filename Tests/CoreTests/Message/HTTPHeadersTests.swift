@@ -87,4 +87,13 @@ struct HTTPHeadersTests {
         #expect(left != ["b": "2", "A": "1"])
         #expect(left != ["A": "1", "b": "3"])
     }
+
+    @Test("Values are the same byte by byte, not by their looks")
+    func canonicalEquivalence() {
+        let composed: HTTPHeaders = ["X-User": "Jos\u{E9}"]
+        let decomposed: HTTPHeaders = ["X-User": "Jose\u{301}"]
+        #expect(composed != decomposed)
+        #expect(composed == ["x-user": "Jos\u{E9}"])
+        #expect(Set([composed, decomposed, ["x-user": "Jos\u{E9}"]]).count == 2)
+    }
 }

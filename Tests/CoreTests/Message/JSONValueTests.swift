@@ -145,4 +145,20 @@ struct JSONValueTests {
         let data = try JSONEncoder().encode(value)
         #expect(try JSONDecoder().decode(JSONValue.self, from: data) == value)
     }
+
+    @Test("Names and texts that only look the same are others (RFC 8259 §8.3)", arguments: [0, 20])
+    func canonicalEquivalence(others: Int) throws {
+        let filling = (0..<others).map { "\"\($0)\":0," }.joined()
+        let text = "{\(filling)\"\u{E9}\":1,\"e\u{301}\":2}"
+        let value = try JSONValue(
+            parsing: text, options: JSONReadingOptions(duplicateNames: .refuse))
+        #expect(value.object?.count == others + 2)
+        #expect(value["\u{E9}"] == 1)
+        #expect(value["e\u{301}"] == 2)
+        #expect(value["\u{E8}"] == nil)
+        #expect(JSONValue.string("\u{E9}") != .string("e\u{301}"))
+        #expect(JSONValue.object(["\u{E9}": 1]) != .object(["e\u{301}": 1]))
+        #expect(JSONValue.array(["K"]) != .array(["\u{212A}"]))
+        #expect(try JSONValue(parsing: text) == value)
+    }
 }

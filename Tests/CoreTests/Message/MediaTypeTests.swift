@@ -89,5 +89,6 @@ struct MediaTypeTests {
             let marked = MediaType("a", "b", parameters: [.init(name: "x", value: value)])
             #expect(MediaType(parsing: marked.description)?.parameters == marked.parameters)
         }
+        #expect(MediaType(parsing: "a/b; x=\u{301}p")?[parameter: "x"] == "\u{301}p")
     }
 }

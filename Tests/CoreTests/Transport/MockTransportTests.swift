@@ -127,4 +127,28 @@ struct MockTransportTests {
         #expect(error?.code == code)
         #expect(error?.transfer?.isUnsent == isUnsent)
     }
+
+    @Test("A matcher looks at bytes, not at what looks the same")
+    func canonicalEquivalence() throws {
+        let request = Request(
+            .get, "http://a.example/?name=Jose%CC%81&Jos%C3%A9=1", headers: ["X-A": "e\u{301}"])
+        #expect(RequestMatcher.header("X-A", "\u{E9}").mismatch(request) != nil)
+        #expect(RequestMatcher.header("X-A", "e\u{301}").mismatch(request) == nil)
+        #expect(RequestMatcher.query("name", "Jos\u{E9}").mismatch(request) != nil)
+        #expect(RequestMatcher.query("name", "Jose\u{301}").mismatch(request) == nil)
+        #expect(RequestMatcher.query("Jose\u{301}").mismatch(request) != nil)
+        let body = Data("{\"a\":{\"\u{301}b\":\"e\u{301}\"}}".utf8)
+        #expect(RequestMatcher.json("a.\u{301}b", "e\u{301}").mismatch(request, body: body) == nil)
+        #expect(RequestMatcher.json("a.\u{301}b", "\u{E9}").mismatch(request, body: body) != nil)
+    }
+
+    @Test("A form that was sent is read by bytes, and an empty name is one")
+    func form() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let body = Body.data(Data("a=\u{301}b&\u{301}c=d+&=e".utf8), type: .form)
+        _ = try await Client(transport).post("http://a.example/", body: body).response()
+        let form = try #require(transport.sent.first?.form)
+        #expect(form.map(\.name) == ["a", "\u{301}c", ""])
+        #expect(form.map(\.value) == ["\u{301}b", "d ", "e"])
+    }
 }

@@ -238,4 +238,29 @@ struct OAuthTests {
         _ = try await Client(transport, clock: clock, [.bearer(tokens)]).get(anywhere).response()
         #expect(tokens.current?.expires == expected.map { clock.date + $0 })
     }
+
+    @Test("An error that is told under 200 is the error")
+    func errorUnderOK() async throws {
+        let transport = server(
+            .ok(json: ["error": "invalid_grant", "error_description": "gone"]), accepting: "a1")
+        let grant = ClientCredentialsGrant(try endpoint(id: "svc", secret: "s"))
+        let client = Client(transport, clock: clock, [.bearer(BearerTokens(provider: grant))])
+        let error = await #expect(throws: ClientError.self) {
+            try await client.get(anywhere).response()
+        }
+        let cause = error?.underlying as? OAuthError
+        #expect(cause?.code == .invalidGrant)
+        #expect(cause?.detail == "gone")
+        #expect(cause?.status == .ok)
+    }
+
+    @Test("A token that is over when it comes is used until it is refused")
+    func noLife() async throws {
+        let transport = server(
+            .ok(json: ["access_token": "a1", "expires_in": 0]), accepting: "a1")
+        let tokens = BearerTokens(provider: ClientCredentialsGrant(try endpoint()))
+        let client = Client(transport, clock: clock, [.bearer(tokens)])
+        for _ in 0..<8 { #expect(try await client.get(anywhere).serialize(with: Text()) == "in") }
+        #expect(forms(transport).count == 1)
+    }
 }

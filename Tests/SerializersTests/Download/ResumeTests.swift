@@ -43,6 +43,20 @@ struct ResumeTests {
         #expect(server.ranges == [nil, "bytes=30000-"])
     }
 
+    @Test(
+        "A name that was changed where it was kept leads nowhere else", arguments: ["..", "../up"])
+    func changedName(name: String) async throws {
+        let data = try await broken()
+        let text = String(decoding: try JSONEncoder().encode(data), as: UTF8.self)
+        let changed = text.replacing("\"big.bin\"", with: "\"\(name)\"")
+        let copy = try JSONDecoder().decode(ResumeData.self, from: Data(changed.utf8))
+        let other = try TemporaryDirectory()
+        let file = try await call().download(
+            to: other.url, options: DownloadOptions(resumeData: copy))
+        #expect(file.url.deletingLastPathComponent().path() == other.url.path())
+        #expect(other.names == [name == ".." ? "download" : "up"])
+    }
+
     @Test("What lies beside the destination is found by the same URL alone")
     func found() async throws {
         _ = try await broken()

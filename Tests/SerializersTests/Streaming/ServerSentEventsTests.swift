@@ -248,4 +248,24 @@ struct ServerSentEventsTests {
         #expect(error == nil)
         #expect(transport.requests.count == 1)
     }
+
+    @Test("An id that no field may hold is the event's, and is not asked for")
+    func unsendableID() async {
+        let clock = ManualClock()
+        let transport = ScriptedTransport(
+            Self.stream("id: 1\ndata: a\n\nid: x\u{1}y\ndata: b\n\n"), Self.stream("data: c\n\n"),
+            Self.stream("", status: 204))
+        let events = client(transport, clock).get(anywhere).events(reconnects: 3)
+        async let result = all(events)
+        for _ in 0..<2 {
+            await clock.waitForTimer(in: .seconds(3))
+            clock.advance(by: .seconds(3))
+        }
+        let (items, error) = await result
+        #expect(items.map(\.id) == ["1", "x\u{1}y", "x\u{1}y"])
+        #expect(error == nil)
+        #expect(transport.requests.map { $0.headers[.lastEventID] } == [nil, nil, nil])
+        let given = client(transport).get(anywhere).events(reconnects: 3, lastEventID: "x\ny")
+        #expect((await all(given).error as? ClientError)?.code == .invalidRequest)
+    }
 }

@@ -134,4 +134,14 @@ struct CassetteMatchingTests {
         }
         #expect(error?.message.contains("has no further answer") == true)
     }
+
+    @Test("What only looks the same is another request")
+    func canonicalEquivalence() async throws {
+        try await record(Request(.get, "https://a.example/x?q=e%CC%81"))
+        #expect(try await replay(Request(.get, "https://a.example/x?q=e%CC%81")) == "found")
+        _ = try await complaint(Request(.get, "https://a.example/x?q=%C3%A9"))
+        try await record(Request(.post, "https://a.example/", body: .json(["q": "e\u{301}"])))
+        _ = try await complaint(
+            Request(.post, "https://a.example/", body: .json(["q": "\u{E9}"])))
+    }
 }

@@ -193,4 +193,26 @@ struct CassetteSecretsTests {
         let again = replay.request(.post, "https://a.example/", headers: headers, body: body)
         #expect(try await again.string() == "x")
     }
+
+    @Test("Marks beside a secret do not hide it", arguments: ["\u{301}", "\u{200D}"])
+    func marks(mark: String) async throws {
+        let (client, _, _) = try folder.recording { _ in
+            .ok(
+                text: "echo of \(mark)pl4nted-basic and pl4nted-cookie\(mark) and \(mark)",
+                headers: ["Set-Cookie": "a=\(mark)pl4nted-set; Path=/"])
+        }
+        let basic = Data("ada:\(mark)pl4nted-basic".utf8).base64EncodedString()
+        _ = try await client.post(
+            "http://a.example/?x=1",
+            body: .data(Data("q=1&password=\(mark)pl4nted-form".utf8), type: .form),
+            headers: [
+                "Cookie": "a=1; sid=\(mark)pl4nted-cookie; \(mark)b=pl4nted-two",
+                "Authorization": "Basic \(basic)", "X-Api-Key": "pl4nted-cookie",
+            ]
+        ).data()
+        let tape = try Data(contentsOf: folder.file)
+        for secret in ["basic", "cookie", "set", "form", "two"] {
+            #expect(tape.range(of: Data("pl4nted-\(secret)".utf8)) == nil, "\(secret)")
+        }
+    }
 }

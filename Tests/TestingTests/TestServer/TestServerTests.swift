@@ -158,4 +158,12 @@ struct TestServerTests {
         hold.open()
         #expect(await held.hasPrefix("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200"))
     }
+
+    @Test("Content that drips drips by one byte at least")
+    func drip() async throws {
+        server.route("/", .drip(Data("xy".utf8), bytes: 0, every: .milliseconds(1)).thenClose())
+        let answer = await rawExchange(
+            port: server.port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(answer.hasSuffix("\r\n\r\nxy"))
+    }
 }

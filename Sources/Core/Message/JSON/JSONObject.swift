@@ -6,11 +6,23 @@ public struct JSONObject: Sendable {
         public let name: String
         /// The value.
         public var value: JSONValue
+
+        /// Whether the names are the same bytes, and the values are equal.
+        public static func == (left: Self, right: Self) -> Bool {
+            Grammar.areSame(left.name, right.name) && left.value == right.value
+        }
+    }
+
+    /// A name as RFC 8259 §8.3 compares it: what only looks the same is another one.
+    private struct Name: Hashable {
+        let text: String
+
+        static func == (left: Self, right: Self) -> Bool { Grammar.areSame(left.text, right.text) }
     }
 
     private var members: [Member] = []
     // Built when an object grows past what a linear search does well.
-    private var positions: [String: Int]?
+    private var positions: [Name: Int]?
 
     private static let linearSearchLimit = 12
 
@@ -46,7 +58,7 @@ public struct JSONObject: Sendable {
         if position(of: name) != nil { return false }
         members.append(Member(name: name, value: value))
         if positions != nil {
-            positions?[name] = members.count - 1
+            positions?[Name(text: name)] = members.count - 1
         } else {
             indexIfLarge()
         }
@@ -57,14 +69,16 @@ public struct JSONObject: Sendable {
 
     private mutating func indexIfLarge() {
         guard members.count > Self.linearSearchLimit else { return }
-        var index: [String: Int] = [:]
-        for (position, member) in members.enumerated() { index[member.name] = position }
+        var index: [Name: Int] = [:]
+        for (position, member) in members.enumerated() {
+            index[Name(text: member.name)] = position
+        }
         positions = index
     }
 
     private func position(of name: String) -> Int? {
-        if let positions { return positions[name] }
-        return members.firstIndex { $0.name == name }
+        if let positions { return positions[Name(text: name)] }
+        return members.firstIndex { Grammar.areSame($0.name, name) }
     }
 }
 

@@ -94,6 +94,21 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     }
 }
 
+extension JSONValue {
+    /// Whether both are the same value: strings the same bytes, the members of objects in any order.
+    public static func == (left: Self, right: Self) -> Bool {
+        switch (left, right) {
+        case (.null, .null): true
+        case (.bool(let left), .bool(let right)): left == right
+        case (.number(let left), .number(let right)): left == right
+        case (.string(let left), .string(let right)): Grammar.areSame(left, right)
+        case (.array(let left), .array(let right)): left == right
+        case (.object(let left), .object(let right)): left == right
+        default: false
+        }
+    }
+}
+
 extension JSONValue: CustomStringConvertible {
     /// The value as compact JSON text.
     public var description: String { String(decoding: jsonBytes(), as: UTF8.self) }

@@ -22,12 +22,15 @@ public struct MockExchange: Sendable {
 
     /// The content as the fields of a form, in order.
     public var form: [(name: String, value: String)] {
-        (text ?? "").split(separator: "&").map { item in
-            let parts = item.split(separator: "=", maxSplits: 1).map { part in
-                let spaced = part.replacing("+", with: " ")
-                return spaced.removingPercentEncoding ?? String(spaced)
+        (text ?? "").utf8.split(separator: UInt8(ascii: "&")).map { item in
+            let parts = item.split(
+                separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false
+            ).map { part in
+                let spaced = part.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
+                let text = String(decoding: spaced, as: UTF8.self)
+                return text.removingPercentEncoding ?? text
             }
-            return (parts.first ?? "", parts.count > 1 ? parts[1] : "")
+            return (parts[0], parts.count > 1 ? parts[1] : "")
         }
     }
 

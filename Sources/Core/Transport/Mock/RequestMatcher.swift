@@ -61,9 +61,12 @@ public struct RequestMatcher: Sendable {
     public static func query(_ name: String, _ value: String? = nil) -> Self {
         Self("query \(name)") { request, _ in
             let components = URLComponents(url: request.url, resolvingAgainstBaseURL: true)
-            let found = (components?.queryItems ?? []).filter { $0.name == name }
+            let found = (components?.queryItems ?? []).filter {
+                Grammar.areSame($0.name, name)
+            }
             if found.isEmpty { return "the query has no \(name)" }
-            guard let value, !found.contains(where: { $0.value == value }) else { return nil }
+            guard let value, !found.contains(where: { Grammar.areSame($0.value, value) })
+            else { return nil }
             return "the query's \(name) has another value"
         }
     }
@@ -73,7 +76,8 @@ public struct RequestMatcher: Sendable {
         Self("header \(name)") { request, _ in
             let found = request.headers.values(of: name)
             if found.isEmpty { return "there is no header \(name)" }
-            guard let value, !found.contains(value) else { return nil }
+            guard let value, !found.contains(where: { Grammar.areSame($0, value) })
+            else { return nil }
             let fields = request.headers.filter { $0.name == name }
             return "the header is “\(fields.map(\.description).joined(separator: "; "))”"
         }
@@ -100,8 +104,9 @@ public struct RequestMatcher: Sendable {
     public static func json(_ path: String, _ value: JSONValue) -> Self {
         Self("JSON content with \(path)") { _, body in
             guard let whole = try? JSONValue(parsing: body) else { return "the content is no JSON" }
-            let found = path.split(separator: ".").reduce(Optional(whole)) { value, step in
-                Int(step).flatMap { value?[$0] } ?? value?[String(step)]
+            let steps = path.unicodeScalars.split(separator: ".").map { String(Substring($0)) }
+            let found = steps.reduce(Optional(whole)) { value, step in
+                Int(step).flatMap { value?[$0] } ?? value?[step]
             }
             guard let found else { return "the content has nothing at \(path)" }
             return difference(found, value, at: path).map { "the content differs at \($0)" }
