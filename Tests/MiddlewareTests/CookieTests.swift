@@ -83,6 +83,15 @@ struct CookieTests {
         #expect(cookie.isHostOnly == isHostOnly)
     }
 
+    @Test("Suffixes beyond ASCII are known as hosts are")
+    func internationalizedSuffixes() {
+        let list = PublicSuffixes(parsing: "公司.cn\n*.ไทย\nXN--J6W193G")
+        #expect(list.contains("xn--55qx5d.cn"))
+        #expect(list.contains("any.xn--o3cw4h"))
+        #expect(list.contains("xn--j6w193g"))
+        #expect(!list.contains("a.xn--55qx5d.cn"))
+    }
+
     @Test(
         "No cookie for what strangers share",
         arguments: [

@@ -7,8 +7,7 @@ import TurnpikeCore
 /// ``standard`` has no list, and so cannot tell `github.io` from `example.com`: a cookie goes back to
 /// the host that set it and to no other, whatever its `Domain` says. A `Domain` of a single label, or
 /// of two that look like a registry's (`co.uk`), is refused as one of another host is. A file in the
-/// format of the Public Suffix List (publicsuffix.org) lets cookies go to a whole domain; rules
-/// beyond ASCII count where the file has them as hosts do, in punycode (`xn--55qx5d.cn`).
+/// format of the Public Suffix List (publicsuffix.org) lets cookies go to a whole domain.
 public struct PublicSuffixes: Sendable {
     private let rules: Set<String>
     private let wildcards: Set<String>
@@ -98,7 +97,11 @@ public struct PublicSuffixes: Sendable {
         return site
     }
 
-    private static func encoded(_ rule: Substring) -> String { rule.lowercased() }
+    // As hosts are known: beyond ASCII by what DNS has for them (`公司.cn` is `xn--55qx5d.cn`).
+    private static func encoded(_ rule: Substring) -> String {
+        if rule.utf8.allSatisfy({ $0 < 0x80 }) { return rule.lowercased() }
+        return URL(string: "http://\(rule)/").flatMap { Origin($0)?.host } ?? rule.lowercased()
+    }
 
     private static func looksLikeSuffix(_ label: Substring, _ country: Substring) -> Bool {
         country.utf8.count == 2 && registryLabels.contains(String(label))
