@@ -8,6 +8,7 @@
 
 typedef void CURL;
 typedef void CURLM;
+typedef void CURLU;
 
 struct curl_slist {
     char *data;
@@ -79,11 +80,17 @@ enum {
     CURLPROTO_HTTP = 1,
     CURLPROTO_HTTPS = 2,
     CURLPIPE_MULTIPLEX = 2,
+    CURLUPART_URL = 0,
+    CURLUPART_PATH = 7,
+    CURLUPART_QUERY = 8,
+    CURLU_PATH_AS_IS = 1 << 4,
+    CURLU_DISALLOW_USER = 1 << 5,
 };
 
 enum {
     CURLOPT_WRITEDATA = 10001,
     CURLOPT_URL = 10002,
+    CURLOPT_CURLU = 10282,
     CURLOPT_READDATA = 10009,
     CURLOPT_ERRORBUFFER = 10010,
     CURLOPT_WRITEFUNCTION = 20011,
@@ -150,6 +157,9 @@ typedef struct {
     int (*easy_setopt)(CURL *, int, ...);
     int (*easy_getinfo)(CURL *, int, ...);
     int (*easy_pause)(CURL *, int);
+    CURLU *(*url)(void);
+    int (*url_set)(CURLU *, int, const char *, unsigned);
+    void (*url_cleanup)(CURLU *);
     CURLM *(*multi_init)(void);
     int (*multi_cleanup)(CURLM *);
     int (*multi_setopt)(CURLM *, int, ...);
@@ -184,6 +194,13 @@ tpc_cells *tpc_cells_create(void);
 void tpc_cells_free(tpc_cells *cells);
 /// Has this thread use these, until it is told to use others or none.
 void tpc_cells_use(tpc_cells *cells);
+
+// The parts of a URL, kept for the next one.
+typedef struct tpc_target tpc_target;
+tpc_target *tpc_target_create(void);
+void tpc_target_free(tpc_target *target);
+/// What CURLOPT_CURLU takes, until the next call; NULL where libcurl has to read the text itself.
+CURLU *tpc_target_parts(tpc_target *target, const char *url);
 
 // Memory of libcurl, and of what comes for a transfer: blocks, cells, or else malloc's.
 void *tpc_malloc(size_t size);

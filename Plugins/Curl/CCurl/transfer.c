@@ -30,6 +30,8 @@ typedef struct {
     struct curl_slist *fields;
     struct curl_slist agent, codings;
     struct curl_slist *lines[2];
+    tpc_target *target;
+    bool has_parts;
     char *head, *trailers;
     size_t head_capacity, trailers_capacity;
     bool is_in_body;
@@ -193,11 +195,14 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char 
                                   tpc_rewind rewind) {
     transfer_t *this = calloc(1, sizeof *this);
     CURL *easy = this ? tpc_curl.easy_init() : NULL;
-    if (!easy) {
+    tpc_target *target = easy ? tpc_target_create() : NULL;
+    if (!target) {
+        if (easy) tpc_curl.easy_cleanup(easy);
         free(this);
         return NULL;
     }
-    *this = (transfer_t){.link = &this->shown, .loop = loop, .easy = easy, .read = read, .rewind = rewind, .is_plain = true};
+    *this = (transfer_t){.link = &this->shown, .loop = loop, .easy = easy, .target = target, .read = read, .rewind = rewind,
+                         .is_plain = true};
     this->agent.data = (char *)agent;
     this->codings.data = (char *)codings;
     int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
@@ -237,6 +242,7 @@ void tpc_transfer_free(tpc_transfer *transfer) {
     transfer_t *this = whole(transfer);
     if (this->is_active) tpc_transfer_end(transfer);
     tpc_curl.easy_cleanup(this->easy);
+    tpc_target_free(this->target);
     free(this->fields);
     free(this->lines[0]);
     free(this->lines[1]);
@@ -296,6 +302,15 @@ static struct curl_slist *all_fields(transfer_t *this, const tpc_request *reques
     return first;
 }
 
+// libcurl takes the parts where it has them; the text is what it begins anew with on another connection.
+static int set_target(transfer_t *this, const char *url) {
+    CURLU *parts = tpc_target_parts(this->target, url);
+    bool has_parts = parts != NULL;
+    if (this->has_parts != has_parts) tpc_curl.easy_setopt(this->easy, CURLOPT_CURLU, parts);
+    this->has_parts = has_parts;
+    return tpc_curl.easy_setopt(this->easy, CURLOPT_URL, url);
+}
+
 int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     transfer_t *this = whole(transfer);
     CURL *easy = this->easy;
@@ -303,7 +318,7 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     this->is_repeatable = request->is_repeatable;
     if (this->waits != request->waits) set(easy, CURLOPT_PIPEWAIT, (long)(this->waits = request->waits));
     this->fields = tpc_list(request->fields, request->fields_count);
-    int code = set(easy, CURLOPT_URL, request->url);
+    int code = set_target(this, request->url);
     if (code == 0) code = set(easy, CURLOPT_HTTPHEADER, all_fields(this, request));
     this->is_plain = !request->method && !request->is_head && !request->has_content;
     if (code == 0 && !this->is_plain) {
