@@ -13,6 +13,9 @@ public struct CurlFailure: Error, Sendable, CustomStringConvertible {
 
 /// How a code of libcurl becomes an error that says what happened.
 enum CurlFault {
+    /// libcurl's code for a connection to which nothing can be written.
+    static let sendError: Int32 = 55
+
     static func of(
         _ code: Int32, text: String, handle: CurlHandle, _ transfer: CurlTransfer
     ) -> ClientError {

@@ -99,8 +99,7 @@ import TurnpikeCore
     /// Whether a connection that was kept alive ended while the request was sent: libcurl sends it
     /// again where it reads of that, and not where it writes.
     var metDeadConnection: Bool {
-        unsafe pointer.pointee.result == 55 && pointer.pointee.is_done && !hasHead
-            && tpc_transfer_connects(pointer) == 0
+        unsafe result == CurlFault.sendError && !hasHead && tpc_transfer_connects(pointer) == 0
     }
 
     /// What libcurl says of a failure.

@@ -35,7 +35,7 @@ final class CurlTransfer: @unchecked Sendable {
     // Known where libcurl may skip the content.
     private var isWhole = false
     // Set before the exchange hears of it, and then its reader's.
-    private var head: HeadBytes?
+    private var head: Head?
 
     init(_ request: Request, wire: CurlRequest, upload: CurlUpload?) {
         self.request = wire
@@ -60,7 +60,7 @@ final class CurlTransfer: @unchecked Sendable {
         Orders(rawValue: pending.exchange(0, ordering: .acquiringAndReleasing))
     }
 
-    deinit { head?.free() }
+    deinit { if case .unread(let bytes) = head { bytes.free() } }
 
     // MARK: Under the engine's lock
 
@@ -163,10 +163,18 @@ final class CurlTransfer: @unchecked Sendable {
     private func takeHead(_ handle: CurlHandle) {
         hasOpened = true
         keep(handle.times)
-        let head = handle.takeHead()
-        self.head = head
-        endsWithConnection = request.isSecure && head.endsWithConnection(url, isHead)
-        isWhole = request.asksForConsent && head.isWhole(url, isHead)
+        let bytes = handle.takeHead()
+        // Read here only where the end of the content depends on it.
+        let mayEndWithConnection = request.isSecure && bytes.isHTTP1
+        guard mayEndWithConnection || request.asksForConsent else {
+            head = .unread(bytes)
+            return
+        }
+        let opening = bytes.read(url, isHead)
+        head = .read(opening)
+        guard case .success(let opening) = opening else { return }
+        endsWithConnection = mayEndWithConnection && opening.endsWithConnection
+        isWhole = request.asksForConsent && opening.length == 0
     }
 
     // Gives what is wrong with them.
@@ -198,8 +206,17 @@ final class CurlTransfer: @unchecked Sendable {
 
 extension CurlTransfer: UnreadOpening {
     func read() throws -> Exchange.Opening {
-        guard let head = head.take() else { throw CurlFault.wasCut }
-        defer { head.free() }
-        return try head.opening(url, isHead).get()
+        switch head.take() {
+        case .unread(let bytes): return try bytes.read(url, isHead).get()
+        case .read(let opening): return try opening.get()
+        case nil: throw CurlFault.wasCut
+        }
+    }
+}
+
+extension CurlTransfer {
+    private enum Head {
+        case unread(HeadBytes)
+        case read(Result<Exchange.Opening, ClientError>)
     }
 }

@@ -3,7 +3,7 @@ import Foundation
 import TurnpikeCore
 
 /// The lines of a head as they came.
-// SAFETY: the memory is its own until `free`, which is called once.
+// SAFETY: the memory is its own until `read` or `free`, one of which is called once.
 @safe struct HeadBytes: @unchecked Sendable {
     private let start: UnsafeMutableRawPointer?
     private let count: Int
@@ -15,30 +15,28 @@ import TurnpikeCore
 
     func free() { unsafe tpc_free(start) }
 
-    func opening(_ url: URL, _ isHead: Bool) -> Result<Exchange.Opening, ClientError> {
-        unsafe CurlHead.opening(
+    /// Reads them, and lets go of them.
+    func read(_ url: URL, _ isHead: Bool) -> Result<Exchange.Opening, ClientError> {
+        defer { free() }
+        return unsafe CurlHead.opening(
             of: UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count)
                 .assumingMemoryBound(to: UInt8.self),
             url: url, isHead: isHead)
     }
 
-    /// Whether nothing but the end of the connection tells where the content ends.
-    func endsWithConnection(_ url: URL, _ isHead: Bool) -> Bool {
-        // HTTP/2 has an end of its own.
-        let isOld = unsafe start.map { start in
-            unsafe count > 6 && start.load(fromByteOffset: 5, as: UInt8.self) == UInt8(ascii: "1")
-        }
-        guard isOld == true, case .success(let opening) = opening(url, isHead) else { return false }
-        // Any other coding has no end of its own, and is none that was asked for.
-        let codings = opening.head.headers[.transferEncoding]?.split(separator: ",") ?? []
-        return opening.length == nil
-            && !codings.contains { Grammar.trimmed($0).lowercased() == "chunked" }
+    /// Whether it is one of HTTP/1; later versions have an end of their own for content.
+    var isHTTP1: Bool {
+        guard let start = unsafe start, count > 6 else { return false }
+        return unsafe start.load(fromByteOffset: 5, as: UInt8.self) == UInt8(ascii: "1")
     }
+}
 
-    /// Whether there is no content behind it.
-    func isWhole(_ url: URL, _ isHead: Bool) -> Bool {
-        guard case .success(let opening) = opening(url, isHead) else { return false }
-        return opening.length == 0
+extension Exchange.Opening {
+    /// Whether nothing but the end of an HTTP/1 connection tells where the content ends.
+    var endsWithConnection: Bool {
+        // Any other coding has no end of its own, and is none that was asked for.
+        let codings = head.headers[.transferEncoding]?.split(separator: ",") ?? []
+        return length == nil && !codings.contains { Grammar.trimmed($0).lowercased() == "chunked" }
     }
 }
 

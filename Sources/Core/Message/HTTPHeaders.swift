@@ -128,7 +128,7 @@ public struct HTTPHeaders: Sendable {
 
     /// Adds a line that is known to be a valid one: its name a token, its value without control
     /// characters, and without blanks around it.
-    package mutating func appendChecked(_ name: Name, _ value: String) {
+    package mutating func appendChecked(_ name: consuming Name, _ value: consuming String) {
         fields.append(Field(name: name, value: value))
     }
 
