@@ -88,11 +88,14 @@ public final class CurlTransport: Transport {
     /// Sends a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
         try context.checkCancellation()
-        let upload = request.body.isEmpty ? nil : try CurlUpload(request.body, context: context)
-        let length = upload.map(\.length) ?? 0
-        let wire = try CurlRequest(
-            request, length: length, decodes: library.hasZlib, hasHTTP2: hasHTTP2)
-        let transfer = CurlTransfer(request, wire: wire, upload: upload)
+        let body = request.body
+        let upload = body.isEmpty ? nil : try CurlUpload(body, context: context)
+        let transfer = CurlTransfer(
+            request,
+            wire: try CurlRequest(
+                request, body: body, length: upload?.length, decodes: library.hasZlib,
+                hasHTTP2: hasHTTP2),
+            upload: upload)
         let engine = engine(for: request)
         let exchange = Exchange(
             context: context,
@@ -102,16 +105,16 @@ public final class CurlTransport: Transport {
         upload?.start { [weak transfer] in
             if let transfer { engine.post(transfer, .send) }
         }
-        engine.start(transfer, isQuick: !wire.isSecure)
+        engine.start(transfer, isQuick: !transfer.request.isSecure)
         let response: Response
         do {
             response = try await exchange.response()
         } catch {
-            transfer.times?.record(in: context)
+            transfer.takeTimes()?.record(in: context)
             throw error
         }
-        transfer.times?.record(in: context)
-        return wire.takesContentAsItComes ? response : try response.decoded()
+        transfer.takeTimes()?.record(in: context)
+        return transfer.request.takesContentAsItComes ? response : try response.decoded()
     }
 
     /// Ends what is under way at once, closes the connections, and returns when they are closed.

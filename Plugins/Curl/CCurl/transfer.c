@@ -96,7 +96,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *user) {
     size_t total = size * count;
     this->tls_ends = tpc_tls_ends();
     if (this->is_in_body) return on_trailer(this, line, total);
-    bool is_status = total > 5 && strncasecmp(line, "HTTP/", 5) == 0;
+    bool is_status = total > 5 && (line[0] | 0x20) == 'h' && strncasecmp(line, "HTTP/", 5) == 0;
     // There was no content.
     if (this->shown.has_head) return on_trailer(this, line, total);
     if (is_status) this->shown.head_count = 0;

@@ -26,12 +26,15 @@ struct CurlRequest: Sendable {
 
     /// - Parameters:
     ///   - request: The request.
-    ///   - length: The size of its content, if that is known.
+    ///   - body: Its content.
+    ///   - length: The size of the content, if there is any and that is known.
     ///   - decodes: Whether codings are asked for.
     ///   - hasHTTP2: Whether a TLS connection may carry many requests at once, so that it is worth
     ///     waiting for one that is being made.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for what libcurl cannot send.
-    init(_ request: Request, length: Int64?, decodes: Bool, hasHTTP2: Bool) throws {
+    init(
+        _ request: Request, body: Body, length: Int64?, decodes: Bool, hasHTTP2: Bool
+    ) throws {
         let method = request.method
         isHead = method == .head
         isRepeatable = request.isRepeatable
@@ -44,14 +47,14 @@ struct CurlRequest: Sendable {
             throw ClientError(
                 .unsupported, "CONNECT is a proxy's business; name one in the transport")
         }
-        if isHead, !request.body.isEmpty {
+        if isHead, !body.isEmpty {
             throw ClientError(
                 .unsupported, "libcurl cannot send HEAD with a body; use QUERY or POST")
         }
         // A method that expects content says that there is none (RFC 9110 §8.6).
         let announces = method == .post || method == .put || method == .patch || method == .query
-        hasContent = announces || !request.body.isEmpty
-        contentLength = hasContent ? length ?? -1 : -1
+        hasContent = announces || !body.isEmpty
+        contentLength = hasContent ? body.isEmpty ? 0 : length ?? -1 : -1
         self.method = isHead || (method == .get && !hasContent) ? nil : method.rawValue
         var lines = FieldLines()
         for field in request.headers { lines.add(field) }

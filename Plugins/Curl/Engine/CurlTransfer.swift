@@ -37,7 +37,7 @@ final class CurlTransfer: @unchecked Sendable {
     // Set before the exchange hears of it, and then its reader's.
     private var head: Head?
 
-    init(_ request: Request, wire: CurlRequest, upload: CurlUpload?) {
+    init(_ request: Request, wire: consuming CurlRequest, upload: CurlUpload?) {
         self.request = wire
         self.upload = upload
         url = request.url
@@ -45,7 +45,7 @@ final class CurlTransfer: @unchecked Sendable {
     }
 
     /// When things happened, once the head has come or the transfer has failed.
-    var times: CurlTimes? { keptTimes.withLock { $0 } }
+    func takeTimes() -> CurlTimes? { keptTimes.withLock { $0.take() } }
 
     private func keep(_ times: CurlTimes) { keptTimes.withLock { $0 = times } }
 

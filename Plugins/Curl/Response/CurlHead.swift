@@ -139,8 +139,10 @@ private struct StatusLine {
         }
         guard digits == 3, code >= 100 else { return nil }
         self.code = code
-        version = unsafe String(
-            decoding: UnsafeBufferPointer(rebasing: line[(slash + 1)..<blank]), as: UTF8.self)
+        let text = unsafe UnsafeBufferPointer(rebasing: line[(slash + 1)..<blank])
+        // What nearly all of them say need not be made.
+        version =
+            unsafe text.elementsEqual("1.1".utf8) ? "1.1" : String(decoding: text, as: UTF8.self)
     }
 }
 
