@@ -1,3 +1,5 @@
+import Foundation
+
 /// The character rules of RFC 9110 §5.6 that more than one message type needs.
 package enum Grammar {
     /// Whether every byte is a `tchar` (RFC 9110 §5.6.2) and there is at least one.
@@ -72,7 +74,15 @@ package enum Grammar {
     /// `==` takes for the same what only looks the same: a letter with an accent, and a letter with
     /// an accent behind it. To a peer these are two.
     package static func areSame(_ left: String, _ right: String) -> Bool {
-        left == right && left.utf8.elementsEqual(right.utf8)
+        let (left, right) = (left.utf8, right.utf8)
+        guard left.count == right.count else { return false }
+        let isSame = unsafe left.withContiguousStorageIfAvailable { left in
+            unsafe right.withContiguousStorageIfAvailable { right in
+                unsafe UnsafeRawBufferPointer(left).isSame(as: UnsafeRawBufferPointer(right))
+            }
+        }
+        // What came from Objective-C may be in pieces.
+        return (isSame ?? nil) ?? left.elementsEqual(right)
     }
 
     /// Whether two texts are the same bytes, or neither is there.
@@ -178,5 +188,13 @@ package enum Grammar {
         case 0..<0x20, 0x7F...0x9F, 0x2028...0x202E, 0x2066...0x2069: true
         default: false
         }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    // Of as many bytes each.
+    fileprivate func isSame(as other: UnsafeRawBufferPointer) -> Bool {
+        guard let start = baseAddress, let other = other.baseAddress else { return true }
+        return unsafe memcmp(start, other, count) == 0
     }
 }

@@ -41,7 +41,7 @@ struct RecordWriter {
     mutating func add(_ data: Data) { bytes.append(contentsOf: data) }
 
     mutating func addZeros(_ count: Int) {
-        bytes.append(contentsOf: repeatElement(0, count: count))
+        bytes.append(contentsOf: [UInt8](repeating: 0, count: count))
     }
 
     /// Puts something over zeros that were added for it.
