@@ -175,16 +175,25 @@ struct HedgeTests {
         await client.shutdown()
     }
 
-    @Test("A hedge that was granted too late to be sent gives its place back")
-    func lateGrant() async throws {
+    @Test(
+        "A hedge that was granted too late to be sent gives its place back",
+        arguments: [true, false])
+    func lateGrant(byTask: Bool) async throws {
         // The call ends between the grant and the send.
         final class Ending: RequestLogger {
             let client = ClientBox()
+            let byTask: Bool
+            init(byTask: Bool) { self.byTask = byTask }
             func log(_ event: CallEvent) {
-                if case .note = event.kind { client.client?.cancelAll() }
+                guard case .note = event.kind else { return }
+                if byTask {
+                    unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+                } else {
+                    client.client?.cancelAll()
+                }
             }
         }
-        let ending = Ending()
+        let ending = Ending(byTask: byTask)
         let budget = RetryBudget(ratio: 1, window: .seconds(10), floorPerSecond: 0)
         let transport = MockTransport { _ in .ok().delayed(by: .seconds(60)) }
         let client = Client(

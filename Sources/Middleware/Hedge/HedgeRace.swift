@@ -49,12 +49,15 @@ final class HedgeRace: Sendable {
     /// Runs the race to its decision.
     /// - Parameters:
     ///   - mayLaunch: Asked before each hedge.
-    ///   - giveBack: Called for a hedge that was granted when the race was decided already.
+    ///   - giveBack: Called for a hedge that was granted when the race had been decided, or the
+    ///     task cancelled, and so is not sent.
     /// - Returns: The winner's response.
     /// - Throws: The last error, if no attempt gave a response.
     func run(mayLaunch: () -> Bool, giveBack: () -> Void) async throws -> Response {
         let registration = context.onCancel { [self] in decide(.failure($0.error)) }
         defer { registration.end() }
+        // The attempts have tasks of their own, which would hear of it later.
+        try context.checkCancellation()
         launch()
         while true {
             let wake = OneShot<Event>()
@@ -64,7 +67,7 @@ final class HedgeRace: Sendable {
             case .decided(let decision):
                 state.withLock { $0.decision = nil }
                 return try decision.get()
-            case .due where mayLaunch(): if !launch() { giveBack() }
+            case .due where mayLaunch(): if Task.isCancelled || !launch() { giveBack() }
             // Who is refused does not ask again.
             case .due: state.withLock { $0.launched = limit }
             }
