@@ -13,17 +13,18 @@ struct CoalesceTests {
         return (Client(transport, clock: clock, [coalesce]), transport)
     }
 
-    private func start(_ call: Call, _ count: Int, _ coalesce: Coalesce) async
-        -> [Task<String, any Error>]
-    {
+    private func start(
+        _ call: Call, _ count: Int, _ coalesce: Coalesce, answeredIn delay: Duration = .seconds(1)
+    ) async -> [Task<String, any Error>] {
         var calls: [Task<String, any Error>] = []
         for _ in 0..<count {
             let before = coalesce.waiting
             calls.append(Task { try await call.serialize(with: Text()) })
             while coalesce.waiting == before { await Task.yield() }
         }
-        // The first one's request is with the transport, whose answer waits for the clock.
-        await clock.waitForTimers(1)
+        // The first one's request is with the transport, whose answer waits for the clock. By its
+        // time, for the timer of a deadline stands before it.
+        await clock.waitForTimer(in: delay)
         return calls
     }
 
@@ -121,8 +122,10 @@ struct CoalesceTests {
         let coalesce = Coalesce()
         let transport = MockTransport { _ in .ok(text: "x").delayed(by: .seconds(5)) }
         let client = Client(transport, clock: clock, [.deadline(.seconds(60)), coalesce])
-        let hasty = await start(client.get(anywhere).deadline(.seconds(1)), 1, coalesce)
-        let patient = await start(client.get(anywhere), 1, coalesce)
+        let hasty = await start(
+            client.get(anywhere).deadline(.seconds(1)), 1, coalesce, answeredIn: .seconds(5))
+        let patient = await start(
+            client.get(anywhere), 1, coalesce, answeredIn: .seconds(5))
         clock.advance(by: .seconds(1))
         let error = await #expect(throws: ClientError.self) { try await hasty[0].value }
         #expect(error?.code == .deadlineExceeded)

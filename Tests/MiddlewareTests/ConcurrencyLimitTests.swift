@@ -100,6 +100,28 @@ struct ConcurrencyLimitTests {
         #expect(limit.underWay == 0)
     }
 
+    @Test("A refresh that needs the permit of the call which waits for it ends in its time")
+    func waitForItself() async throws {
+        let limit = ConcurrencyLimit(total: 1, queue: 1)
+        let box = ClientBox()
+        let provider = CountingProvider { _, _ in
+            _ = try await box.client?.get("http://b.example/token").response()
+        }
+        let tokens = BearerTokens(
+            provider: provider, policy: RefreshPolicy(timeLimit: .seconds(30)))
+        let client = Client(
+            MockTransport { _ in .ok(text: "x") }, clock: clock,
+            [limit, .bearer(tokens, origins: ["http://a.example"])])
+        box.client = client
+        let call = Task { await code(of: client.get(anywhere)) }
+        await clock.waitForTimer(in: .seconds(30))
+        await until { limit.waiting == 1 }
+        clock.advance(by: .seconds(30))
+        #expect(await call.value == .auth)
+        await until { limit.waiting == 0 && limit.underWay == 0 }
+        box.client = nil
+    }
+
     @Test("An adaptive limit falls with overload, at most once in a while, and rises slowly")
     func adaptive() async throws {
         let limit = ConcurrencyLimit(

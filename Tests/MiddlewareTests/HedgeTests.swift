@@ -175,6 +175,39 @@ struct HedgeTests {
         await client.shutdown()
     }
 
+    @Test(
+        "A hedge that was granted too late to be sent gives its place back",
+        arguments: [true, false])
+    func lateGrant(byTask: Bool) async throws {
+        // The call ends between the grant and the send.
+        final class Ending: RequestLogger {
+            let client = ClientBox()
+            let byTask: Bool
+            init(byTask: Bool) { self.byTask = byTask }
+            func log(_ event: CallEvent) {
+                guard case .note = event.kind else { return }
+                if byTask {
+                    unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+                } else {
+                    client.client?.cancelAll()
+                }
+            }
+        }
+        let ending = Ending(byTask: byTask)
+        let budget = RetryBudget(ratio: 1, window: .seconds(10), floorPerSecond: 0)
+        let transport = MockTransport { _ in .ok().delayed(by: .seconds(60)) }
+        let client = Client(
+            transport, clock: clock, [ending, .hedge(after: .seconds(1), budget: budget)])
+        ending.client.client = client
+        let call = Task { try await client.get(anywhere).response() }
+        await clock.waitForTimers(2)
+        clock.advance(by: .seconds(1))
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(transport.sentCount == 1)
+        #expect(budget.withdraw(for: origin, at: clock.now))
+        ending.client.client = nil
+    }
+
     @Test("A spent budget is asked once for a call, however small the delay")
     func spentBudget() async throws {
         final class Notes: RequestLogger {

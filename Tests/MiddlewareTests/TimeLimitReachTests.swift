@@ -31,6 +31,27 @@ struct TimeLimitReachTests {
         release.continuation.finish()
     }
 
+    @Test("A task that is cancelled on its way in sends nothing from the tasks that a gate begins")
+    func cancelledOnTheWay() async throws {
+        let leaving = Around { request, _, next in
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            return try await next(request)
+        }
+        let stacks: [Stack] = [
+            [leaving, .deadline(), Around { try await $2($0) }],
+            [leaving, .attemptTimeout(), Around { try await $2($0) }],
+            [leaving, .hedge(after: .seconds(1))], [leaving, .coalesce()],
+        ]
+        for stack in stacks {
+            let transport = MockTransport { _ in .ok() }
+            let client = Client(transport, clock: clock, stack)
+            let call = Task { try await client.get(anywhere).response() }
+            await #expect(throws: CancellationError.self) { try await call.value }
+            #expect(transport.sentCount == 0)
+            #expect(clock.timerCount == 0)
+        }
+    }
+
     // A server that says that there is no content, and does not end.
     private struct Unfinished: Transport {
         var capabilities: TransportCapabilities { [] }

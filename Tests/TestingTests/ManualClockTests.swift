@@ -54,12 +54,43 @@ struct ManualClockTests {
         #expect(clock.now.seconds == 7)
         #expect(!clock.advanceToNextTimer())
     }
+
+    @Test("A timer that an advance brings near enough is one that was waited for")
+    func nearing() async {
+        _ = clock.schedule(after: .seconds(10)) {}
+        let notes = Notes()
+        // It runs up to its wait before it gives the thread back.
+        _ = Task.inheriting { [clock] in
+            await clock.waitForTimer(in: .seconds(3))
+            notes.add("near")
+        }
+        clock.advance(by: .seconds(7))
+        await notes.wait()
+        #expect(notes.all == ["near"])
+    }
+
+    @Test("A task that is cancelled waits for no timer", arguments: [true, false])
+    func cancelledWaiter(isWaiting: Bool) async {
+        let notes = Notes()
+        let waiter = Task.inheriting { [clock] in
+            if !isWaiting { unsafe withUnsafeCurrentTask { unsafe $0?.cancel() } }
+            await clock.waitForTimers(1)
+            await clock.waitForTimer(in: .seconds(1))
+            notes.add("left")
+        }
+        waiter.cancel()
+        await notes.wait()
+        #expect(notes.all == ["left"])
+    }
 }
 
 private final class Notes: Sendable {
     private let kept = Mutex<[String]>([])
     var all: [String] { kept.withLock { $0 } }
     func add(_ note: String) { kept.withLock { $0.append(note) } }
+
+    /// Gives other tasks many turns to take a note.
+    func wait() async { for _ in 0..<10_000 where all.isEmpty { await Task.yield() } }
 }
 
 extension MonotonicInstant {

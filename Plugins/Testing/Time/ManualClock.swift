@@ -24,7 +24,7 @@ public final class ManualClock: TimeSource {
 
     private struct Waiter {
         let condition: @Sendable ([Duration]) -> Bool
-        let continuation: CheckedContinuation<Void, Never>
+        let moment: OneShot<Void>
     }
 
     private let state: Mutex<State>
@@ -53,7 +53,7 @@ public final class ManualClock: TimeSource {
             let timer = state.heap.insert(due: due, owner: self, handler)
             return (timer, Self.takeReady(&state))
         }
-        for waiter in ready { waiter.resume() }
+        for waiter in ready { waiter.settle(.success(())) }
         return timer
     }
 
@@ -61,7 +61,12 @@ public final class ManualClock: TimeSource {
     public func advance(by duration: Duration) {
         let end = state.withLock { $0.now.advanced(by: max(duration, .zero)) }
         while let handler = takeNext(until: end) { handler() }
-        state.withLock { Self.move(&$0, to: end) }
+        // Timers that are left have come nearer, which somebody may have waited for.
+        let ready = state.withLock { state in
+            Self.move(&state, to: end)
+            return Self.takeReady(&state)
+        }
+        for waiter in ready { waiter.settle(.success(())) }
     }
 
     /// Moves the clock to the next timer and runs it.
@@ -73,23 +78,29 @@ public final class ManualClock: TimeSource {
         return true
     }
 
-    /// Returns when at least a number of timers are waiting.
+    /// Returns when at least a number of timers are waiting, or the task is cancelled.
+    ///
+    /// All timers count. Where a limit has one too, ``waitForTimer(in:)`` says which is meant.
     public func waitForTimers(_ count: Int) async { await wait { $0.count >= count } }
 
-    /// Returns when a timer is waiting that is due in just this time.
+    /// Returns when a timer is waiting that is due in just this time, or the task is cancelled.
     ///
     /// It tells timers apart where ``waitForTimers(_:)`` would count one that is about to be
     /// cancelled.
     public func waitForTimer(in duration: Duration) async { await wait { $0.contains(duration) } }
 
     private func wait(for condition: @escaping @Sendable ([Duration]) -> Bool) async {
-        await withCheckedContinuation { continuation in
-            let isReady = state.withLock { state in
-                if condition(Self.remaining(state)) { return true }
-                state.waiters.append(Waiter(condition: condition, continuation: continuation))
-                return false
-            }
-            if isReady { continuation.resume() }
+        let moment = OneShot<Void>()
+        let isReady = state.withLock { state in
+            if condition(Self.remaining(state)) { return true }
+            state.waiters.append(Waiter(condition: condition, moment: moment))
+            return false
+        }
+        if isReady { return }
+        // It throws nothing but what is settled here.
+        try? await moment.value { [self] in
+            state.withLock { $0.waiters.removeAll { $0.moment === moment } }
+            moment.settle(.success(()))
         }
     }
 
@@ -111,12 +122,12 @@ public final class ManualClock: TimeSource {
         state.now = instant
     }
 
-    private static func takeReady(_ state: inout State) -> [CheckedContinuation<Void, Never>] {
+    private static func takeReady(_ state: inout State) -> [OneShot<Void>] {
         if state.waiters.isEmpty { return [] }
         let remaining = remaining(state)
         let ready = state.waiters.filter { $0.condition(remaining) }
         state.waiters.removeAll { $0.condition(remaining) }
-        return ready.map(\.continuation)
+        return ready.map(\.moment)
     }
 }
 

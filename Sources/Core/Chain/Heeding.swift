@@ -31,11 +31,14 @@ extension Context {
     ///   - operation: What is run, in a task that is cancelled with the context.
     ///   - abandon: Gets the value that came when nobody waited for it any more.
     /// - Returns: The value.
-    /// - Throws: What the operation throws, or the error of the cancellation.
+    /// - Throws: What the operation throws, or the error of the cancellation; where that has come
+    ///   before, nothing is run.
     package func running<Value: Sendable>(
         _ operation: @escaping @Sendable () async throws -> Value,
         orAbandoning abandon: @escaping @Sendable (Value) -> Void = { _ in }
     ) async throws -> Value {
+        // The operation's task would hear of it later, and could send something before.
+        try checkCancellation()
         let answer = OneShot<Value>()
         // Ended by whoever cancels this context, or one around it, or the caller's task; else it
         // ends by itself.

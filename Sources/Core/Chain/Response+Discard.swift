@@ -27,9 +27,9 @@ extension Response {
             return (Data(), false)
         }
         let canceller = body.canceller
-        let timer = context.timeSource.schedule(after: Self.drainTime) { canceller.cancel(.drop) }
-        // A body need not be one of the context's.
+        // A body need not be one of the context's. In this order, as in `Context.sleep(for:)`.
         let registration = context.onCancel { canceller.cancel($0) }
+        let timer = context.timeSource.schedule(after: Self.drainTime) { canceller.cancel(.drop) }
         defer {
             timer.cancel()
             registration.end()

@@ -149,27 +149,31 @@ public final class Client: Sendable {
     }
 
     /// Refuses new calls, waits for those that are under way, and closes gates and transport.
-    /// - Parameter grace: How long calls may still take; then they are cancelled.
+    ///
+    /// Calls that outlast the grace are cancelled, and their ends waited for, so that gates hear of
+    /// them before they are closed; what someone holds on to, a response that is not read for
+    /// instance, is waited for no longer than a second. Cancelling the task ends the grace and
+    /// nothing else: all is closed when this returns.
+    /// - Parameter grace: How long calls may still take.
     public func shutdown(grace: Duration = .zero) async {
         let (generation, plan) = state.withLock { state in
             state.isShutDown = true
             return (state.generation, state.plan)
         }
-        await waitUntilIdle(for: grace)
+        await waitUntilIdle(for: grace, isCancellable: true)
         generation.cancel(.handle)
-        // What was cancelled ends at once; what someone holds on to is not waited for.
-        await waitUntilIdle(for: .seconds(1))
+        // What was cancelled ends soon; what someone holds on to is not waited for.
+        await waitUntilIdle(for: .seconds(1), isCancellable: false)
         for gate in plan.gates { await gate.shutdown() }
         await plan.transport.shutdown()
     }
 
-    // A cancelled task does not wait.
-    private func waitUntilIdle(for limit: Duration) async {
+    private func waitUntilIdle(for limit: Duration, isCancellable: Bool) async {
         let idle = environment.running.whenIdle()
         if idle.isSettled { return }
         let timer = environment.timeSource.schedule(after: limit) { idle.settle(.success(())) }
         defer { timer.cancel() }
-        try? await idle.value { idle.settle(.success(())) }
+        try? await idle.value { if isCancellable { idle.settle(.success(())) } }
     }
 
     private static func generation(

@@ -29,6 +29,7 @@ private final class IdleWatch: Sendable {
         var began: MonotonicInstant?
         var waited: Duration = .zero
         var bytes = 0
+        var hasStopped = false
     }
 
     private let limit: Duration
@@ -57,10 +58,15 @@ private final class IdleWatch: Sendable {
                         .idleTimeout, "no byte of the body came for \(limit.text)",
                         transfer: TransferState(.receiving))))
         }
-        state.withLock { state in
-            state.timer = timer
-            state.began = timeSource.now
+        let hasStopped = state.withLock { state in
+            if !state.hasStopped {
+                state.timer = timer
+                state.began = timeSource.now
+            }
+            return state.hasStopped
         }
+        // The body has ended meanwhile.
+        if hasStopped { timer.cancel() }
     }
 
     func end(bytes: Int) throws {
@@ -92,6 +98,7 @@ private final class IdleWatch: Sendable {
     func stop() {
         let timer = state.withLock { state in
             defer { state.timer = nil }
+            state.hasStopped = true
             return state.timer
         }
         timer?.cancel()

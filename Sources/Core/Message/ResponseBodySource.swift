@@ -95,7 +95,12 @@ final class SequenceSource: ResponseBodySource {
             do {
                 let chunk = try await Self.next(&moved.iterator)
                 let kept = moved
-                if chunk != nil { locked.withLock { $0.state.iterator = kept.iterator } }
+                // Who has given the body up wants no more of the sequence.
+                locked.withLock { locked in
+                    if chunk != nil, locked.state.reason == nil {
+                        locked.state.iterator = kept.iterator
+                    }
+                }
                 pull.settle(.success(chunk))
             } catch {
                 pull.settle(.failure(error))

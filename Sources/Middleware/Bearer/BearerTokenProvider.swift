@@ -16,7 +16,9 @@ public import TurnpikeCore
 /// ``BearerTokens`` asks it for one token at a time, whatever the number of calls that wait. It may
 /// send through any client, the one that the gate belongs to included: what is sent in the course
 /// of ``token(replacing:by:)`` passes the gate unsigned. Only work that it hands to a detached task
-/// would be signed, and so wait for itself, until the time limit of the refresh.
+/// would be signed, and so wait for itself, until the time limit of the refresh. So would what needs
+/// a permit of a ``ConcurrencyLimit`` outside of the gate, once calls that wait for the token hold
+/// them all; ``TokenExchange/send(_:)`` passes the gates inside alone.
 public protocol BearerTokenProvider: Sendable {
     /// Gets a new token.
     /// - Parameters:

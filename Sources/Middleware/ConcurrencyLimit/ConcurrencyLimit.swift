@@ -12,6 +12,11 @@ public import TurnpikeCore
 /// for most clients; outside a retry it limits calls. A gate that stands in several stacks is one
 /// limit. Of more than 1024 origins the one unused for longest that no call is under way to is
 /// forgotten.
+///
+/// What a gate inside sends through the same client, a token's refresh for instance, needs a permit
+/// of its own while its call holds one. Calls that hold all of them wait for themselves then: until
+/// a deadline ends them, or the refresh's time limit. Place the limit inside such a gate, or let
+/// the gate use another client.
 public struct ConcurrencyLimit: Interceptor {
     private let permits: Permits
 

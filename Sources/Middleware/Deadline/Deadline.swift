@@ -17,6 +17,9 @@ public import TurnpikeCore
 /// The caller gets ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once; the transport
 /// closes behind it, and nothing is sent after that. ``TurnpikeCore/Call/deadline(_:)`` sets
 /// another limit for one call.
+///
+/// What is awaited can be left; a synchronous hook cannot. An adapter, a logger, a condition or a
+/// judge that blocks its thread keeps the caller waiting past the limit, for as long as it blocks.
 public struct Deadline: Interceptor {
     private let limit: Duration
 

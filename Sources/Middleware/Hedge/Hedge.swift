@@ -63,7 +63,11 @@ public struct Hedge: Interceptor {
         let response: Response
         if let delay = delay(for: origin, at: begin) {
             let race = HedgeRace(request, context, next, limit: attempts, delay: delay)
-            response = try await race.run { mayLaunch(origin, context) }
+            response = try await race.run {
+                mayLaunch(origin, context)
+            } giveBack: {
+                budget?.giveBack(for: origin, at: context.timeSource.now)
+            }
         } else {
             response = try await next(request)
         }

@@ -47,12 +47,17 @@ final class HedgeRace: Sendable {
     }
 
     /// Runs the race to its decision.
-    /// - Parameter mayLaunch: Asked before each hedge.
+    /// - Parameters:
+    ///   - mayLaunch: Asked before each hedge.
+    ///   - giveBack: Called for a hedge that was granted when the race had been decided, or the
+    ///     task cancelled, and so is not sent.
     /// - Returns: The winner's response.
     /// - Throws: The last error, if no attempt gave a response.
-    func run(mayLaunch: () -> Bool) async throws -> Response {
+    func run(mayLaunch: () -> Bool, giveBack: () -> Void) async throws -> Response {
         let registration = context.onCancel { [self] in decide(.failure($0.error)) }
         defer { registration.end() }
+        // The attempts have tasks of their own, which would hear of it later.
+        try context.checkCancellation()
         launch()
         while true {
             let wake = OneShot<Event>()
@@ -62,7 +67,7 @@ final class HedgeRace: Sendable {
             case .decided(let decision):
                 state.withLock { $0.decision = nil }
                 return try decision.get()
-            case .due where mayLaunch(): launch()
+            case .due where mayLaunch(): if Task.isCancelled || !launch() { giveBack() }
             // Who is refused does not ask again.
             case .due: state.withLock { $0.launched = limit }
             }
@@ -86,7 +91,9 @@ final class HedgeRace: Sendable {
         return nil
     }
 
-    private func launch() {
+    // Begins an attempt; gives false where the race is decided.
+    @discardableResult
+    private func launch() -> Bool {
         let context = context.child()
         let number = state.withLock { state -> Int? in
             if state.isDecided { return nil }
@@ -94,7 +101,7 @@ final class HedgeRace: Sendable {
             state.legs[state.launched] = Leg(context: context)
             return state.launched
         }
-        guard let number else { return }
+        guard let number else { return false }
         // It ends by itself, or is cancelled with its context when the race is decided.
         let task = Task.inheriting { [self] in
             do {
@@ -112,6 +119,7 @@ final class HedgeRace: Sendable {
             return state.isDecided
         }
         if isOver { task.cancel() }
+        return true
     }
 
     // MARK: Deciding

@@ -107,6 +107,72 @@ struct ResponseBodyTests {
         #expect(ends.all == ["cancelled/0"])
     }
 
+    @Test("A sequence that answers behind the end is let go of, also while the body is not")
+    func lateAnswer() async throws {
+        let (began, mayAnswer, ended) = (
+            SharedValue<Void>(), SharedValue<Void>(), SharedValue<Void>()
+        )
+        /// Deaf to its task's cancellation, and tells of its own end.
+        final class Iterator: AsyncIteratorProtocol {
+            let answer: @Sendable () async -> Void
+            let end: @Sendable () -> Void
+            init(
+                answer: @escaping @Sendable () async -> Void, end: @escaping @Sendable () -> Void
+            ) {
+                self.answer = answer
+                self.end = end
+            }
+            deinit { end() }
+            func next() async -> Data? {
+                await answer()
+                return Data("late".utf8)
+            }
+        }
+        struct Late: AsyncSequence, Sendable {
+            let answer: @Sendable () async -> Void
+            let end: @Sendable () -> Void
+            func makeAsyncIterator() -> Iterator { Iterator(answer: answer, end: end) }
+        }
+        let chunks = Late {
+            began.settle(.success(()))
+            await Task { _ = try? await mayAnswer.value() }.value
+        } end: {
+            ended.settle(.success(()))
+        }
+        let body = ResponseBody(chunks)
+        let reader = Task { try await body.collect(upTo: 10) }
+        try await began.value()
+        body.cancel()
+        await #expect(throws: CancellationError.self) { try await reader.value }
+        mayAnswer.settle(.success(()))
+        for _ in 0..<10_000 where ended.result == nil { await Task.yield() }
+        #expect(ended.result != nil)
+        withExtendedLifetime(body) {}
+    }
+
+    @Test("A wait that begins while the body ends leaves no timer behind")
+    func endWhileArming() async throws {
+        struct Ending: TimeSource {
+            let clock: ManualClock
+            let end: @Sendable () -> Void
+            var now: MonotonicInstant { clock.now }
+            var date: Date { clock.date }
+            func schedule(
+                after delay: Duration, _ handler: @escaping @Sendable () -> Void
+            ) -> any TimerToken {
+                defer { end() }
+                return clock.schedule(after: delay, handler)
+            }
+        }
+        let clock = ManualClock()
+        let body = ResponseBody(AsyncStream<Data> { _ in })
+        let canceller = body.canceller
+        body.limitIdleTime(
+            to: .seconds(10), timeSource: Ending(clock: clock) { canceller.cancel(.handle) })
+        await #expect(throws: CancellationError.self) { try await body.collect(upTo: 10) }
+        #expect(clock.timerCount == 0)
+    }
+
     @Test("A gate's reason is what the waiting reader is told")
     func cancelWithError() async throws {
         struct Late: Error {}

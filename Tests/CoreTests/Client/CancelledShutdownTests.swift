@@ -1,0 +1,55 @@
+import Testing
+import TurnpikeCore
+import TurnpikeTesting
+
+@Suite("Shutdown in a task that is cancelled")
+struct CancelledShutdownTests {
+    /// Tells how many calls are under way when it is closed.
+    private struct Closing: SynchronousRequestAdapter {
+        let close: @Sendable () -> Void
+        func adapt(_ request: inout Request, context: Context) {}
+        func shutdown() async { close() }
+    }
+
+    @Test("It cuts the grace short, and closes nothing before the calls have ended")
+    func order() async throws {
+        let (began, mayEnd) = (SharedValue<Void>(), SharedValue<Void>())
+        let (clock, notes) = (ManualClock(), Notes())
+        // It takes its time to end: it goes on when the test lets it.
+        let transport = MockTransport { _ in
+            began.settle(.success(()))
+            await Task { _ = try? await mayEnd.value() }.value
+            notes.add("ended")
+            throw CancellationError()
+        }
+        let client = Client(transport, clock: clock, Closing { notes.add("closed") })
+        let call = Task { try await client.get(anywhere).response() }
+        try await began.value()
+        let shutdown = Task { await client.shutdown(grace: .seconds(10)) }
+        await clock.waitForTimer(in: .seconds(10))
+        shutdown.cancel()
+        await clock.waitForTimer(in: .seconds(1))
+        #expect(clock.timerCount == 1 && notes.all.isEmpty)
+        mayEnd.settle(.success(()))
+        await shutdown.value
+        #expect(notes.all == ["ended", "closed"])
+        await #expect(throws: CancellationError.self) { try await call.value }
+    }
+
+    @Test("It waits no longer than a second for what someone holds on to")
+    func held() async throws {
+        let (clock, notes) = (ManualClock(), Notes())
+        let client = Client(
+            MockTransport { _ in .ok(text: "x") }, clock: clock, Closing { notes.add("closed") })
+        let response = try await client.get(anywhere).response()
+        let shutdown = Task {
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            await client.shutdown(grace: .seconds(10))
+        }
+        await clock.waitForTimer(in: .seconds(1))
+        clock.advance(by: .seconds(1))
+        await shutdown.value
+        #expect(notes.all == ["closed"])
+        withExtendedLifetime(response) {}
+    }
+}
