@@ -180,4 +180,25 @@ struct MultipartTests {
         await #expect(throws: ClientError.self) { try await body.write(to: file) }
         #expect(directory.names == ["form"])
     }
+
+    @Test(
+        "Content that holds the boundary is refused: its rest would be read as parts",
+        arguments: ["--B", "x\r\n--B\r\n\r\ny", "x\n--B--", "a --B"])
+    func boundaryInContent(text: String) {
+        var form = MultipartFormData(boundary: "B")
+        form.append(text, name: "a")
+        let fault = #expect(throws: ClientError.self) { try Body.multipart(form).open() }
+        #expect(fault?.code == .invalidRequest)
+        #expect(fault?.message.contains("boundary") == true)
+    }
+
+    @Test("What only looks like the boundary stands, and a boundary of its own needs no check")
+    func noBoundaryInContent() async throws {
+        var form = MultipartFormData(boundary: "B")
+        form.append("-B --b B--", name: "a")
+        #expect(try await content(form).contains("-B --b B--"))
+        var other = MultipartFormData()
+        other.append("--B", name: "a")
+        #expect(try await content(other).contains("--B"))
+    }
 }
