@@ -143,11 +143,7 @@ final class Plan: Sendable {
         }
         var request = request
         // Of a body that a gate has given it; the call has seen to its own.
-        if let type = request.body.contentType, !request.body.isEmpty,
-            !request.headers.contains(.contentType)
-        {
-            request.headers[.contentType] = type.description
-        }
+        if !request.body.isEmpty { request.describeBody() }
         let record = context.call.record
         let now = context.timeSource.now
         guard record.willSend(request, attempt: context.attempt, at: now, limit: Self.sendLimit)

@@ -201,4 +201,23 @@ struct MultipartTests {
         other.append("--B", name: "a")
         #expect(try await content(other).contains("--B"))
     }
+
+    @Test(
+        "The boundary is told whatever kind of form the caller names",
+        arguments: [
+            ("multipart/form-data", "multipart/form-data; boundary=B"),
+            ("multipart/mixed; a=b; boundary=other", "multipart/mixed; a=b; boundary=B"),
+            ("Multipart/Mixed; boundary=\"B\"", "Multipart/Mixed; boundary=\"B\""),
+            ("application/octet-stream", "application/octet-stream"),
+            (nil, "multipart/form-data; boundary=B"),
+        ] as [(String?, String)])
+    func namedType(given: String?, sent: String) async throws {
+        var form = MultipartFormData(boundary: "B")
+        form.append("x", name: "a")
+        let transport = MockTransport { _ in .ok(text: "x") }
+        let headers: HTTPHeaders = given.map { ["Content-Type": $0] } ?? [:]
+        _ = try await Client(transport: transport, stack: [], serializers: .standard)
+            .post(anywhere, multipart: form, headers: headers).response()
+        #expect(transport.sent.last?.request.headers[.contentType] == sent)
+    }
 }
