@@ -135,6 +135,7 @@ final class Plan: Sendable {
         if let unmet { throw unmet }
         if let fault = request.body.fault { throw fault }
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
+        try request.body.checkFiles()
         if request.body.isLive,
             let unmet = transport.capabilities.fault(
                 missing: .liveUpload, for: "the live request body")

@@ -220,4 +220,17 @@ struct MultipartTests {
             .post(anywhere, multipart: form, headers: headers).response()
         #expect(transport.sent.last?.request.headers[.contentType] == sent)
     }
+
+    @Test("A part's file that is missing fails the call before anything is sent")
+    func missingFile() async throws {
+        var form = MultipartFormData()
+        form.append(file: URL(filePath: "/nonexistent/x.txt"), name: "f")
+        let transport = MockTransport { _ in .ok(text: "x") }
+        let error = await #expect(throws: ClientError.self) {
+            try await Client(transport: transport, stack: [], serializers: .standard)
+                .post(anywhere, multipart: form).response()
+        }
+        #expect(error?.code == .upload)
+        #expect(error?.attempts == 0 && transport.sent.isEmpty)
+    }
 }
