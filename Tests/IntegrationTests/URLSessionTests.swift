@@ -356,7 +356,7 @@ struct URLSessionTests {
     func unsupported() async throws {
         for call in [
             client.request(.get, "/", body: .text("x")),
-            client.request(.head, "/", body: .text("x")),
+            client.request(.head, "/", body: .text("x")), client.request(.connect, "/"),
             client.get("http://[::1]:\(server.port)/"),
             client.post("/", body: .stream(live: true) { AsyncStream<Data> { $0.finish() } }),
         ] {
