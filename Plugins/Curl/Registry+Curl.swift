@@ -45,7 +45,7 @@ extension CurlTransport {
 extension CurlTransport.Trust {
     init(settings: Settings) {
         self.init()
-        if let path = settings.string("ca") { authorities = .file(path) }
+        if let path = Self.file("ca", settings) { authorities = .file(path) }
         for (index, text) in settings.strings("pins").enumerated() {
             do {
                 pins.append(try CurlTransport.PublicKeyPin(text))
@@ -54,15 +54,23 @@ extension CurlTransport.Trust {
                     at: "pins[\(index)]", (error as? ClientError)?.message ?? "it is no pin")
             }
         }
-        let certificate = settings.string("clientCertificate")
-        let key = settings.string("clientKey")
+        let certificate = Self.file("clientCertificate", settings)
+        let key = Self.file("clientKey", settings)
         if let certificate {
             clientCertificate = CurlTransport.ClientCertificate(
                 certificate: certificate, key: key ?? certificate)
-        } else if key != nil {
+        } else if key != nil, settings.value("clientCertificate") == nil {
             settings.issue(at: "clientKey", "a key needs a clientCertificate")
         }
         minimumVersion = settings.choice("minimumTLS", default: minimumVersion)
+    }
+
+    // A file that is not there is told with its place.
+    private static func file(_ key: String, _ settings: Settings) -> String? {
+        guard let path = settings.string(key) else { return nil }
+        if FileManager.default.isReadableFile(atPath: path) { return path }
+        settings.issue(at: key, "there is no file \(Grammar.escaped(path)) that can be read")
+        return nil
     }
 }
 

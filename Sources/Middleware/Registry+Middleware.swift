@@ -21,7 +21,7 @@ extension Registry {
         register(gate: "hsts") { try HSTS(settings: $0) }
         register(gate: "idleTimeout") { IdleTimeout(settings: $0) }
         register(gate: "limits") { Limits(settings: $0) }
-        register(gate: "log") { try Log(settings: $0) }
+        register(gate: "log") { Log(settings: $0) }
         register(gate: "metrics") { Metrics(settings: $0) }
         register(gate: "rateLimit") { RateLimit(settings: $0) }
         register(gate: "redirect") { Redirect(settings: $0) }

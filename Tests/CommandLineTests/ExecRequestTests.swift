@@ -42,6 +42,7 @@ struct ExecRequestTests {
         arguments: [
             (["a": 1, "b": "x y", "c": true, "d": .null], "?a=1&b=x%20y&c=true&d"),
             ([["a", "1"], ["a", "2"], ["&", "="]], "?a=1&a=2&%26=%3D"),
+            (["a": [1, "x", true, .null], "b": [], "c": 2], "?a=1&a=x&a=true&a&c=2"),
         ] as [(JSONValue, String)])
     func query(query: JSONValue, expected: String) async throws {
         #expect(try await sent(["url": "s", "query": query]).target == "/v1/s" + expected)
@@ -138,6 +139,12 @@ struct ExecRequestTests {
             (["url": "x", "stream": ["base64": "", "chunk": 0]], "request.stream.chunk: 0 was"),
             (["url": "x", "stream": [:]], "request.stream.base64: is missing"),
             (["url": "x", "pathParameters": 1], "request.pathParameters: "),
+            (["url": "x", "query": ["a": ["b": 1]]], "request.query.a: "),
+            (["url": "x", "query": ["a": [1, [2]]]], "request.query.a: "),
+            (["url": "x", "multipart": [["text": "x"]]], "request.multipart[0].name: is missing"),
+            (["url": "x", "multipart": [["name": "a", "txt": ""]]], "request.multipart[0].txt: "),
+            (["url": "x", "multipart": [["name": "a"]]], "request.multipart[0]: a part has one"),
+            (["url": "x", "multipart": ["a"]], "request.multipart[0]: "),
         ] as [(JSONObject, String)])
     func mistakes(request: JSONObject, expected: String) async {
         let result = await Exec.result(of: ["request": .object(request), "stack": []])

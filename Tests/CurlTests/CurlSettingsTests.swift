@@ -40,7 +40,11 @@ struct CurlSettingsTests {
             (#"{"use":"curl","trust":{"pins":["sha256/x"]}}"#, "transport.trust.pins[0]"),
             (#"{"use":"curl","trust":{"clientKey":"x"}}"#, "transport.trust.clientKey"),
             (#"{"use":"curl","trust":{"minimumTLS":"1.1"}}"#, "transport.trust.minimumTLS"),
-            (#"{"use":"curl","trust":{"ca":"/nonexistent.pem"}}"#, "transport"),
+            (#"{"use":"curl","trust":{"ca":"/nonexistent.pem"}}"#, "transport.trust.ca"),
+            (
+                #"{"use":"curl","trust":{"clientCertificate":"/nonexistent.pem"}}"#,
+                "transport.trust.clientCertificate"
+            ),
         ])
     func mistakes(text: String, place: String) throws {
         let transport = try JSONValue(parsing: Data(text.utf8))

@@ -37,6 +37,18 @@ struct MetricsFileTests {
         await (try configured(other)).client.shutdown()
     }
 
+    @Test("A file that cannot be written is told when the client is made, with its place")
+    func unwritable() throws {
+        let error = #expect(throws: ClientError.self) { try configured("/nonexistent/x.prom") }
+        #expect(error?.code == .configuration)
+        #expect(error?.message.hasPrefix("stack[0].to: ") == true, "\(error?.message ?? "")")
+        let log = try StackFile(["stack": [["use": "log", "to": "/nonexistent/x.log"]]])
+        let other = #expect(throws: ClientError.self) {
+            try ConfiguredClient(log, registry: registry, serializers: SerializerTable())
+        }
+        #expect(other?.message.hasPrefix("stack[0].to: ") == true, "\(other?.message ?? "")")
+    }
+
     @Test("A gate that a reload drops writes what it measured")
     func dropped() async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }

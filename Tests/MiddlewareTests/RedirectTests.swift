@@ -34,6 +34,7 @@ struct RedirectTests {
             ("/%zz%20%", "http://a.example/%25zz%20%25"),
             ("//b.example/[%5B]#%20 ", "http://b.example/%5B%5B%5D#%20"),
             ("http://bücher.example/{%7D", "http://xn--bcher-kva.example/%7B%7D"),
+            ("http://a.example/b/../c/./d", "http://a.example/c/d"),
         ])
     func escapes(location: String, expected: String) async throws {
         let transport = transport(["http://a.example/x": (302, location)])

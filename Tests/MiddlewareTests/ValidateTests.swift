@@ -36,7 +36,14 @@ struct SmallGateTests {
             ("application/json", "APPLICATION/JSON", true),
             ("application/json", "text/html", false),
             ("text/*, application/json;q=0.5", "text/csv", true), ("*/*", "a/b", true),
-            ("application/json", nil, false), ("application/json;q=0", "application/json", true),
+            ("application/json", nil, false), ("application/json;q=0", "application/json", false),
+            ("application/json;q=0", "text/html", true),
+            // The most specific range decides (RFC 9110 §12.5.1).
+            ("*/*, application/json;q=0", "application/json", false),
+            ("*/*, application/json;q=0", "text/html", true),
+            ("text/*, text/html;q=0", "text/html", false), ("text/*;q=0, */*", "text/csv", false),
+            ("text/*;q=0, text/html", "text/html", true), ("*/*;q=0", nil, false),
+            ("application/*+json", "application/problem+json", true),
             ("application/json", "nonsense", false),
             ("application/json", "application/problem+json", false), (nil, nil, true),
         ] as [(String?, String?, Bool)])
@@ -53,6 +60,8 @@ struct SmallGateTests {
         let html = Client(
             answer(200, type: "text/html"), [.validate(contentType: .ranges([.json]))])
         #expect(await code(of: html.get(anywhere)) == .validation)
+        let none = Client(answer(200, type: "text/html"), [.validate(contentType: .ranges([]))])
+        #expect(await code(of: none.get(anywhere)) == .validation)
         let any = Client(answer(200, type: "text/html"), [.validate(contentType: .any)])
         #expect(await code(of: any.get(anywhere).header(.accept, "a/b")) == nil)
     }

@@ -60,28 +60,27 @@ enum ExecBody {
         var form = MultipartFormData(boundary: boundary)
         var fault: ClientError?
         for (index, part) in parts.enumerated() {
-            do {
-                guard let part = part.object else {
-                    throw ClientError(.configuration, "an object is wanted")
-                }
-                try Settings.read(part) { settings in
-                    do {
-                        try append(settings, to: &form)
-                    } catch let error as ClientError where error.code == .invalidRequest {
-                        // The request's fault, told by the call, not the line's.
-                        fault = fault ?? error
-                    }
-                }
-            } catch {
-                let reason = (error as? ClientError)?.message ?? "\(error)"
-                settings.issue(at: "multipart[\(index)]", reason)
+            let place = "multipart[\(index)]"
+            guard let part = part.object else {
+                settings.issue(at: place, "an object is wanted")
+                continue
             }
+            let inner = settings.nested(part, at: place)
+            do {
+                try append(inner, to: &form)
+            } catch {
+                // The request's fault, told by the call, not the line's.
+                fault = fault ?? error
+            }
+            inner.finish()
         }
         if let fault { return .catching { throw fault } }
         return .multipart(form)
     }
 
-    private static func append(_ part: Settings, to form: inout MultipartFormData) throws {
+    private static func append(
+        _ part: Settings, to form: inout MultipartFormData
+    ) throws(ClientError) {
         let name: String = part.required("name")
         let filename = part.string("filename")
         let text = part.string("text")
@@ -91,11 +90,9 @@ enum ExecBody {
         if [text, base64, path].compactMap(\.self).count != 1 {
             part.issue(at: "", "a part has one of text, base64 and file")
         }
-        let mediaType = try type.map { text in
-            guard let type = MediaType(parsing: text) else {
-                throw ClientError(.invalidRequest, "the type of a part is no media type")
-            }
-            return type
+        let mediaType = type.flatMap { MediaType(parsing: $0) }
+        if type != nil, mediaType == nil {
+            throw ClientError(.invalidRequest, "the type of a part is no media type")
         }
         if let path {
             form.append(file: URL(filePath: path), name: name, filename: filename, type: mediaType)

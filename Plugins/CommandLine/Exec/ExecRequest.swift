@@ -64,9 +64,23 @@ struct ExecRequest: Sendable {
         switch settings.value("query") {
         case nil, .null: return Query([])
         case .object(let object):
-            return Query(object.map { Query.Item($0.name, text($0.value)) })
+            return Query(object.flatMap { items($0.name, $0.value, settings) })
         default: return Query(pairs(settings, "query").map { Query.Item($0.name, $0.value) })
         }
+    }
+
+    // A list gives one item a value, as it does in a query that is written in Swift.
+    private static func items(
+        _ name: String, _ value: JSONValue, _ settings: Settings
+    ) -> [Query.Item] {
+        let values = value.array ?? [value]
+        if values.contains(where: { $0.array != nil || $0.object != nil }) {
+            settings.issue(
+                at: "query.\(name)",
+                "a text, a number, true, false, null or a list of them is wanted")
+            return []
+        }
+        return values.map { Query.Item(name, text($0)) }
     }
 
     private static func text(_ value: JSONValue) -> String? {

@@ -135,6 +135,7 @@ final class Plan: Sendable {
         if let unmet { throw unmet }
         if let fault = request.body.fault { throw fault }
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
+        try request.body.checkFiles()
         if request.body.isLive,
             let unmet = transport.capabilities.fault(
                 missing: .liveUpload, for: "the live request body")
@@ -143,11 +144,7 @@ final class Plan: Sendable {
         }
         var request = request
         // Of a body that a gate has given it; the call has seen to its own.
-        if let type = request.body.contentType, !request.body.isEmpty,
-            !request.headers.contains(.contentType)
-        {
-            request.headers[.contentType] = type.description
-        }
+        if !request.body.isEmpty { request.describeBody() }
         let record = context.call.record
         let now = context.timeSource.now
         guard record.willSend(request, attempt: context.attempt, at: now, limit: Self.sendLimit)

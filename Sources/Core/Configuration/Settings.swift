@@ -142,10 +142,13 @@ public final class Settings {
         if let number = value.double, number <= 1e9, number > 0 || (orZero && number == 0) {
             return .seconds(number)
         }
+        let isTooLong = value.double.map { $0 > 1e9 } ?? false
         issue(
             at: key,
-            "\(value.shown) was found; a number of seconds \(orZero ? "from" : "above") 0 is wanted"
-        )
+            "\(value.shown) was found; "
+                + (isTooLong
+                    ? "at most 1000000000 seconds are wanted"
+                    : "a number of seconds \(orZero ? "from" : "above") 0 is wanted"))
         return nil
     }
 

@@ -102,6 +102,8 @@ public struct Redaction: Sendable {
 
     private static let words = [
         "token", "secret", "apikey", "accesskey", "privatekey", "password", "passwd", "passphrase",
-        "credential", "signature", "sessionid", "authkey", "authorization",
+        "credential", "signature", "sessionid", "authkey", "authorization", "subscriptionkey",
+        "functionskey", "applicationkey", "masterkey", "encryptionkey", "customerkey", "signingkey",
+        "accountkey",
     ].map { Array($0.utf8) }
 }

@@ -213,6 +213,15 @@ public struct Body: Sendable {
         }
     }
 
+    /// Looks for the files of the body, so that one that is missing is told before anything is sent.
+    package func checkFiles() throws {
+        switch source {
+        case .file(let file): _ = try file.extent()
+        case .parts(let parts): for part in parts { try part.checkFiles() }
+        case .empty, .data, .stream, .fault: break
+        }
+    }
+
     /// Opens the body for one send.
     /// - Returns: A reader of its chunks, for one task.
     /// - Throws: ``ClientError/Code/bodyNotReplayable`` where the body was sent and cannot be

@@ -78,11 +78,12 @@ public struct MediaType: Hashable, Sendable {
 
     /// Whether another type falls under this range.
     ///
-    /// Parameters and weights do not count.
+    /// Parameters and weights do not count. A subtype `*+json` stands for all with that suffix,
+    /// which no RFC knows but people write.
     public func contains(_ other: MediaType) -> Bool {
-        if type == "*" { return subtype == "*" || subtype == other.subtype }
-        guard type == other.type else { return false }
-        return subtype == "*" || subtype == other.subtype
+        guard type == "*" || type == other.type else { return false }
+        if subtype == "*" || subtype == other.subtype { return true }
+        return subtype.utf8.starts(with: "*+".utf8) && suffix == other.suffix
     }
 
     /// The structured syntax suffix (RFC 6838 §4.2.8) without its plus sign: `json` of

@@ -48,8 +48,8 @@ public struct Request: Sendable {
         options: RequestOptions = RequestOptions()
     ) {
         storage = Storage(
-            method: method, url: url, urlFault: Target.fault(of: url), headers: headers, body: body,
-            options: options)
+            method: method, url: url.withoutDotSegments, urlFault: Target.fault(of: url),
+            headers: headers, body: body, options: options)
     }
 
     /// Creates a request for a target in text; see ``Target`` for what is accepted.
@@ -90,12 +90,12 @@ public struct Request: Sendable {
         }
     }
 
-    /// The absolute URL.
+    /// The absolute URL, without dot segments in its path (RFC 3986 §5.2.4).
     public var url: URL {
         get { storage.url }
         set {
             makeUnique()
-            storage.url = newValue
+            storage.url = newValue.withoutDotSegments
             storage.urlFault = Target.fault(of: newValue)
             storage.target = nil
         }

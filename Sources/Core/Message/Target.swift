@@ -88,7 +88,7 @@ public struct Target: Sendable {
             }
             url = extended
         }
-        return (url, Self.fault(of: url))
+        return (url.withoutDotSegments, Self.fault(of: url))
     }
 
     private static func fault(ofText text: String) -> String? {

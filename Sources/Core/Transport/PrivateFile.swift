@@ -63,4 +63,15 @@ package enum PrivateFile {
         let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         try handle.write(contentsOf: content)
     }
+
+    /// Whether ``put(_:to:)`` may do what it is asked to, as far as that shows beforehand.
+    package static func canPut(to path: String) -> Bool {
+        var status = stat()
+        let isThere = unsafe lstat(path, &status) == 0
+        let kind = status.st_mode & S_IFMT
+        if isThere, kind == S_IFDIR { return false }
+        if isThere, kind != S_IFREG { return unsafe access(path, W_OK) == 0 }
+        let folder = URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false)
+        return unsafe access(folder, W_OK | X_OK) == 0
+    }
 }

@@ -2,20 +2,18 @@ import Foundation
 import TurnpikeCore
 
 extension Log {
-    init(settings: Settings) throws {
+    init(settings: Settings) {
         let level = settings.choice("level", default: Level.info)
         let redaction = Redaction.standard.adding(
             headers: settings.headerNames("redactHeaders").map(\.rawValue),
             query: settings.strings("redactQuery"))
         let path = settings.string("to") ?? "stderr"
-        let sink: any LogSink
-        if path == "stderr" || settings.isDryRun {
-            sink = .standardError
-        } else {
+        var sink: any LogSink = .standardError
+        if path != "stderr", !settings.isDryRun {
             do {
                 sink = try settings.kept("sink", for: path) { try LineSink(appendingTo: path) }
             } catch {
-                throw ClientError(.configuration, "the log file cannot be opened for writing")
+                settings.issue(at: "to", "the file cannot be opened for writing")
             }
         }
         self.init(

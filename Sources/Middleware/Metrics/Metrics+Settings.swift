@@ -2,6 +2,6 @@ import TurnpikeCore
 
 extension Metrics {
     init(settings: Settings) {
-        self.init(settings.metricsOutput(settings.string("to") ?? "stderr"))
+        self.init(settings.metricsOutput("to", default: "stderr"))
     }
 }

@@ -22,9 +22,15 @@ final class MetricsFiles: Sendable {
 }
 
 extension Settings {
-    /// The output of what a gate measures: that of a file, or the stack's on standard error.
-    func metricsOutput(_ place: String) -> MetricsOutput {
+    /// The output of what a gate measures, which a key names: that of a file, or the stack's on
+    /// standard error.
+    func metricsOutput(_ key: String, default fallback: String) -> MetricsOutput {
+        let place = string(key) ?? fallback
         if isDryRun { return MetricsOutput(path: nil) }
+        // It is written when nobody is left to be told.
+        if place != "stderr", !PrivateFile.canPut(to: place) {
+            issue(at: key, "the file cannot be written")
+        }
         if place != "stderr" { return common("metricsFiles") { MetricsFiles() }.output(at: place) }
         return shared("metrics", for: place) { MetricsOutput(path: nil) }
     }
@@ -36,7 +42,7 @@ extension Settings {
     /// - Returns: The meter, or nil where there is no such setting.
     public func meter() -> (any GateMeter)? {
         guard let place = string("metrics") else { return nil }
-        let meter = MetricsHold(metricsOutput(place))
+        let meter = MetricsHold(metricsOutput("metrics", default: place))
         return string("id").map { meter.labelled(gate: $0) } ?? meter
     }
 }

@@ -8,9 +8,10 @@ public import TurnpikeCore
 public struct Validate: ResponseValidator {
     /// Which content types are accepted.
     public enum ContentType: Sendable, Hashable {
-        /// Those of the request's `Accept`; any where it has none.
+        /// Those of the request's `Accept`, of which the most specific range decides; any where it
+        /// has none.
         case accept
-        /// Those in the given ranges.
+        /// Those in the given ranges; none where there are no ranges.
         case ranges([MediaType])
         /// Any, or none.
         case any
@@ -48,29 +49,49 @@ public struct Validate: ResponseValidator {
         switch contentType {
         case .any: return
         case .ranges(let given): ranges = given
-        case .accept: ranges = request.headers[.accept].map(MediaType.list) ?? []
+        case .accept:
+            ranges = request.headers[.accept].map(MediaType.list) ?? []
+            if ranges.isEmpty { return }
         }
-        let accepted = ranges.filter { $0.quality > 0 }
-        if accepted.isEmpty || accepted.contains(where: { $0.essence == "*/*" }) { return }
         if response.body.isEmpty || response.status.hasNoContent || request.method == .head {
             return
         }
-        guard let text = response.headers[.contentType] else {
+        let text = response.headers[.contentType]
+        if Self.accepts(text.flatMap { MediaType(parsing: $0) }, in: ranges) { return }
+        guard let text else {
             throw ClientError(
-                .validation, "the content has no type, and only \(Self.list(accepted)) is accepted",
+                .validation, "the content has no type, and only \(Self.list(ranges)) is accepted",
                 response: response.head)
         }
-        guard let type = MediaType(parsing: text), accepted.contains(where: { $0.contains(type) })
-        else {
-            throw ClientError(
-                .validation,
-                "the content type \(Grammar.escaped(String(text.prefix(100)))) is not accepted, only"
-                    + " \(Self.list(accepted))", response: response.head)
+        throw ClientError(
+            .validation,
+            "the content type \(Grammar.escaped(String(text.prefix(100)))) is not accepted, only"
+                + " \(Self.list(ranges))", response: response.head)
+    }
+
+    // The closest of the ranges that a type falls under decides, weight 0 means that it is refused
+    // (RFC 9110 §12.5.1); what is no type needs a range of all.
+    private static func accepts(_ type: MediaType?, in ranges: [MediaType]) -> Bool {
+        let found = ranges.filter { range in
+            type.map { range.contains($0) } ?? (range.essence == "*/*")
         }
+        if let closest = found.map(closeness).max() {
+            return found.contains { closeness($0) == closest && $0.quality > 0 }
+        }
+        // Where ranges only exclude, the rest is accepted.
+        return type != nil && !ranges.isEmpty && ranges.allSatisfy { $0.quality == 0 }
+    }
+
+    private static func closeness(_ range: MediaType) -> Int {
+        let subtype = range.subtype == "*" ? 0 : range.subtype.hasPrefix("*") ? 1 : 2
+        return (range.type == "*" ? 0 : 3) + subtype
     }
 
     private static func list(_ ranges: [MediaType]) -> String {
-        ranges.map(\.essence).joined(separator: ", ")
+        let accepted = ranges.filter { $0.quality > 0 }.map(\.essence)
+        if !accepted.isEmpty { return accepted.joined(separator: ", ") }
+        let refused = ranges.map { "not " + $0.essence }
+        return refused.isEmpty ? "none" : refused.joined(separator: ", ")
     }
 }
 

@@ -11,11 +11,15 @@ extension ResponseHead {
             // A weak tag keeps the date from being used too (RFC 9110 §13.1.5).
             return tag.count >= 2 && tag.hasPrefix("\"") && tag.hasSuffix("\"") ? tag : nil
         }
-        guard let modified = headers[.lastModified], let text = headers[.date],
-            let date = HTTPDate.parse(text, now: now),
+        guard let modified = headers[.lastModified],
             let changed = HTTPDate.parse(modified, now: now)
         else { return nil }
+        guard let text = headers[.date] else {
+            // What has no date was sent about now (RFC 9110 §6.6.1), by a clock of its own.
+            return now.timeIntervalSince(changed) >= 60 ? modified : nil
+        }
         // Strong only if it could not have changed within the same second (RFC 9110 §8.8.2.2).
-        return date.timeIntervalSince(changed) >= 1 ? modified : nil
+        let date = HTTPDate.parse(text, now: now)
+        return date.map { $0.timeIntervalSince(changed) >= 1 } == true ? modified : nil
     }
 }

@@ -21,13 +21,16 @@ public struct MultipartFormData: Sendable {
     /// What stands between the parts.
     public let boundary: String
 
+    private let isGiven: Bool
     private var pieces: [Body] = []
     private var fault: ClientError?
 
     /// Creates an empty form.
     /// - Parameter boundary: What stands between the parts, 1 to 70 characters of RFC 2046 §5.1.1
-    ///   that occur in none of them; without one, 128 bits of the system's secure generator.
+    ///   that occur in none of them, which is checked of those in memory; without one, 128 bits of
+    ///   the system's secure generator.
     public init(boundary: String? = nil) {
+        isGiven = boundary != nil
         self.boundary = boundary ?? Self.randomBoundary()
         if !Self.isBoundary(self.boundary) {
             fault = ClientError(
@@ -85,6 +88,10 @@ public struct MultipartFormData: Sendable {
         headers.remove(.contentDisposition)
         if let fault = headers.sendingFault {
             return refuse("in a part of the form: " + fault)
+        }
+        // Nobody knows one that was made by chance beforehand.
+        if isGiven, body.inMemory?.range(of: Data("--\(boundary)".utf8)) != nil {
+            return refuse("a part holds the form's boundary; name another one, or none")
         }
         var head = "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(Self.escaped(name))\""
         if let filename { head += "; filename=\"\(Self.escaped(filename))\"" }

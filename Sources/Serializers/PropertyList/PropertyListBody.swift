@@ -25,13 +25,17 @@ extension Body {
         try encoded {
             let encoder = PropertyListEncoder()
             encoder.outputFormat = format
-            return try encoder.encode(value)
+            let content = try encoder.encode(value)
+            if format == .xml { try PropertyListGuard.checkWritten(content) }
+            return content
         }
     }
 
     private static func encoded(_ encode: () throws -> Data) throws -> Body {
         do {
             return .data(try encode(), type: .propertyList)
+        } catch let error as ClientError {
+            throw error
         } catch {
             throw ClientError(
                 .serialization, "the value cannot be encoded as a property list: \(error)",

@@ -204,3 +204,25 @@ private struct BinaryCheck {
         return Int(exactly: value)
     }
 }
+
+extension PropertyListGuard {
+    /// Refuses XML with characters that it may not have (XML 1.0 §2.2): Foundation writes them as
+    /// they are, and no reader would take the content.
+    static func checkWritten(_ content: Data) throws {
+        let isIllegal = unsafe content.withUnsafeBytes { bytes in
+            bytes.indices.contains { index in
+                let byte = unsafe bytes[index]
+                if byte < 0x20 { return byte != 0x09 && byte != 0x0A && byte != 0x0D }
+                // The noncharacters U+FFFE and U+FFFF.
+                guard byte == 0xEF, index + 2 < bytes.count else { return false }
+                return unsafe bytes[index + 1] == 0xBF && bytes[index + 2] >= 0xBE
+            }
+        }
+        if isIllegal {
+            throw ClientError(
+                .serialization,
+                "a text has a control character, which a property list in XML cannot hold; remove it,"
+                    + " or send the binary format")
+        }
+    }
+}

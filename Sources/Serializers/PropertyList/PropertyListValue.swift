@@ -74,8 +74,13 @@ extension PropertyListValue {
     }
 
     /// The value as a property list.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` where text in it has a character
+    ///   that XML cannot hold, or Foundation's error.
     public func data(format: PropertyListSerialization.PropertyListFormat = .xml) throws -> Data {
-        try PropertyListSerialization.data(fromPropertyList: foundation, format: format, options: 0)
+        let content = try PropertyListSerialization.data(
+            fromPropertyList: foundation, format: format, options: 0)
+        if format == .xml { try PropertyListGuard.checkWritten(content) }
+        return content
     }
 
     private static func convert(_ value: Any) throws -> PropertyListValue {

@@ -1,7 +1,8 @@
 import Foundation
 public import TurnpikeCore
 
-/// The lines of a response, as they come: text in UTF-8, ended by LF or CRLF.
+/// The lines of a response, as they come: text in UTF-8, ended by LF or CRLF, without the mark that
+/// may stand before the first.
 ///
 /// ```swift
 /// for try await line in client.get("log").lines() { print(line) }
@@ -33,7 +34,8 @@ public struct Lines: AsyncSequence, Sendable {
                 guard let text = unsafe String(validating: bytes, as: UTF8.self) else {
                     throw ClientError(.serialization, "line \(number) is not valid UTF-8")
                 }
-                return text
+                let isMarked = number == 1 && text.unicodeScalars.first == "\u{FEFF}"
+                return isMarked ? String(text.unicodeScalars.dropFirst()) : text
             }
         }
 

@@ -62,7 +62,7 @@ struct SettingsTests {
             ("double", 2, "k: 2 was found; a number from 0.0 to 1.0 is wanted"),
             ("bool", "true", "k: a text was found; true or false is wanted"),
             ("seconds", 0, "k: 0 was found; a number of seconds above 0 is wanted"),
-            ("seconds", 1e10, "k: 10000000000.0 was found; a number of seconds"),
+            ("seconds", 1e10, "k: 10000000000.0 was found; at most 1000000000 seconds are wanted"),
             ("orZero", -1, "k: -1 was found; a number of seconds from 0 is wanted"),
             ("choice", "gren", "k: \"gren\" is not known; did you mean \"green\"?"),
             ("choice", "mauve", "k: \"mauve\" is not known; allowed: blue, green, red"),

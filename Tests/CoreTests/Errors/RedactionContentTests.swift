@@ -75,6 +75,18 @@ struct RedactionContentTests {
         #expect(Redaction.standard.content(Data([0xFF, 0x61]), type: .plainText).contains("a"))
     }
 
+    @Test(
+        "Keys are secret by what they open, whatever stands before it",
+        arguments: [
+            "Ocp-Apim-Subscription-Key", "x-functions-key", "DD-APPLICATION-KEY", "X-Master-Key",
+            "x-amz-server-side-encryption-customer-key", "AccountKey", "X-Signing-Key",
+        ])
+    func keys(name: String) {
+        let headers: HTTPHeaders = [HTTPHeaders.Name(name): "hunter2", "X-Idempotency-Key": "seen"]
+        #expect(!headers.description.contains("hunter2") && headers.description.contains("seen"))
+        #expect(!Redaction.standard.url("http://a/?\(name)=hunter2").contains("hunter2"))
+    }
+
     @Test("More names can be hidden, and none fewer")
     func more() {
         let redaction = Redaction.standard.adding(headers: [], query: ["Customer"])

@@ -40,6 +40,9 @@ struct JSONValueTests {
         #expect(number.uint64 == .max)
         #expect(number.decimal == Decimal(UInt64.max))
         #expect(try JSONValue(parsing: "-0").double?.sign == .minus)
+        #expect(try JSONValue(parsing: "-9223372036854775808").int == Int.min)
+        #expect(try JSONValue(parsing: "-9223372036854775808") == .number(JSONNumber(Int64.min)))
+        #expect(try JSONValue(parsing: "-9223372036854775809").int == nil)
         #expect(try JSONValue(parsing: "1.0").int == 1)
     }
 

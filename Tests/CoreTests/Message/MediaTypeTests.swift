@@ -35,6 +35,11 @@ struct MediaTypeTests {
             ("V176", "application/json", "application/vnd.api+json", false),
             ("V177", "text/plain", "text/*", false),
             ("V178", "text/plain;q=0.5", "text/plain", true),
+            ("suffix", "application/*+json", "application/vnd.api+json", true),
+            ("another suffix", "application/*+json", "application/vnd.api+xml", false),
+            ("another type", "application/*+json", "image/x+json", false),
+            ("any type", "*/*+json", "image/x+json", true),
+            ("no suffix", "application/*+json", "application/json", false),
         ])
     func matching(id: String, acceptable: String, response: String, isAccepted: Bool) throws {
         let range = try #require(MediaType(parsing: acceptable))

@@ -23,6 +23,26 @@ struct TargetTests {
     func resolving(text: String, expected: String) { #expect(url(Target(text)) == expected) }
 
     @Test(
+        "An absolute URL keeps no dot segments either, as transports differ in what they send",
+        arguments: [
+            ("http://h/a/../b", "http://h/b"), ("http://h/a/./b/.", "http://h/a/b/"),
+            ("http://h/../../x", "http://h/x"), ("http://h/a/b/..", "http://h/a/"),
+            ("http://h/..?q=/../x#/./", "http://h/?q=/../x#/./"),
+            ("http://h/a//../b", "http://h/a/b"), ("http://h/.a/..b/c./...", nil),
+            ("http://h/%2e%2e/x", nil), ("http://h?/../x", nil), ("http://h", nil),
+            ("http://h/a%2F../b", nil),
+        ] as [(String, String?)])
+    func dotSegments(text: String, expected: String?) throws {
+        #expect(url(Target(text)) == expected ?? text)
+        let typed = try #require(URL(string: text))
+        #expect(url(Target(typed)) == expected ?? text)
+        var request = Request(.get, typed)
+        #expect(request.url.absoluteString == expected ?? text)
+        request.url = typed
+        #expect(request.url.absoluteString == expected ?? text)
+    }
+
+    @Test(
         "What leaves the host, or is no URL, is refused",
         arguments: [
             "//evil.example/x", "//\u{FE0F}evil.example/x", "//\u{200D}evil.example/x",

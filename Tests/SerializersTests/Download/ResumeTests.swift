@@ -44,6 +44,24 @@ struct ResumeTests {
     }
 
     @Test(
+        "A date tells the content where no tag does, if it lies long enough before the answer",
+        arguments: [(nil, 86_400, true), (nil, 30, false), (1, 30, true), (0, 30, false)]
+            as [(Int?, Int, Bool)])
+    func byDate(sentAfter: Int?, age: Int, isStrong: Bool) async throws {
+        let changed = HastyTime().date - Double(age)
+        server.update { setup in
+            setup.tag = nil
+            setup.headers[.lastModified] = HTTPDate.format(changed)
+            setup.headers[.date] = sentAfter.map { HTTPDate.format(changed + Double($0)) }
+            setup.cut = 30_000
+        }
+        let error = await #expect(throws: ClientError.self) {
+            try await call().download(to: directory.url, options: kept)
+        }
+        #expect((error?.resumeData != nil) == isStrong)
+    }
+
+    @Test(
         "A name that was changed where it was kept leads nowhere else", arguments: ["..", "../up"])
     func changedName(name: String) async throws {
         let data = try await broken()

@@ -180,4 +180,57 @@ struct MultipartTests {
         await #expect(throws: ClientError.self) { try await body.write(to: file) }
         #expect(directory.names == ["form"])
     }
+
+    @Test(
+        "Content that holds the boundary is refused: its rest would be read as parts",
+        arguments: ["--B", "x\r\n--B\r\n\r\ny", "x\n--B--", "a --B"])
+    func boundaryInContent(text: String) {
+        var form = MultipartFormData(boundary: "B")
+        form.append(text, name: "a")
+        let fault = #expect(throws: ClientError.self) { try Body.multipart(form).open() }
+        #expect(fault?.code == .invalidRequest)
+        #expect(fault?.message.contains("boundary") == true)
+    }
+
+    @Test("What only looks like the boundary stands, and a boundary of its own needs no check")
+    func noBoundaryInContent() async throws {
+        var form = MultipartFormData(boundary: "B")
+        form.append("-B --b B--", name: "a")
+        #expect(try await content(form).contains("-B --b B--"))
+        var other = MultipartFormData()
+        other.append("--B", name: "a")
+        #expect(try await content(other).contains("--B"))
+    }
+
+    @Test(
+        "The boundary is told whatever kind of form the caller names",
+        arguments: [
+            ("multipart/form-data", "multipart/form-data; boundary=B"),
+            ("multipart/mixed; a=b; boundary=other", "multipart/mixed; a=b; boundary=B"),
+            ("Multipart/Mixed; boundary=\"B\"", "Multipart/Mixed; boundary=\"B\""),
+            ("application/octet-stream", "application/octet-stream"),
+            (nil, "multipart/form-data; boundary=B"),
+        ] as [(String?, String)])
+    func namedType(given: String?, sent: String) async throws {
+        var form = MultipartFormData(boundary: "B")
+        form.append("x", name: "a")
+        let transport = MockTransport { _ in .ok(text: "x") }
+        let headers: HTTPHeaders = given.map { ["Content-Type": $0] } ?? [:]
+        _ = try await Client(transport: transport, stack: [], serializers: .standard)
+            .post(anywhere, multipart: form, headers: headers).response()
+        #expect(transport.sent.last?.request.headers[.contentType] == sent)
+    }
+
+    @Test("A part's file that is missing fails the call before anything is sent")
+    func missingFile() async throws {
+        var form = MultipartFormData()
+        form.append(file: URL(filePath: "/nonexistent/x.txt"), name: "f")
+        let transport = MockTransport { _ in .ok(text: "x") }
+        let error = await #expect(throws: ClientError.self) {
+            try await Client(transport: transport, stack: [], serializers: .standard)
+                .post(anywhere, multipart: form).response()
+        }
+        #expect(error?.code == .upload)
+        #expect(error?.attempts == 0 && transport.sent.isEmpty)
+    }
 }

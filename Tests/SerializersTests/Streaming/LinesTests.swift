@@ -11,6 +11,7 @@ struct LinesTests {
         arguments: [
             ("", []), ("\n", [""]), ("a", ["a"]), ("a\n", ["a"]), ("a\r\nb\nc", ["a", "b", "c"]),
             ("\n\na\n\n", ["", "", "a", ""]), ("a\rb\n", ["a\rb"]), ("é\n日本\n", ["é", "日本"]),
+            ("\u{FEFF}a\n\u{FEFF}b", ["a", "\u{FEFF}b"]), ("\u{FEFF}", [""]),
             ("a\r", ["a"]), ("\r\n\r\n", ["", ""]), ("a\u{2028}b\n", ["a\u{2028}b"]),
         ] as [(String, [String])])
     func lines(text: String, expected: [String]) async {

@@ -170,7 +170,9 @@ struct JSONParser {
         }
         if isInteger, !overflows, !(isNegative && magnitude == 0) {
             if !isNegative, let value = Int64(exactly: magnitude) { return JSONNumber(value) }
-            if isNegative, magnitude <= UInt64(Int64.max) { return JSONNumber(-Int64(magnitude)) }
+            if isNegative, magnitude <= Int64.min.magnitude {
+                return JSONNumber(Int64(truncatingIfNeeded: 0 &- magnitude))
+            }
         }
         let text = unsafe String(
             decoding: UnsafeBufferPointer(rebasing: buffer[start..<position]), as: UTF8.self)

@@ -30,6 +30,8 @@ final class URLSessionExchange: Sendable {
     }
 
     let upload: Upload
+    // As the caller has it: the wire's has no fragment.
+    private let url: URL
     private let request: URLRequest
     private let isRepeatable: Bool
     private let driver: URLSessionDriver
@@ -37,7 +39,10 @@ final class URLSessionExchange: Sendable {
     private let hasHead = Atomic(false)
     private let state = Mutex(State())
 
-    init(request: URLRequest, isRepeatable: Bool, upload: Upload, driver: URLSessionDriver) {
+    init(
+        url: URL, request: URLRequest, isRepeatable: Bool, upload: Upload, driver: URLSessionDriver
+    ) {
+        self.url = url
         self.request = request
         self.isRepeatable = isRepeatable
         self.upload = upload
@@ -114,9 +119,13 @@ final class URLSessionExchange: Sendable {
         publish(response)
     }
 
+    private func opening(of response: HTTPURLResponse) -> Result<Exchange.Opening, ClientError> {
+        URLSessionHead.opening(of: response, to: url, method: request.httpMethod ?? "GET")
+    }
+
     private func publish(_ response: HTTPURLResponse) {
         guard !hasHead.exchange(true, ordering: .relaxed), let exchange else { return }
-        switch URLSessionHead.opening(of: response, method: request.httpMethod ?? "GET") {
+        switch opening(of: response) {
         case .success(let opening):
             feed.withLock { $0.length = opening.length }
             exchange.receive(opening)
@@ -169,7 +178,7 @@ final class URLSessionExchange: Sendable {
         }
         // Where a redirecting response has no usable Location its head is not announced.
         if !hasHead, let response = response as? HTTPURLResponse {
-            switch URLSessionHead.opening(of: response, method: request.httpMethod ?? "GET") {
+            switch opening(of: response) {
             case .success(var opening):
                 opening.length = nil
                 exchange.receive(opening)

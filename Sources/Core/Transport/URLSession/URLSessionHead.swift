@@ -7,11 +7,8 @@ import FoundationNetworking
 /// How an `HTTPURLResponse` becomes the head that the server sent, as far as it can be told.
 enum URLSessionHead {
     static func opening(
-        of response: HTTPURLResponse, method: String
+        of response: HTTPURLResponse, to url: URL, method: String
     ) -> Result<Exchange.Opening, ClientError> {
-        guard let url = response.url else {
-            return .failure(ClientError(.protocol, "the response has no URL"))
-        }
         var fields: [(name: String, value: String)] = []
         for (name, value) in response.allHeaderFields {
             guard let name = name as? String, let value = value as? String else { continue }

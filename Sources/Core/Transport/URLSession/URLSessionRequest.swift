@@ -25,6 +25,10 @@ enum URLSessionRequest {
             )
         }
         #endif
+        if request.method == .connect {
+            return ClientError(
+                .unsupported, "CONNECT is a proxy's business; use a proxy of the curl transport")
+        }
         if !request.body.isEmpty, request.method == .get || request.method == .head {
             return ClientError(
                 .unsupported,

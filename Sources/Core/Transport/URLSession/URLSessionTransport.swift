@@ -69,7 +69,7 @@ public final class URLSessionTransport: Transport {
         let upload = try await Upload(
             request.body, context: context, limit: configuration.maxSpooledBytes)
         let task = URLSessionExchange(
-            request: URLSessionRequest.make(request, upload: upload),
+            url: request.url, request: URLSessionRequest.make(request, upload: upload),
             isRepeatable: request.isRepeatable, upload: upload, driver: driver)
         let exchange = Exchange(
             context: context,

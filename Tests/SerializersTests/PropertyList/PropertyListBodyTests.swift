@@ -1,0 +1,43 @@
+import Foundation
+import Testing
+import TurnpikeCore
+import TurnpikeSerializers
+
+@Suite("Property lists as bodies")
+struct PropertyListBodyTests {
+    @Test("The smallest and the largest integers stay integers")
+    func bounds() throws {
+        let value: PropertyListValue = .array([
+            .integer(.min), .integer(.max), .unsigned(.max), .integer(-1),
+        ])
+        for format in [PropertyListSerialization.PropertyListFormat.xml, .binary] {
+            #expect(try PropertyListValue(parsing: value.data(format: format)) == value)
+        }
+    }
+
+    @Test(
+        "What XML cannot hold is refused instead of sent, and can go as binary",
+        arguments: ["a\u{1}b", "\0", "\u{B}", "\u{1F}", "\u{FFFE}", "x\u{FFFF}"])
+    func illegal(text: String) throws {
+        for value in [
+            PropertyListValue.string(text), .array([.string(text)]),
+            .dictionary([text: .bool(true)]), .dictionary(["a": .string(text)]),
+        ] {
+            let error = #expect(throws: ClientError.self) { try Body.propertyList(value) }
+            #expect(error?.code == .serialization)
+            #expect(error?.message.contains("binary") == true)
+            #expect(throws: ClientError.self) { try value.data() }
+        }
+        let error = #expect(throws: ClientError.self) {
+            try Body.propertyList(encoding: ["k": text])
+        }
+        #expect(error?.code == .serialization)
+        #expect(try Body.propertyList(encoding: ["k": text], format: .binary).length ?? 0 > 0)
+    }
+
+    @Test("Tabs, line breaks and all that is beyond ASCII may stand in XML")
+    func legal() throws {
+        let value = PropertyListValue.string("a\tb\nc \u{7F}é\u{FFFD}😃")
+        #expect(try PropertyListValue(parsing: value.data()) == value)
+    }
+}
