@@ -49,6 +49,22 @@ struct MetricsFileTests {
         #expect(other?.message.hasPrefix("stack[0].to: ") == true, "\(other?.message ?? "")")
     }
 
+    @Test("A flush waits no longer than its limit for a place that takes nothing")
+    func stuck() async {
+        let queue = DispatchQueue(label: "turnpike.tests.stuck")
+        let output = MetricsOutput(path: path, queue: queue, flushLimit: .milliseconds(20))
+        let opening = OneShot<Void>()
+        let open: @Sendable () -> Bool = {
+            let isFirst = opening.settle(.success(()))
+            if isFirst { queue.resume() }
+            return isFirst
+        }
+        queue.suspend()
+        DispatchQueue.global().asyncAfter(deadline: .now() + 10) { _ = open() }
+        await output.flush()
+        #expect(open(), "it was not the queue that it waited for")
+    }
+
     @Test("A gate that a reload drops writes what it measured")
     func dropped() async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }

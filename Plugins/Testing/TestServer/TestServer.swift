@@ -33,12 +33,7 @@ public final class TestServer: Sendable {
         var inFlight = 0
         var peakInFlight = 0
         var abandonedCount = 0
-        var waiters:
-            [(
-                condition: @Sendable (Counts) -> Bool,
-                continuation: CheckedContinuation<Void, Never>
-            )] =
-                []
+        var waiters: [(condition: @Sendable (Counts) -> Bool, moment: OneShot<Void>)] = []
         var isStopped = false
     }
 
@@ -122,15 +117,19 @@ public final class TestServer: Sendable {
     /// What has happened so far.
     public var counts: Counts { state.withLock { Self.counts($0) } }
 
-    /// Returns when a condition holds for what has happened.
+    /// Returns when a condition holds for what has happened, or the task is cancelled.
     public func wait(until condition: @escaping @Sendable (Counts) -> Bool) async {
-        await withCheckedContinuation { continuation in
-            let holds = state.withLock { state in
-                if condition(Self.counts(state)) { return true }
-                state.waiters.append((condition, continuation))
-                return false
-            }
-            if holds { continuation.resume() }
+        let moment = OneShot<Void>()
+        let holds = state.withLock { state in
+            if condition(Self.counts(state)) { return true }
+            state.waiters.append((condition, moment))
+            return false
+        }
+        if holds { return }
+        // It throws nothing but what is settled here.
+        try? await moment.value { [self] in
+            state.withLock { $0.waiters.removeAll { $0.moment === moment } }
+            moment.settle(.success(()))
         }
     }
 
@@ -153,7 +152,7 @@ public final class TestServer: Sendable {
             state.waiters.removeAll { $0.condition(counts) }
             return ready
         }
-        for waiter in ready { waiter.continuation.resume() }
+        for waiter in ready { waiter.moment.settle(.success(())) }
     }
 
     // MARK: Connections

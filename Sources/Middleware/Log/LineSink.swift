@@ -83,16 +83,7 @@ public final class LineSink: LogSink {
 
     /// Returns when all lines taken so far are out, or after the limit.
     public func flush() async {
-        await withCheckedContinuation { continuation in
-            let moment = OneResumption(continuation)
-            queue.async { [self] in
-                put(notice())
-                moment.resume()
-            }
-            // Real time: it waits for another process, not for a call.
-            let limit = DispatchTimeInterval.nanoseconds(Int(flushLimit.wholeNanoseconds))
-            DispatchQueue.global().asyncAfter(deadline: .now() + limit) { moment.resume() }
-        }
+        await queue.run(within: flushLimit) { [self] in put(notice()) }
     }
 
     private func notice() -> String {
@@ -116,21 +107,4 @@ extension LogSink where Self == LineSink {
 
 private enum StandardError {
     static let sink = LineSink(FileHandle.standardError)
-}
-
-/// A continuation that two may want to resume.
-private final class OneResumption: Sendable {
-    private let continuation: Mutex<CheckedContinuation<Void, Never>?>
-
-    init(_ continuation: CheckedContinuation<Void, Never>) {
-        self.continuation = Mutex(continuation)
-    }
-
-    func resume() {
-        let waiting = continuation.withLock { continuation in
-            defer { continuation = nil }
-            return continuation
-        }
-        waiting?.resume()
-    }
 }

@@ -1,14 +1,15 @@
-import Dispatch
+package import Dispatch
 import Foundation
 import Synchronization
 import TurnpikeCore
 
 /// A store and the place that its text goes to: a file, which has the whole of it each time, or
 /// standard error.
-final class MetricsOutput: Sendable {
+package final class MetricsOutput: Sendable {
     let store = MetricsStore()
     private let path: String?
     private let queue: DispatchQueue
+    private let flushLimit: Duration
     // What was written last.
     private let written = Mutex("")
 
@@ -16,20 +17,19 @@ final class MetricsOutput: Sendable {
     /// - Parameters:
     ///   - path: The file; nil means standard error.
     ///   - queue: A serial queue to write from.
-    init(path: String?, queue: DispatchQueue = DispatchQueue(label: "turnpike.metrics")) {
+    ///   - flushLimit: How long a flush waits for a place that takes nothing, as standard error does
+    ///     while nobody reads it.
+    package init(
+        path: String?, queue: DispatchQueue = DispatchQueue(label: "turnpike.metrics"),
+        flushLimit: Duration = .seconds(5)
+    ) {
         self.path = path
         self.queue = queue
+        self.flushLimit = flushLimit
     }
 
-    /// Returns when the text is out.
-    func flush() async {
-        await withCheckedContinuation { continuation in
-            queue.async {
-                self.write()
-                continuation.resume()
-            }
-        }
-    }
+    /// Returns when the text is out, or after the limit.
+    package func flush() async { await queue.run(within: flushLimit) { self.write() } }
 
     /// Lets the text go out, where there is any measurement; nobody waits for that.
     func flushLater() {

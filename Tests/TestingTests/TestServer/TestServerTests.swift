@@ -102,6 +102,18 @@ struct TestServerTests {
         #expect(server.counts.peak == 3)
     }
 
+    @Test("A task that is cancelled waits for nothing to happen")
+    func cancelledWaiter() async {
+        let left = OneShot<Void>()
+        let waiter = Task { [server] in
+            await server.wait { _ in false }
+            left.settle(.success(()))
+        }
+        waiter.cancel()
+        for _ in 0..<10_000 where !left.isSettled { await Task.yield() }
+        #expect(left.isSettled)
+    }
+
     @Test("An answer that its client does not wait for is no longer in flight")
     func abandoned() async throws {
         server.route("/silence", .silence)

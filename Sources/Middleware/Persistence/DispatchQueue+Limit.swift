@@ -1,0 +1,37 @@
+import Dispatch
+import Synchronization
+import TurnpikeCore
+
+extension DispatchQueue {
+    /// Runs work behind all that waits in the queue; returns when it is done, or after a limit.
+    ///
+    /// The limit is in real time: the work waits for another process, not for a call.
+    func run(within limit: Duration, _ work: @escaping @Sendable () -> Void) async {
+        await withCheckedContinuation { continuation in
+            let moment = OneResumption(continuation)
+            self.async {
+                work()
+                moment.resume()
+            }
+            let limit = DispatchTimeInterval.nanoseconds(Int(limit.wholeNanoseconds))
+            DispatchQueue.global().asyncAfter(deadline: .now() + limit) { moment.resume() }
+        }
+    }
+}
+
+/// A continuation that two may want to resume.
+private final class OneResumption: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Void, Never>?>
+
+    init(_ continuation: CheckedContinuation<Void, Never>) {
+        self.continuation = Mutex(continuation)
+    }
+
+    func resume() {
+        let waiting = continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
+        waiting?.resume()
+    }
+}
