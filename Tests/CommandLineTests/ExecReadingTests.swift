@@ -38,6 +38,18 @@ struct ExecReadingTests {
         #expect(result["outcome"] == "response")
     }
 
+    @Test(
+        "What must be empty has an empty value",
+        arguments: [
+            ("json", 204, .null), ("propertyList", 204, .null), ("propertyList", 205, .null),
+            ("string", 204, ""), ("lines", 204, []), ("auto", 204, .null),
+        ] as [(String, Int, JSONValue)])
+    func empty(serialize: String, status: Int, expected: JSONValue) async {
+        let result = await Exec.result(
+            mock: ["status": .number(JSONNumber(status))], with: ["serialize": .string(serialize)])
+        #expect(result["outcome"] == "response" && result["value"] == expected, "\(result)")
+    }
+
     @Test("Data is the default: size, digest and bytes, without a value")
     func data() async {
         let result = await Exec.result(mock: ["text": "abc"])

@@ -42,7 +42,9 @@ struct ExecExchange: Sendable {
         case .string: return try await serialize(call, StringSerializer(), observed) { .string($0) }
         case .json: return try await serialize(call, JSONSerializer(), observed) { $0 }
         case .propertyList:
-            return try await serialize(call, PropertyListSerializer(), observed) { $0.json }
+            // A property list has no null for a response that must be empty; JSON has.
+            let values = PropertyListSerializer().map(\.json).valueForEmpty(.null)
+            return try await serialize(call, values, observed) { $0 }
         case .auto: return try await serialize(call, AutoSerializer(), observed) { Self.json($0) }
         case .none: return try await serialize(call, NoneSerializer(), observed) { nil }
         case .lines:
