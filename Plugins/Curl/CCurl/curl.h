@@ -4,6 +4,7 @@
 #pragma once
 
 #include "CTurnpikeCurl.h"
+#include <stdatomic.h>
 #include <sys/socket.h>
 
 typedef void CURL;
@@ -172,8 +173,12 @@ enum { TPC_SMALLEST_BLOCK = 49152 };
 void *tpc_block_take(size_t size);
 void tpc_block_give(void *memory);
 // Where all of them are; nowhere, where `bytes` is 0.
-extern struct tpc_range { uintptr_t start, bytes; } tpc_blocks;
-static inline bool tpc_is_block(const void *memory) { return (uintptr_t)memory - tpc_blocks.start < tpc_blocks.bytes; }
+extern struct tpc_range { _Atomic uintptr_t start, bytes; } tpc_blocks;
+// Any thread asks, perhaps while another one takes the first block.
+static inline bool tpc_is_block(const void *memory) {
+    uintptr_t bytes = atomic_load_explicit(&tpc_blocks.bytes, memory_order_acquire);
+    return (uintptr_t)memory - atomic_load_explicit(&tpc_blocks.start, memory_order_relaxed) < bytes;
+}
 /// As much as a block holds.
 size_t tpc_block_size(void);
 void tpc_blocks_trim(void);
