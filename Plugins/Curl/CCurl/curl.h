@@ -133,12 +133,18 @@ enum {
     CURLINFO_PRIMARY_IP = 0x100000 + 32,
     CURLINFO_NUM_CONNECTS = 0x200000 + 26,
     CURLINFO_CONTENT_LENGTH_DOWNLOAD_T = 0x600000 + 15,
+    CURLINFO_TLS_SSL_PTR = 0x400000 + 45,
     CURLINFO_PRETRANSFER_TIME_T = 0x600000 + 53,
     CURLINFO_STARTTRANSFER_TIME_T = 0x600000 + 54,
     CURLINFO_NAMELOOKUP_TIME_T = 0x600000 + 51,
     CURLINFO_CONNECT_TIME_T = 0x600000 + 52,
     CURLINFO_APPCONNECT_TIME_T = 0x600000 + 56,
 };
+
+typedef struct {
+    int backend;
+    void *internals;
+} curl_tls_session_info;
 
 // A variadic function is declared as one, so that the compiler passes its arguments as this machine wants them.
 typedef struct {
@@ -162,10 +168,10 @@ typedef struct {
 
 extern tpc_functions tpc_curl;
 
-// Has a TLS context count the ends that servers announce; NULL where that cannot be had.
-extern int (*tpc_count_tls_ends)(CURL *, void *context, void *user);
-/// How many there were.
-unsigned long tpc_tls_ends(void);
+// Has a TLS context tell the loop of the ends that servers announce; NULL where that cannot be had.
+extern int (*tpc_tell_tls_ends)(CURL *, void *context, void *user);
+/// Says that the peer has announced the end of a TLS connection, to the loop whose turn this thread takes.
+void tpc_loop_heed_tls_end(const void *tls);
 
 // Memory of about a buffer's size: NULL where it is of another, or there is none left. Less is malloc's: a reader may keep
 // what it gets for long, and a block is worth it for a part of it only.
@@ -198,6 +204,8 @@ char *tpc_strdup(const char *text);
 
 struct curl_slist *tpc_list(const char *lines, size_t count);
 void tpc_transfer_mark(tpc_transfer *transfer);
+/// Tells a transfer which TLS connections have been ended by their peers of late, and whether these are all.
+void tpc_transfer_heed_tls_ends(tpc_transfer *transfer, const void *const *ends, size_t count, bool are_all);
 CURLM *tpc_loop_multi(tpc_loop *loop);
 void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy);
 void tpc_loop_mark(tpc_loop *loop, tpc_transfer *transfer, tpc_transfer **link);

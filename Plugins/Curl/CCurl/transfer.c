@@ -35,7 +35,13 @@ typedef struct {
     bool is_in_body;
     bool is_active;
     bool is_plain;
-    unsigned long tls_ends;
+    bool has_trailers;
+    // What was set, for requests that take another one.
+    long version;
+    bool is_secure;
+    // Its TLS connection, once the head has come; and whether the peer has announced the end of that.
+    const void *tls;
+    bool has_tls_end;
     bool is_repeatable;
     bool waits;
     char *body;
@@ -51,6 +57,13 @@ tpc_transfer **tpc_transfer_link(tpc_transfer *transfer) { return &whole(transfe
 void tpc_transfer_mark(tpc_transfer *transfer) {
     transfer_t *this = whole(transfer);
     if (this->link == transfer) tpc_loop_mark(this->loop, transfer, &this->link);
+}
+
+void tpc_transfer_heed_tls_ends(tpc_transfer *transfer, const void *const *ends, size_t count, bool are_all) {
+    transfer_t *this = whole(transfer);
+    if (!this->tls) return;
+    this->has_tls_end = !are_all;
+    for (size_t index = 0; index < count; index++) this->has_tls_end |= ends[index] == this->tls;
 }
 
 static bool grow(char **bytes, size_t *capacity, size_t wanted) {
@@ -89,10 +102,16 @@ static size_t on_trailer(transfer_t *this, const char *line, size_t total) {
     return total;
 }
 
+// A new address at each connection that lives beside others; NULL where it is not known.
+static const void *tls_of(CURL *easy) {
+    curl_tls_session_info *session = NULL;
+    tpc_curl.easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session);
+    return session ? session->internals : NULL;
+}
+
 static size_t on_header(char *line, size_t size, size_t count, void *user) {
     transfer_t *this = user;
     size_t total = size * count;
-    this->tls_ends = tpc_tls_ends();
     if (this->is_in_body) return on_trailer(this, line, total);
     bool is_status = total > 5 && strncasecmp(line, "HTTP/", 5) == 0;
     // There was no content.
@@ -116,6 +135,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *user) {
         return total;
     }
     this->shown.has_head = true;
+    if (this->is_secure && tpc_tell_tls_ends) this->tls = tls_of(this->easy);
     tpc_transfer_mark(&this->shown);
     return total;
 }
@@ -133,7 +153,6 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *user) {
     transfer_t *this = user;
     size_t total = size * count;
     this->is_in_body = true;
-    this->tls_ends = tpc_tls_ends();
     size_t wanted = this->shown.body_count + total;
     if (this->shown.body_count > 0 && wanted > BODY_LIMIT) {
         this->shown.is_receive_paused = true;
@@ -226,7 +245,7 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char 
     set(easy, TPC_NO_PROXY, "");
     set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     set(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
-    if (tpc_count_tls_ends) set(easy, CURLOPT_SSL_CTX_FUNCTION, tpc_count_tls_ends);
+    if (tpc_tell_tls_ends) set(easy, CURLOPT_SSL_CTX_FUNCTION, tpc_tell_tls_ends);
     // A name that is being resolved does not hold up the loop when its transfer is given up.
     set(easy, CURLOPT_QUICK_EXIT, 1L);
     tpc_loop_set_sockets(loop, easy);
@@ -350,13 +369,15 @@ void tpc_transfer_end(tpc_transfer *transfer) {
         this->head = NULL;
         this->head_capacity = 0;
     }
-    this->is_in_body = this->is_active = false;
+    this->is_in_body = this->is_active = this->has_tls_end = false;
+    this->tls = NULL;
     this->is_plain = true;
     this->shown = (tpc_transfer){0};
 }
 
 bool tpc_transfer_was_cut(tpc_transfer *transfer) {
-    return tpc_count_tls_ends && tpc_tls_ends() == whole(transfer)->tls_ends;
+    transfer_t *this = whole(transfer);
+    return this->tls && !this->has_tls_end;
 }
 
 void *tpc_transfer_take_head(tpc_transfer *transfer, size_t *count) {

@@ -175,7 +175,7 @@ void *tpc_transfer_take_body(tpc_transfer *transfer, size_t *count);
 void tpc_free(void *memory);
 /// Gives the pages of memory that is kept for later back to the system.
 void tpc_trim(void);
-/// Whether the peer has not announced the end of its TLS connection since content came from it; where that is not known,
+/// Whether a transfer that is done came by a TLS connection whose end the peer has not announced; where that is not known,
 /// it counts as announced.
 bool tpc_transfer_was_cut(tpc_transfer *transfer);
 void tpc_transfer_pause(tpc_transfer *transfer, bool receive, bool send);
