@@ -97,6 +97,16 @@ package enum Grammar {
         byte &- UInt8(ascii: "A") < 26 ? byte | 0x20 : byte
     }
 
+    package static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
+
+    package static func isHexDigit(_ byte: UInt8) -> Bool {
+        isDigit(byte) || lowercased(byte) &- UInt8(ascii: "a") < 6
+    }
+
+    package static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        isDigit(byte) || lowercased(byte) &- UInt8(ascii: "a") < 26
+    }
+
     /// Splits at a separator outside quoted strings (RFC 9110 §5.6.4).
     package static func split(_ text: Substring, at separator: UInt8) -> [Substring] {
         let utf8 = text.utf8
