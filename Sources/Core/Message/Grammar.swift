@@ -182,6 +182,24 @@ package enum Grammar {
         return result
     }
 
+    /// The beginning of a text, escaped, of so many bytes at most before that.
+    ///
+    /// Not of so many characters: one has as many marks as somebody likes to put behind it.
+    package static func escaped(_ text: String, upTo limit: Int) -> String {
+        escaped(beginning(of: text, upTo: limit))
+    }
+
+    /// The beginning of a text, of so many bytes at most.
+    package static func beginning(of text: String, upTo limit: Int) -> String {
+        if text.utf8.count <= limit { return text }
+        var room = limit
+        let start = text.unicodeScalars.prefix { scalar in
+            room -= UTF8.width(scalar)
+            return room >= 0
+        }
+        return String(Substring(start))
+    }
+
     // C0, DEL, C1, and the separators and direction marks that a terminal obeys.
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {

@@ -64,7 +64,7 @@ public struct Validate: ResponseValidator {
         else {
             throw ClientError(
                 .validation,
-                "the content type \(Grammar.escaped(String(text.prefix(100)))) is not accepted, only"
+                "the content type \(Grammar.escaped(text, upTo: 100)) is not accepted, only"
                     + " \(Self.list(accepted))", response: response.head)
         }
     }
