@@ -110,9 +110,7 @@ public final class CassetteTransport: Transport {
         guard let tape else { return try await sendThrough(request, context) }
         try tape.checkWriting()
         var request = request
-        if let type = request.body.contentType, !request.body.isEmpty {
-            request.headers.setIfAbsent(.contentType, type.description)
-        }
+        request.announceContent()
         if mode == .record, !request.body.canOpenAgain {
             let sent = ContentCollector(limit: tape.options.maxBytes)
             request.body = sent.recording(request.body)
@@ -188,6 +186,7 @@ public final class CassetteTransport: Transport {
         let data = collector.content ?? Data()
         if !request.body.canOpenAgain {
             request.body = .data(data, type: request.body.contentType)
+                .followed(by: reader.trailers)
         }
         return data
     }

@@ -141,13 +141,16 @@ final class Plan: Sendable {
         {
             throw unmet
         }
+        if request.body.hasTrailers,
+            let unmet = transport.capabilities.fault(
+                missing: .requestTrailers, for: "the request body")
+        {
+            throw unmet
+        }
         var request = request
         // Of a body that a gate has given it; the call has seen to its own.
-        if let type = request.body.contentType, !request.body.isEmpty,
-            !request.headers.contains(.contentType)
-        {
-            request.headers[.contentType] = type.description
-        }
+        request.announceContent()
+        request.announceTrailers()
         let record = context.call.record
         let now = context.timeSource.now
         guard record.willSend(request, attempt: context.attempt, at: now, limit: Self.sendLimit)

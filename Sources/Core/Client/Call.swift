@@ -113,9 +113,7 @@ public struct Call: Sendable {
         if !accept.isEmpty, !request.headers.contains(.accept) {
             request.headers[.accept] = accept.map(\.description).joined(separator: ", ")
         }
-        if let type = request.body.contentType, !request.headers.contains(.contentType) {
-            request.headers[.contentType] = type.description
-        }
+        request.announceContent()
         request.moveUserInformation()
         let plan = running.plan.extended(
             outside: request.options.gates(unless: running.plan.handledOptions), inside: gates)

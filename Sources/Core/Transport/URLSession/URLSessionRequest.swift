@@ -25,6 +25,10 @@ enum URLSessionRequest {
             )
         }
         #endif
+        if request.body.hasTrailers {
+            return ClientError(
+                .unsupported, "URLSession cannot send trailers; use the curl transport")
+        }
         if !request.body.isEmpty, request.method == .get || request.method == .head {
             return ClientError(
                 .unsupported,
