@@ -75,6 +75,8 @@ enum {
     CURL_SEEKFUNC_FAIL = 1,
     CURL_PREREQFUNC_OK = 0,
     CURL_PREREQFUNC_ABORT = 1,
+    CURL_TRAILERFUNC_OK = 0,
+    CURL_TRAILERFUNC_ABORT = 1,
     CURL_BLOB_COPY = 1,
     CURLHEADER_SEPARATE = 1,
     CURLPROTO_HTTP = 1,
@@ -114,6 +116,8 @@ enum {
     CURLOPT_DISALLOW_USERNAME_IN_URL = 278,
     CURLOPT_UPLOAD_BUFFERSIZE = 280,
     CURLOPT_SSL_CTX_FUNCTION = 20108,
+    CURLOPT_TRAILERFUNCTION = 20283,
+    CURLOPT_TRAILERDATA = 10284,
     CURLOPT_PREREQFUNCTION = 20312,
     CURLOPT_PREREQDATA = 10313,
     CURLOPT_PIPEWAIT = 237,
@@ -157,6 +161,7 @@ typedef struct {
     int (*easy_setopt)(CURL *, int, ...);
     int (*easy_getinfo)(CURL *, int, ...);
     int (*easy_pause)(CURL *, int);
+    struct curl_slist *(*slist_append)(struct curl_slist *, const char *);
     CURLM *(*multi_init)(void);
     int (*multi_cleanup)(CURLM *);
     int (*multi_setopt)(CURLM *, int, ...);

@@ -25,6 +25,7 @@ typedef struct {
     CURL *easy;
     tpc_read read;
     tpc_rewind rewind;
+    tpc_trail trail;
     // The lines of the request, and behind them those that it does not have of its own: with options of libcurl's instead,
     // it would put them together anew for each request.
     struct curl_slist *fields;
@@ -197,6 +198,20 @@ static int on_seek(void *user, int64_t offset, int origin) {
     return this->rewind(this->shown.owner) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
 }
 
+// Once, behind the last chunk: libcurl forgets it then, and sends nothing a second time that is not rewound.
+static int on_trailers(struct curl_slist **list, void *user) {
+    transfer_t *this = user;
+    return this->trail(this->shown.owner, list) ? CURL_TRAILERFUNC_OK : CURL_TRAILERFUNC_ABORT;
+}
+
+// With libcurl's own function, for it frees the list.
+bool tpc_trailer_add(void *list, const char *line) {
+    struct curl_slist **place = list;
+    struct curl_slist *longer = tpc_curl.slist_append(*place, line);
+    if (longer) *place = longer;
+    return longer != NULL;
+}
+
 // Runs before each time that the request is sent: libcurl sends again, whatever the method, when a connection that was
 // kept alive ends without a byte of an answer.
 static int on_request(void *user, char *peer, char *local, int peer_port, int local_port) {
@@ -209,14 +224,15 @@ static int on_request(void *user, char *peer, char *local, int peer_port, int lo
 // MARK: Life.
 
 tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char *codings, tpc_read read,
-                                  tpc_rewind rewind) {
+                                  tpc_rewind rewind, tpc_trail trail) {
     transfer_t *this = calloc(1, sizeof *this);
     CURL *easy = this ? tpc_curl.easy_init() : NULL;
     if (!easy) {
         free(this);
         return NULL;
     }
-    *this = (transfer_t){.link = &this->shown, .loop = loop, .easy = easy, .read = read, .rewind = rewind, .is_plain = true};
+    *this = (transfer_t){.link = &this->shown, .loop = loop, .easy = easy, .read = read, .rewind = rewind, .trail = trail,
+                         .is_plain = true};
     this->agent.data = (char *)agent;
     this->codings.data = (char *)codings;
     int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
@@ -266,6 +282,7 @@ void tpc_transfer_free(tpc_transfer *transfer) {
 }
 
 int tpc_set_number(tpc_transfer *transfer, int option, long value) {
+    if (option == TPC_HTTP_VERSION) whole(transfer)->version = value;
     return tpc_curl.easy_setopt(whole(transfer)->easy, option, value);
 }
 
@@ -320,6 +337,7 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     CURL *easy = this->easy;
     int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
     this->is_repeatable = request->is_repeatable;
+    this->is_secure = strncasecmp(request->url, "https:", 6) == 0;
     if (this->waits != request->waits) set(easy, CURLOPT_PIPEWAIT, (long)(this->waits = request->waits));
     this->fields = tpc_list(request->fields, request->fields_count);
     int code = set(easy, CURLOPT_URL, request->url);
@@ -331,6 +349,12 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
             set(easy, CURLOPT_INFILESIZE_LARGE, request->content_length);
         } else if (request->is_head) {
             set(easy, CURLOPT_NOBODY, 1L);
+        }
+        if (request->has_trailers) {
+            this->has_trailers = true;
+            set(easy, CURLOPT_TRAILERFUNCTION, on_trailers);
+            set(easy, CURLOPT_TRAILERDATA, this);
+            set(easy, TPC_HTTP_VERSION, (long)TPC_HTTP_1_1);
         }
         if (request->method) code = set(easy, CURLOPT_CUSTOMREQUEST, request->method);
     }
@@ -352,6 +376,11 @@ void tpc_transfer_end(tpc_transfer *transfer) {
         tpc_curl.easy_setopt(easy, CURLOPT_UPLOAD, 0L);
         tpc_curl.easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (int64_t)-1);
         tpc_curl.easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+    }
+    if (this->has_trailers) {
+        tpc_curl.easy_setopt(easy, CURLOPT_TRAILERFUNCTION, NULL);
+        tpc_curl.easy_setopt(easy, TPC_HTTP_VERSION, this->version);
+        this->has_trailers = false;
     }
     tpc_curl.easy_setopt(easy, CURLOPT_HTTPHEADER, NULL);
     free(this->fields);
