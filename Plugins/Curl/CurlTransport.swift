@@ -19,6 +19,8 @@ public import TurnpikeCore
 ///   kept-alive connection turned out to be dead, it fails instead.
 /// - gzip and deflate are asked for and decoded, and content that is cut short is an error. A
 ///   request with an `Accept-Encoding` of its own gets the bytes as they come.
+/// - Trailer fields of a request (``/TurnpikeCore/Body/followed(by:_:)``) go out by HTTP/1.1, over
+///   TLS too: libcurl sends none by HTTP/2.
 /// - `Expect: 100-continue` is sent where the request has it, and then the content waits for the
 ///   server up to a second. Other interim responses are passed over.
 public final class CurlTransport: Transport {
@@ -75,7 +77,7 @@ public final class CurlTransport: Transport {
     public var capabilities: TransportCapabilities {
         var capabilities: TransportCapabilities = [
             .liveUpload, .backpressure, .proxy, .rawEncoding, .phaseTimes, .ipv6Literals,
-            .encodedSizes, .trailers,
+            .encodedSizes, .trailers, .requestTrailers,
         ]
         if library.hasTLS {
             capabilities.formUnion([.pinning, .customAuthorities, .clientCertificate])

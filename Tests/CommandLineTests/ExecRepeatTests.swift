@@ -35,11 +35,13 @@ struct ExecRepeatTests {
         server.fallback(.text("x"))
         _ = await Exec.answer(to: [
             "request": [
-                "url": .string(server.url.absoluteString + "?i={i}"), "headers": [["X-I", "n{i}"]],
+                "url": .string(server.url.absoluteString + "?i={i}"),
+                "headers": [["X-I", "n{i}"], ["X-Mark", "{i}\u{301}"]],
             ],
             "stack": [], "repeat": 3,
         ])
         #expect(server.requests.map { $0.headers["X-I"] } == ["n0", "n1", "n2"])
+        #expect(server.requests.last?.headers["X-Mark"]?.utf8.first == UInt8(ascii: "2"))
         #expect(server.requests.map(\.target) == ["/?i=0", "/?i=1", "/?i=2"])
     }
 

@@ -88,4 +88,39 @@ struct ContentDecodingTests {
         }
         #expect(error?.code == .tooLarge)
     }
+
+    @Test(
+        "Coded content of no bytes is empty, where its end is told", arguments: ["gzip", "deflate"])
+    func nothing(coding: String) async throws {
+        server.route("/", .chunked([], headers: ["Content-Encoding": coding]))
+        #expect(try await client.get("/").data().isEmpty)
+        let head = Data("HTTP/1.1 200 OK\r\nContent-Encoding: \(coding)\r\n\r\n".utf8)
+        server.route("/cut", .raw(head))
+        let error = await #expect(throws: ClientError.self) {
+            try await client.get("cut").data()
+        }
+        #expect(error?.code == .decompression)
+    }
+
+    @Test(
+        "A transfer coding that nobody asked for is no content",
+        arguments: ["gzip", "gzip, chunked", "GZIP", "deflate,chunked", "foo"])
+    func transferCoding(codings: String) async throws {
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: \(codings)\r\n\r\n"
+        let size = String(Self.gzip.count, radix: 16)
+        let isChunked = codings.hasSuffix("chunked")
+        let content =
+            isChunked
+            ? Data("\(size)\r\n".utf8) + Self.gzip + Data("\r\n0\r\n\r\n".utf8) : Self.gzip
+        server.route("/", .raw(Data(head.utf8) + content))
+        for headers: HTTPHeaders in [[:], ["TE": "gzip"], ["Accept-Encoding": "gzip"]] {
+            let error = await #expect(throws: ClientError.self) {
+                try await client.get("/", headers: headers).data()
+            }
+            #expect(error?.code == .decompression)
+            #expect(error?.message.contains("transfer coding") == true)
+        }
+        // HEAD has no content that could be coded.
+        #expect(try await client.request(.head, "/").response().status == 200)
+    }
 }

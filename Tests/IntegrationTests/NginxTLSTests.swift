@@ -44,6 +44,19 @@ struct NginxTLSTests {
         #expect(String(decoding: said, as: UTF8.self) == (isOn ? "HTTP/2.0" : "HTTP/1.1"))
     }
 
+    @Test("A request's trailer fields go out by HTTP/1.1, beside HTTP/2")
+    func requestTrailers() async throws {
+        let client = try client()
+        let body = Body.text("hello").followed(by: ["X-Sum": "1"])
+        for wanted in ["2", "1.1", "2", "1.1"] {
+            let call =
+                wanted == "2" ? client.get("protocol") : client.post("protocol", body: body)
+            let response = try await call.response()
+            #expect(response.head.version == wanted)
+            _ = try await response.body.collect(upTo: 100)
+        }
+    }
+
     @Test("Trailer fields come over either version", arguments: [true, false])
     func trailers(isHTTP2: Bool) async throws {
         let client = try client { $0.http2 = isHTTP2 }

@@ -62,4 +62,15 @@ struct SecretFieldsTests {
             MockTransport { _ in .ok() }, [.setHeaders(Self.fields, origins: ["x"])])
         #expect(await code(of: faulty.get(anywhere)) == .configuration)
     }
+
+    @Test("A host's step to https on its own port leads nowhere else either")
+    func ownPort() async throws {
+        let gate = SetHeaders(Self.fields)
+        let way = ["http://a.example:8080/", "https://a.example:8080/"]
+        #expect(try await carriers(of: "X-Api-Key", gate, way: way) == way)
+        for other in ["https://a.example:8081/", "https://b.example:8080/"] {
+            let way = ["http://a.example:8080/", other]
+            #expect(try await carriers(of: "X-Api-Key", gate, way: way) == [way[0]])
+        }
+    }
 }

@@ -153,4 +153,16 @@ struct SmallGateTests {
         func next() async throws -> Data? { left.takeOne() ? Data(count: 10_000) : nil }
         func cancel(_ reason: CancelReason) {}
     }
+
+    @Test("No more of a type that is refused is told than a line of it, however few its characters")
+    func longType() async throws {
+        let type = "text/e" + String(repeating: "\u{301}", count: 100_000)
+        let client = Client(
+            MockTransport { _ in .ok(text: "x", headers: ["Content-Type": type]) }, [])
+        let error = await #expect(throws: ClientError.self) {
+            try await client.get(anywhere).validate(contentType: .ranges([.json])).response()
+        }
+        #expect(error?.code == .validation)
+        #expect((error?.message.utf8.count ?? .max) < 500)
+    }
 }

@@ -35,16 +35,23 @@ struct ExecRequest: Sendable {
 
     /// The call for one repetition.
     func call(_ index: Int, _ client: Client) -> Call {
-        let url = url.replacing("{i}", with: String(index))
+        let url = Self.numbered(url, index)
         let target = pathParameters.isEmpty ? Target(url) : Target.path(url, pathParameters)
         var headers = HTTPHeaders()
         for (name, value) in self.headers {
-            headers.append(HTTPHeaders.Name(name), value.replacing("{i}", with: String(index)))
+            headers.append(HTTPHeaders.Name(name), Self.numbered(value, index))
         }
         var call = client.request(method, target, query: query, headers: headers, body: body)
         if let timeout { call = call.deadline(timeout) }
         if let limits { call = call.limits(limits) }
         return isRetryable ? call.retryable() : call
+    }
+
+    // Scalars, for a brace and a mark behind it are one character.
+    private static func numbered(_ text: String, _ index: Int) -> String {
+        String(
+            text.unicodeScalars.replacing(
+                "{i}".unicodeScalars, with: String(index).unicodeScalars))
     }
 
     // Bad names and values are the request's fault, told by the call, not the line's.

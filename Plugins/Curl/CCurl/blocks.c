@@ -40,7 +40,8 @@ static void reserve(void) {
     madvise(memory, (size_t)COUNT * STRIDE, MADV_NOHUGEPAGE);
 #endif
     range = memory;
-    tpc_blocks = (struct tpc_range){(uintptr_t)memory, (uintptr_t)COUNT * STRIDE};
+    atomic_store_explicit(&tpc_blocks.start, (uintptr_t)memory, memory_order_relaxed);
+    atomic_store_explicit(&tpc_blocks.bytes, (uintptr_t)COUNT * STRIDE, memory_order_release);
     for (int index = COUNT - 1; index >= 0; index--) cold[cold_count++] = (unsigned short)index;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "CTurnpikeCurl.h"
+#include <stdatomic.h>
 #include <sys/socket.h>
 
 typedef void CURL;
@@ -75,6 +76,8 @@ enum {
     CURL_SEEKFUNC_FAIL = 1,
     CURL_PREREQFUNC_OK = 0,
     CURL_PREREQFUNC_ABORT = 1,
+    CURL_TRAILERFUNC_OK = 0,
+    CURL_TRAILERFUNC_ABORT = 1,
     CURL_BLOB_COPY = 1,
     CURLHEADER_SEPARATE = 1,
     CURLPROTO_HTTP = 1,
@@ -120,6 +123,8 @@ enum {
     CURLOPT_DISALLOW_USERNAME_IN_URL = 278,
     CURLOPT_UPLOAD_BUFFERSIZE = 280,
     CURLOPT_SSL_CTX_FUNCTION = 20108,
+    CURLOPT_TRAILERFUNCTION = 20283,
+    CURLOPT_TRAILERDATA = 10284,
     CURLOPT_PREREQFUNCTION = 20312,
     CURLOPT_PREREQDATA = 10313,
     CURLOPT_PIPEWAIT = 237,
@@ -139,12 +144,18 @@ enum {
     CURLINFO_PRIMARY_IP = 0x100000 + 32,
     CURLINFO_NUM_CONNECTS = 0x200000 + 26,
     CURLINFO_CONTENT_LENGTH_DOWNLOAD_T = 0x600000 + 15,
+    CURLINFO_TLS_SSL_PTR = 0x400000 + 45,
     CURLINFO_PRETRANSFER_TIME_T = 0x600000 + 53,
     CURLINFO_STARTTRANSFER_TIME_T = 0x600000 + 54,
     CURLINFO_NAMELOOKUP_TIME_T = 0x600000 + 51,
     CURLINFO_CONNECT_TIME_T = 0x600000 + 52,
     CURLINFO_APPCONNECT_TIME_T = 0x600000 + 56,
 };
+
+typedef struct {
+    int backend;
+    void *internals;
+} curl_tls_session_info;
 
 // A variadic function is declared as one, so that the compiler passes its arguments as this machine wants them.
 typedef struct {
@@ -160,6 +171,7 @@ typedef struct {
     CURLU *(*url)(void);
     int (*url_set)(CURLU *, int, const char *, unsigned);
     void (*url_cleanup)(CURLU *);
+    struct curl_slist *(*slist_append)(struct curl_slist *, const char *);
     CURLM *(*multi_init)(void);
     int (*multi_cleanup)(CURLM *);
     int (*multi_setopt)(CURLM *, int, ...);
@@ -171,10 +183,10 @@ typedef struct {
 
 extern tpc_functions tpc_curl;
 
-// Has a TLS context count the ends that servers announce; NULL where that cannot be had.
-extern int (*tpc_count_tls_ends)(CURL *, void *context, void *user);
-/// How many there were.
-unsigned long tpc_tls_ends(void);
+// Has a TLS context tell the loop of the ends that servers announce; NULL where that cannot be had.
+extern int (*tpc_tell_tls_ends)(CURL *, void *context, void *user);
+/// Says that the peer has announced the end of a TLS connection, to the loop whose turn this thread takes.
+void tpc_loop_heed_tls_end(const void *tls);
 
 // Memory of about a buffer's size: NULL where it is of another, or there is none left. Less is malloc's: a reader may keep
 // what it gets for long, and a block is worth it for a part of it only.
@@ -182,8 +194,12 @@ enum { TPC_SMALLEST_BLOCK = 49152 };
 void *tpc_block_take(size_t size);
 void tpc_block_give(void *memory);
 // Where all of them are; nowhere, where `bytes` is 0.
-extern struct tpc_range { uintptr_t start, bytes; } tpc_blocks;
-static inline bool tpc_is_block(const void *memory) { return (uintptr_t)memory - tpc_blocks.start < tpc_blocks.bytes; }
+extern struct tpc_range { _Atomic uintptr_t start, bytes; } tpc_blocks;
+// Any thread asks, perhaps while another one takes the first block.
+static inline bool tpc_is_block(const void *memory) {
+    uintptr_t bytes = atomic_load_explicit(&tpc_blocks.bytes, memory_order_acquire);
+    return (uintptr_t)memory - atomic_load_explicit(&tpc_blocks.start, memory_order_relaxed) < bytes;
+}
 /// As much as a block holds.
 size_t tpc_block_size(void);
 void tpc_blocks_trim(void);
@@ -210,6 +226,8 @@ char *tpc_strdup(const char *text);
 
 struct curl_slist *tpc_list(const char *lines, size_t count);
 void tpc_transfer_mark(tpc_transfer *transfer);
+/// Tells a transfer which TLS connections have been ended by their peers of late, and whether these are all.
+void tpc_transfer_heed_tls_ends(tpc_transfer *transfer, const void *const *ends, size_t count, bool are_all);
 CURLM *tpc_loop_multi(tpc_loop *loop);
 void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy);
 void tpc_loop_mark(tpc_loop *loop, tpc_transfer *transfer, tpc_transfer **link);

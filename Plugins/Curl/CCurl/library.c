@@ -6,7 +6,7 @@
 
 tpc_functions tpc_curl;
 
-int (*tpc_count_tls_ends)(CURL *, void *, void *);
+int (*tpc_tell_tls_ends)(CURL *, void *, void *);
 
 static curl_version_info_data *info;
 static _Thread_local char reason[256];
@@ -22,18 +22,15 @@ static bool find(void *library, const char *name, void *function) {
 // a server says by an alert that it has ended (RFC 9112 §9.8). OpenSSL, where libcurl uses it, tells of alerts.
 enum { SSL_CB_READ_ALERT = 0x4004, CLOSE_NOTIFY = 0 };
 static void (*set_info_callback)(void *, void (*)(const void *, int, int));
-static _Atomic unsigned long ends;
 
 static void on_info(const void *tls, int where, int value) {
-    if (where == SSL_CB_READ_ALERT && (value & 0xFF) == CLOSE_NOTIFY) ends += 1;
+    if (where == SSL_CB_READ_ALERT && (value & 0xFF) == CLOSE_NOTIFY) tpc_loop_heed_tls_end(tls);
 }
 
-static int count_ends(CURL *easy, void *context, void *user) {
+static int tell_ends(CURL *easy, void *context, void *user) {
     set_info_callback(context, on_info);
     return 0;
 }
-
-unsigned long tpc_tls_ends(void) { return ends; }
 
 static void load_tls(void) {
     const char *name = info->ssl_version ? info->ssl_version : "";
@@ -42,7 +39,7 @@ static void load_tls(void) {
                                                           : NULL;
     if (!library) return;
     *(void **)&set_info_callback = dlsym(library, "SSL_CTX_set_info_callback");
-    if (set_info_callback) tpc_count_tls_ends = count_ends;
+    if (set_info_callback) tpc_tell_tls_ends = tell_ends;
 }
 
 const char *tpc_load(const char *file, unsigned oldest) {
@@ -65,6 +62,7 @@ const char *tpc_load(const char *file, unsigned oldest) {
         || !find(library, "curl_easy_getinfo", &f->easy_getinfo) || !find(library, "curl_easy_pause", &f->easy_pause)
         || !find(library, "curl_url", &f->url) || !find(library, "curl_url_set", &f->url_set)
         || !find(library, "curl_url_cleanup", &f->url_cleanup)
+        || !find(library, "curl_slist_append", &f->slist_append)
         || !find(library, "curl_multi_init", &f->multi_init) || !find(library, "curl_multi_cleanup", &f->multi_cleanup)
         || !find(library, "curl_multi_setopt", &f->multi_setopt)
         || !find(library, "curl_multi_add_handle", &f->multi_add_handle)

@@ -17,7 +17,7 @@
 #include <sys/event.h>
 #endif
 
-enum { EVENTS = 64, LOOPBACK_BUFFER = 131072 };
+enum { EVENTS = 64, LOOPBACK_BUFFER = 131072, TLS_ENDS = 256 };
 
 // What is known of a descriptor: what libcurl wants of it, and what the system watches.
 typedef struct {
@@ -46,6 +46,10 @@ struct tpc_loop {
     int64_t due;
     tpc_transfer *first, **last;
     tpc_cells *cells;
+    // The TLS connections whose ends were announced since the last look at the sockets: whose transfer ends with its
+    // connection is done by the same look.
+    const void *tls_ends[TLS_ENDS];
+    size_t tls_end_count;
 };
 
 static int64_t now(void) {
@@ -291,8 +295,22 @@ void tpc_loop_wake(tpc_loop *loop) {
     atomic_fetch_sub(&loop->wakers, 1);
 }
 
-void tpc_loop_begin_turn(tpc_loop *loop) { tpc_cells_use(loop->cells); }
-void tpc_loop_end_turn(void) { tpc_cells_use(NULL); }
+// The loop whose turn this thread takes.
+static _Thread_local tpc_loop *mine;
+
+void tpc_loop_begin_turn(tpc_loop *loop) {
+    mine = loop;
+    tpc_cells_use(loop->cells);
+}
+
+void tpc_loop_end_turn(void) {
+    mine = NULL;
+    tpc_cells_use(NULL);
+}
+
+void tpc_loop_heed_tls_end(const void *tls) {
+    if (mine && mine->tls_end_count < TLS_ENDS) mine->tls_ends[mine->tls_end_count++] = tls;
+}
 
 static _Thread_local tpc_loop *here;
 
@@ -319,12 +337,14 @@ static void read_messages(tpc_loop *loop) {
         if (!transfer) continue;
         transfer->is_done = true;
         transfer->result = result;
+        tpc_transfer_heed_tls_ends(transfer, loop->tls_ends, loop->tls_end_count, loop->tls_end_count < TLS_ENDS);
         tpc_transfer_mark(transfer);
     }
 }
 
 void tpc_loop_act(tpc_loop *loop) {
     int running;
+    loop->tls_end_count = 0;
     for (int index = 0; index < loop->happening_count; index++) {
         happening *happening = &loop->happenings[index];
         interest *interest = interest_of(loop, happening->descriptor);

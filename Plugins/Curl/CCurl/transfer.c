@@ -25,6 +25,7 @@ typedef struct {
     CURL *easy;
     tpc_read read;
     tpc_rewind rewind;
+    tpc_trail trail;
     // The lines of the request, and behind them those that it does not have of its own: with options of libcurl's instead,
     // it would put them together anew for each request.
     struct curl_slist *fields;
@@ -37,7 +38,13 @@ typedef struct {
     bool is_in_body;
     bool is_active;
     bool is_plain;
-    unsigned long tls_ends;
+    bool has_trailers;
+    // What was set, for requests that take another one.
+    long version;
+    bool is_secure;
+    // Its TLS connection, once the head has come; and whether the peer has announced the end of that.
+    const void *tls;
+    bool has_tls_end;
     bool is_repeatable;
     bool waits;
     char *body;
@@ -53,6 +60,13 @@ tpc_transfer **tpc_transfer_link(tpc_transfer *transfer) { return &whole(transfe
 void tpc_transfer_mark(tpc_transfer *transfer) {
     transfer_t *this = whole(transfer);
     if (this->link == transfer) tpc_loop_mark(this->loop, transfer, &this->link);
+}
+
+void tpc_transfer_heed_tls_ends(tpc_transfer *transfer, const void *const *ends, size_t count, bool are_all) {
+    transfer_t *this = whole(transfer);
+    if (!this->tls) return;
+    this->has_tls_end = !are_all;
+    for (size_t index = 0; index < count; index++) this->has_tls_end |= ends[index] == this->tls;
 }
 
 static bool grow(char **bytes, size_t *capacity, size_t wanted) {
@@ -91,10 +105,16 @@ static size_t on_trailer(transfer_t *this, const char *line, size_t total) {
     return total;
 }
 
+// A new address at each connection that lives beside others; NULL where it is not known.
+static const void *tls_of(CURL *easy) {
+    curl_tls_session_info *session = NULL;
+    tpc_curl.easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session);
+    return session ? session->internals : NULL;
+}
+
 static size_t on_header(char *line, size_t size, size_t count, void *user) {
     transfer_t *this = user;
     size_t total = size * count;
-    this->tls_ends = tpc_tls_ends();
     if (this->is_in_body) return on_trailer(this, line, total);
     bool is_status = total > 5 && (line[0] | 0x20) == 'h' && strncasecmp(line, "HTTP/", 5) == 0;
     // There was no content.
@@ -118,6 +138,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *user) {
         return total;
     }
     this->shown.has_head = true;
+    if (this->is_secure && tpc_tell_tls_ends) this->tls = tls_of(this->easy);
     tpc_transfer_mark(&this->shown);
     return total;
 }
@@ -135,7 +156,6 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *user) {
     transfer_t *this = user;
     size_t total = size * count;
     this->is_in_body = true;
-    this->tls_ends = tpc_tls_ends();
     size_t wanted = this->shown.body_count + total;
     if (this->shown.body_count > 0 && wanted > BODY_LIMIT) {
         this->shown.is_receive_paused = true;
@@ -180,6 +200,20 @@ static int on_seek(void *user, int64_t offset, int origin) {
     return this->rewind(this->shown.owner) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
 }
 
+// Once, behind the last chunk: libcurl forgets it then, and sends nothing a second time that is not rewound.
+static int on_trailers(struct curl_slist **list, void *user) {
+    transfer_t *this = user;
+    return this->trail(this->shown.owner, list) ? CURL_TRAILERFUNC_OK : CURL_TRAILERFUNC_ABORT;
+}
+
+// With libcurl's own function, for it frees the list.
+bool tpc_trailer_add(void *list, const char *line) {
+    struct curl_slist **place = list;
+    struct curl_slist *longer = tpc_curl.slist_append(*place, line);
+    if (longer) *place = longer;
+    return longer != NULL;
+}
+
 // Runs before each time that the request is sent: libcurl sends again, whatever the method, when a connection that was
 // kept alive ends without a byte of an answer.
 static int on_request(void *user, char *peer, char *local, int peer_port, int local_port) {
@@ -192,7 +226,7 @@ static int on_request(void *user, char *peer, char *local, int peer_port, int lo
 // MARK: Life.
 
 tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char *codings, tpc_read read,
-                                  tpc_rewind rewind) {
+                                  tpc_rewind rewind, tpc_trail trail) {
     transfer_t *this = calloc(1, sizeof *this);
     CURL *easy = this ? tpc_curl.easy_init() : NULL;
     tpc_target *target = easy ? tpc_target_create() : NULL;
@@ -202,7 +236,7 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char 
         return NULL;
     }
     *this = (transfer_t){.link = &this->shown, .loop = loop, .easy = easy, .target = target, .read = read, .rewind = rewind,
-                         .is_plain = true};
+                         .trail = trail, .is_plain = true};
     this->agent.data = (char *)agent;
     this->codings.data = (char *)codings;
     int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
@@ -231,7 +265,7 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char 
     set(easy, TPC_NO_PROXY, "");
     set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     set(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
-    if (tpc_count_tls_ends) set(easy, CURLOPT_SSL_CTX_FUNCTION, tpc_count_tls_ends);
+    if (tpc_tell_tls_ends) set(easy, CURLOPT_SSL_CTX_FUNCTION, tpc_tell_tls_ends);
     // A name that is being resolved does not hold up the loop when its transfer is given up.
     set(easy, CURLOPT_QUICK_EXIT, 1L);
     tpc_loop_set_sockets(loop, easy);
@@ -253,6 +287,7 @@ void tpc_transfer_free(tpc_transfer *transfer) {
 }
 
 int tpc_set_number(tpc_transfer *transfer, int option, long value) {
+    if (option == TPC_HTTP_VERSION) whole(transfer)->version = value;
     return tpc_curl.easy_setopt(whole(transfer)->easy, option, value);
 }
 
@@ -316,6 +351,7 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     CURL *easy = this->easy;
     int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
     this->is_repeatable = request->is_repeatable;
+    this->is_secure = strncasecmp(request->url, "https:", 6) == 0;
     if (this->waits != request->waits) set(easy, CURLOPT_PIPEWAIT, (long)(this->waits = request->waits));
     this->fields = tpc_list(request->fields, request->fields_count);
     int code = set_target(this, request->url);
@@ -327,6 +363,12 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
             set(easy, CURLOPT_INFILESIZE_LARGE, request->content_length);
         } else if (request->is_head) {
             set(easy, CURLOPT_NOBODY, 1L);
+        }
+        if (request->has_trailers) {
+            this->has_trailers = true;
+            set(easy, CURLOPT_TRAILERFUNCTION, on_trailers);
+            set(easy, CURLOPT_TRAILERDATA, this);
+            set(easy, TPC_HTTP_VERSION, (long)TPC_HTTP_1_1);
         }
         if (request->method) code = set(easy, CURLOPT_CUSTOMREQUEST, request->method);
     }
@@ -349,6 +391,11 @@ void tpc_transfer_end(tpc_transfer *transfer) {
         tpc_curl.easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (int64_t)-1);
         tpc_curl.easy_setopt(easy, CURLOPT_HTTPGET, 1L);
     }
+    if (this->has_trailers) {
+        tpc_curl.easy_setopt(easy, CURLOPT_TRAILERFUNCTION, NULL);
+        tpc_curl.easy_setopt(easy, TPC_HTTP_VERSION, this->version);
+        this->has_trailers = false;
+    }
     tpc_curl.easy_setopt(easy, CURLOPT_HTTPHEADER, NULL);
     free(this->fields);
     this->fields = NULL;
@@ -365,13 +412,15 @@ void tpc_transfer_end(tpc_transfer *transfer) {
         this->head = NULL;
         this->head_capacity = 0;
     }
-    this->is_in_body = this->is_active = false;
+    this->is_in_body = this->is_active = this->has_tls_end = false;
+    this->tls = NULL;
     this->is_plain = true;
     this->shown = (tpc_transfer){0};
 }
 
 bool tpc_transfer_was_cut(tpc_transfer *transfer) {
-    return tpc_count_tls_ends && tpc_tls_ends() == whole(transfer)->tls_ends;
+    transfer_t *this = whole(transfer);
+    return this->tls && !this->has_tls_end;
 }
 
 void *tpc_transfer_take_head(tpc_transfer *transfer, size_t *count) {

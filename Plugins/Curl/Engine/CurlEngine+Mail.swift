@@ -1,4 +1,10 @@
 extension CurlEngine {
+    /// As many transfers are passed on in one turn.
+    static let flushLimit = 1024
+    /// With more transfers the thread hardly sleeps, and who takes a turn makes it wait: with 64 at
+    /// once to a server on the same machine that costs a third of the CPU.
+    static let quietLoad = 4
+
     /// How an engine is to end.
     enum Ending {
         case none

@@ -203,7 +203,7 @@ final class CurlEngine: Sendable {
             guard let handle = core.loop.nextReady() else { return (ending, false) }
             guard let transfer = handle.transfer else { continue }
             if transfer.restart() {
-                if !takeHandle(for: transfer, &core) { remove(transfer, &core) }
+                beginAgain(transfer, &core)
             } else if transfer.flush() {
                 end(transfer, &core)
             }
@@ -211,19 +211,19 @@ final class CurlEngine: Sendable {
         return (ending, true)
     }
 
-    private static let flushLimit = 1024
-    // With more transfers the thread hardly sleeps, and who takes a turn makes it wait: with 64 at
-    // once to a server on the same machine that costs a third of the CPU.
-    private static let quietLoad = 4
-
     private func obey(_ transfer: CurlTransfer, _ core: inout Core) {
         let orders = transfer.takeOrders()
         if orders.contains(.start) { begin(transfer, &core) }
         if orders.contains(.cancel) {
             end(transfer, &core)
         } else {
+            beginAgain(transfer, &core)
             transfer.resume(orders)
         }
+    }
+
+    private func beginAgain(_ transfer: CurlTransfer, _ core: inout Core) {
+        if transfer.canBegin, !takeHandle(for: transfer, &core) { remove(transfer, &core) }
     }
 
     private func begin(_ transfer: CurlTransfer, _ core: inout Core) {
@@ -245,13 +245,14 @@ final class CurlEngine: Sendable {
     }
 
     private func end(_ transfer: CurlTransfer, _ core: inout Core) {
-        guard let (handle, isGood) = transfer.end() else { return }
-        if isGood, core.idle.count < CurlHandles.maxIdle {
+        let ended = transfer.end()
+        if let (handle, isGood) = ended, isGood, core.idle.count < CurlHandles.maxIdle {
             core.idle.append(handle)
         } else {
-            handle.free()
+            ended?.handle.free()
         }
-        remove(transfer, &core)
+        // It has no handle where it was to begin again.
+        if transfer.place >= 0 { remove(transfer, &core) }
     }
 
     private func remove(_ transfer: CurlTransfer, _ core: inout Core) {

@@ -19,7 +19,7 @@ import TurnpikeCore
         guard
             let pointer = unsafe tpc_transfer_create(
                 loop, Self.agent.lasting, decodes ? Self.codings.lasting : nil, readContent,
-                rewindContent)
+                rewindContent, addTrailers)
         else { return nil }
         unsafe self.pointer = pointer
         CurlHandles.count.add(1, ordering: .relaxed)
@@ -100,6 +100,11 @@ import TurnpikeCore
     /// again where it reads of that, and not where it writes.
     var metDeadConnection: Bool {
         unsafe result == CurlFault.sendError && !hasHead && tpc_transfer_connects(pointer) == 0
+    }
+
+    /// Whether libcurl would have sent the request again, had its content begun anew.
+    var failedToRewind: Bool {
+        unsafe pointer.pointee.result == 65 && pointer.pointee.is_done && !hasHead
     }
 
     /// What libcurl says of a failure.
@@ -194,6 +199,12 @@ private func rewindContent(owner: UnsafeMutableRawPointer?) -> Bool {
     guard let owner = unsafe owner else { return false }
     let transfer = unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).takeUnretainedValue()
     return transfer.upload?.rewind() ?? true
+}
+
+private func addTrailers(owner: UnsafeMutableRawPointer?, list: UnsafeMutableRawPointer?) -> Bool {
+    guard let owner = unsafe owner else { return false }
+    let transfer = unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).takeUnretainedValue()
+    return (transfer.upload?.trailerLines ?? []).allSatisfy { unsafe tpc_trailer_add(list, $0) }
 }
 
 extension StaticString {

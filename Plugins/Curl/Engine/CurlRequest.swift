@@ -19,6 +19,8 @@ struct CurlRequest: Sendable {
     let isRepeatable: Bool
     /// Whether the server is asked for its consent to the content.
     let asksForConsent: Bool
+    /// Whether trailer fields follow the content.
+    let hasTrailers: Bool
     /// Whether its connection is a TLS one.
     let isSecure: Bool
     /// Whether the caller names the codings, and so gets the content as it comes.
@@ -41,8 +43,9 @@ struct CurlRequest: Sendable {
         url = Self.wireURL(request.url)
         // The scheme is `http` or `https`, in whatever case.
         isSecure = url.utf8.dropFirst(4).first != UInt8(ascii: ":")
-        // Over plain HTTP it would wait for the first response.
-        waits = hasHTTP2 && isSecure
+        hasTrailers = request.body.hasTrailers
+        // Over plain HTTP it would wait for the first response; trailers go out by HTTP/1.1.
+        waits = hasHTTP2 && isSecure && !hasTrailers
         if method == .connect {
             throw ClientError(
                 .unsupported, "CONNECT is a proxy's business; name one in the transport")
@@ -74,7 +77,7 @@ struct CurlRequest: Sendable {
                         content_length: contentLength, fields: fields.baseAddress,
                         fields_count: fields.count, has_agent: hasUserAgent,
                         has_codings: takesContentAsItComes, is_repeatable: isRepeatable,
-                        waits: waits)
+                        waits: waits, has_trailers: hasTrailers)
                     guard let method else { return unsafe body(request) }
                     return unsafe method.withCString { method in
                         unsafe request.method = unsafe method

@@ -73,6 +73,10 @@ final class CurlTransfer: @unchecked Sendable {
             finish()
             return false
         }
+        if let fault = upload?.fault {
+            fail(fault)
+            return false
+        }
         let code = handle.begin(self, request)
         guard code == 0 else {
             exchange.fail(CurlFault.of(code, text: handle.faultText(code), handle: handle, self))
@@ -86,10 +90,14 @@ final class CurlTransfer: @unchecked Sendable {
 
     /// Lets go of the handle.
     /// - Returns: The handle, and whether it may serve again: libcurl does not forget how often a
-    ///   handle has met a dead connection, and fails when it has met several.
+    ///   handle has met a dead connection, and fails when it has met several; nor that it has sent
+    ///   trailers.
     func end() -> (handle: CurlHandle, isGood: Bool)? {
-        guard let handle else { return nil }
-        let isGood = handle.hasHead && handle.sends == 1
+        guard let handle else {
+            finish()
+            return nil
+        }
+        let isGood = handle.hasHead && handle.sends == 1 && !request.hasTrailers
         self.handle = nil
         handle.end()
         finish()
@@ -97,10 +105,10 @@ final class CurlTransfer: @unchecked Sendable {
     }
 
     /// Lets go of a handle that met a dead connection, and makes the content start again.
-    /// - Returns: Whether to begin again with another handle.
+    /// - Returns: Whether to begin again with another handle, once it ``canBegin``.
     func restart() -> Bool {
-        guard let handle, let exchange, handle.metDeadConnection, request.isRepeatable,
-            repeats < Self.maxRepeats, !exchange.hasEnded, upload?.rewind() ?? true
+        guard let handle, let exchange, metDeadConnection(handle), request.isRepeatable,
+            repeats < Self.maxRepeats, !exchange.hasEnded, upload?.reopen() ?? true
         else { return false }
         repeats += 1
         self.handle = nil
@@ -108,6 +116,14 @@ final class CurlTransfer: @unchecked Sendable {
         handle.free()
         return true
     }
+
+    // libcurl may have wanted to send again what a caller's own code has to open first.
+    private func metDeadConnection(_ handle: CurlHandle) -> Bool {
+        handle.metDeadConnection || (handle.failedToRewind && upload?.isToBeReopened == true)
+    }
+
+    /// Whether it waits for a handle, and its content is there.
+    var canBegin: Bool { handle == nil && place >= 0 && upload?.isOpen ?? true }
 
     // As often as libcurl itself.
     private static let maxRepeats = 5

@@ -20,7 +20,9 @@ extension Response {
                 throw Inflater.fault("the response's content is coded \(codings.count) times")
             }
             // The last one was applied last.
-            let source = DecodedSource(body, try codings.reversed().map(Inflater.init(coding:)))
+            let source = DecodedSource(
+                body, try codings.reversed().map(Inflater.init(coding:)),
+                mayBeEmpty: hasContentWithEnd)
             var result = self
             var headers = headers
             headers.remove(.contentEncoding)
@@ -33,6 +35,11 @@ extension Response {
             body.cancel(.failed(error))
             throw error
         }
+    }
+
+    // Nothing where only the connection's end tells of the content's may be a cut.
+    private var hasContentWithEnd: Bool {
+        headers.contains(.transferEncoding) || head.version?.hasPrefix("2") == true
     }
 }
 
@@ -109,10 +116,13 @@ extension Response {
 private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
     private let body: ResponseBody
     private let inflaters: [Inflater]
+    // Servers that code as they go code nothing at all as nothing.
+    private var mayBeEmpty: Bool
     private var iterator: ResponseBody.AsyncIterator
 
-    init(_ body: ResponseBody, _ inflaters: [Inflater]) {
+    init(_ body: ResponseBody, _ inflaters: [Inflater], mayBeEmpty: Bool) {
         self.body = body
+        self.mayBeEmpty = mayBeEmpty
         self.inflaters = inflaters
         iterator = body.makeAsyncIterator()
     }
@@ -128,9 +138,10 @@ private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
                 continue
             }
             guard let chunk = try await iterator.next() else {
-                for inflater in inflaters { try inflater.finish() }
+                if !mayBeEmpty { for inflater in inflaters { try inflater.finish() } }
                 return nil
             }
+            mayBeEmpty = false
             inflaters[0].add(chunk)
         }
     }

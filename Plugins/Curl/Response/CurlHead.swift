@@ -69,6 +69,7 @@ enum CurlHead {
         if fields.isChunked { headers.remove(.contentLength) }
         let code = HTTPStatus(status.code)
         let hasContent = !isHead && !code.hasNoContent
+        if hasContent, fields.isChunked, let fault = codingFault(headers) { return .failure(fault) }
         let declared = fields.isChunked ? nil : fields.length.value
         return .success(
             Exchange.Opening(
@@ -91,6 +92,21 @@ enum CurlHead {
         }
         if let defect = fields.headers.defect { return .failure(broken(defect.description)) }
         return .success(fields.headers)
+    }
+
+    // The message is coded then (RFC 9112 §6.1), which is not asked for: libcurl would pass the
+    // coded bytes on as content.
+    private static func codingFault(_ headers: HTTPHeaders) -> ClientError? {
+        let codings = (headers[.transferEncoding] ?? "").split(separator: ",")
+            .map { Grammar.trimmed($0).lowercased() }
+        let other = codings.first { !["chunked", "identity", ""].contains($0) }
+        return other.map { coding in
+            ClientError(
+                .decompression,
+                "the response's transfer coding \(Grammar.escaped(coding, upTo: 40)) cannot be decoded"
+                    + " and was not asked for; if the request has a TE, take it out",
+                transfer: TransferState(.receiving))
+        }
     }
 
     static func broken(_ reason: String) -> ClientError {

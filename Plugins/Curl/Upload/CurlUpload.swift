@@ -6,7 +6,8 @@ import TurnpikeCore
 ///
 /// What is in memory is copied from there. Files and streams are read by a task into a bounded
 /// pipe: the network thread never waits for a disk or a sequence.
-// SAFETY: `position` is touched under the engine's lock alone.
+// SAFETY: `position` and `wantsReopening` are touched under the engine's
+// lock alone.
 final class CurlUpload: @unchecked Sendable {
     enum Portion {
         case bytes(Int)
@@ -24,10 +25,10 @@ final class CurlUpload: @unchecked Sendable {
     private let pipe = Mutex<UploadPipe?>(nil)
     private let sent = Atomic<Int64>(0)
     private let onReady = Mutex<Listener?>(nil)
-    private let rewindFault = Mutex<(any Error)?>(nil)
     private var position = 0
+    private var wantsReopening = false
 
-    /// The number of bytes, or nil where it is not known.
+    /// The number of bytes, or nil where it is not known, or not told for the sake of trailers.
     let length: Int64?
 
     /// Opens the body.
@@ -39,7 +40,7 @@ final class CurlUpload: @unchecked Sendable {
         if let data {
             length = Int64(data.count)
         } else {
-            length = body.length
+            length = body.hasTrailers ? nil : body.length
             let reader = try body.open()
             pipe.withLock { $0 = UploadPipe(reader) { [weak self] in self?.wasFilled() } }
         }
@@ -58,7 +59,13 @@ final class CurlUpload: @unchecked Sendable {
     var bytesSent: Int64 { sent.load(ordering: .relaxed) }
 
     /// Why there is nothing to send, where that is so.
-    var fault: (any Error)? { rewindFault.withLock { $0 } ?? pipe.withLock { $0 }?.fault }
+    var fault: (any Error)? { pipe.withLock { $0 }?.fault }
+
+    /// The lines that follow the content, once all of it was read.
+    var trailerLines: [String] {
+        let trailers = pipe.withLock { $0 }?.trailers ?? [:]
+        return trailers.map { "\($0.name.rawValue): \($0.value)" }
+    }
 
     func close() {
         onReady.withLock { $0 = nil }
@@ -88,18 +95,25 @@ final class CurlUpload: @unchecked Sendable {
     }
 
     /// Makes the content start again, for a connection that turned out to be dead.
+    /// - Returns: Whether that is done; what is not in memory has to be opened anew first, by
+    ///   ``reopen()``.
     func rewind() -> Bool {
+        wantsReopening = data == nil
+        position = 0
+        return !wantsReopening
+    }
+
+    /// Whether a ``rewind()`` was refused that ``reopen()`` can make good.
+    var isToBeReopened: Bool { wantsReopening && body.isReplayable }
+
+    /// Begins to make the content start again, where that can be; who was named by
+    /// ``start(_:)`` is told when ``isOpen``.
+    func reopen() -> Bool {
+        guard data != nil || body.isReplayable else { return false }
+        wantsReopening = false
         position = 0
         if data != nil { return true }
-        guard body.isReplayable else { return false }
-        let reader: BodyReader
-        do {
-            reader = try body.open()
-        } catch {
-            rewindFault.withLock { $0 = error }
-            return false
-        }
-        let fresh = UploadPipe(reader) { [weak self] in self?.wasFilled() }
+        let fresh = UploadPipe(opening: body) { [weak self] in self?.wasFilled() }
         let old = pipe.withLock { pipe in
             defer { pipe = fresh }
             return pipe
@@ -108,4 +122,7 @@ final class CurlUpload: @unchecked Sendable {
         fresh.start()
         return true
     }
+
+    /// Whether the content is there to be read, or never will be.
+    var isOpen: Bool { pipe.withLock { $0 }?.isOpen ?? true }
 }

@@ -10,6 +10,9 @@ final class UploadPipe: Sendable {
         var offset = 0
         var count = 0
         var hasEnded = false
+        // What was to follow the content, once that has ended.
+        var trailers: HTTPHeaders = [:]
+        var isOpen: Bool
         var isClosed = false
         var fault: (any Error)?
         // The reader's side found nothing, and wants to be told.
@@ -29,19 +32,45 @@ final class UploadPipe: Sendable {
     }
 
     // SAFETY: the reader is taken once, by the task.
-    private struct Source: @unchecked Sendable { let reader: BodyReader }
+    private enum Source: @unchecked Sendable {
+        case reader(BodyReader)
+        case body(Body)
+
+        func open() throws -> BodyReader {
+            switch self {
+            case .reader(let reader): reader
+            case .body(let body): try body.open()
+            }
+        }
+    }
 
     private let source: Mutex<Source?>
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     private let onFill: @Sendable () -> Void
 
     private static let highWater = 524_288
     private static let lowWater = 262_144
 
-    init(_ reader: BodyReader, onFill: @escaping @Sendable () -> Void) {
-        source = Mutex(Source(reader: reader))
-        self.onFill = onFill
+    convenience init(_ reader: BodyReader, onFill: @escaping @Sendable () -> Void) {
+        self.init(.reader(reader), isOpen: true, onFill: onFill)
     }
+
+    /// For content that its task is to open: that is a caller's own code, which may wait.
+    convenience init(opening body: Body, onFill: @escaping @Sendable () -> Void) {
+        self.init(.body(body), isOpen: false, onFill: onFill)
+    }
+
+    private init(_ source: Source, isOpen: Bool, onFill: @escaping @Sendable () -> Void) {
+        self.source = Mutex(source)
+        self.onFill = onFill
+        state = Mutex(State(isOpen: isOpen))
+    }
+
+    /// Whether the content was opened, or cannot be.
+    var isOpen: Bool { state.withLock { $0.isOpen } }
+
+    /// The trailer fields, once ``read(into:)`` has given 0 bytes.
+    var trailers: HTTPHeaders { state.withLock { $0.trailers } }
 
     var fault: (any Error)? { state.withLock { $0.fault } }
 
@@ -55,11 +84,11 @@ final class UploadPipe: Sendable {
         // Ends with the content, or is cancelled by `close`, which every end of the transfer calls.
         let task = Task.inheriting(immediately: false) { [self] in
             do {
-                let reader = source.reader
-                while let chunk = try await reader.next() { try await write(chunk) }
-                finish(nil)
+                guard let reader = try opened(source) else { return }
+                while let chunk = try await reader.nextToSend() { try await write(chunk) }
+                finish(.success(reader.trailers))
             } catch {
-                finish(error)
+                finish(.failure(error))
             }
         }
         let isClosed = state.withLock { state in
@@ -67,6 +96,17 @@ final class UploadPipe: Sendable {
             return state.isClosed
         }
         if isClosed { task.cancel() }
+    }
+
+    /// - Returns: The reader, or nil where nobody wants it any more.
+    private func opened(_ source: Source) throws -> BodyReader? {
+        let reader = try source.open()
+        let (isNews, isClosed) = state.withLock { state in
+            defer { state.isOpen = true }
+            return (!state.isOpen, state.isClosed)
+        }
+        if isNews { onFill() }
+        return isClosed ? nil : reader
     }
 
     private func write(_ chunk: Data) async throws {
@@ -82,16 +122,14 @@ final class UploadPipe: Sendable {
         if let room { try await room.value { room.settle(.failure(CancellationError())) } }
     }
 
-    private func finish(_ error: (any Error)?) {
+    private func finish(_ end: Result<HTTPHeaders, any Error>) {
         state.withLock { state in
             state.hasEnded = true
-            switch error {
-            case nil: break
-            case let error as ClientError: state.fault = error
-            case is CancellationError where state.isClosed: break
-            case let error?:
-                state.fault = ClientError(
-                    .upload, "the request body's stream failed", underlying: error)
+            state.isOpen = true
+            switch end {
+            case .success(let trailers): state.trailers = trailers
+            case .failure(is CancellationError) where state.isClosed: break
+            case .failure(let error): state.fault = error
             }
         }
         onFill()

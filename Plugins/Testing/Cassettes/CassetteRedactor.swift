@@ -38,6 +38,16 @@ struct CassetteRedactor: Sendable {
         return json.map { KnownSecrets.secrets(of: $0, by: redaction) } ?? []
     }
 
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/tooLarge`` where there were too many secrets to be
+    ///   looked for, so that one could stand in what is kept.
+    func checkRoom() throws {
+        guard known.isFull else { return }
+        throw ClientError(
+            .tooLarge,
+            "the cassette met more secrets than can be looked for in its messages, so it is not"
+                + " written; record less in one, or without redaction")
+    }
+
     // MARK: What is kept
 
     func url(_ url: String) -> String {

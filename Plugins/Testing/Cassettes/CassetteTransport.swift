@@ -17,7 +17,8 @@ public import TurnpikeCore
 ///
 /// Secrets do not reach it: they are replaced while it is recorded, and requests are compared in
 /// the form without secrets, so that a replay needs no credential. Cookies keep their names, and
-/// JSON values their kinds. Several answers to the same request are given in their order.
+/// JSON values their kinds. A file that would hold more secrets than can be looked for, about a
+/// thousand, is not written: the calls fail as ``/TurnpikeCore/ClientError/Code/tooLarge``. Several answers to the same request are given in their order.
 ///
 /// What no transport answered is not recorded. Content whose reader left before its end is recorded
 /// as far as it came, and fails there when it is replayed. Trailer fields are not recorded, for HAR
@@ -109,9 +110,7 @@ public final class CassetteTransport: Transport {
         guard let tape else { return try await sendThrough(request, context) }
         try tape.checkWriting()
         var request = request
-        if let type = request.body.contentType, !request.body.isEmpty {
-            request.headers.setIfAbsent(.contentType, type.description)
-        }
+        request.describeBody()
         if mode == .record, !request.body.canOpenAgain {
             let sent = ContentCollector(limit: tape.options.maxBytes)
             request.body = sent.recording(request.body)
@@ -120,6 +119,7 @@ public final class CassetteTransport: Transport {
         let content = try await content(of: &request, tape.options)
         if mode == .record { return try await record(request, { content }, nil, tape, context) }
         tape.redactor.learn(from: request, content: content)
+        try tape.redactor.checkRoom()
         let asked = RecordedRequest(
             method: request.method, url: tape.redactor.url(request.url.absoluteString),
             headers: tape.redactor.headers(request.headers),
@@ -186,6 +186,7 @@ public final class CassetteTransport: Transport {
         let data = collector.content ?? Data()
         if !request.body.canOpenAgain {
             request.body = .data(data, type: request.body.contentType)
+                .followed(by: reader.trailers)
         }
         return data
     }

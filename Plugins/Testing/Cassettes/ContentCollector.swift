@@ -38,37 +38,5 @@ final class ContentCollector: Sendable {
     }
 
     /// The same body, whose chunks are kept when it is sent.
-    func recording(_ body: Body) -> Body {
-        .stream(
-            length: body.length, replayable: false, live: body.isLive, type: body.contentType
-        ) { [self] in Chunks(body: body, collector: self) }
-    }
-
-    private struct Chunks: AsyncSequence, Sendable {
-        let body: Body
-        let collector: ContentCollector
-
-        func makeAsyncIterator() -> Iterator { Iterator(body: body, collector: collector) }
-    }
-
-    private struct Iterator: AsyncIteratorProtocol {
-        let body: Body
-        let collector: ContentCollector
-        var reader: BodyReader?
-
-        mutating func next() async throws -> Data? { try await next(isolation: nil) }
-
-        mutating func next(isolation actor: isolated (any Actor)?) async throws -> Data? {
-            if reader == nil {
-                let opened = try body.open()
-                reader = opened
-                guard let chunk = try await opened.next(isolation: actor) else { return nil }
-                try collector.add(chunk)
-                return chunk
-            }
-            guard let chunk = try await reader?.next(isolation: actor) else { return nil }
-            try collector.add(chunk)
-            return chunk
-        }
-    }
+    func recording(_ body: Body) -> Body { body.observed { [self] in try add($0) } }
 }

@@ -6,12 +6,21 @@ import TurnpikeCore
 /// not tell it is one: a token of an answer in the path of the next request.
 final class KnownSecrets: Sendable {
     // Bytes, for another spelling of the same characters is another secret.
-    private let known = Mutex<[Data]>([])
+    private let known = Mutex(Known())
 
+    private struct Known {
+        var secrets: [Data] = []
+        var isFull = false
+    }
+
+    // Each is looked for in every text.
     private static let limit = 1000
 
     /// All of them, the longest first, each as it is and as a URL may hold it.
-    var all: [Data] { known.withLock { $0 } }
+    var all: [Data] { known.withLock { $0.secrets } }
+
+    /// Whether there were more than can be looked for: what is not known could be anywhere.
+    var isFull: Bool { known.withLock { $0.isFull } }
 
     func learn(_ secrets: [String]) {
         let variants = secrets.filter { $0.utf8.firstRange(of: Redaction.mark.utf8) == nil }
@@ -19,10 +28,14 @@ final class KnownSecrets: Sendable {
                 [Data(secret.utf8), Data(PercentEncoding.unreserved.encode(secret).utf8)]
             }
         known.withLock { known in
-            for secret in Set(variants).subtracting(known) where known.count < Self.limit {
-                known.append(secret)
+            let news = Set(variants).subtracting(known.secrets)
+            if news.isEmpty { return }
+            guard known.secrets.count + news.count <= Self.limit else {
+                known.isFull = true
+                return
             }
-            known.sort { left, right in
+            known.secrets += news
+            known.secrets.sort { left, right in
                 left.count == right.count
                     ? left.lexicographicallyPrecedes(right) : left.count > right.count
             }

@@ -177,6 +177,7 @@ final class Tape: Sendable {
 
     // Off the lock of the state: others go on while the disk works.
     private func write() throws {
+        try redactor.checkRoom()
         try written.withLock { written in
             let (text, version) = state.withLock { state in
                 (HARFile.text(state.log, entries: state.slots.compactMap(\.text)), state.version)

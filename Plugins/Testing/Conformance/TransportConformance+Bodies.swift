@@ -64,6 +64,19 @@ extension TransportConformance {
                     try require(echo["body"]?.string == wanted, "a \(kind) body arrives otherwise")
                 }
             },
+            check("Trailer fields follow a request's content, where the transport says so") {
+                road in
+                guard road.transport.capabilities.contains(.requestTrailers) else { return }
+                road.server.fallback(.echo)
+                let body = Body.text("hello").followed(by: ["X-Sum"]) { ["X-Sum": "1"] }
+                for _ in 0..<2 {
+                    _ = try await road.content(of: road.client.post("/", body: body))
+                }
+                for request in road.server.requests {
+                    try require(request.body == Data("hello".utf8), "the content differs")
+                    try require(request.trailers == ["X-Sum": "1"], "they are \(request.trailers)")
+                }
+            },
             check("A large body is sent whole") { road in
                 road.server.fallback(.echo)
                 let content = try await road.content(

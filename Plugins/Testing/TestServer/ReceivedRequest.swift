@@ -23,28 +23,40 @@ public struct ReceivedRequest: Sendable {
     public let connection: Int
 
     /// The path of the target, without the query.
-    public var path: String { String(target.prefix { $0 != "?" }) }
+    public var path: String {
+        String(Substring(target.utf8.prefix { $0 != UInt8(ascii: "?") }))
+    }
 
     /// The query of the target, or nil.
     public var query: String? {
-        target.firstIndex(of: "?").map { String(target[target.index(after: $0)...]) }
+        let rest = target.utf8.drop { $0 != UInt8(ascii: "?") }
+        return rest.isEmpty ? nil : String(Substring(rest.dropFirst()))
     }
 
     init?(head: Data, connection: Int) {
-        let lines = String(decoding: head, as: UTF8.self).components(separatedBy: "\r\n")
-        let parts = lines[0].split(separator: " ", omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[2].hasPrefix("HTTP/1.") else { return nil }
-        method = HTTPMethod(String(parts[0]))
-        target = String(parts[1])
+        // Bytes, for a delimiter and a mark behind it are one character.
+        let lines = Self.lines(of: head)
+        let parts = lines[0].split(separator: 0x20, omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[2].starts(with: "HTTP/1.".utf8) else { return nil }
+        method = HTTPMethod(String(decoding: parts[0], as: UTF8.self))
+        target = String(decoding: parts[1], as: UTF8.self)
         var headers = HTTPHeaders()
         for line in lines.dropFirst() where !line.isEmpty {
-            guard let colon = line.firstIndex(of: ":") else { return nil }
-            headers.append(
-                HTTPHeaders.Name(String(line[..<colon])), String(line[line.index(after: colon)...]))
+            guard headers.append(line: line) else { return nil }
         }
         self.headers = headers
         rawHead = head
         self.connection = connection
+    }
+
+    private static func lines(of head: Data) -> [Data] {
+        var lines: [Data] = []
+        var rest = head[...]
+        while let end = rest.range(of: Data("\r\n".utf8)) {
+            lines.append(rest[..<end.lowerBound])
+            rest = rest[end.upperBound...]
+        }
+        return lines + [rest]
     }
 
     /// The request as JSON: what ``TestAnswer/echo`` answers.
@@ -54,6 +66,18 @@ public struct ReceivedRequest: Sendable {
             "headers": .array(headers.map { [.string($0.name.rawValue), .string($0.value)] }),
             "body": .string(String(decoding: body, as: UTF8.self)),
             "bodyBytes": .number(JSONNumber(bodyBytes)),
+            "trailers": .array(trailers.map { [.string($0.name.rawValue), .string($0.value)] }),
         ]
+    }
+}
+
+extension HTTPHeaders {
+    /// Adds a line as it came; gives false where it is none of a field.
+    mutating func append(line: Data) -> Bool {
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return false }
+        append(
+            Name(String(decoding: line[..<colon], as: UTF8.self)),
+            String(decoding: line[(colon + 1)...], as: UTF8.self))
+        return true
     }
 }

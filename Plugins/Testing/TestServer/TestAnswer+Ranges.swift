@@ -45,7 +45,8 @@ extension TestAnswer {
     // Tags are compared strongly, dates exactly (RFC 9110 §13.1.5).
     private static func isCurrent(_ field: String?, _ tag: String?, _ date: String?) -> Bool {
         guard let field else { return true }
-        return (field == tag && field.hasPrefix("\"")) || field == date
+        let isStrong = field.utf8.first == UInt8(ascii: "\"")
+        return (isStrong && Grammar.areSame(field, tag)) || field == date
     }
 
     private static func contentRange(_ range: Range<Int>, of content: Data) -> String {

@@ -80,17 +80,14 @@ final class TestConnection: Sendable {
     private func readChunks(_ request: inout ReceivedRequest, _ buffer: inout Data) {
         while true {
             guard let line = readLine(&buffer),
-                let size = Int64(line.prefix { $0 != ";" }, radix: 16), size >= 0
+                let size = Int64(Self.size(line), radix: 16), size >= 0
             else {
                 request.isComplete = false
                 return
             }
             if size == 0 {
                 while let line = readLine(&buffer), !line.isEmpty {
-                    guard let colon = line.firstIndex(of: ":") else { continue }
-                    request.trailers.append(
-                        HTTPHeaders.Name(String(line[..<colon])),
-                        String(line[line.index(after: colon)...]))
+                    _ = request.trailers.append(line: line)
                 }
                 return
             }
@@ -101,11 +98,15 @@ final class TestConnection: Sendable {
         }
     }
 
-    private func readLine(_ buffer: inout Data) -> String? {
+    // What stands in front of a chunk's extensions.
+    private static func size(_ line: Data) -> String {
+        String(decoding: line.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self)
+    }
+
+    private func readLine(_ buffer: inout Data) -> Data? {
         while true {
             if let end = buffer.range(of: Data("\r\n".utf8)) {
-                let line = String(
-                    decoding: buffer[buffer.startIndex..<end.lowerBound], as: UTF8.self)
+                let line = Data(buffer[..<end.lowerBound])
                 buffer = Data(buffer[end.upperBound...])
                 return line
             }

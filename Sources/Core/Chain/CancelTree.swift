@@ -71,7 +71,9 @@ final class CancelTree: Sendable {
 
     /// Lets go of what waits in a scope that is no more.
     func removeAll(in scope: CancelScope) {
-        _ = state.withLock { $0.list.removeAll { $0 === scope } }
+        _ = state.withLock { state in
+            state.list.places { $0 === scope }.map { state.list.remove($0) }
+        }
     }
 
     /// Ends the tree with its call.
@@ -165,20 +167,5 @@ private struct CancelList {
             places.append(CancelPlace(index: index, number: entry.number))
         }
         return places
-    }
-
-    mutating func removeAll(where isWanted: (CancelScope) -> Bool) -> [Entry] {
-        var removed: [Entry] = []
-        if let entry = first, isWanted(entry.scope) {
-            first = nil
-            removed.append(entry)
-        }
-        for index in others.indices {
-            guard let entry = others[index], isWanted(entry.scope) else { continue }
-            others[index] = nil
-            free.append(index)
-            removed.append(entry)
-        }
-        return removed
     }
 }

@@ -142,9 +142,16 @@ final class Plan: Sendable {
         {
             throw unmet
         }
+        if request.body.hasTrailers,
+            let unmet = transport.capabilities.fault(
+                missing: .requestTrailers, for: "the request body")
+        {
+            throw unmet
+        }
         var request = request
         // Of a body that a gate has given it; the call has seen to its own.
-        if !request.body.isEmpty { request.describeBody() }
+        request.describeBody()
+        request.announceTrailers()
         let record = context.call.record
         let now = context.timeSource.now
         guard record.willSend(request, attempt: context.attempt, at: now, limit: Self.sendLimit)

@@ -13,39 +13,29 @@ public import Foundation
 /// What a user's own gate throws passes unchanged, and a cancelled task gets `CancellationError`.
 /// Nothing that this type prints holds a secret: its request and response are redacted.
 public struct ClientError: Error, Sendable {
-    private final class Storage: Sendable {
-        let code: Code
-        let message: String
-        let underlying: (any Error)?
-        let request: RequestSummary?
-        let response: ResponseHead?
-        let responseBody: Data
-        let attempts: Int
-        let transfer: TransferState?
-        let retryAfter: Duration?
-        let history: [AttemptSummary]
-        let attachment: (any Sendable)?
+    private struct Details: Sendable {
+        var code: Code
+        var message: String
+        var underlying: (any Error)?
+        var request: RequestSummary?
+        var response: ResponseHead?
+        var responseBody: Data
+        var attempts = 0
+        var transfer: TransferState?
+        var retryAfter: Duration?
+        var history: [AttemptSummary] = []
+        var attachment: (any Sendable)?
+    }
 
-        init(
-            code: Code, message: String, underlying: (any Error)?, request: RequestSummary?,
-            response: ResponseHead?, responseBody: Data, attempts: Int, transfer: TransferState?,
-            retryAfter: Duration?, history: [AttemptSummary], attachment: (any Sendable)?
-        ) {
-            self.code = code
-            self.message = message
-            self.underlying = underlying
-            self.request = request
-            self.response = response
-            self.responseBody = responseBody
-            self.attempts = attempts
-            self.transfer = transfer
-            self.retryAfter = retryAfter
-            self.history = history
-            self.attachment = attachment
-        }
+    // An error is one pointer wide.
+    private final class Storage: Sendable {
+        let details: Details
+
+        init(_ details: Details) { self.details = details }
     }
 
     private var storage: Storage
+    private var details: Details { storage.details }
 
     /// Creates an error.
     ///
@@ -64,75 +54,69 @@ public struct ClientError: Error, Sendable {
         transfer: TransferState? = nil, retryAfter: Duration? = nil
     ) {
         storage = Storage(
-            code: code, message: message, underlying: underlying, request: nil, response: response,
-            responseBody: responseBody, attempts: 0, transfer: transfer, retryAfter: retryAfter,
-            history: [], attachment: nil)
+            Details(
+                code: code, message: message, underlying: underlying, response: response,
+                responseBody: responseBody, transfer: transfer, retryAfter: retryAfter))
     }
 
     /// What went wrong.
-    public var code: Code { storage.code }
+    public var code: Code { details.code }
     /// What happened and what to do.
-    public var message: String { storage.message }
+    public var message: String { details.message }
     /// The error that caused this one, or nil.
-    public var underlying: (any Error)? { storage.underlying }
+    public var underlying: (any Error)? { details.underlying }
     /// The request as it was last sent, redacted; nil where none was made.
-    public var request: RequestSummary? { storage.request }
+    public var request: RequestSummary? { details.request }
     /// The head of the response, where one had arrived.
-    public var response: ResponseHead? { storage.response }
+    public var response: ResponseHead? { details.response }
     /// The beginning of the response's content, at most 4 KiB.
     ///
     /// It is never printed.
-    public var responseBody: Data { storage.responseBody }
+    public var responseBody: Data { details.responseBody }
     /// How often the transport was asked to send.
-    public var attempts: Int { storage.attempts }
+    public var attempts: Int { details.attempts }
     /// How far the exchange had come; nil where no transport was involved.
-    public var transfer: TransferState? { storage.transfer }
+    public var transfer: TransferState? { details.transfer }
     /// How long to wait before it makes sense to try again: what the server asked for (RFC 9110
     /// §10.2.3), or what a breaker or a limit knows; nil where nobody said.
-    public var retryAfter: Duration? { storage.retryAfter }
+    public var retryAfter: Duration? { details.retryAfter }
     /// What came of each attempt of a call that was tried again, the latest 32; else empty.
-    public var history: [AttemptSummary] { storage.history }
+    public var history: [AttemptSummary] { details.history }
 
     /// The error with what the call knows filled in where it is missing.
     package func completed(
         request: RequestSummary? = nil, response: ResponseHead? = nil, attempts: Int? = nil,
         retryAfter: Duration? = nil, history: [AttemptSummary] = []
     ) -> ClientError {
-        var copy = self
-        copy.storage = Storage(
-            code: code, message: message, underlying: underlying,
-            request: storage.request ?? request, response: storage.response ?? response,
-            responseBody: responseBody, attempts: attempts ?? storage.attempts, transfer: transfer,
-            retryAfter: storage.retryAfter ?? retryAfter,
-            history: storage.history.isEmpty ? history : storage.history,
-            attachment: storage.attachment)
-        return copy
+        changed { details in
+            details.request = details.request ?? request
+            details.response = details.response ?? response
+            details.attempts = attempts ?? details.attempts
+            details.retryAfter = details.retryAfter ?? retryAfter
+            if details.history.isEmpty { details.history = history }
+        }
     }
 
     /// The error of an exchange that followed another one, which a server had answered: that nothing
     /// of the last request left does not say so of the first.
     package var behindAnAnswer: ClientError {
         guard transfer?.isUnsent == true else { return self }
-        var copy = self
-        copy.storage = Storage(
-            code: code, message: message, underlying: underlying, request: storage.request,
-            response: response, responseBody: responseBody, attempts: storage.attempts,
-            transfer: TransferState(.receiving), retryAfter: storage.retryAfter,
-            history: storage.history, attachment: storage.attachment)
-        return copy
+        return changed { $0.transfer = TransferState(.receiving) }
     }
 
     /// What the thrower gave along for who knows its type; never printed.
-    package var attachment: (any Sendable)? { storage.attachment }
+    package var attachment: (any Sendable)? { details.attachment }
 
     /// The error with something given along.
     package func attaching(_ attachment: any Sendable) -> ClientError {
+        changed { $0.attachment = attachment }
+    }
+
+    private func changed(_ change: (inout Details) -> Void) -> ClientError {
+        var details = details
+        change(&details)
         var copy = self
-        copy.storage = Storage(
-            code: code, message: message, underlying: underlying, request: request,
-            response: response, responseBody: responseBody, attempts: attempts,
-            transfer: transfer, retryAfter: retryAfter, history: storage.history,
-            attachment: attachment)
+        copy.storage = Storage(details)
         return copy
     }
 }

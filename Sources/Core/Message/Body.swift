@@ -12,6 +12,7 @@ public struct Body: Sendable {
         case file(FileSource)
         case stream(StreamSource)
         case parts([Body])
+        indirect case followed(Body, RequestTrailers)
         case fault(any Error)
     }
 
@@ -107,6 +108,9 @@ public struct Body: Sendable {
         if let fault = parts.lazy.compactMap(\.fault).first {
             return Body(source: .fault(fault), contentType: nil)
         }
+        if parts.contains(where: \.hasTrailers) {
+            return .catching { throw RequestTrailers.notBehindPart }
+        }
         let parts = parts.filter { !$0.isEmpty }
         if parts.isEmpty { return Body(source: .empty, contentType: type) }
         return Body(source: .parts(parts), contentType: type)
@@ -120,6 +124,7 @@ public struct Body: Sendable {
         case .file(let file): try? file.extent().count64
         case .stream(let stream): stream.length
         case .parts(let parts): Self.sum(parts.map(\.length))
+        case .followed(let body, _): body.length
         case .fault: nil
         }
     }
@@ -132,7 +137,7 @@ public struct Body: Sendable {
         }
     }
 
-    /// Whether there is no content.
+    /// Whether there is no content, and nothing follows it.
     public var isEmpty: Bool {
         if case .empty = source { return true }
         return false
@@ -143,6 +148,7 @@ public struct Body: Sendable {
         switch source {
         case .stream(let stream): stream.canOpen
         case .parts(let parts): parts.allSatisfy(\.isReplayable)
+        case .followed(let body, _): body.isReplayable
         case .empty, .data, .file, .fault: true
         }
     }
@@ -152,8 +158,32 @@ public struct Body: Sendable {
         switch source {
         case .stream(let stream): stream.isReplayable
         case .parts(let parts): parts.allSatisfy(\.canOpenAgain)
+        case .followed(let body, _): body.canOpenAgain
         case .empty, .data, .file, .fault: true
         }
+    }
+
+    /// The names of the trailer fields that may follow the content; see
+    /// ``followed(by:_:)``.
+    public var trailerNames: [HTTPHeaders.Name] {
+        guard case .followed(let body, let trailers) = source else { return [] }
+        return body.trailerNames + trailers.names
+    }
+
+    /// Whether trailer fields may follow the content.
+    package var hasTrailers: Bool { !trailerNames.isEmpty }
+
+    /// The same body, of whose chunks a handler hears as they are read; what it throws fails that.
+    package func observed(_ handler: @escaping @Sendable (Data) throws -> Void) -> Body {
+        followed(
+            by: RequestTrailers(names: []) {
+                RequestTrailers.Run(names: [], update: handler, make: { [:] })
+            })
+    }
+
+    func followed(by trailers: RequestTrailers) -> Body {
+        if fault != nil { return self }
+        return Body(source: .followed(self, trailers), contentType: contentType)
     }
 
     /// Whether bytes must leave as they are made.
@@ -161,17 +191,18 @@ public struct Body: Sendable {
         switch source {
         case .stream(let stream): stream.isLive
         case .parts(let parts): parts.contains(where: \.isLive)
+        case .followed(let body, _): body.isLive
         case .empty, .data, .file, .fault: false
         }
     }
 
-    /// The bytes, where they are in memory.
+    /// The bytes, where they are in memory and nothing follows them.
     public var inMemory: Data? {
         switch source {
         case .empty: Data()
         case .data(let data): data
         case .parts(let parts): Self.joined(parts)
-        case .file, .stream, .fault: nil
+        case .file, .stream, .followed, .fault: nil
         }
     }
 
@@ -192,7 +223,7 @@ public struct Body: Sendable {
         case file(path: String, range: Range<Int64>)
     }
 
-    /// The body as data and ranges of files, or nil where some of it is a stream.
+    /// The body as data and ranges of files, or nil where some of it is a stream, or trailers follow.
     /// - Throws: ``ClientError/Code/upload`` where a file is missing or no regular file.
     package func segments() throws -> [Segment]? {
         switch source {
@@ -208,7 +239,7 @@ public struct Body: Sendable {
                 all += segments
             }
             return all
-        case .stream: return nil
+        case .stream, .followed: return nil
         case .fault(let error): throw error
         }
     }
@@ -218,6 +249,7 @@ public struct Body: Sendable {
         switch source {
         case .file(let file): _ = try file.extent()
         case .parts(let parts): for part in parts { try part.checkFiles() }
+        case .followed(let body, _): try body.checkFiles()
         case .empty, .data, .stream, .fault: break
         }
     }
@@ -234,6 +266,7 @@ public struct Body: Sendable {
         case .stream(let stream): try stream.open()
         case .parts(let parts):
             length.map { BodyReader(parts).checked(against: $0) } ?? BodyReader(parts)
+        case .followed(let body, let trailers): try body.open().followed(by: trailers)
         case .fault(let error): throw error
         }
     }
@@ -248,6 +281,7 @@ extension Body: CustomStringConvertible, CustomReflectable {
         case .file: "a file" + (length.map { " of \($0) bytes" } ?? "")
         case .stream(let stream): "a stream" + (stream.length.map { " of \($0) bytes" } ?? "")
         case .parts(let parts): "\(parts.count) parts" + (length.map { " of \($0) bytes" } ?? "")
+        case .followed(let body, _): "\(body)" + (hasTrailers ? " and trailers" : "")
         case .fault: "a body that could not be made"
         }
     }

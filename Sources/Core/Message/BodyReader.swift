@@ -15,6 +15,11 @@ public final class BodyReader {
     // The bytes that are still due, where the length is known.
     private var remaining: Int64?
     private var stopsAtLimit = false
+    // Those that the trailer fields are still to be had of.
+    private var runs: [RequestTrailers.Run] = []
+
+    /// The trailer fields, once ``next(isolation:)`` has given nil; see ``Body/followed(by:_:)``.
+    public private(set) var trailers: HTTPHeaders = [:]
 
     /// The size of the chunks that a file is read in.
     package static let chunkBytes = 65_536
@@ -40,17 +45,23 @@ public final class BodyReader {
         return self
     }
 
+    func followed(by trailers: RequestTrailers) -> BodyReader {
+        runs.append(trailers.begin())
+        return self
+    }
+
     /// The next chunk, never empty, or nil at the end.
-    /// - Throws: What the body's sequence throws, or ``ClientError/Code/upload`` where a file or
-    ///   the sequence has not the length that was promised.
+    /// - Throws: What the body's sequence throws, ``ClientError/Code/upload`` where a file or the
+    ///   sequence has not the length that was promised, or ``ClientError/Code/invalidRequest``
+    ///   where its trailers cannot be sent.
     public func next(isolation: isolated (any Actor)? = #isolation) async throws -> Data? {
         while true {
             let chunk: Data?
             switch source {
-            case .ended: return nil
+            case .ended: chunk = nil
             case .data(let data):
                 source = .ended
-                return data
+                chunk = data
             case .file(let handle): chunk = try read(handle)
             case .sequence(var iterator):
                 chunk = try await Self.next(&iterator)
@@ -59,11 +70,35 @@ public final class BodyReader {
             guard let chunk else {
                 source = .ended
                 try checkEnd()
+                try takeTrailers()
                 return nil
             }
             if chunk.isEmpty { continue }
             try count(chunk)
+            for run in runs { try run.update(chunk) }
             return chunk
+        }
+    }
+
+    /// The next chunk for a transport, which tells of a failing sequence as
+    /// ``ClientError/Code/upload``.
+    package func nextToSend(isolation: isolated (any Actor)? = #isolation) async throws -> Data? {
+        do {
+            return try await next()
+        } catch let error as ClientError {
+            throw error
+        } catch let error as CancellationError where Task.isCancelled {
+            throw error
+        } catch {
+            throw ClientError(.upload, "the request body's stream failed", underlying: error)
+        }
+    }
+
+    private func takeTrailers() throws {
+        let runs = runs
+        self.runs = []
+        for run in runs {
+            for field in try run.fields() { trailers.append(field.name, field.value) }
         }
     }
 

@@ -107,6 +107,16 @@ package enum Grammar {
         byte &- UInt8(ascii: "A") < 26 ? byte | 0x20 : byte
     }
 
+    package static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
+
+    package static func isHexDigit(_ byte: UInt8) -> Bool {
+        isDigit(byte) || lowercased(byte) &- UInt8(ascii: "a") < 6
+    }
+
+    package static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        isDigit(byte) || lowercased(byte) &- UInt8(ascii: "a") < 26
+    }
+
     /// Splits at a separator outside quoted strings (RFC 9110 §5.6.4).
     package static func split(_ text: Substring, at separator: UInt8) -> [Substring] {
         let utf8 = text.utf8
@@ -180,6 +190,24 @@ package enum Grammar {
             }
         }
         return result
+    }
+
+    /// The beginning of a text, escaped, of so many bytes at most before that.
+    ///
+    /// Not of so many characters: one has as many marks as somebody likes to put behind it.
+    package static func escaped(_ text: String, upTo limit: Int) -> String {
+        escaped(beginning(of: text, upTo: limit))
+    }
+
+    /// The beginning of a text, of so many bytes at most.
+    package static func beginning(of text: String, upTo limit: Int) -> String {
+        if text.utf8.count <= limit { return text }
+        var room = limit
+        let start = text.unicodeScalars.prefix { scalar in
+            room -= UTF8.width(scalar)
+            return room >= 0
+        }
+        return String(Substring(start))
     }
 
     // C0, DEL, C1, and the separators and direction marks that a terminal obeys.

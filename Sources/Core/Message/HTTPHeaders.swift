@@ -172,7 +172,7 @@ public struct HTTPHeaders: Sendable {
         if !Grammar.isToken(name.rawValue) {
             return Defect(
                 description:
-                    "the header name \"\(Grammar.escaped(String(name.rawValue.prefix(64))))\""
+                    "the header name \"\(Grammar.escaped(name.rawValue, upTo: 64))\""
                     + " is not a token (RFC 9110 §5.6.2); use letters, digits and hyphens")
         }
         if let position = Grammar.firstIllegalValueByte(value) {

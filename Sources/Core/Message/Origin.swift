@@ -45,6 +45,14 @@ public struct Origin: Hashable, Sendable {
 
     /// Whether the port is the scheme's own.
     public var hasDefaultPort: Bool { Self.defaultPort(scheme) == port }
+
+    /// Whether another origin is the same server's, or what it becomes by https: what went to this
+    /// one may go there.
+    package func isSameOrUpgraded(by other: Origin) -> Bool {
+        if self == other { return true }
+        let hasMoved = port != other.port && !(hasDefaultPort && other.hasDefaultPort)
+        return scheme == "http" && other.scheme == "https" && host == other.host && !hasMoved
+    }
 }
 
 extension Origin: CustomStringConvertible {

@@ -38,7 +38,7 @@ package struct PlainAuthority {
         var isName = false
         while end < text.count {
             let byte = unsafe text[end]
-            if byte &- UInt8(ascii: "a") < 26 || byte &- UInt8(ascii: "0") < 10 {
+            if byte &- UInt8(ascii: "a") < 26 || Grammar.isDigit(byte) {
                 isName = true
             } else if byte != UInt8(ascii: "."), byte != UInt8(ascii: "-"),
                 byte != UInt8(ascii: "_")
@@ -53,7 +53,7 @@ package struct PlainAuthority {
         if rest < text.count, unsafe text[rest] == UInt8(ascii: ":") {
             var number = 0
             rest += 1
-            while rest < text.count, unsafe text[rest] &- UInt8(ascii: "0") < 10 {
+            while rest < text.count, unsafe Grammar.isDigit(text[rest]) {
                 number = unsafe number * 10 + Int(text[rest] &- UInt8(ascii: "0"))
                 if number > 65535 { return nil }
                 rest += 1

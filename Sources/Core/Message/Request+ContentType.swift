@@ -1,7 +1,7 @@
 extension Request {
     /// Names the body's media type where the header fields name none, and its boundary where they
     /// name a form of parts without it, or with another one: nobody could take the parts apart.
-    mutating func describeBody() {
+    package mutating func describeBody() {
         guard let type = body.contentType else { return }
         guard let text = headers[.contentType] else {
             headers[.contentType] = type.description

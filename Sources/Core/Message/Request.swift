@@ -137,6 +137,12 @@ public struct Request: Sendable {
         options[RetryableOption.self] ?? (method.isIdempotent || headers.contains(.idempotencyKey))
     }
 
+    /// Sets `Trailer` from the body (RFC 9110 §6.6.2), whatever it was.
+    mutating func announceTrailers() {
+        if !body.hasTrailers { return }
+        headers[.trailer] = body.trailerNames.map(\.rawValue).joined(separator: ", ")
+    }
+
     private mutating func makeUnique() {
         if !isKnownUniquelyReferenced(&storage) { storage = storage.copy() }
     }

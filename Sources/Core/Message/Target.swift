@@ -108,17 +108,18 @@ public struct Target: Sendable {
         guard let base, !isAbsolute(text) else { return URL(reference: text) }
         if text.isEmpty { return base }
         // A colon in the first segment would be read as a scheme (RFC 3986 §4.2).
-        let isAmbiguous = text.prefix { $0 != "/" && $0 != "?" && $0 != "#" }.contains(":")
+        let isAmbiguous = text.utf8.prefix { !"/?#".utf8.contains($0) }
+            .contains(UInt8(ascii: ":"))
         return URL(reference: isAmbiguous ? "./" + text : text, relativeTo: base.asDirectory)?
             .absoluteURL
     }
 
     private static func isAbsolute(_ text: String) -> Bool {
-        guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else {
-            return false
-        }
+        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")),
+            text.utf8[colon...].starts(with: "://".utf8)
+        else { return false }
         return text[..<colon].utf8.allSatisfy { byte in
-            isAlphanumeric(byte) || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-")
+            Grammar.isAlphanumeric(byte) || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-")
                 || byte == UInt8(ascii: ".")
         }
     }
@@ -127,7 +128,7 @@ public struct Target: Sendable {
         var wanted = 0
         for byte in text.utf8 {
             if wanted > 0 {
-                guard Character(Unicode.Scalar(byte)).isHexDigit else { return true }
+                guard Grammar.isHexDigit(byte) else { return true }
                 wanted -= 1
             } else if byte == UInt8(ascii: "%") {
                 wanted = 2
@@ -161,14 +162,10 @@ public struct Target: Sendable {
         let isMadeOfHostBytes = host.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
-            default: byte < 0x80 && isAlphanumeric(byte)
+            default: Grammar.isAlphanumeric(byte)
             }
         }
-        return isMadeOfHostBytes && host.utf8.contains(where: isAlphanumeric)
-    }
-
-    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
-        byte &- UInt8(ascii: "0") < 10 || Grammar.lowercased(byte) &- UInt8(ascii: "a") < 26
+        return isMadeOfHostBytes && host.utf8.contains(where: Grammar.isAlphanumeric)
     }
 
     private static let standIn = URL(filePath: "/")

@@ -11,7 +11,7 @@ extension HTTPHeaders {
         return kept
     }
 
-    private static func isForbiddenInTrailers(_ name: Name) -> Bool {
+    static func isForbiddenInTrailers(_ name: Name) -> Bool {
         switch name {
         // Framing and the connection.
         case .contentLength, .transferEncoding, .trailer, .connection, .keepAlive, .te, .upgrade,
@@ -25,7 +25,7 @@ extension HTTPHeaders {
             true
         // Authentication and cookies.
         case .authorization, .proxyAuthorization, .wwwAuthenticate, .proxyAuthenticate, .cookie,
-            .setCookie:
+            .setCookie, "Authentication-Info", "Proxy-Authentication-Info":
             true
         // Responses' control.
         case .age, .date, .expires, .location, .retryAfter, .vary, "Warning",

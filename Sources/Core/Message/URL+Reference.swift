@@ -46,11 +46,7 @@ private struct ReferenceText {
 
     private static func isEscape(_ bytes: [UInt8], at index: Int) -> Bool {
         bytes[index] == UInt8(ascii: "%") && index + 2 < bytes.count
-            && isHexDigit(bytes[index + 1]) && isHexDigit(bytes[index + 2])
-    }
-
-    private static func isHexDigit(_ byte: UInt8) -> Bool {
-        byte &- UInt8(ascii: "0") < 10 || Grammar.lowercased(byte) &- UInt8(ascii: "a") < 6
+            && bytes[(index + 1)...(index + 2)].allSatisfy(Grammar.isHexDigit)
     }
 
     // Behind scheme and authority, which have rules of their own; 0 where there is neither.

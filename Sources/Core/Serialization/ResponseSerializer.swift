@@ -127,7 +127,7 @@ extension ClientError {
             return error.completed(response: head)
         }
         let type =
-            head.headers[.contentType].map { " (\(Grammar.escaped(String($0.prefix(100)))))" } ?? ""
+            head.headers[.contentType].map { " (\(Grammar.escaped($0, upTo: 100)))" } ?? ""
         return ClientError(
             .serialization, "the content\(type) cannot be read: \(Self.reason(error))",
             underlying: error, response: head, responseBody: content.prefix(1024))

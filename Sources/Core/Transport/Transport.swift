@@ -57,6 +57,8 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
     public static let ipv6Literals = Self(rawValue: 1 << 11)
     /// Sizes before decoding are known, so that a ratio can be limited.
     public static let encodedSizes = Self(rawValue: 1 << 12)
+    /// Trailer fields can follow the content of a request (``Body/followed(by:_:)``).
+    public static let requestTrailers = Self(rawValue: 1 << 13)
 
     private static let names: [(Self, String)] = [
         (.liveUpload, "live upload"), (.backpressure, "backpressure"), (.pinning, "pinning"),
@@ -64,7 +66,7 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
         (.clientCertificate, "client certificate"), (.http2, "HTTP/2"), (.proxy, "proxy"),
         (.unixSocket, "Unix socket"), (.rawEncoding, "raw encoding"), (.trailers, "trailers"),
         (.phaseTimes, "phase times"), (.ipv6Literals, "IPv6 literals"),
-        (.encodedSizes, "encoded sizes"),
+        (.encodedSizes, "encoded sizes"), (.requestTrailers, "request trailers"),
     ]
 
     /// The error for what is asked and not here, or nil.

@@ -141,7 +141,7 @@ struct ChallengeParser {
         case UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "-"), UInt8(ascii: "."),
             UInt8(ascii: "_"), UInt8(ascii: "~"):
             true
-        default: Grammar.lowercased(byte) &- UInt8(ascii: "a") < 26 || byte &- 0x30 < 10
+        default: Grammar.isAlphanumeric(byte)
         }
     }
 }

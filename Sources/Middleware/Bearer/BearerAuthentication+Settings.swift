@@ -6,7 +6,7 @@ extension BearerAuthentication {
     private struct Key: Hashable, Sendable {
         let token: BearerToken?
         let endpoint: URL?
-        let clientID: String?
+        let clientID: Secret?
         let clientSecret: Secret?
         let scope: [String]
     }
@@ -15,7 +15,8 @@ extension BearerAuthentication {
         let refreshToken = settings.string("refreshToken")
         let key = Key(
             token: settings.string("token").map { BearerToken($0, refreshToken: refreshToken) },
-            endpoint: Self.endpoint(settings), clientID: settings.string("clientID"),
+            endpoint: Self.endpoint(settings),
+            clientID: settings.string("clientID").map { Secret($0) },
             clientSecret: settings.string("clientSecret").map { Secret($0) },
             scope: settings.strings("scope"))
         let policy = Self.policy(settings)
@@ -46,7 +47,7 @@ extension BearerAuthentication {
     private static func provider(_ key: Key, isOwn: Bool) -> (any BearerTokenProvider)? {
         guard let url = key.endpoint else { return nil }
         let endpoint = TokenEndpoint(
-            url, clientID: key.clientID, clientSecret: key.clientSecret?.value)
+            url, clientID: key.clientID?.value, clientSecret: key.clientSecret?.value)
         if isOwn { return ClientCredentialsGrant(endpoint, scope: key.scope) }
         return RefreshTokenGrant(endpoint, scope: key.scope)
     }

@@ -3,7 +3,7 @@ import TurnpikeCore
 
 /// The circuits of all origins.
 final class Circuits: Sendable {
-    /// What became of a call that asked to pass, and whose circuits changed by it.
+    /// What became of a call that asked to pass, and whose circuits changed by it, or went.
     struct Answer {
         let admission: Circuit.Admission
         var changed: [Origin] = []
@@ -42,7 +42,7 @@ final class Circuits: Sendable {
             var evicted: Origin?
             let (admission, hasChanged) = state.circuits.update(
                 origin, orMake: Circuit(window: window),
-                evicting: { if $1.state != .closed { evicted = $0 } },
+                evicting: { origin, _ in evicted = origin },
                 { circuit in
                     let before = circuit.state
                     return (circuit.admit(at: now, rules), circuit.state != before)
@@ -68,14 +68,16 @@ final class Circuits: Sendable {
 
     // MARK: Metrics
 
-    /// Tells the meter of an origin's state.
+    /// Tells the meter of an origin's state, or that nothing is known of it any more.
     func tell(of origin: Origin) {
         figures.tell {
-            let present = state(of: origin)
-            var gauges: [GateFigure: Double] = [:]
+            let present = state.withLock { $0.circuits[origin]?.state }
+            var gauges: [GateFigure: Double?] = [:]
             for state in CircuitState.allCases {
                 let labels = origin.meterLabels.merging(["state": state.label]) { $1 }
-                gauges[.gauge("turnpike.circuit_breaker.state", labels)] = state == present ? 1 : 0
+                gauges.updateValue(
+                    present.map { $0 == state ? 1 : 0 },
+                    forKey: .gauge("turnpike.circuit_breaker.state", labels))
             }
             return gauges
         }

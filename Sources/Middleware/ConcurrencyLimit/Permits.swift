@@ -209,7 +209,7 @@ package final class Permits: Sendable {
                 let isAdaptive = state.rules.adaptive != nil
                 return (state.held, state.waiting, isAdaptive ? state.shares[origin]?.limit : nil)
             }
-            var gauges: [GateFigure: Double] = [
+            var gauges: [GateFigure: Double?] = [
                 .gauge("turnpike.concurrency_limit.in_flight"): Double(held),
                 .gauge("turnpike.concurrency_limit.waiting"): Double(waiting),
             ]

@@ -40,13 +40,11 @@ package enum CookieDate {
         }
     }
 
-    private static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
-
     // Some digits, and then anything that is none.
     private static func number(_ bytes: some Collection<UInt8>, _ count: ClosedRange<Int>)
         -> Int64?
     {
-        let digits = bytes.prefix { isDigit($0) }
+        let digits = bytes.prefix(while: Grammar.isDigit)
         guard count.contains(digits.count) else { return nil }
         return digits.reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
     }
@@ -54,7 +52,8 @@ package enum CookieDate {
     private static func time(_ bytes: some Collection<UInt8>) -> (Int64, Int64, Int64)? {
         let parts = bytes.split(
             separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[0].allSatisfy(isDigit), parts[1].allSatisfy(isDigit),
+        guard parts.count == 3, parts[0].allSatisfy(Grammar.isDigit),
+            parts[1].allSatisfy(Grammar.isDigit),
             let hour = number(parts[0], 1...2), let minute = number(parts[1], 1...2),
             let second = number(parts[2], 1...2)
         else { return nil }

@@ -65,9 +65,14 @@ package struct DigestChallenge: Sendable, Hashable {
 
     /// Whether an answer to one goes on counting for the other.
     func isSame(as other: DigestChallenge) -> Bool {
-        nonce == other.nonce && realm == other.realm && hash == other.hash
+        Grammar.areSame(nonce, other.nonce) && isOfSameSpace(as: other) && hash == other.hash
             && isSession == other.isSession && protection == other.protection
-            && hashesUser == other.hashesUser && opaque == other.opaque && paths == other.paths
+            && hashesUser == other.hashesUser && Grammar.areSame(opaque, other.opaque)
+    }
+
+    /// Whether both are of one protection space.
+    func isOfSameSpace(as other: DigestChallenge) -> Bool {
+        Grammar.areSame(realm, other.realm) && paths == other.paths
     }
 
     private static func algorithm(_ name: String) -> (DigestHash, Bool)? {

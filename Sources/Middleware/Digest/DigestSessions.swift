@@ -15,8 +15,7 @@ final class DigestSessions: Sendable {
             // A nonce that is known goes on counting; another one of its space takes its place.
             answers.removeAll { old in
                 if old.challenge.isSame(as: answer.challenge) { first = old }
-                return old.challenge.realm == answer.challenge.realm
-                    && old.challenge.paths == answer.challenge.paths
+                return old.challenge.isOfSameSpace(as: answer.challenge)
             }
             answers.insert(first, at: 0)
             if answers.count > Self.bound { answers.removeLast() }
@@ -34,7 +33,9 @@ final class DigestSessions: Sendable {
             return answer
         }
 
-        mutating func remove(nonce: String) { answers.removeAll { $0.challenge.nonce == nonce } }
+        mutating func remove(nonce: String) {
+            answers.removeAll { Grammar.areSame($0.challenge.nonce, nonce) }
+        }
     }
 
     private let sessions = Mutex(OriginMap<Nonces>())

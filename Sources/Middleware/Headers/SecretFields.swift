@@ -19,19 +19,13 @@ struct SecretFields: Sendable {
         guard !secrets.isEmpty else { return [] }
         let mayGo =
             try scope?.reaches(request, in: context)
-            ?? (trail ?? []).allSatisfy { Self.isSame($0, request.origin) }
+            ?? (trail ?? []).allSatisfy { before in
+                request.origin.map(before.isSameOrUpgraded(by:)) ?? false
+            }
         if mayGo { return [] }
         let place = request.origin?.description ?? "?"
         context.note(gate: gate, "leaves fields with secrets out, which are not for \(place)")
         return Set(secrets)
-    }
-
-    // A step from http to https of one host is none to another server.
-    private static func isSame(_ before: Origin, _ present: Origin?) -> Bool {
-        guard let present, before != present else { return before == present }
-        let isUpgrade = before.scheme == "http" && present.scheme == "https"
-        return isUpgrade && before.host == present.host && before.hasDefaultPort
-            && present.hasDefaultPort
     }
 }
 

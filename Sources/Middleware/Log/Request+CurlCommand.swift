@@ -7,8 +7,8 @@ extension Request {
     /// It is safe to paste into any POSIX shell, whatever the request holds. Content that is text is
     /// shown with the secrets in it hidden, other content as octal escapes. What cannot be shown (a
     /// stream, a part of a file, a multipart or encoded content, more than the limit) is read from
-    /// standard input instead. Of a request that cannot be sent it says, in a comment, that there is
-    /// no command, and why.
+    /// standard input instead. Of a request that cannot be sent, or has trailers, it says, in a
+    /// comment, that there is no command, and why.
     /// - Parameters:
     ///   - redaction: What is hidden.
     ///   - maxBodyBytes: How much content the line may hold.
@@ -16,7 +16,7 @@ extension Request {
     public func curlCommand(
         redaction: Redaction = .standard, maxBodyBytes: Int = 4096
     ) -> String {
-        if let fault {
+        if let fault = fault ?? (body.hasTrailers ? "curl sends no trailers" : nil) {
             // Quoted too: not every shell knows comments in what is typed.
             return "# " + ShellWord.quoted("no curl command could be made: " + fault)
         }

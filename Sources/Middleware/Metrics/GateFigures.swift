@@ -50,13 +50,21 @@ package final class GateFigures: Sendable {
     }
 
     /// Tells what gauges show.
-    /// - Parameter read: Reads them; one after the other, so that what is told last is true.
-    package func tell(_ read: () -> [GateFigure: Double]) {
+    /// - Parameter read: Reads them; one after the other, so that what is told last is true. nil is
+    ///   for a gauge of what is no more: it is taken back and forgotten.
+    package func tell(_ read: () -> [GateFigure: Double?]) {
         guard hasMeter.load(ordering: .relaxed) else { return }
         state.withLock { state in
             guard let meter = state.meter else { return }
             for (figure, value) in read() {
                 let before = state.told[figure]
+                guard let value else {
+                    state.told[figure] = nil
+                    if let before, before != 0 {
+                        meter.change(figure.name, by: -before, labels: figure.labels)
+                    }
+                    continue
+                }
                 if before == value || (before == nil && state.told.count >= Self.maxGauges) {
                     continue
                 }

@@ -56,16 +56,19 @@ package final class MetricsOutput: Sendable {
 /// A gate's hold on an output: lets it go out when the gate is let go of, by a reload for instance.
 final class MetricsHold: GateMeter {
     let output: MetricsOutput
-    // What a gate takes back after its client's end is not news.
+    // What a gate takes back after its client's end is not news; what it adds is, for another
+    // client may share it.
     private let isFlushed = Atomic(false)
 
     init(_ output: MetricsOutput) { self.output = output }
 
     func add(_ amount: Double, to name: String, labels: [String: String]) {
+        isFlushed.store(false, ordering: .relaxed)
         output.store.add(amount, to: name, labels: labels)
     }
 
     func change(_ name: String, by amount: Double, labels: [String: String]) {
+        if amount > 0 { isFlushed.store(false, ordering: .relaxed) }
         output.store.change(name, by: amount, labels: labels)
     }
 

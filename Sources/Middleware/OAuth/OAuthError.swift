@@ -56,7 +56,9 @@ public struct OAuthError: Error, Sendable, Hashable {
         let code = answer?["error"]?.string.flatMap { Self.isCode($0) ? Code(rawValue: $0) : nil }
         self.init(
             code ?? .invalidResponse, status: status,
-            detail: answer?["error_description"]?.string.map { String($0.prefix(1024)) })
+            detail: answer?["error_description"]?.string.map {
+                Grammar.beginning(of: $0, upTo: 1024)
+            })
     }
 
     // Such as no secret looks like.

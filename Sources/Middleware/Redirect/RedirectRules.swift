@@ -65,8 +65,7 @@ struct RedirectRules: Sendable {
     private func isSame(_ from: Origin?, _ to: Origin?, answered: Origin?) -> Bool {
         if from == to { return true }
         guard let from, let to, to == answered else { return false }
-        let hasMoved = from.port != to.port && !(from.hasDefaultPort && to.hasDefaultPort)
-        return from.scheme == "http" && to.scheme == "https" && from.host == to.host && !hasMoved
+        return from.isSameOrUpgraded(by: to)
     }
 
     /// Whether a server that redirects so may have done what the request asked: all may but 307 and

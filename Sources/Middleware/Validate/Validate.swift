@@ -65,7 +65,7 @@ public struct Validate: ResponseValidator {
         }
         throw ClientError(
             .validation,
-            "the content type \(Grammar.escaped(String(text.prefix(100)))) is not accepted, only"
+            "the content type \(Grammar.escaped(text, upTo: 100)) is not accepted, only"
                 + " \(Self.list(ranges))", response: response.head)
     }
 

@@ -9,8 +9,8 @@ public import TurnpikeCore
 ///
 /// Bytes in memory keep a known length; files and streams are compressed while they are sent, in
 /// little memory and with a length that nobody knows in advance. A body stays as it is where the
-/// request names a coding of its own, where it is smaller than the minimum, and where its media
-/// type says that it is compressed already. Send this to servers alone that are known to accept
+/// request names a coding of its own, where it is smaller than the minimum, where its media type
+/// says that it is compressed already, and where trailers follow, which may speak of its bytes. Send this to servers alone that are known to accept
 /// it: most do not.
 ///
 /// The system's zlib does the work. Where there is none, the call fails as
@@ -45,7 +45,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
     public func adapt(_ request: inout Request, context: Context) throws {
         let body = request.body
         // One that could not be made is told before anything is sent, as it stands.
-        guard !body.isEmpty, body.fault == nil, body.length ?? .max >= minimum,
+        guard !body.isEmpty, !body.hasTrailers, body.fault == nil, body.length ?? .max >= minimum,
             !request.headers.contains(.contentEncoding), !Self.isCompressed(request)
         else { return }
         let type = body.contentType

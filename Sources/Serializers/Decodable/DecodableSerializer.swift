@@ -59,7 +59,7 @@ public struct DecodableSerializer<Output: Decodable & Sendable>: ResponseSeriali
         if let decoder { return decoder }
         throw ClientError(
             .serialization,
-            "the client's table has no decoder for \(Grammar.escaped(String((text ?? "?").prefix(100))));"
+            "the client's table has no decoder for \(Grammar.escaped(text ?? "?", upTo: 100));"
                 + " register one, or pass one to decode(_:with:)",
             response: response.head, responseBody: content.prefix(1024))
     }

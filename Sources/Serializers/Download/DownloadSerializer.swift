@@ -85,8 +85,8 @@ struct DownloadSerializer: ResponseSerializer {
         if let coding = head.headers[.contentEncoding], coding.lowercased() != "identity" {
             return nil
         }
-        if let tag = head.headers[.eTag], resume.validator.hasPrefix("\""),
-            tag != resume.validator
+        if let tag = head.headers[.eTag], resume.validator.utf8.first == UInt8(ascii: "\""),
+            !Grammar.areSame(tag, resume.validator)
         {
             return nil
         }

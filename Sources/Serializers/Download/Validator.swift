@@ -9,7 +9,10 @@ extension ResponseHead {
         if let coding = headers[.contentEncoding], coding.lowercased() != "identity" { return nil }
         if let tag = headers[.eTag] {
             // A weak tag keeps the date from being used too (RFC 9110 §13.1.5).
-            return tag.count >= 2 && tag.hasPrefix("\"") && tag.hasSuffix("\"") ? tag : nil
+            // Bytes, for a quote and a mark behind it are one character.
+            let quote = UInt8(ascii: "\"")
+            let isStrong = tag.utf8.count >= 2 && tag.utf8.first == quote && tag.utf8.last == quote
+            return isStrong ? tag : nil
         }
         guard let modified = headers[.lastModified],
             let changed = HTTPDate.parse(modified, now: now)

@@ -170,6 +170,7 @@ private struct BinaryCheck {
         if [0x7, 0x9, 0xB, 0xC, 0xE, 0xF].contains(kind) {
             throw PropertyListGuard.fault("holds what is no value of a property list")
         }
+        if bytes[offset] == 0x14 { try checkLong(at: offset + 1) }
         guard kind >= 0xA else { return [] }
         var count = Int(bytes[offset] & 0xF)
         var start = offset + 1
@@ -195,6 +196,15 @@ private struct BinaryCheck {
                 throw PropertyListGuard.fault("is corrupt")
             }
             return child
+        }
+    }
+
+    // An integer of 16 bytes: Foundation writes those above `Int64` so, and no other; it would clamp
+    // what is beyond 64 bits, and take what is negative for something else.
+    private func checkLong(at start: Int) throws {
+        guard start + 16 <= table else { throw PropertyListGuard.fault("is corrupt") }
+        guard bytes[start..<start + 8].allSatisfy({ $0 == 0 }) else {
+            throw PropertyListGuard.fault("holds an integer that is not one of 64 bits")
         }
     }
 

@@ -40,7 +40,7 @@ public struct StringSerializer: ContentSerializer {
         guard let charset = Charset(label: label) else {
             throw ClientError(
                 .serialization,
-                "the charset \(Grammar.escaped(String(label.prefix(40)))) is not known; read the bytes with"
+                "the charset \(Grammar.escaped(label, upTo: 40)) is not known; read the bytes with"
                     + " data(), or name an encoding")
         }
         return try Self.decode(content, charset, named: label)
@@ -52,7 +52,7 @@ public struct StringSerializer: ContentSerializer {
         if let text = charset.decode(content) { return text }
         throw ClientError(
             .serialization,
-            "the content is not valid text in \(Grammar.escaped(String(name.prefix(40)))); read the bytes with"
+            "the content is not valid text in \(Grammar.escaped(name, upTo: 40)); read the bytes with"
                 + " data(), or name an encoding")
     }
 }

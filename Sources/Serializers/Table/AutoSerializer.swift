@@ -19,7 +19,7 @@ public struct AutoSerializer: ResponseSerializer {
             let peek = try await response.body.beginning(upTo: 1024)
             throw ClientError(
                 .serialization,
-                "the client's table has no serializer for \(Grammar.escaped(String((text ?? "?").prefix(100))));"
+                "the client's table has no serializer for \(Grammar.escaped(text ?? "?", upTo: 100));"
                     + " register one", response: response.head, responseBody: peek)
         }
         return try await Self.open(serializer, response, context)

@@ -151,4 +151,22 @@ struct MockTransportTests {
         #expect(form.map(\.name) == ["a", "\u{301}c", ""])
         #expect(form.map(\.value) == ["\u{301}b", "d ", "e"])
     }
+
+    @Test("A body that fails is told of as other transports do", arguments: [0, 1, 2])
+    func failingBody(kind: Int) async throws {
+        struct Broken: Error {}
+        let errors: [any Error] = [
+            Broken(), CancellationError(), ClientError(.tooLarge, "it is too large"),
+        ]
+        let transport = MockTransport { _ in .ok() }
+        let body = Body.stream {
+            AsyncThrowingStream<Data, any Error> { $0.finish(throwing: errors[kind]) }
+        }
+        let error = await #expect(throws: ClientError.self) {
+            try await Client(transport).post("http://a.example/", body: body).response()
+        }
+        #expect(error?.code == (kind == 2 ? .tooLarge : .upload))
+        if kind == 0 { #expect(error?.underlying is Broken) }
+        #expect(transport.sentCount == 0)
+    }
 }

@@ -77,4 +77,36 @@ struct PropertyListGuardTests {
             try PropertyListValue(parsing: Data(("<plist>" + nested + "</plist>").utf8))
         }
     }
+
+    @Test("Integers of 16 bytes are exact, or refused where 64 bits do not hold them")
+    func longIntegers() async throws {
+        func list(_ bytes: [UInt8]) -> Data {
+            var content = Data("bplist00".utf8)
+            content += [0x14]
+            content += bytes
+            content += [8]
+            content += [0, 0, 0, 0, 0, 0, 1, 1] + [0, 0, 0, 0, 0, 0, 0, 1]
+            content += [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0, 0, 0, UInt8(9 + bytes.count)]
+            return content
+        }
+        func bytes(_ high: UInt64, _ low: UInt64) -> [UInt8] {
+            [high, low].flatMap { word in
+                (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) }
+            }
+        }
+        #expect(try PropertyListValue(parsing: list(bytes(0, .max))) == .unsigned(.max))
+        #expect(try PropertyListValue(parsing: list(bytes(0, 1 << 63))) == .unsigned(1 << 63))
+        #expect(try PropertyListValue(parsing: list(bytes(0, 5))) == .integer(5))
+        let bad = [
+            bytes(1, 0), bytes(.max, .max), bytes(.max, 0), bytes(.max, 1 << 62),
+            bytes(.max >> 1, .max),
+            bytes(1 << 63, 0), Array(bytes(0, 5).prefix(8)),
+        ]
+        for bytes in bad {
+            #expect(throws: ClientError.self) { try PropertyListValue(parsing: list(bytes)) }
+            await #expect(throws: ClientError.self) {
+                try await call(type: "application/x-plist", list(bytes)).decode(Int.self)
+            }
+        }
+    }
 }

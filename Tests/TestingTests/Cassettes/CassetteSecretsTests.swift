@@ -215,4 +215,23 @@ struct CassetteSecretsTests {
             #expect(tape.range(of: Data("pl4nted-\(secret)".utf8)) == nil, "\(secret)")
         }
     }
+
+    @Test("A secret beyond those that can be looked for keeps the file from being written")
+    func tooMany() async throws {
+        @Sendable func token(_ number: Int) -> String {
+            "planted-\(number)-" + Self.secret("token")
+        }
+        let (client, cassette, _) = try folder.recording { _ in
+            .ok(json: ["tokens": .array((0..<1100).map { ["access_token": .string(token($0))] })])
+        }
+        _ = try await client.get("https://a.example/a").data()
+        let later = await #expect(throws: ClientError.self) {
+            try await client.get(Target("https://a.example/\(token(1099))")).data()
+        }
+        #expect(later?.code == .tooLarge)
+        let error = #expect(throws: ClientError.self) { try cassette.save() }
+        #expect(error?.code == .tooLarge)
+        let kept = (try? String(contentsOf: cassette.file, encoding: .utf8)) ?? ""
+        #expect(!kept.contains("planted"))
+    }
 }

@@ -178,4 +178,19 @@ struct TestServerTests {
             port: server.port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(answer.hasSuffix("\r\n\r\nxy"))
     }
+
+    @Test("A request is read by bytes: a delimiter with a mark behind it is one")
+    func delimiters() async throws {
+        server.route("/\u{301}", .text("x").thenClose())
+        let text =
+            "PUT /\u{301}?\u{301}a HTTP/1.1\r\nX-A:\u{301}b\r\nTransfer-Encoding: chunked\r\n\r\n"
+            + "2;\u{301}\r\nhi\r\n0\r\nX-B:\u{301}c\r\n\r\n"
+        let answer = await rawExchange(port: server.port, text)
+        #expect(answer.hasPrefix("HTTP/1.1 200"))
+        let request = try #require(server.requests.first)
+        #expect(request.path == "/\u{301}" && request.query == "\u{301}a")
+        #expect(request.headers["X-A"] == "\u{301}b")
+        #expect(request.body == Data("hi".utf8) && request.isComplete)
+        #expect(request.trailers == ["X-B": "\u{301}c"])
+    }
 }

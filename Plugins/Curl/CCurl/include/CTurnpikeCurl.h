@@ -74,6 +74,9 @@ enum { TPC_READ_WAIT = -1, TPC_READ_FAIL = -2 };
 typedef long (*tpc_read)(void *owner, char *bytes, size_t room);
 /// Makes the content start again; false where that cannot be.
 typedef bool (*tpc_rewind)(void *owner);
+/// Adds the lines that follow the content to a list, by `tpc_trailer_add`; false where that cannot be.
+typedef bool (*tpc_trail)(void *owner, void *list);
+bool tpc_trailer_add(void *list, const char *line);
 
 struct tpc_transfer {
     /// Whom the callbacks are for.
@@ -105,7 +108,7 @@ struct tpc_transfer {
 /// `agent` and `codings` are field lines that are sent where a request has no such fields; NULL for none. They must live as
 /// long as the transfer. Content is not decoded.
 tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char *codings, tpc_read read,
-                                  tpc_rewind rewind);
+                                  tpc_rewind rewind, tpc_trail trail);
 void tpc_transfer_free(tpc_transfer *transfer);
 
 /// libcurl's options that a configuration may set.
@@ -161,6 +164,9 @@ typedef struct tpc_request {
     bool is_repeatable;
     /// Whether it waits for a connection that is being made, and may turn out to carry many requests at once.
     bool waits;
+    /// Whether lines follow the content, for which its length must not be known. It goes out by HTTP/1.1, for libcurl would
+    /// leave them out of HTTP/2, and the transfer is not fit for another request then.
+    bool has_trailers;
 } tpc_request;
 
 /// Adds a transfer to its loop; gives libcurl's code, 0 for success.
@@ -175,7 +181,7 @@ void *tpc_transfer_take_body(tpc_transfer *transfer, size_t *count);
 void tpc_free(void *memory);
 /// Gives the pages of memory that is kept for later back to the system.
 void tpc_trim(void);
-/// Whether the peer has not announced the end of its TLS connection since content came from it; where that is not known,
+/// Whether a transfer that is done came by a TLS connection whose end the peer has not announced; where that is not known,
 /// it counts as announced.
 bool tpc_transfer_was_cut(tpc_transfer *transfer);
 void tpc_transfer_pause(tpc_transfer *transfer, bool receive, bool send);

@@ -12,6 +12,8 @@ public struct MockExchange: Sendable {
     public let request: Request
     /// The content that was sent.
     public let body: Data
+    /// The trailer fields that were sent behind it.
+    public let trailers: HTTPHeaders
 
     /// The content as text in UTF-8; nil where it is none.
     public var text: String? { String(validating: body, as: UTF8.self) }

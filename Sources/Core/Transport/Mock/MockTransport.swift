@@ -11,7 +11,8 @@ import Synchronization
 /// ```
 ///
 /// It treats bodies as a real one does: a request body is opened and read to its end, so that a
-/// one-shot stream is used up, and cancelling ends a delay or a streamed answer at once. Delays run
+/// one-shot stream is used up, one that fails ends the call as ``ClientError/Code/upload``, and
+/// cancelling ends a delay or a streamed answer at once. Delays run
 /// on the client's time source.
 public final class MockTransport: Transport {
     private enum Answer: Sendable {
@@ -116,12 +117,13 @@ public final class MockTransport: Transport {
     /// Answers a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
         try context.checkCancellation()
-        let body = try await content(of: request, context)
+        let (body, trailers) = try await content(of: request, context)
         let isShutDown = state.withLock { state in
             state.count += 1
             if recordLimit > 0 {
                 if state.sent.count >= recordLimit { state.sent.removeFirst(recordLimit / 2 + 1) }
-                state.sent.append(MockExchange(request: request, body: body))
+                state.sent.append(
+                    MockExchange(request: request, body: body, trailers: trailers))
             }
             return state.isShutDown
         }
@@ -169,14 +171,16 @@ public final class MockTransport: Transport {
             "no stub matches \(request); the nearest is “\(stubs[nearest.offset].name)”, but \(reason)"
     }
 
-    private func content(of request: Request, _ context: Context) async throws -> Data {
-        if let data = request.body.inMemory { return data }
+    private func content(
+        of request: Request, _ context: Context
+    ) async throws -> (Data, HTTPHeaders) {
+        if let data = request.body.inMemory { return (data, [:]) }
         // A stream may wait for anything.
         return try await context.child().running {
             let reader = try request.body.open()
             var content = Data()
-            while let chunk = try await reader.next() { content.append(chunk) }
-            return content
+            while let chunk = try await reader.nextToSend() { content.append(chunk) }
+            return (content, reader.trailers)
         }
     }
 }

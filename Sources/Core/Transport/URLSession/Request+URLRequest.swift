@@ -32,13 +32,16 @@ extension Request {
 
 extension URLRequest {
     /// Creates Foundation's request from a request whose body is in memory.
-    /// - Throws: ``ClientError/Code/unsupported`` for a body that is a file or a stream,
-    ///   ``ClientError/Code/invalidRequest`` for a request that could not be sent.
+    /// - Throws: ``ClientError/Code/unsupported`` for a body that is a file or a stream, or has
+    ///   trailers, ``ClientError/Code/invalidRequest`` for a request that could not be sent.
     public init(_ request: Request) throws {
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
+        var request = request
+        request.describeBody()
         guard let data = request.body.inMemory else {
             throw ClientError(
-                .unsupported, "a body that is a file or a stream does not fit a URLRequest")
+                .unsupported,
+                "a body that is a file or a stream, or has trailers, does not fit a URLRequest")
         }
         self.init(url: request.url)
         httpMethod = request.method.rawValue
@@ -46,8 +49,5 @@ extension URLRequest {
             addValue(field.value, forHTTPHeaderField: field.name.rawValue)
         }
         if !data.isEmpty { httpBody = data }
-        if let type = request.body.contentType, !request.headers.contains(.contentType) {
-            setValue(type.description, forHTTPHeaderField: HTTPHeaders.Name.contentType.rawValue)
-        }
     }
 }

@@ -29,6 +29,10 @@ enum URLSessionRequest {
             return ClientError(
                 .unsupported, "CONNECT is a proxy's business; use a proxy of the curl transport")
         }
+        if request.body.hasTrailers {
+            return ClientError(
+                .unsupported, "URLSession cannot send trailers; use the curl transport")
+        }
         if !request.body.isEmpty, request.method == .get || request.method == .head {
             return ClientError(
                 .unsupported,

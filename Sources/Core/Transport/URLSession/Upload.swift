@@ -72,7 +72,7 @@ final class Upload: Sendable {
         var head = Data()
         var file: UnnamedFile?
         var count: Int64 = 0
-        while let chunk = try await next(reader) {
+        while let chunk = try await reader.nextToSend() {
             try context.checkCancellation()
             guard count + Int64(chunk.count) <= limit else {
                 throw ClientError(
@@ -98,18 +98,6 @@ final class Upload: Sendable {
             count += Int64(chunk.count)
         }
         return file.map { .file($0, 0..<count) } ?? .data(head)
-    }
-
-    private static func next(_ reader: BodyReader) async throws -> Data? {
-        do {
-            return try await reader.next()
-        } catch let error as ClientError {
-            throw error
-        } catch let error as CancellationError {
-            throw error
-        } catch {
-            throw ClientError(.upload, "the request body's stream failed", underlying: error)
-        }
     }
 
     /// The most bytes that any one send has handed to the connection.

@@ -1,0 +1,168 @@
+import Foundation
+import Synchronization
+import Testing
+import TurnpikeCore
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+@Suite("Trailer fields of requests")
+struct RequestTrailerTests {
+    private func read(_ body: Body) async throws -> (Data, HTTPHeaders) {
+        let reader = try body.open()
+        var content = Data()
+        while let chunk = try await reader.next() {
+            #expect(reader.trailers.isEmpty)
+            content.append(chunk)
+        }
+        return (content, reader.trailers)
+    }
+
+    private func client(
+        _ transport: any Transport, _ stack: Stack = []
+    ) -> Client {
+        Client(transport: transport, stack: stack, serializers: SerializerTable())
+    }
+
+    private static let url: Target = "http://a.example/"
+
+    private static func counted(_ body: Body) -> Body {
+        body.followed(by: ["X-Count"], reducingInto: { 0 }) {
+            $0 += $1.count
+        } trailers: {
+            ["X-Count": String($0)]
+        }
+    }
+
+    @Test(
+        "They are made of the content that was read, anew each time",
+        arguments: ["empty", "data", "stream", "parts"])
+    func kinds(kind: String) async throws {
+        let stream = Body.stream(replayable: true) {
+            AsyncStream<Data> { continuation in
+                for text in ["ab", "", "c"] { continuation.yield(Data(text.utf8)) }
+                continuation.finish()
+            }
+        }
+        let body: Body =
+            switch kind {
+            case "empty": .empty
+            case "data": .text("abc")
+            case "parts": .concatenating([.text("a"), stream])
+            default: stream
+            }
+        let counted = Self.counted(body)
+        let length = kind == "empty" ? 0 : kind == "parts" ? 4 : 3
+        for _ in 0..<2 {
+            let (content, trailers) = try await read(counted)
+            #expect(content.count == length)
+            #expect(trailers == ["X-Count": String(length)])
+        }
+        #expect(counted.length == body.length)
+        #expect(counted.contentType == body.contentType)
+        #expect(!counted.isEmpty && counted.isReplayable && counted.inMemory == nil)
+        #expect(counted.trailerNames == ["X-Count"])
+    }
+
+    @Test("Several follow each other, and constant ones need no closure")
+    func several() async throws {
+        let body = Self.counted(.text("abc")).followed(by: ["X-A": "1", "X-B": ""])
+        #expect(try await read(body).1 == ["X-Count": "3", "X-A": "1", "X-B": ""])
+        #expect(body.trailerNames == ["X-Count", "X-A", "X-B"])
+        #expect(Body.text("x").followed(by: [:]).trailerNames.isEmpty)
+        #expect(Body.text("x").followed(by: [:]).inMemory != nil)
+    }
+
+    @Test("The mock gets them, and the field Trailer announces them")
+    func mock() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let call = client(transport).post(
+            Self.url, body: Self.counted(.text("abc")), headers: ["Trailer": "nonsense"])
+        _ = try await call.response()
+        let sent = try #require(transport.sent.first)
+        #expect(sent.body == Data("abc".utf8))
+        #expect(sent.trailers == ["X-Count": "3"])
+        #expect(sent.request.headers.values(of: .trailer) == ["X-Count"])
+    }
+
+    @Test(
+        "Names that have no place behind content fail the call before anything is sent",
+        arguments: [
+            "Content-Length", "transfer-encoding", "Host", "Authorization", "Cookie", "Trailer",
+            "TE", "Content-Type", "Content-Encoding", "Cache-Control", "If-Match", "X A", "",
+            "X\r\nY",
+        ])
+    func forbidden(name: String) async throws {
+        let transport = MockTransport { _ in .ok() }
+        let asked = Mutex(false)
+        for names in [[HTTPHeaders.Name(name)], ["X-A", HTTPHeaders.Name(name)]] {
+            let body = Body.text("abc").followed(by: names) {
+                asked.withLock { $0 = true }
+                return [:]
+            }
+            let error = await #expect(throws: ClientError.self) {
+                try await client(transport).post(Self.url, body: body).response()
+            }
+            #expect(error?.code == .invalidRequest)
+            #expect(error?.message.contains("\r") == false)
+        }
+        let body = Body.text("abc").followed(by: []) { [:] }
+        await #expect(throws: ClientError.self) {
+            try await client(transport).post(Self.url, body: body).response()
+        }
+        #expect(transport.sentCount == 0)
+        #expect(!asked.withLock { $0 })
+    }
+
+    @Test("What cannot be sent fails the call at the end of its content", arguments: 0..<4)
+    func atTheEnd(kind: Int) async throws {
+        struct Mine: Error {}
+        let transport = MockTransport { _ in .ok() }
+        let body = Body.text("abc").followed(by: ["X-A"]) {
+            switch kind {
+            case 0: return ["X-A": "1\r\nX-B: 2"]
+            case 1: return ["X-B": "1"]
+            case 2: return ["Content-Length": "1"]
+            default: throw Mine()
+            }
+        }
+        let error = await #expect(throws: ClientError.self) {
+            try await client(transport).post(Self.url, body: body).response()
+        }
+        #expect(error?.code == (kind == 3 ? .upload : .invalidRequest))
+        if kind == 3 { #expect(error?.underlying is Mine) }
+        #expect(error?.message.contains("X-B: 2") == false)
+        #expect(transport.sentCount == 0)
+    }
+
+    @Test("Transports that send none refuse the call by name")
+    func unsupported() async throws {
+        let mock = MockTransport(capabilities: []) { _ in .ok() }
+        for transport in [mock, URLSessionTransport()] as [any Transport] {
+            let error = await #expect(throws: ClientError.self) {
+                try await client(transport).post(Self.url, body: Self.counted(.text("abc")))
+                    .response()
+            }
+            #expect(error?.code == .unsupported)
+            #expect(error?.message.contains("request trailers") == true)
+        }
+        #expect(mock.sentCount == 0)
+        #expect(throws: ClientError.self) {
+            try URLRequest(Request(.post, Self.url, body: Self.counted(.text("abc"))))
+        }
+    }
+
+    @Test("A part of a body has none, so that none is lost")
+    func part() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let body = Body.concatenating([Self.counted(.text("abc")), .text("d")])
+        let error = await #expect(throws: ClientError.self) {
+            try await client(transport).post(Self.url, body: body).response()
+        }
+        #expect(error?.code == .invalidRequest)
+        #expect(transport.sentCount == 0)
+        let whole = Self.counted(.concatenating([.text("abc"), .text("d")]))
+        #expect(try await read(whole).1 == ["X-Count": "4"])
+    }
+}
