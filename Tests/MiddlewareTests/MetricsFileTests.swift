@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import TurnpikeCore
 import TurnpikeMiddleware
@@ -132,5 +133,34 @@ struct MetricsFileTests {
         await configured.client.shutdown()
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == target)
         #expect(written()?.hasPrefix("# HELP") == true)
+    }
+
+    @Test("What a meter is told after a flush is written when it is let go of")
+    func afterFlush() async throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let kept = Mutex<(any GateMeter)?>(nil)
+        var taking = registry
+        taking.register(gate: "taker") { settings in
+            kept.withLock { $0 = settings.meter() }
+            return SetHeaders([:])
+        }
+        let file = try StackFile(["stack": [["use": "taker", "metrics": .string(path)]]])
+        let configured = try ConfiguredClient(
+            file, registry: taking, serializers: SerializerTable(), timeSource: ManualClock())
+        func tell(_ name: String) { kept.withLock { $0 }?.add(1, to: name, labels: [:]) }
+        tell("first")
+        // Another client that has the same meter is shut down.
+        await kept.withLock { $0 }?.flush()
+        #expect(written()?.contains("first_total 1") == true)
+        tell("second")
+        kept.withLock { $0 = nil }
+        // Behind the other writes of the same queue.
+        let last = try ConfiguredClient(
+            StackFile(["stack": [["use": "metrics", "to": .string(path + ".other")]]]),
+            registry: taking, serializers: SerializerTable(), timeSource: ManualClock())
+        defer { try? FileManager.default.removeItem(atPath: path + ".other") }
+        await last.client.shutdown()
+        #expect(written()?.contains("second_total 1") == true)
+        await configured.client.shutdown()
     }
 }
