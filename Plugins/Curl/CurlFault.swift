@@ -15,6 +15,8 @@ public struct CurlFailure: Error, Sendable, CustomStringConvertible {
 enum CurlFault {
     /// libcurl's code for a connection to which nothing can be written.
     static let sendError: Int32 = 55
+    /// libcurl's code for content that cannot begin anew.
+    static let rewindError: Int32 = 65
 
     static func of(
         _ code: Int32, text: String, handle: CurlHandle, _ transfer: CurlTransfer
@@ -76,7 +78,7 @@ enum CurlFault {
             return Kind(code: .invalidRequest, message: "libcurl does not take this URL")
         case 1 where state.phase == .connecting:
             return Kind(code: .unsupported, message: "libcurl cannot do this scheme")
-        case 42 where handle.sends > 1, 65:
+        case 42 where handle.sends > 1, rewindError:
             return Kind(
                 code: .connection,
                 message: "the kept-alive connection ended while the request was sent, which is not"

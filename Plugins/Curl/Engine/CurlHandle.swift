@@ -104,7 +104,7 @@ import TurnpikeCore
 
     /// Whether libcurl would have sent the request again, had its content begun anew.
     var failedToRewind: Bool {
-        unsafe pointer.pointee.result == 65 && pointer.pointee.is_done && !hasHead
+        result == CurlFault.rewindError && !hasHead
     }
 
     /// What libcurl says of a failure.

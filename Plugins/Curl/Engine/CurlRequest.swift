@@ -43,7 +43,7 @@ struct CurlRequest: Sendable {
         url = Self.wireURL(request.url)
         // The scheme is `http` or `https`, in whatever case.
         isSecure = url.utf8.dropFirst(4).first != UInt8(ascii: ":")
-        hasTrailers = request.body.hasTrailers
+        hasTrailers = body.hasTrailers
         // Over plain HTTP it would wait for the first response; trailers go out by HTTP/1.1.
         waits = hasHTTP2 && isSecure && !hasTrailers
         if method == .connect {

@@ -156,9 +156,7 @@ private struct StatusLine {
         guard digits == 3, code >= 100 else { return nil }
         self.code = code
         let text = unsafe UnsafeBufferPointer(rebasing: line[(slash + 1)..<blank])
-        // What nearly all of them say need not be made.
-        version =
-            unsafe text.elementsEqual("1.1".utf8) ? "1.1" : String(decoding: text, as: UTF8.self)
+        version = unsafe String(decoding: text, as: UTF8.self)
     }
 }
 

@@ -133,16 +133,17 @@ final class Plan: Sendable {
     private func send(_ request: Request, in context: Context) async throws -> Response {
         try context.checkCancellation()
         if let unmet { throw unmet }
-        if let fault = request.body.fault { throw fault }
+        let body = request.body
+        if let fault = body.fault { throw fault }
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
-        try request.body.checkFiles()
-        if request.body.isLive,
+        try body.checkFiles()
+        if body.isLive,
             let unmet = transport.capabilities.fault(
                 missing: .liveUpload, for: "the live request body")
         {
             throw unmet
         }
-        if request.body.hasTrailers,
+        if body.hasTrailers,
             let unmet = transport.capabilities.fault(
                 missing: .requestTrailers, for: "the request body")
         {
@@ -151,7 +152,7 @@ final class Plan: Sendable {
         var request = request
         // Of a body that a gate has given it; the call has seen to its own.
         request.describeBody()
-        request.announceTrailers()
+        if body.hasTrailers { request.announceTrailers() }
         let record = context.call.record
         let now = context.timeSource.now
         guard record.willSend(request, attempt: context.attempt, at: now, limit: Self.sendLimit)

@@ -139,7 +139,6 @@ public struct Request: Sendable {
 
     /// Sets `Trailer` from the body (RFC 9110 §6.6.2), whatever it was.
     mutating func announceTrailers() {
-        if !body.hasTrailers { return }
         headers[.trailer] = body.trailerNames.map(\.rawValue).joined(separator: ", ")
     }
 

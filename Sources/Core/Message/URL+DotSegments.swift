@@ -19,12 +19,19 @@ extension URL {
 
     // One look at the text: hardly a URL has any.
     private static func mayHaveDotSegments(_ text: String) -> Bool {
-        var previous: UInt8 = 0
-        for byte in text.utf8 {
-            if byte == UInt8(ascii: "."), previous == UInt8(ascii: "/") { return true }
-            previous = byte
+        let isFound = unsafe text.utf8.withContiguousStorageIfAvailable { bytes in
+            var place = 1
+            while place < bytes.count {
+                if unsafe bytes[place] == UInt8(ascii: "."),
+                    unsafe bytes[place - 1] == UInt8(ascii: "/")
+                {
+                    return true
+                }
+                place += 1
+            }
+            return false
         }
-        return false
+        return isFound ?? true
     }
 
     // Behind scheme and authority, before query and fragment.
