@@ -56,6 +56,10 @@ struct CurlSettingsTests {
     @Test("Pins are sha256 and 32 bytes", arguments: ["sha256/", "sha256//"])
     func pins(prefix: String) throws {
         let hash = Data(repeating: 7, count: 32).base64EncodedString()
+        // Of one hash in 64 the Base64 begins with a slash of its own.
+        let other = Data([0xFF] + [UInt8](repeating: 7, count: 31)).base64EncodedString()
+        #expect(other.hasPrefix("/"))
+        #expect(try CurlTransport.PublicKeyPin(prefix + other).description == "sha256/" + other)
         #expect(try CurlTransport.PublicKeyPin(prefix + hash).description == "sha256/" + hash)
         #expect(throws: ClientError.self) { try CurlTransport.PublicKeyPin("md5/" + hash) }
     }

@@ -54,7 +54,9 @@ extension CurlTransport {
         ///   hash.
         public init(_ text: String) throws {
             let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-            let hash = parts.count == 2 ? parts[1].drop { $0 == "/" } : ""
+            // Base64 may itself begin with a slash; 32 bytes are 44 characters.
+            var hash = parts.count == 2 ? parts[1] : ""
+            if hash.utf8.count > 44, hash.utf8.first == UInt8(ascii: "/") { hash.removeFirst() }
             guard parts.first == "sha256", Data(base64Encoded: String(hash))?.count == 32 else {
                 throw ClientError(
                     .configuration, "a pin is sha256/ and 32 bytes in Base64; see openssl dgst")
