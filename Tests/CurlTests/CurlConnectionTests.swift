@@ -89,6 +89,9 @@ struct CurlConnectionTests {
         let listener = try FullListener()
         defer { listener.close() }
         let fixture = try CurlFixture { $0.connectTimeout = .milliseconds(200) }
+        // The thread sleeps for longer than that after these.
+        fixture.server.route("/", .text("x"))
+        for _ in 0..<3 { _ = try await fixture.client.get("/").data() }
         let error = await #expect(throws: ClientError.self) {
             try await fixture.client.get("http://127.0.0.1:\(listener.port)/").data()
         }

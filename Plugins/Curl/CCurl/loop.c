@@ -370,10 +370,12 @@ void tpc_loop_run_timers(tpc_loop *loop) {
     if (loop->multi) read_messages(loop);
 }
 
-int tpc_loop_timeout(tpc_loop *loop) {
-    if (loop->due == INT64_MAX) return -1;
-    if (loop->due == 0) return 0;
-    int64_t left = loop->due - now();
+int64_t tpc_loop_now(void) { return now(); }
+
+int tpc_loop_timeout(int64_t due) {
+    if (due == INT64_MAX) return -1;
+    if (due == 0) return 0;
+    int64_t left = due - now();
     return left <= 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 

@@ -1,9 +1,17 @@
+import TurnpikeCore
+
 extension CurlEngine {
+    static var isShutDown: ClientError {
+        ClientError(.cancelled, "the transport was shut down; make a new client")
+    }
+
     /// As many transfers are passed on in one turn.
     static let flushLimit = 1024
     /// With more transfers the thread hardly sleeps, and who takes a turn makes it wait: with 64 at
     /// once to a server on the same machine that costs a third of the CPU.
     static let quietLoad = 4
+    /// In milliseconds.
+    static let shortSleep: Int64 = 1000
 
     /// How an engine is to end.
     enum Ending {

@@ -14,6 +14,8 @@ final class CurlEngine: Sendable {
         var loop: CurlLoop
         // When the thread wakes at the latest, by the loop's clock.
         var threadDue = Int64.max
+        // Whether a caller has taken a turn since the thread's last one.
+        var hasCallers = false
         var running: [CurlTransfer] = []
         var idle: [CurlHandle] = []
         // What a turn obeys; kept for its memory.
@@ -115,10 +117,6 @@ final class CurlEngine: Sendable {
         if !isAwake.exchange(true, ordering: .sequentiallyConsistent) { loop.wake() }
     }
 
-    private static var isShutDown: ClientError {
-        ClientError(.cancelled, "the transport was shut down; make a new client")
-    }
-
     // MARK: The thread
 
     private func run() {
@@ -154,8 +152,7 @@ final class CurlEngine: Sendable {
         return core.withLock { turnOfThread(&$0) }
     }
 
-    /// - Returns: The milliseconds until the next turn at the latest, -1 for any time; nil at the
-    ///   end.
+    /// - Returns: The milliseconds until the next turn, -1 for any time; nil at the end.
     private func turnOfThread(_ core: inout Core) -> Int32? {
         defer {
             // Under the lock: who takes the next turn must find a thread that it has to wake.
@@ -172,8 +169,16 @@ final class CurlEngine: Sendable {
         case .drain: if core.running.isEmpty, close(&core, ifIdle: true) { return nil }
         case .now: if close(&core, ifIdle: false) { return nil }
         }
-        core.threadDue = isMore ? 0 : core.loop.due
-        return isMore ? 0 : core.loop.timeout
+        core.threadDue = isMore ? 0 : due(&core)
+        return CurlLoop.timeout(until: core.threadDue)
+    }
+
+    // A thread that slept until something comes would be woken by each caller whose transfer has a
+    // time of its own: while there are such callers it sleeps for less than those times.
+    private func due(_ core: inout Core) -> Int64 {
+        guard core.hasCallers else { return core.loop.due }
+        core.hasCallers = false
+        return min(core.loop.due, CurlLoop.now + Self.shortSleep)
     }
 
     private func turnOfCaller(_ core: inout Core) {
@@ -181,6 +186,7 @@ final class CurlEngine: Sendable {
         defer { holders.subtract(1, ordering: .sequentiallyConsistent) }
         core.loop.beginTurn()
         defer { core.loop.endTurn() }
+        core.hasCallers = true
         let (ending, isMore) = turn(&core)
         if isMore || ending != .none || core.loop.due < core.threadDue {
             core.threadDue = 0

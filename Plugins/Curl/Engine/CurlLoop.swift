@@ -32,7 +32,9 @@ import TurnpikeCore
     func runTimers() { unsafe tpc_loop_run_timers(pointer) }
     /// When time is up, in milliseconds of the loop's clock.
     var due: Int64 { unsafe tpc_loop_due(pointer) }
-    var timeout: Int32 { unsafe tpc_loop_timeout(pointer) }
+    static var now: Int64 { tpc_loop_now() }
+    /// The milliseconds until a time, -1 for none.
+    static func timeout(until due: Int64) -> Int32 { tpc_loop_timeout(due) }
 
     func nextReady() -> CurlHandle? {
         unsafe tpc_loop_next_ready(pointer).map { unsafe CurlHandle($0) }

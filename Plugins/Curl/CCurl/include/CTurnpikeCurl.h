@@ -60,10 +60,11 @@ void tpc_loop_end_turn(void);
 void tpc_loop_act(tpc_loop *loop);
 /// Has libcurl act on time that is up.
 void tpc_loop_run_timers(tpc_loop *loop);
-/// Milliseconds until time is up; -1 for never.
-int tpc_loop_timeout(tpc_loop *loop);
-/// When time is up, in milliseconds of the loop's own clock; INT64_MAX for never.
+/// When time is up, in milliseconds of the loops' own clock; INT64_MAX for never.
 int64_t tpc_loop_due(tpc_loop *loop);
+int64_t tpc_loop_now(void);
+/// Milliseconds until then; -1 for never.
+int tpc_loop_timeout(int64_t due);
 /// The next transfer with something new, or NULL; each is named once until it has something new again.
 tpc_transfer *tpc_loop_next_ready(tpc_loop *loop);
 
