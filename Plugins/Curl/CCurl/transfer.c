@@ -351,7 +351,7 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     CURL *easy = this->easy;
     int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
     this->is_repeatable = request->is_repeatable;
-    this->is_secure = strncasecmp(request->url, "https:", 6) == 0;
+    this->is_secure = request->is_secure;
     if (this->waits != request->waits) set(easy, CURLOPT_PIPEWAIT, (long)(this->waits = request->waits));
     this->fields = tpc_list(request->fields, request->fields_count);
     int code = set_target(this, request->url);

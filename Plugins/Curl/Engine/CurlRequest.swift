@@ -77,7 +77,7 @@ struct CurlRequest: Sendable {
                         content_length: contentLength, fields: fields.baseAddress,
                         fields_count: fields.count, has_agent: hasUserAgent,
                         has_codings: takesContentAsItComes, is_repeatable: isRepeatable,
-                        waits: waits, has_trailers: hasTrailers)
+                        is_secure: isSecure, waits: waits, has_trailers: hasTrailers)
                     guard let method else { return unsafe body(request) }
                     return unsafe method.withCString { method in
                         unsafe request.method = unsafe method

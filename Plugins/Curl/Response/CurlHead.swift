@@ -35,8 +35,15 @@ extension Exchange.Opening {
     /// Whether nothing but the end of an HTTP/1 connection tells where the content ends.
     var endsWithConnection: Bool {
         // Any other coding has no end of its own, and is none that was asked for.
-        let codings = head.headers[.transferEncoding]?.split(separator: ",") ?? []
-        return length == nil && !codings.contains { Grammar.trimmed($0).lowercased() == "chunked" }
+        length == nil && !head.headers.transferCodings.contains("chunked")
+    }
+}
+
+extension HTTPHeaders {
+    /// The names of the transfer codings (RFC 9112 §7), in lower case.
+    fileprivate var transferCodings: [String] {
+        (self[.transferEncoding] ?? "").split(separator: ",")
+            .map { Grammar.trimmed($0).lowercased() }
     }
 }
 
@@ -97,9 +104,7 @@ enum CurlHead {
     // The message is coded then (RFC 9112 §6.1), which is not asked for: libcurl would pass the
     // coded bytes on as content.
     private static func codingFault(_ headers: HTTPHeaders) -> ClientError? {
-        let codings = (headers[.transferEncoding] ?? "").split(separator: ",")
-            .map { Grammar.trimmed($0).lowercased() }
-        let other = codings.first { !["chunked", "identity", ""].contains($0) }
+        let other = headers.transferCodings.first { !["chunked", "identity", ""].contains($0) }
         return other.map { coding in
             ClientError(
                 .decompression,

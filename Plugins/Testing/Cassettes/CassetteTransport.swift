@@ -18,7 +18,8 @@ public import TurnpikeCore
 /// Secrets do not reach it: they are replaced while it is recorded, and requests are compared in
 /// the form without secrets, so that a replay needs no credential. Cookies keep their names, and
 /// JSON values their kinds. A file that would hold more secrets than can be looked for, about a
-/// thousand, is not written: the calls fail as ``/TurnpikeCore/ClientError/Code/tooLarge``. Several answers to the same request are given in their order.
+/// thousand, is not written: the calls fail as ``/TurnpikeCore/ClientError/Code/tooLarge``. Several
+/// answers to the same request are given in their order.
 ///
 /// What no transport answered is not recorded. Content whose reader left before its end is recorded
 /// as far as it came, and fails there when it is replayed. Trailer fields are not recorded, for HAR

@@ -163,6 +163,8 @@ typedef struct tpc_request {
     bool has_agent, has_codings;
     /// Whether libcurl may send it again on a connection that turns out to be dead.
     bool is_repeatable;
+    /// Whether its connection is a TLS one.
+    bool is_secure;
     /// Whether it waits for a connection that is being made, and may turn out to carry many requests at once.
     bool waits;
     /// Whether lines follow the content, for which its length must not be known. It goes out by HTTP/1.1, for libcurl would
