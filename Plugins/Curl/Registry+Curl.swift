@@ -19,6 +19,8 @@ extension CurlTransport {
             "idleConnectionTimeout", default: configuration.idleConnectionTimeout)
         configuration.http2 = settings.bool("http2", default: configuration.http2)
         configuration.engines = settings.int("engines", default: 1, in: 1...64)
+        configuration.busyPolling = settings.seconds(
+            "busyPolling", default: configuration.busyPolling, orZero: true)
         configuration.unixSocket = settings.string("unixSocket")
         if let proxy = settings.string("proxy") {
             configuration.proxy = Proxy(proxy)

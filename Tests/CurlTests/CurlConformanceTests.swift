@@ -8,4 +8,13 @@ struct CurlConformanceTests {
     func conforms(_ check: TransportConformance.Check) async throws {
         try await check.run(on: try CurlTransport())
     }
+
+    @Test(
+        "And where threads look long for what they wait for",
+        arguments: TransportConformance.checks)
+    func conformsBusily(_ check: TransportConformance.Check) async throws {
+        var configuration = CurlTransport.Configuration()
+        configuration.busyPolling = .milliseconds(1)
+        try await check.run(on: try CurlTransport(configuration: configuration))
+    }
 }

@@ -23,7 +23,7 @@ struct CurlSettingsTests {
         server.route("http://origin.invalid/", .text("x"))
         let configured = try client([
             "use": "curl", "connectTimeout": 2, "maxConnectionsPerHost": 4,
-            "idleConnectionTimeout": 10, "http2": false,
+            "idleConnectionTimeout": 10, "http2": false, "busyPolling": 0,
             "proxy": .string("http://me:secret@127.0.0.1:\(server.port)"),
             "trust": ["minimumTLS": "1.3"],
         ])

@@ -1,6 +1,7 @@
 #include "curl.h"
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,6 +19,9 @@
 #endif
 
 enum { EVENTS = 64, LOOPBACK_BUFFER = 131072, TLS_ENDS = 256 };
+
+// What a look that finds something earns, what one that does not costs, and how much is to be had for another one.
+enum { LOOK_GAIN = 1, LOOK_LOSS = 6, LOOK_PRICE = 2, LOOK_MOST = 8, LOOK_LEAST = -16 };
 
 // What is known of a descriptor: what libcurl wants of it, and what the system watches.
 typedef struct {
@@ -44,6 +48,14 @@ struct tpc_loop {
     happening happenings[EVENTS];
     int happening_count;
     int64_t due;
+    // In nanoseconds, how long a thread looks at the sockets before it sleeps; 0 for not at all.
+    int64_t patience;
+    // What looks have earned, or would have.
+    atomic_int credit;
+    // When a transfer last began, by the clock in nanoseconds.
+    _Atomic int64_t asked;
+    // Somebody has something for the thread that looks.
+    atomic_bool is_wanted;
     tpc_transfer *first, **last;
     tpc_cells *cells;
     // The TLS connections whose ends were announced since the last look at the sockets: whose transfer ends with its
@@ -52,11 +64,13 @@ struct tpc_loop {
     size_t tls_end_count;
 };
 
-static int64_t now(void) {
+static int64_t nanoseconds(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
+
+static int64_t now(void) { return nanoseconds() / 1000000; }
 
 // Gives the descriptor of wakes, to which nobody writes any more: who is about to is waited for, and takes no longer than a
 // call of the system.
@@ -98,22 +112,27 @@ static void write_wake(int descriptor) {
     while (write(descriptor, &one, sizeof one) < 0 && errno == EINTR) {}
 }
 
-void tpc_loop_wait(tpc_loop *loop, int milliseconds) {
+static void clear_wakes(tpc_loop *loop) {
+    uint64_t value;
+    while (read(loop->wake_read, &value, sizeof value) < 0 && errno == EINTR) {}
+}
+
+// Gives the number of sockets to which something happens, and says whether the thread is to wake.
+static int gather(tpc_loop *loop, happening *found, int milliseconds, bool *is_woken) {
     struct epoll_event events[EVENTS];
-    int count = epoll_wait(loop->poller, events, EVENTS, milliseconds);
-    loop->happening_count = 0;
+    int number = 0, count = epoll_wait(loop->poller, events, EVENTS, milliseconds);
     for (int index = 0; index < count; index++) {
         int descriptor = events[index].data.fd;
         unsigned flags = events[index].events;
         if (descriptor == loop->wake_read) {
-            uint64_t value;
-            while (read(loop->wake_read, &value, sizeof value) < 0 && errno == EINTR) {}
+            *is_woken = true;
             continue;
         }
         int mask = (flags & EPOLLIN ? CURL_CSELECT_IN : 0) | (flags & EPOLLOUT ? CURL_CSELECT_OUT : 0)
                  | (flags & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
-        loop->happenings[loop->happening_count++] = (happening){descriptor, mask};
+        found[number++] = (happening){descriptor, mask};
     }
+    return number;
 }
 
 #else
@@ -156,25 +175,75 @@ static void write_wake(int descriptor) {
     while (write(descriptor, &one, 1) < 0 && errno == EINTR) {}
 }
 
-void tpc_loop_wait(tpc_loop *loop, int milliseconds) {
+static void clear_wakes(tpc_loop *loop) {
+    char bytes[64];
+    while (read(loop->wake_read, bytes, sizeof bytes) > 0) {}
+}
+
+// Gives the number of sockets to which something happens, and says whether the thread is to wake.
+static int gather(tpc_loop *loop, happening *found, int milliseconds, bool *is_woken) {
     struct kevent events[EVENTS];
     struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000};
-    int count = kevent(loop->poller, NULL, 0, events, EVENTS, milliseconds < 0 ? NULL : &time);
-    loop->happening_count = 0;
+    int number = 0, count = kevent(loop->poller, NULL, 0, events, EVENTS, milliseconds < 0 ? NULL : &time);
     for (int index = 0; index < count; index++) {
         int descriptor = (int)events[index].ident;
         if (descriptor == loop->wake_read) {
-            char bytes[64];
-            while (read(descriptor, bytes, sizeof bytes) > 0) {}
+            *is_woken = true;
             continue;
         }
         int mask = (events[index].filter == EVFILT_WRITE ? CURL_CSELECT_OUT : CURL_CSELECT_IN)
                  | (events[index].flags & EV_ERROR ? CURL_CSELECT_ERR : 0);
-        loop->happenings[loop->happening_count++] = (happening){descriptor, mask};
+        found[number++] = (happening){descriptor, mask};
     }
+    return number;
 }
 
 #endif
+
+// MARK: Waiting.
+
+// Looks again and again, for to sleep and be woken takes as long as a server nearby to answer.
+static int look(tpc_loop *loop, happening *found, bool *is_woken) {
+    int64_t end = nanoseconds() + loop->patience;
+    do {
+        int count = gather(loop, found, 0, is_woken);
+        if (count || *is_woken) return count;
+        if (atomic_exchange_explicit(&loop->is_wanted, false, memory_order_relaxed)) *is_woken = true;
+        // The server may wait for this very core.
+        sched_yield();
+    } while (!*is_woken && nanoseconds() < end);
+    return 0;
+}
+
+void tpc_loop_want(tpc_loop *loop) { atomic_store_explicit(&loop->is_wanted, true, memory_order_relaxed); }
+
+bool tpc_loop_is_brisk(tpc_loop *loop) { return atomic_load_explicit(&loop->credit, memory_order_relaxed) >= LOOK_PRICE; }
+
+static void judge(tpc_loop *loop, bool is_worth_it) {
+    int credit = atomic_load_explicit(&loop->credit, memory_order_relaxed) + (is_worth_it ? LOOK_GAIN : -LOOK_LOSS);
+    credit = credit > LOOK_MOST ? LOOK_MOST : credit < LOOK_LEAST ? LOOK_LEAST : credit;
+    atomic_store_explicit(&loop->credit, credit, memory_order_relaxed);
+}
+
+void tpc_loop_wait(tpc_loop *loop, int milliseconds) {
+    bool is_woken = false, looks = milliseconds != 0 && tpc_loop_is_brisk(loop);
+    int64_t begin = milliseconds != 0 && loop->patience > 0 ? nanoseconds() : 0;
+    int count = looks ? look(loop, loop->happenings, &is_woken) : 0;
+    if (looks && (count || !is_woken)) judge(loop, count > 0);
+    if (!count && !is_woken) count = gather(loop, loop->happenings, milliseconds, &is_woken);
+    if (is_woken) clear_wakes(loop);
+    loop->happening_count = count;
+    if (looks || !count || !begin) return;
+    int64_t asked = atomic_load_explicit(&loop->asked, memory_order_relaxed);
+    // To wake up takes about as long as a look.
+    if (nanoseconds() - (asked > begin ? asked : begin) < 2 * loop->patience) judge(loop, true);
+}
+
+void tpc_loop_rest(tpc_loop *loop, int milliseconds) {
+    struct pollfd wake = {.fd = loop->wake_read, .events = POLLIN};
+    loop->happening_count = 0;
+    if (poll(&wake, 1, milliseconds) > 0) clear_wakes(loop);
+}
 
 // MARK: libcurl's half.
 
@@ -256,6 +325,8 @@ tpc_loop *tpc_loop_create(const tpc_limits *limits) {
     loop->poller = loop->wake_read = loop->wake_write = -1;
     loop->due = INT64_MAX;
     loop->last = &loop->first;
+    // With one core alone nobody answers while a thread looks.
+    loop->patience = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? limits->busy_polling : 0;
     loop->cells = tpc_cells_create();
     if (!open_poller(loop) || !(loop->multi = tpc_curl.multi_init())) {
         tpc_loop_free(loop);
@@ -297,6 +368,10 @@ void tpc_loop_wake(tpc_loop *loop) {
 
 // The loop whose turn this thread takes.
 static _Thread_local tpc_loop *mine;
+
+void tpc_loop_note_begin(tpc_loop *loop) {
+    if (loop->patience > 0) atomic_store_explicit(&loop->asked, nanoseconds(), memory_order_relaxed);
+}
 
 void tpc_loop_begin_turn(tpc_loop *loop) {
     mine = loop;
@@ -342,22 +417,35 @@ static void read_messages(tpc_loop *loop) {
     }
 }
 
-void tpc_loop_act(tpc_loop *loop) {
+static void act(tpc_loop *loop, const happening *happenings, int count) {
     int running;
     loop->tls_end_count = 0;
-    for (int index = 0; index < loop->happening_count; index++) {
-        happening *happening = &loop->happenings[index];
-        interest *interest = interest_of(loop, happening->descriptor);
+    for (int index = 0; index < count; index++) {
+        int descriptor = happenings[index].descriptor;
+        interest *interest = interest_of(loop, descriptor);
         if (interest && interest->wanted == 0) {
             // An idle connection that the peer has closed, or written to: libcurl finds out when it next looks at it.
-            if (interest->watched) watch(loop, happening->descriptor, interest->watched, 0);
+            if (interest->watched) watch(loop, descriptor, interest->watched, 0);
             interest->watched = 0;
             continue;
         }
-        tpc_curl.multi_socket_action(loop->multi, happening->descriptor, happening->mask, &running);
+        tpc_curl.multi_socket_action(loop->multi, descriptor, happenings[index].mask, &running);
     }
-    if (loop->happening_count) read_messages(loop);
+    if (count) read_messages(loop);
+}
+
+void tpc_loop_act(tpc_loop *loop) {
+    act(loop, loop->happenings, loop->happening_count);
     loop->happening_count = 0;
+}
+
+bool tpc_loop_look(tpc_loop *loop) {
+    happening found[EVENTS];
+    bool is_woken = false;
+    int count = look(loop, found, &is_woken);
+    act(loop, found, count);
+    if (count || !is_woken) judge(loop, count > 0);
+    return count > 0;
 }
 
 void tpc_loop_run_timers(tpc_loop *loop) {

@@ -10,6 +10,9 @@ extension CurlEngine {
     /// With more transfers the thread hardly sleeps, and who takes a turn makes it wait: with 64 at
     /// once to a server on the same machine that costs a third of the CPU.
     static let quietLoad = 4
+    /// As often a caller looks for its own answer, which may come in pieces, before it leaves it to
+    /// the thread: nobody reads while it looks.
+    static let lookLimit = 8
     /// In milliseconds.
     static let shortSleep: Int64 = 1000
 

@@ -7,25 +7,33 @@ import TurnpikeCore
 ///
 /// What callers want of a transfer is posted to a list; one turn of the loop takes all that was
 /// posted and all that has come. The thread is woken only where it sleeps, and not for the start of
-/// a plain transfer while few are under way: then the caller takes that turn itself.
+/// a plain transfer while few are under way: then the caller takes that turn itself, and where
+/// answers come at once also looks for its own.
 final class CurlEngine: Sendable {
     // SAFETY: inside the lock.
     private struct Core: @unchecked Sendable {
-        var loop: CurlLoop
+        var transfers: TransferTable
         // When the thread wakes at the latest, by the loop's clock.
         var threadDue = Int64.max
+        // Whether the thread leaves the sockets to callers, until it is woken.
+        var isResting = false
         // Whether a caller has taken a turn since the thread's last one.
         var hasCallers = false
-        var running: [CurlTransfer] = []
-        var idle: [CurlHandle] = []
         // What a turn obeys; kept for its memory.
         var posted: [CurlTransfer] = []
+    }
+
+    /// How the thread waits for its next turn.
+    private enum Pause {
+        /// For sockets, a wake or so many milliseconds, -1 for any time.
+        case watch(Int32)
+        /// For the latter two alone.
+        case rest(Int32)
     }
 
     private let mail = Mutex(Mail())
     private let core: Mutex<Core>
     private let loop: CurlLoop
-    private let options: CurlOptions
     // Whether the thread will look at the mail before it sleeps.
     private let isAwake = Atomic(true)
     // How many hold `core`, or are about to: to try a lock that is held, or being handed over, costs
@@ -39,10 +47,8 @@ final class CurlEngine: Sendable {
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where libcurl refuses an option.
     init(options: CurlOptions) throws {
         loop = try CurlLoop(options.limits)
-        self.options = options
-        core = Mutex(Core(loop: loop))
-        let first = try loop.makeHandle(options)
-        core.withLock { $0.idle.append(first) }
+        core = Mutex(Core(transfers: TransferTable(loop: loop, options: options)))
+        try core.withLock { try $0.transfers.prepare() }
         // Ended by `stop` or `shutdown`; the transport's end calls the first.
         let thread = Thread { self.run() }
         // As large as the system's own: tasks may run here.
@@ -66,8 +72,8 @@ final class CurlEngine: Sendable {
         // Who holds the lock looks at the mail when it has let go of it.
         repeat {
             guard holders.load(ordering: .sequentiallyConsistent) == 0,
-                core.withLockIfAvailable({ turnOfCaller(&$0) }) != nil
-            else { return }
+                core.withLockIfAvailable({ turnOfCaller(&$0, for: transfer) }) != nil
+            else { return loop.want() }
         } while mail.withLock { $0.isNew }
     }
 
@@ -122,14 +128,18 @@ final class CurlEngine: Sendable {
     private func run() {
         loop.enter(name: "turnpike.curl")
         var list: [UnownedJob] = []
-        while var timeout = takeTurn() {
+        while var pause = takeTurn() {
             // What the jobs have posted goes out before the thread waits.
             if runJobs(&list) {
                 guard let next = takeTurn() else { break }
-                timeout = next
+                pause = next
             }
             let isMore = mail.withLock { $0.isNew } || !jobs.isEmpty
-            loop.wait(isMore ? 0 : timeout)
+            switch pause {
+            case _ where isMore: loop.wait(0)
+            case .watch(let timeout): loop.wait(timeout)
+            case .rest(let timeout): loop.rest(timeout)
+            }
             isAwake.store(true, ordering: .sequentiallyConsistent)
         }
         jobs.close()
@@ -147,48 +157,58 @@ final class CurlEngine: Sendable {
         return !list.isEmpty
     }
 
-    private func takeTurn() -> Int32? {
+    private func takeTurn() -> Pause? {
         holders.add(1, ordering: .sequentiallyConsistent)
         return core.withLock { turnOfThread(&$0) }
     }
 
-    /// - Returns: The milliseconds until the next turn, -1 for any time; nil at the end.
-    private func turnOfThread(_ core: inout Core) -> Int32? {
+    /// - Returns: How to wait for the next turn; nil at the end.
+    private func turnOfThread(_ core: inout Core) -> Pause? {
         defer {
             // Under the lock: who takes the next turn must find a thread that it has to wake.
             isAwake.store(false, ordering: .sequentiallyConsistent)
             // Before the mail is looked at for the last time, so that nothing is left lying there.
             holders.subtract(1, ordering: .sequentiallyConsistent)
         }
-        core.loop.beginTurn()
-        defer { core.loop.endTurn() }
-        core.loop.act()
+        loop.beginTurn()
+        defer { loop.endTurn() }
+        loop.act()
         let (ending, isMore) = turn(&core)
         switch ending {
         case .none: break
-        case .drain: if core.running.isEmpty, close(&core, ifIdle: true) { return nil }
+        case .drain: if core.transfers.isEmpty, close(&core, ifIdle: true) { return nil }
         case .now: if close(&core, ifIdle: false) { return nil }
         }
         core.threadDue = isMore ? 0 : due(&core)
-        return CurlLoop.timeout(until: core.threadDue)
+        let timeout = CurlLoop.timeout(until: core.threadDue)
+        // Else it would be woken by the answers that callers look for.
+        core.isResting = core.transfers.isEmpty && loop.isBrisk
+        return core.isResting ? .rest(timeout) : .watch(timeout)
     }
 
     // A thread that slept until something comes would be woken by each caller whose transfer has a
     // time of its own: while there are such callers it sleeps for less than those times.
     private func due(_ core: inout Core) -> Int64 {
-        guard core.hasCallers else { return core.loop.due }
+        guard core.hasCallers else { return loop.due }
         core.hasCallers = false
-        return min(core.loop.due, CurlLoop.now + Self.shortSleep)
+        return min(loop.due, CurlLoop.now + Self.shortSleep)
     }
 
-    private func turnOfCaller(_ core: inout Core) {
+    private func turnOfCaller(_ core: inout Core, for transfer: CurlTransfer) {
         holders.add(1, ordering: .sequentiallyConsistent)
         defer { holders.subtract(1, ordering: .sequentiallyConsistent) }
-        core.loop.beginTurn()
-        defer { core.loop.endTurn() }
+        loop.beginTurn()
+        defer { loop.endTurn() }
         core.hasCallers = true
-        let (ending, isMore) = turn(&core)
-        if isMore || ending != .none || core.loop.due < core.threadDue {
+        var (ending, isMore) = turn(&core)
+        for _ in 0..<Self.lookLimit {
+            guard ending == .none, !isMore, core.transfers.isAlone(transfer), loop.isBrisk,
+                !mail.withLock({ $0.isNew }), loop.look()
+            else { break }
+            (ending, isMore) = turn(&core)
+        }
+        let isLeft = core.isResting && !core.transfers.isEmpty
+        if isMore || isLeft || ending != .none || loop.due < core.threadDue {
             core.threadDue = 0
             wake()
         }
@@ -202,73 +222,12 @@ final class CurlEngine: Sendable {
             swap(&mail.transfers, &core.posted)
             return mail.ending
         }
-        for transfer in core.posted { obey(transfer, &core) }
+        for transfer in core.posted { core.transfers.obey(transfer) }
         core.posted.removeAll(keepingCapacity: true)
-        core.loop.runTimers()
-        for _ in 0..<Self.flushLimit {
-            guard let handle = core.loop.nextReady() else { return (ending, false) }
-            guard let transfer = handle.transfer else { continue }
-            if transfer.restart() {
-                beginAgain(transfer, &core)
-            } else if transfer.flush() {
-                end(transfer, &core)
-            }
-        }
-        return (ending, true)
-    }
-
-    private func obey(_ transfer: CurlTransfer, _ core: inout Core) {
-        let orders = transfer.takeOrders()
-        if orders.contains(.start) { begin(transfer, &core) }
-        if orders.contains(.cancel) {
-            end(transfer, &core)
-        } else {
-            beginAgain(transfer, &core)
-            transfer.resume(orders)
-        }
-    }
-
-    private func beginAgain(_ transfer: CurlTransfer, _ core: inout Core) {
-        if transfer.canBegin, !takeHandle(for: transfer, &core) { remove(transfer, &core) }
-    }
-
-    private func begin(_ transfer: CurlTransfer, _ core: inout Core) {
-        guard takeHandle(for: transfer, &core) else { return }
-        transfer.place = core.running.count
-        core.running.append(transfer)
-        load.store(core.running.count, ordering: .relaxed)
-    }
-
-    private func takeHandle(for transfer: CurlTransfer, _ core: inout Core) -> Bool {
-        do {
-            let handle = try core.idle.popLast() ?? core.loop.makeHandle(options)
-            if transfer.begin(handle) { return true }
-            core.idle.append(handle)
-        } catch {
-            transfer.fail(error)
-        }
-        return false
-    }
-
-    private func end(_ transfer: CurlTransfer, _ core: inout Core) {
-        let ended = transfer.end()
-        if let (handle, isGood) = ended, isGood, core.idle.count < CurlHandles.maxIdle {
-            core.idle.append(handle)
-        } else {
-            ended?.handle.free()
-        }
-        // It has no handle where it was to begin again.
-        if transfer.place >= 0 { remove(transfer, &core) }
-    }
-
-    private func remove(_ transfer: CurlTransfer, _ core: inout Core) {
-        let place = transfer.place
-        transfer.place = -1
-        let last = core.running.removeLast()
-        load.store(core.running.count, ordering: .relaxed)
-        guard last !== transfer else { return }
-        core.running[place] = last
-        last.place = place
+        loop.runTimers()
+        let isMore = core.transfers.passOn(upTo: Self.flushLimit)
+        load.store(core.transfers.count, ordering: .relaxed)
+        return (ending, isMore)
     }
 
     /// Ends the engine, unless something was posted in the meantime that it is to wait for.
@@ -281,13 +240,7 @@ final class CurlEngine: Sendable {
         }
         guard let left else { return false }
         for transfer in left { refuse(transfer) }
-        for transfer in core.running.reversed() {
-            transfer.fail(Self.isShutDown)
-            end(transfer, &core)
-        }
-        for handle in core.idle { handle.free() }
-        core.idle = []
-        core.loop.close()
+        core.transfers.close(Self.isShutDown)
         return true
     }
 }

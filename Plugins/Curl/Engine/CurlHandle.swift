@@ -127,13 +127,14 @@ import TurnpikeCore
     // MARK: Pauses
 
     var isReceivePaused: Bool { unsafe pointer.pointee.is_receive_paused }
+    var isSendPaused: Bool { unsafe pointer.pointee.is_send_paused }
 
     func setReceivePaused(_ isPaused: Bool) {
         unsafe tpc_transfer_pause(pointer, isPaused, pointer.pointee.is_send_paused)
     }
 
     func resumeSending() {
-        guard unsafe pointer.pointee.is_send_paused else { return }
+        guard isSendPaused else { return }
         unsafe tpc_transfer_pause(pointer, pointer.pointee.is_receive_paused, false)
     }
 

@@ -24,7 +24,16 @@ import TurnpikeCore
     /// Whether this thread is that one.
     var isHere: Bool { unsafe tpc_loop_is_here(pointer) }
     func wake() { unsafe tpc_loop_wake(pointer) }
+    /// Waits for sockets, a wake or the time, and looks for a moment first where that is worth it.
     func wait(_ milliseconds: Int32) { unsafe tpc_loop_wait(pointer, milliseconds) }
+    /// Waits for a wake or the time.
+    func rest(_ milliseconds: Int32) { unsafe tpc_loop_rest(pointer, milliseconds) }
+    /// Whether answers have come so soon lately that to look for them takes less than to sleep.
+    var isBrisk: Bool { unsafe tpc_loop_is_brisk(pointer) }
+    /// Looks at the sockets for a moment, and acts on what is found.
+    func look() -> Bool { unsafe tpc_loop_look(pointer) }
+    /// Ends a look of another thread; from anywhere.
+    func want() { unsafe tpc_loop_want(pointer) }
     /// Says that this thread alone uses the loop from now on, and that it does no more.
     func beginTurn() { unsafe tpc_loop_begin_turn(pointer) }
     func endTurn() { tpc_loop_end_turn() }

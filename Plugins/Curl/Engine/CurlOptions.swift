@@ -52,7 +52,8 @@ struct CurlOptions: Sendable {
             idle_connections: max(1, long(configuration.maxIdleConnections)),
             connections_per_host: long(configuration.maxConnectionsPerHost),
             connections: long(configuration.maxConnections),
-            streams: max(1, long(configuration.maxStreamsPerConnection)))
+            streams: max(1, long(configuration.maxStreamsPerConnection)),
+            busy_polling: min(max(configuration.busyPolling.wholeNanoseconds, 0), 1_000_000))
     }
 
     /// Sets what does not change from request to request.

@@ -64,7 +64,8 @@ final class CurlTransfer: @unchecked Sendable {
 
     // MARK: Under the engine's lock
 
-    var isRunning: Bool { handle != nil }
+    /// Whether it waits for its peer, and for nothing else.
+    var awaitsPeer: Bool { handle.map { !$0.isReceivePaused && !$0.isSendPaused } ?? false }
 
     /// Begins, unless it was given up before.
     /// - Returns: Whether the handle is used now.

@@ -39,6 +39,8 @@ typedef struct tpc_limits {
     long connections_per_host;
     long connections;
     long streams;
+    // In nanoseconds; see `tpc_loop_look`.
+    int64_t busy_polling;
 } tpc_limits;
 
 tpc_loop *tpc_loop_create(const tpc_limits *limits);
@@ -53,6 +55,15 @@ bool tpc_loop_is_here(tpc_loop *loop);
 void tpc_loop_wake(tpc_loop *loop);
 /// Waits for sockets, a wake or the time; not to be called while another thread uses the loop to wait.
 void tpc_loop_wait(tpc_loop *loop, int milliseconds);
+/// Waits for a wake or the time alone, while others look at the sockets; instead of the wait above.
+void tpc_loop_rest(tpc_loop *loop, int milliseconds);
+/// Whether what came lately came within the time of a look.
+bool tpc_loop_is_brisk(tpc_loop *loop);
+/// Looks at the sockets for as long as `busy_polling` at most, without sleep, and has libcurl act on what is found; in a turn.
+/// False where nothing came, or the thread was woken.
+bool tpc_loop_look(tpc_loop *loop);
+/// Ends a look early, if there is one; from any thread.
+void tpc_loop_want(tpc_loop *loop);
 /// Says that this thread alone uses the loop from now on, and that it does no more.
 void tpc_loop_begin_turn(tpc_loop *loop);
 void tpc_loop_end_turn(void);

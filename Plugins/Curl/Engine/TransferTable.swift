@@ -1,0 +1,102 @@
+import TurnpikeCore
+
+/// The transfers of an engine, and the handles that wait for one; under the engine's lock.
+struct TransferTable {
+    private let loop: CurlLoop
+    private let options: CurlOptions
+    private var running: [CurlTransfer] = []
+    private var idle: [CurlHandle] = []
+
+    init(loop: CurlLoop, options: CurlOptions) {
+        self.loop = loop
+        self.options = options
+    }
+
+    /// Makes a first handle, for libcurl to judge the options by.
+    mutating func prepare() throws { idle.append(try loop.makeHandle(options)) }
+
+    var count: Int { running.count }
+    var isEmpty: Bool { running.isEmpty }
+
+    /// Whether a transfer is the only one, and waits for its peer.
+    func isAlone(_ transfer: CurlTransfer) -> Bool { running.count == 1 && transfer.awaitsPeer }
+
+    /// Does what a transfer was posted for.
+    mutating func obey(_ transfer: CurlTransfer) {
+        let orders = transfer.takeOrders()
+        if orders.contains(.start) { begin(transfer) }
+        if orders.contains(.cancel) {
+            end(transfer)
+        } else {
+            beginAgain(transfer)
+            transfer.resume(orders)
+        }
+    }
+
+    /// Passes on what has come.
+    /// - Returns: Whether something is left of it.
+    mutating func passOn(upTo limit: Int) -> Bool {
+        for _ in 0..<limit {
+            guard let handle = loop.nextReady() else { return false }
+            guard let transfer = handle.transfer else { continue }
+            if transfer.restart() {
+                beginAgain(transfer)
+            } else if transfer.flush() {
+                end(transfer)
+            }
+        }
+        return true
+    }
+
+    /// Fails what is under way, frees the handles, and closes all connections.
+    mutating func close(_ error: ClientError) {
+        for transfer in running.reversed() {
+            transfer.fail(error)
+            end(transfer)
+        }
+        for handle in idle { handle.free() }
+        idle = []
+        loop.close()
+    }
+
+    private mutating func begin(_ transfer: CurlTransfer) {
+        guard takeHandle(for: transfer) else { return }
+        transfer.place = running.count
+        running.append(transfer)
+    }
+
+    private mutating func beginAgain(_ transfer: CurlTransfer) {
+        if transfer.canBegin, !takeHandle(for: transfer) { remove(transfer) }
+    }
+
+    private mutating func takeHandle(for transfer: CurlTransfer) -> Bool {
+        do {
+            let handle = try idle.popLast() ?? loop.makeHandle(options)
+            if transfer.begin(handle) { return true }
+            idle.append(handle)
+        } catch {
+            transfer.fail(error)
+        }
+        return false
+    }
+
+    private mutating func end(_ transfer: CurlTransfer) {
+        let ended = transfer.end()
+        if let (handle, isGood) = ended, isGood, idle.count < CurlHandles.maxIdle {
+            idle.append(handle)
+        } else {
+            ended?.handle.free()
+        }
+        // It has no handle where it was to begin again.
+        if transfer.place >= 0 { remove(transfer) }
+    }
+
+    private mutating func remove(_ transfer: CurlTransfer) {
+        let place = transfer.place
+        transfer.place = -1
+        let last = running.removeLast()
+        guard last !== transfer else { return }
+        running[place] = last
+        last.place = place
+    }
+}
