@@ -229,8 +229,6 @@ void tpc_transfer_mark(tpc_transfer *transfer);
 /// Tells a transfer which TLS connections have been ended by their peers of late, and whether these are all.
 void tpc_transfer_heed_tls_ends(tpc_transfer *transfer, const void *const *ends, size_t count, bool are_all);
 CURLM *tpc_loop_multi(tpc_loop *loop);
-/// Says that something was asked for just now.
-void tpc_loop_note_begin(tpc_loop *loop);
 void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy);
 void tpc_loop_mark(tpc_loop *loop, tpc_transfer *transfer, tpc_transfer **link);
 void tpc_loop_forget(tpc_loop *loop, tpc_transfer *transfer);

@@ -52,8 +52,8 @@ struct tpc_loop {
     int64_t patience;
     // What looks have earned, or would have.
     atomic_int credit;
-    // When a transfer last began, by the clock in nanoseconds.
-    _Atomic int64_t asked;
+    // When the last turn ended, by the clock in nanoseconds.
+    _Atomic int64_t turned;
     // Somebody has something for the thread that looks.
     atomic_bool is_wanted;
     tpc_transfer *first, **last;
@@ -202,41 +202,41 @@ static int gather(tpc_loop *loop, happening *found, int milliseconds, bool *is_w
 
 // MARK: Waiting.
 
-// Looks again and again, for to sleep and be woken takes as long as a server nearby to answer.
-static int look(tpc_loop *loop, happening *found, bool *is_woken) {
-    int64_t end = nanoseconds() + loop->patience;
-    do {
-        int count = gather(loop, found, 0, is_woken);
-        if (count || *is_woken) return count;
-        if (atomic_exchange_explicit(&loop->is_wanted, false, memory_order_relaxed)) *is_woken = true;
-        // The server may wait for this very core.
-        sched_yield();
-    } while (!*is_woken && nanoseconds() < end);
-    return 0;
-}
-
-void tpc_loop_want(tpc_loop *loop) { atomic_store_explicit(&loop->is_wanted, true, memory_order_relaxed); }
-
-bool tpc_loop_is_brisk(tpc_loop *loop) { return atomic_load_explicit(&loop->credit, memory_order_relaxed) >= LOOK_PRICE; }
-
 static void judge(tpc_loop *loop, bool is_worth_it) {
     int credit = atomic_load_explicit(&loop->credit, memory_order_relaxed) + (is_worth_it ? LOOK_GAIN : -LOOK_LOSS);
     credit = credit > LOOK_MOST ? LOOK_MOST : credit < LOOK_LEAST ? LOOK_LEAST : credit;
     atomic_store_explicit(&loop->credit, credit, memory_order_relaxed);
 }
 
+// Looks again and again, for to sleep and be woken takes as long as a server nearby to answer. It was not worth it where
+// others got the core for long: who sleeps has it back sooner.
+static int look(tpc_loop *loop, happening *found, bool *is_woken) {
+    int64_t end = nanoseconds() + loop->patience;
+    for (bool is_late = false;; is_late = nanoseconds() >= end) {
+        int count = gather(loop, found, 0, is_woken);
+        if (atomic_exchange_explicit(&loop->is_wanted, false, memory_order_relaxed)) *is_woken = true;
+        if (count || is_late) judge(loop, !is_late);
+        if (count || is_late || *is_woken) return count;
+        // The server may wait for this very core.
+        sched_yield();
+    }
+}
+
+void tpc_loop_want(tpc_loop *loop) { atomic_store_explicit(&loop->is_wanted, true, memory_order_relaxed); }
+
+bool tpc_loop_is_brisk(tpc_loop *loop) { return atomic_load_explicit(&loop->credit, memory_order_relaxed) >= LOOK_PRICE; }
+
 void tpc_loop_wait(tpc_loop *loop, int milliseconds) {
     bool is_woken = false, looks = milliseconds != 0 && tpc_loop_is_brisk(loop);
     int64_t begin = milliseconds != 0 && loop->patience > 0 ? nanoseconds() : 0;
     int count = looks ? look(loop, loop->happenings, &is_woken) : 0;
-    if (looks && (count || !is_woken)) judge(loop, count > 0);
     if (!count && !is_woken) count = gather(loop, loop->happenings, milliseconds, &is_woken);
     if (is_woken) clear_wakes(loop);
     loop->happening_count = count;
     if (looks || !count || !begin) return;
-    int64_t asked = atomic_load_explicit(&loop->asked, memory_order_relaxed);
-    // To wake up takes about as long as a look.
-    if (nanoseconds() - (asked > begin ? asked : begin) < 2 * loop->patience) judge(loop, true);
+    // A caller may have asked for it only now; and to wake up takes about as long as a look.
+    int64_t turned = atomic_load_explicit(&loop->turned, memory_order_relaxed);
+    if (nanoseconds() - (turned > begin ? turned : begin) < 2 * loop->patience) judge(loop, true);
 }
 
 void tpc_loop_rest(tpc_loop *loop, int milliseconds) {
@@ -369,16 +369,13 @@ void tpc_loop_wake(tpc_loop *loop) {
 // The loop whose turn this thread takes.
 static _Thread_local tpc_loop *mine;
 
-void tpc_loop_note_begin(tpc_loop *loop) {
-    if (loop->patience > 0) atomic_store_explicit(&loop->asked, nanoseconds(), memory_order_relaxed);
-}
-
 void tpc_loop_begin_turn(tpc_loop *loop) {
     mine = loop;
     tpc_cells_use(loop->cells);
 }
 
 void tpc_loop_end_turn(void) {
+    if (mine->patience > 0) atomic_store_explicit(&mine->turned, nanoseconds(), memory_order_relaxed);
     mine = NULL;
     tpc_cells_use(NULL);
 }
@@ -444,7 +441,6 @@ bool tpc_loop_look(tpc_loop *loop) {
     bool is_woken = false;
     int count = look(loop, found, &is_woken);
     act(loop, found, count);
-    if (count || !is_woken) judge(loop, count > 0);
     return count > 0;
 }
 

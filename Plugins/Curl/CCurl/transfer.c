@@ -374,7 +374,6 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     }
     if (code != 0) return code;
     this->is_active = true;
-    tpc_loop_note_begin(this->loop);
     int added = tpc_curl.multi_add_handle(tpc_loop_multi(this->loop), easy);
     // What is left of the codes is a lack of memory.
     return added == 0 ? 0 : 27;
