@@ -170,13 +170,17 @@ struct TimeLimitTests {
     @Test("Nothing is left waiting when a call ends in time")
     func disarmed() async throws {
         let client = Client(
-            MockTransport { _ in .ok(text: "x") }, clock: clock,
-            [.deadline(), .retry(), .attemptTimeout(), .idleTimeout()])
-        let response = try await client.get(anywhere).response()
-        #expect(clock.timerCount == 1, "the deadline covers the body")
-        #expect(try await response.body.collect(upTo: 10) == Data("x".utf8))
-        #expect(clock.timerCount == 0)
-        do { _ = try await client.get(anywhere).response() }
+            MockTransport { request in
+                request.method == .get ? .ok(text: "x") : .stream([Data("x".utf8)])
+            }, clock: clock, [.deadline(), .retry(), .attemptTimeout(), .idleTimeout()])
+        for (method, timers) in [(HTTPMethod.get, 0), (.post, 1)] {
+            let response = try await client.request(method, anywhere).response()
+            // It covers content that is still to come.
+            #expect(clock.timerCount == timers)
+            #expect(try await response.body.collect(upTo: 10) == Data("x".utf8))
+            #expect(clock.timerCount == 0)
+        }
+        do { _ = try await client.post(anywhere).response() }
         #expect(clock.timerCount == 0, "a dropped body disarms it too")
     }
 

@@ -2,7 +2,7 @@
 package enum TimeLimitExtent: Sendable {
     /// Up to the head of the response.
     case head
-    /// Up to the end of the body.
+    /// Until the body has come.
     case body
 }
 
@@ -77,7 +77,8 @@ extension ResponseBody {
     /// Lets a cancellation of the context end the body, and the body's end end the limit.
     fileprivate func keepLimit(_ timer: any TimerToken, of context: Context) {
         // What has no content may have no end either.
-        if isEmpty && storage.isComplete { return timer.cancel() }
+        // All of it has come in time, however late it is read.
+        if storage.isComplete { return timer.cancel() }
         let canceller = canceller
         let registration = context.onCancel { canceller.cancel($0) }
         onEnd { _ in

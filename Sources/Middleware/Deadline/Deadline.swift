@@ -3,8 +3,8 @@ public import TurnpikeCore
 /// Ends a call that takes longer than a limit.
 ///
 /// It covers all that is inside it: queues, attempts, back-off, redirects, a token's refresh, and
-/// the body up to its last byte; of a call that streams, what comes before the body. Place it
-/// outermost.
+/// the body until its last byte has come; of a call that streams, what comes before the body. Place
+/// it outermost.
 ///
 /// ```swift
 /// let client = Client(transport: transport) {
