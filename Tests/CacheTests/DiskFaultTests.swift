@@ -135,6 +135,49 @@ struct DiskFaultTests {
         #expect(try await name(store) == "two")
     }
 
+    @Test(
+        "What is not stored because others have removed something leaves nothing older",
+        arguments: [7, 300_000])
+    func removalByOthers(bytes: Int) async throws {
+        let (one, two) = (store(), store())
+        try await put(one, "old")
+        await one.flush()
+        let response = DiskStoreTests.response(key, "new")
+        let writer = try #require(try await one.writer(for: response, length: nil))
+        // It counts as a removal of any key.
+        _ = try await two.removeAll { _ in false }
+        try await writer.write(Data(count: bytes))
+        try await writer.commit()
+        await one.flush()
+        #expect(try await name(one) == nil)
+        #expect(try await name(two) == nil)
+    }
+
+    @Test("Stores agree on an index that was damaged and made again")
+    func newIndex() async throws {
+        let one = store()
+        try await put(one, "one")
+        await one.flush()
+        let index = URL(filePath: folder.path + "/v2/index")
+        var bytes = try Data(contentsOf: index)
+        bytes[3] ^= 1
+        try await one.besideWrites { [bytes] _ in
+            let file = try FileHandle(forWritingTo: index)
+            try file.write(contentsOf: bytes)
+            try file.close()
+        }
+        let two = store()
+        _ = try await two.removeAll { _ in false }
+        try await put(two, "two")
+        await two.flush()
+        try await one.remove(key)
+        await one.flush()
+        #expect(try await name(two) == nil)
+        try await put(one, "three")
+        await one.flush()
+        #expect(try await name(two) == "three")
+    }
+
     @Test("Stores agree on a folder that was removed and made again")
     func madeAgain() async throws {
         let one = store()

@@ -53,10 +53,7 @@ final class DiskFolder: @unchecked Sendable {
             let value = try action(index, &usage)
             return (value, usage)
         }
-        // Somebody has removed the folder: other processes share another lock, and index, by now.
-        if let lockFile, lockFile.isRemoved { self.lockFile = nil }
-        let (lock, index) = try opened()
-        guard lock.lock() else { throw FileFault("lock the cache") }
+        let (lock, index) = try locked()
         defer { lock.unlock() }
         noted = try read(lock)
         var usage = try noted ?? census(index).usage
@@ -85,6 +82,19 @@ final class DiskFolder: @unchecked Sendable {
 
     /// Opens the folder, and its index, where that is still to be done.
     func open() throws { _ = try opened() }
+
+    // The lock, which is taken, and the index. Where somebody has removed the folder, or made a damaged
+    // index anew, other processes share others than ours by now.
+    private func locked() throws -> (CacheFile, DiskIndex) {
+        for _ in 0..<3 {
+            let (lock, index) = try opened()
+            guard lock.lock() else { throw FileFault("lock the cache") }
+            if !lock.isRemoved, !index.isRemoved { return (lock, index) }
+            lock.unlock()
+            lockFile = nil
+        }
+        throw FileFault("find the cache's lock", code: ENOENT)
+    }
 
     private func opened() throws -> (CacheFile, DiskIndex) {
         if let lockFile, let index { return (lockFile, index) }
@@ -121,7 +131,7 @@ final class DiskFolder: @unchecked Sendable {
         writer.add(UInt64(max(usage.bytes, 0)))
         writer.add(UInt64(max(usage.entries, 0)))
         writer.add(writer.checksum(from: 0))
-        try lock.write(&writer, at: 0)
+        try lock.write(writer, at: 0)
         noted = CacheUsage(entries: usage.entries, bytes: usage.bytes)
     }
 

@@ -28,8 +28,7 @@ extension DiskStore {
     /// Has an entry stored, unless too much waits already.
     /// - Returns: Whether it will be.
     func store(_ key: CacheKey, _ work: DiskBacklog.Change.Work, bytes: Int) -> Bool {
-        let (isTaken, start) = backlog.addEntry(
-            DiskBacklog.Change(key: key, work: work, bytes: bytes))
+        let (isTaken, start) = backlog.addEntry(DiskBacklog.Change(key, work, bytes: bytes))
         begin(start)
         return isTaken
     }
@@ -42,7 +41,7 @@ extension DiskStore {
     private func change(
         of key: CacheKey, _ work: DiskBacklog.Change.Work, holding bytes: Int = 0
     ) -> DiskBacklog.Change {
-        DiskBacklog.Change(key: key, work: work, bytes: 512 + key.url.utf8.count + bytes)
+        DiskBacklog.Change(key, work, bytes: 512 + key.url.utf8.count + bytes)
     }
 
     /// Has something done in line with the changes that look-ups of a key are told nothing of.
@@ -124,7 +123,14 @@ extension DiskStore {
             switch change.work {
             case .entry(let response, let content, let removals):
                 let mark = index.mark(of: change.key)
-                guard others.isUnchanged(mark, since: removals) else { continue }
+                guard others.isUnchanged(mark, since: removals) else {
+                    keep()
+                    // What it was to take the place of is older still.
+                    attempt([change.key]) {
+                        try self.change { try folder.removeAll(mark, $0, &$1) }
+                    }
+                    continue
+                }
                 if pack.add(response, content, mark: mark) { continue }
                 keep()
                 _ = pack.add(response, content, mark: mark)
