@@ -66,7 +66,7 @@ final class DiskBacklog: Sendable {
     }
 
     private struct State {
-        var queue: ArraySlice<Change> = []
+        var queue: [Change] = []
         // What could not be done; it is queued again before anything else is.
         var postponed: [Change] = []
         // All of them, and what is being written, by key.
@@ -146,11 +146,14 @@ final class DiskBacklog: Sendable {
     }
 
     /// Gives the next changes to the one who writes.
-    func take(_ most: Int) -> ArraySlice<Change> {
+    func take(_ most: Int) -> [Change] {
         state.withLock { state in
-            let changes = state.queue.prefix(most)
-            let rest = state.queue.dropFirst(most)
-            state.queue = rest.isEmpty ? [] : rest
+            if state.queue.count <= most {
+                defer { state.queue = [] }
+                return state.queue
+            }
+            let changes = Array(state.queue.prefix(most))
+            state.queue.removeFirst(most)
             return changes
         }
     }

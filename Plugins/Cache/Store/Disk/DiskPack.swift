@@ -72,8 +72,12 @@ struct DiskPack: ~Copyable {
     mutating func add(_ response: StoredResponse, _ content: Data, mark: UInt64) -> Bool {
         let start = body.count
         _ = EntryFile.addHead(of: response, length: Int64(content.count), to: &body)
+        let first = body.count
         body.add(content)
-        for checksum in EntryFile.checksums(content) { body.add(checksum) }
+        for block in stride(from: 0, to: content.count, by: EntryFile.blockBytes) {
+            let count = min(EntryFile.blockBytes, content.count - block)
+            body.add(body.checksum(from: first + block, most: count))
+        }
         let unit = DiskIndex.Place.unit
         body.addZeros((unit - body.count % unit) % unit)
         let bytes = body.count - start

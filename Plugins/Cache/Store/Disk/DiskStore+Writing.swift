@@ -99,7 +99,7 @@ extension DiskStore {
 
     // Gives the keys of which neither what was to go nor what was to be replaced must be found.
     private func write(
-        _ changes: ArraySlice<DiskBacklog.Change>, _ index: DiskIndex, _ others: DiskIndex.Removals
+        _ changes: [DiskBacklog.Change], _ index: DiskIndex, _ others: DiskIndex.Removals
     ) -> [CacheKey] {
         var failed: [CacheKey] = []
         func attempt(_ keys: [CacheKey], _ action: () throws -> Void) {

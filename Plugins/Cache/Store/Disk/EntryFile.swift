@@ -169,9 +169,7 @@ struct EntryFile {
 
     /// The checksum of each block.
     static func checksums(_ content: Data) -> [UInt64] {
-        if content.isEmpty { return [] }
-        if content.count <= blockBytes { return [XXHash64.hash(content)] }
-        return stride(from: 0, to: content.count, by: blockBytes).map { start in
+        stride(from: 0, to: content.count, by: blockBytes).map { start in
             XXHash64.hash(content.dropFirst(start).prefix(blockBytes))
         }
     }

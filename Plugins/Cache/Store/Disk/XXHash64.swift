@@ -16,8 +16,10 @@ package enum XXHash64 {
     }
 
     static func hash(_ text: String, seed: UInt64) -> UInt64 {
-        var text = text
-        return text.withUTF8 { unsafe hash(UnsafeRawBufferPointer($0), seed: seed) }
+        let fast = unsafe text.utf8.withContiguousStorageIfAvailable { bytes in
+            unsafe hash(UnsafeRawBufferPointer(bytes), seed: seed)
+        }
+        return fast ?? hash(String(decoding: Array(text.utf8), as: UTF8.self), seed: seed)
     }
 
     static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
