@@ -153,6 +153,30 @@ struct DiskFaultTests {
         #expect(try await name(two) == nil)
     }
 
+    @Test("A process that was stopped while it had the lock costs others misses, and keeps no call")
+    func stoppedProcess() async throws {
+        let first = store()
+        try await put(first, "one")
+        await first.flush()
+        // A lock is the descriptor's: it keeps this process out like another one.
+        let lock = try #require(FileHandle(forUpdatingAtPath: folder.path + "/v2/lock"))
+        #expect(flock(lock.fileDescriptor, LOCK_EX) == 0)
+        let store = DiskStore(
+            directory: folder.path, maxBytes: 64 << 20, writingAfter: nil,
+            lockPatience: .milliseconds(20))
+        #expect(try await name(store) == "one")
+        try await put(store, "two")
+        #expect(try await name(store) == "two")
+        await store.flush()
+        await #expect(throws: (any Error).self) { _ = try await name(store) }
+        #expect(try await name(store) == nil)
+        try lock.close()
+        try await put(store, "three")
+        await store.flush()
+        #expect(try await name(store) == "three")
+        #expect(try await name(self.store()) == "three")
+    }
+
     @Test("Stores agree on an index that was damaged and made again")
     func newIndex() async throws {
         let one = store()

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TurnpikeCore
 
 #if canImport(Glibc)
@@ -49,6 +50,35 @@ final class CacheFile: Sendable {
             if errno != EINTR { return false }
         }
         return true
+    }
+
+    /// Takes the file's lock, and waits for it for no longer than a time.
+    ///
+    /// A file that has waited in vain may take the lock yet, and gives it back as soon as nobody has
+    /// the file any more: it is not to be used again.
+    /// - Returns: Whether it was taken.
+    func lock(within patience: Duration) -> Bool {
+        if lock(waiting: false) { return true }
+        let wait = LockWait()
+        // The system bounds no such wait. It ends when whoever has the lock gives it back.
+        DispatchQueue(label: "turnpike.cache.lock").async { [self] in
+            wait.isTaken.store(lock(), ordering: .releasing)
+            wait.end.signal()
+        }
+        guard wait.end.wait(timeout: .now() + patience / .seconds(1)) == .success else {
+            return false
+        }
+        return wait.isTaken.load(ordering: .acquiring)
+    }
+
+    /// Takes the file's lock, if nobody has it for longer than a moment, as one does who has waited
+    /// for it in vain before.
+    func lockSoon() -> Bool {
+        for _ in 0..<3 {
+            if lock(waiting: false) { return true }
+            usleep(1000)
+        }
+        return false
     }
 
     func unlock() { flock(descriptor, LOCK_UN) }
@@ -199,4 +229,10 @@ final class CacheFile: Sendable {
 
     /// The present in seconds since 1970, for what ``state()`` is compared with.
     static var now: Int { time(nil) }
+}
+
+/// What comes of a wait for a lock.
+private final class LockWait: Sendable {
+    let end = DispatchSemaphore(value: 0)
+    let isTaken = Atomic(false)
 }
