@@ -56,6 +56,23 @@ struct DiskFaultTests {
         #expect(store.waiting == 0)
     }
 
+    @Test("What comes while others are written is not written at once by itself")
+    func portions() async throws {
+        let store = DiskStore(
+            directory: folder.path, maxBytes: 64 << 20, writingAfter: nil, maxBacklog: 40_000)
+        store.behind(key) { $0.behind(key) { _ in } }
+        let response = DiskStoreTests.response(key, "one")
+        let writer = try #require(try await store.writer(for: response, length: nil))
+        try await writer.write(Data(count: 20_000))
+        // It is so much that all is written.
+        try await writer.commit()
+        // Twice: what goes on does so behind the first.
+        for _ in 0..<2 { try await store.besideWrites { _ in } }
+        #expect(store.waiting == 1)
+        await store.flush()
+        #expect(store.waiting == 0)
+    }
+
     @Test("New heads wait for the disk where much waits")
     func updates() async throws {
         let store = DiskStore(

@@ -39,7 +39,12 @@ final class DiskBacklog: Sendable {
     }
 
     /// When the store is to begin to write.
-    enum Start { case now, soon }
+    struct Start {
+        /// At once, for much waits; else a little later, together with what comes until then.
+        let isNow: Bool
+        /// Which one it is: what has begun by an earlier one leaves off.
+        fileprivate let number: Int
+    }
 
     /// What is known of a key.
     enum Finding {
@@ -74,6 +79,14 @@ final class DiskBacklog: Sendable {
         var count = 0
         var bytes = 0
         var start: Start?
+        var starts = 0
+
+        mutating func begin(isNow: Bool) -> Start {
+            starts += 1
+            let start = Start(isNow: isNow, number: starts)
+            self.start = start
+            return start
+        }
 
         mutating func hold(_ change: Change) {
             count += 1
@@ -131,11 +144,12 @@ final class DiskBacklog: Sendable {
         state.resume()
         state.queue.append(change)
         state.hold(change)
-        let start: Start = state.bytes > maxBytes / 4 ? .now : .soon
-        if state.start == .now || state.start == start { return nil }
-        state.start = start
-        return start
+        let isNow = isMuch(state)
+        if let start = state.start, start.isNow || !isNow { return nil }
+        return state.begin(isNow: isNow)
     }
+
+    private func isMuch(_ state: State) -> Bool { state.bytes > maxBytes / 4 }
 
     /// Counts the changes that nobody has taken yet, those that were postponed included.
     func resume() -> Int {
@@ -158,11 +172,24 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    /// Whether the one who was told to begin is to go on; if not, the next change tells somebody.
-    func mustGoOn() -> Bool {
+    /// How many changes there are for the one who was told to begin, or nil where somebody else was
+    /// told so since.
+    func due(_ start: Start) -> Int? {
         state.withLock { state in
-            if state.queue.isEmpty { state.start = nil }
-            return !state.queue.isEmpty
+            state.start?.number == start.number ? state.queue.count : nil
+        }
+    }
+
+    /// When the one who was told to begin, and has written what there was, is to go on with what came
+    /// meanwhile; nil where there is nothing, and the next change tells somebody.
+    ///
+    /// Not at once, as a rule: under load each portion would be as small as the one before it was
+    /// quick, with a file for each.
+    func next(after start: Start) -> Start? {
+        state.withLock { state in
+            guard state.start?.number == start.number else { return nil }
+            state.start = nil
+            return state.queue.isEmpty ? nil : state.begin(isNow: isMuch(state))
         }
     }
 

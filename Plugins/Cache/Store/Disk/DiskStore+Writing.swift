@@ -62,19 +62,25 @@ extension DiskStore {
 
     // What waits keeps the store until it is written.
     private func begin(_ start: DiskBacklog.Start?) {
-        switch start {
-        case nil: break
-        case .now: writes.async { [self] in writeOn() }
-        case .soon:
-            guard let delay else { return }
-            writes.asyncAfter(deadline: .now() + delay / .seconds(1)) { [self] in writeOn() }
+        guard let start else { return }
+        if start.isNow {
+            writes.async { [self] in write(start) }
+        } else if let delay {
+            writes.asyncAfter(deadline: .now() + delay / .seconds(1)) { [self] in write(start) }
         }
     }
 
-    // All that there is, with room in between for others that wait for the queue.
-    private func writeOn() {
-        write(.max)
-        if backlog.mustGoOn() { writes.async { [self] in writeOn() } }
+    // What there is by now, or the rest of it, with room in between for others that wait for the
+    // queue.
+    private func write(_ start: DiskBacklog.Start, rest: Int = .max) {
+        guard let due = backlog.due(start) else { return }
+        let left = min(due, rest)
+        let written = left > 0 ? write(left) : 0
+        if written < left {
+            writes.async { [self] in write(start, rest: left - max(written, 1)) }
+        } else {
+            begin(backlog.next(after: start))
+        }
     }
 
     // The lock is given back from time to time, for other processes.
