@@ -56,6 +56,23 @@ struct DiskFaultTests {
         #expect(store.waiting == 0)
     }
 
+    @Test("What comes while others are written is not written at once by itself")
+    func portions() async throws {
+        let store = DiskStore(
+            directory: folder.path, maxBytes: 64 << 20, writingAfter: nil, maxBacklog: 40_000)
+        store.behind(key) { $0.behind(key) { _ in } }
+        let response = DiskStoreTests.response(key, "one")
+        let writer = try #require(try await store.writer(for: response, length: nil))
+        try await writer.write(Data(count: 20_000))
+        // It is so much that all is written.
+        try await writer.commit()
+        // Twice: what goes on does so behind the first.
+        for _ in 0..<2 { try await store.besideWrites { _ in } }
+        #expect(store.waiting == 1)
+        await store.flush()
+        #expect(store.waiting == 0)
+    }
+
     @Test("New heads wait for the disk where much waits")
     func updates() async throws {
         let store = DiskStore(
@@ -133,6 +150,73 @@ struct DiskFaultTests {
         try await put(store, "two")
         await store.flush()
         #expect(try await name(store) == "two")
+    }
+
+    @Test(
+        "What is not stored because others have removed something leaves nothing older",
+        arguments: [7, 300_000])
+    func removalByOthers(bytes: Int) async throws {
+        let (one, two) = (store(), store())
+        try await put(one, "old")
+        await one.flush()
+        let response = DiskStoreTests.response(key, "new")
+        let writer = try #require(try await one.writer(for: response, length: nil))
+        // It counts as a removal of any key.
+        _ = try await two.removeAll { _ in false }
+        try await writer.write(Data(count: bytes))
+        try await writer.commit()
+        await one.flush()
+        #expect(try await name(one) == nil)
+        #expect(try await name(two) == nil)
+    }
+
+    @Test("A process that was stopped while it had the lock costs others misses, and keeps no call")
+    func stoppedProcess() async throws {
+        let first = store()
+        try await put(first, "one")
+        await first.flush()
+        // A lock is the descriptor's: it keeps this process out like another one.
+        let lock = try #require(FileHandle(forUpdatingAtPath: folder.path + "/v2/lock"))
+        #expect(flock(lock.fileDescriptor, LOCK_EX) == 0)
+        let store = DiskStore(
+            directory: folder.path, maxBytes: 64 << 20, writingAfter: nil,
+            lockPatience: .milliseconds(20))
+        #expect(try await name(store) == "one")
+        try await put(store, "two")
+        #expect(try await name(store) == "two")
+        await store.flush()
+        await #expect(throws: (any Error).self) { _ = try await name(store) }
+        #expect(try await name(store) == nil)
+        try lock.close()
+        try await put(store, "three")
+        await store.flush()
+        #expect(try await name(store) == "three")
+        #expect(try await name(self.store()) == "three")
+    }
+
+    @Test("Stores agree on an index that was damaged and made again")
+    func newIndex() async throws {
+        let one = store()
+        try await put(one, "one")
+        await one.flush()
+        let index = URL(filePath: folder.path + "/v2/index")
+        var bytes = try Data(contentsOf: index)
+        bytes[3] ^= 1
+        try await one.besideWrites { [bytes] _ in
+            let file = try FileHandle(forWritingTo: index)
+            try file.write(contentsOf: bytes)
+            try file.close()
+        }
+        let two = store()
+        _ = try await two.removeAll { _ in false }
+        try await put(two, "two")
+        await two.flush()
+        try await one.remove(key)
+        await one.flush()
+        #expect(try await name(two) == nil)
+        try await put(one, "three")
+        await one.flush()
+        #expect(try await name(two) == "three")
     }
 
     @Test("Stores agree on a folder that was removed and made again")

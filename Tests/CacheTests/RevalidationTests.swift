@@ -160,6 +160,7 @@ struct RevalidationTests {
         "A stale response stands in for an error where that is allowed, and nowhere else",
         arguments: [
             ("max-age=60, stale-if-error=60", "503", true),
+            ("max-age=60, stale-if-error=60", "500", true), ("max-age=60", "500", false),
             ("max-age=60, stale-if-error=60", "connection", true),
             ("max-age=60, stale-if-error=60", "validated", true),
             ("max-age=60, stale-if-error=5", "503", false),
@@ -175,6 +176,7 @@ struct RevalidationTests {
             switch fault {
             case "connection": return .connectionLost
             case "404": return .status(404)
+            case "500": return .status(500, headers: ["Cache-Control": "max-age=60"])
             default: return .status(503)
             }
         }

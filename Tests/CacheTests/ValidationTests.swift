@@ -159,14 +159,16 @@ struct ValidationTests {
 
     @Test(
         "An error that a stale response stands in for does not take its place",
-        arguments: ["stale-if-error=600", "stale-while-revalidate=600, stale-if-error=600"])
-    func storedError(control: String) async throws {
+        arguments: ["stale-if-error=600", "stale-while-revalidate=600, stale-if-error=600"],
+        [500, 503])
+    func storedError(control: String, status: Int) async throws {
         let counter = Counter()
         let cached = CachedClient { _ in
             counter.next() == 1
                 ? .ok(text: "good", headers: ["Cache-Control": "max-age=60, " + control])
                 : .status(
-                    503, headers: ["Cache-Control": "max-age=60"], body: Data("bad".utf8))
+                    HTTPStatus(status), headers: ["Cache-Control": "max-age=60"],
+                    body: Data("bad".utf8))
         }
         _ = try await cached.get("/a")
         cached.clock.advance(by: .seconds(61))
@@ -178,6 +180,60 @@ struct ValidationTests {
             #expect(cached.sent == number)
         }
         await cached.client.shutdown(grace: .zero)
+    }
+
+    @Test(
+        "Who insists on the origin's answer does not take from others what stands in for an error",
+        arguments: [500, 502, 503, 504], [0, 61])
+    func insistence(status: Int, seconds: Int) async throws {
+        let counter = Counter()
+        let cached = CachedClient { _ in
+            counter.next() == 1
+                ? .ok(text: "good", headers: ["Cache-Control": "max-age=60, stale-if-error=600"])
+                : .status(
+                    HTTPStatus(status), headers: ["Cache-Control": "max-age=60"],
+                    body: Data("bad".utf8))
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(seconds))
+        #expect(try await cached.get("/a", [.cacheControl: "no-cache"]).text == "bad")
+        #expect(try await cached.get("/a").text == "good")
+    }
+
+    @Test("A fault that came later does not take the place of what another call has stored")
+    func laterFault() async throws {
+        let gate = AsyncStream<Void>.makeStream()
+        let counter = Counter()
+        let cached = CachedClient { _ in
+            if counter.next() == 1 {
+                for await _ in gate.stream {}
+                return .status(
+                    500, headers: ["Cache-Control": "max-age=60"], body: Data("bad".utf8))
+            }
+            return .ok(text: "good", headers: ["Cache-Control": "max-age=60"])
+        }
+        async let first = cached.get("/a")
+        while cached.sent < 1 { await Task.yield() }
+        #expect(try await cached.get("/a").text == "good")
+        gate.continuation.finish()
+        #expect(try await first.text == "bad")
+        #expect(try await cached.get("/a").text == "good")
+    }
+
+    @Test("A stored fault stands in for no other, and gives way to it", arguments: [500, 503])
+    func faultForFault(status: Int) async throws {
+        let counter = Counter()
+        let cached = CachedClient { _ in
+            .status(
+                HTTPStatus(status),
+                headers: ["Cache-Control": "max-age=60, stale-if-error=600"],
+                body: Data("\(counter.next())".utf8))
+        }
+        #expect(try await cached.get("/a").text == "1")
+        #expect(try await cached.get("/a").text == "1")
+        cached.clock.advance(by: .seconds(61))
+        #expect(try await cached.get("/a").text == "2")
+        #expect(try await cached.get("/a").text == "2")
     }
 
     @Test(

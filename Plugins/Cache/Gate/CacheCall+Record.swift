@@ -16,6 +16,9 @@ extension CacheCall {
             let variant = Variant(received.headers, map, to: request.headers),
             body.length ?? 0 <= options.maxContentBytes
         else { return (response, false) }
+        if Self.isServerFault(received.status), await hasStandIn(mark.key, inner) {
+            return (response, false)
+        }
         var headers: HTTPHeaders
         (headers, map) = Storability.fields(received.headers, control, map)
         if !map.contains(.date) {

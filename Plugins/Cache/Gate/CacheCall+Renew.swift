@@ -199,15 +199,37 @@ extension CacheCall {
     }
 
     func mayStandIn(_ entry: CacheEntry, isReachable: Bool = true) -> Bool {
-        let freshness = entry.response.freshness
         let control = CacheControl(request.headers)
-        if freshness.mustRevalidate || freshness.noCache || control.noCache { return false }
         let standard =
             isReachable
             ? options.staleIfError : max(options.staleIfError, options.staleIfUnreachable)
-        let allowed =
-            freshness.staleIfError ?? control.staleIfError.map(Double.init) ?? standard.inSeconds
-        return -freshness.timeLeft(at: date) <= allowed && allowed > 0
+        return !control.noCache
+            && mayStandIn(entry, control.staleIfError.map(Double.init) ?? standard.inSeconds)
+    }
+
+    // Within some seconds, unless the entry names others. One fault is no better than the other.
+    private func mayStandIn(_ entry: CacheEntry, _ standard: Double) -> Bool {
+        let freshness = entry.response.freshness
+        let allowed = freshness.staleIfError ?? standard
+        return !freshness.mustRevalidate && !freshness.noCache && allowed > 0
+            && -freshness.timeLeft(at: date) <= allowed
+            && !Self.isServerFault(entry.response.head.status)
+    }
+
+    /// Whether something is stored that may stand in for a fault of the server, for some request at
+    /// least; the fault must not take its place then.
+    func hasStandIn(_ key: CacheKey, _ inner: Context) async -> Bool {
+        let headers = request.headers
+        let entry = await state.attempt(inner) {
+            try await state.store.entry(for: key) { response in
+                response.variant.matches(headers, of: response.head.headers)
+            }
+        }
+        guard let entry else { return false }
+        let freshness = entry.response.freshness
+        return mayStandIn(entry, options.staleIfError.inSeconds)
+            || -freshness.timeLeft(at: date) < freshness.staleWhileRevalidate
+                && !Self.isServerFault(entry.response.head.status)
     }
 
     static func isServerFault(_ status: HTTPStatus) -> Bool {

@@ -28,37 +28,46 @@ final class Recordings: Sendable {
         func mayStore(_ variant: Variant) -> Bool { owner.mayStore(place, variant) }
     }
 
-    private struct Line {
-        let key: CacheKey
-        // The later one was asked for later.
-        let number: Int
-        var isSpoiled = false
-        // What others, which were asked for later, have stored meanwhile.
-        var newer: Set<Variant> = []
-    }
-
     // Places are taken and left by each call; who stores or changes something looks at all of them,
-    // which are as many as there are exchanges under way.
+    // which are as many as there are exchanges under way. What of them is of no matter to it is
+    // neither copied nor read.
     private struct State {
-        var lines: [Line?] = []
+        // The later one was asked for later; 0 is nobody's place.
+        var numbers: [Int] = []
+        var keys: [CacheKey?] = []
+        var isSpoiled: [Bool] = []
+        // What others, which were asked for later, have stored meanwhile.
+        var newer: [Set<Variant>] = []
         var free: [Int] = []
         var begun = 0
+
+        mutating func begin(_ key: CacheKey) -> Int {
+            begun += 1
+            guard let place = free.popLast() else {
+                numbers.append(begun)
+                keys.append(key)
+                isSpoiled.append(false)
+                newer.append([])
+                return numbers.count - 1
+            }
+            numbers[place] = begun
+            keys[place] = key
+            return place
+        }
+
+        mutating func end(_ place: Int) {
+            numbers[place] = 0
+            keys[place] = nil
+            isSpoiled[place] = false
+            if !newer[place].isEmpty { newer[place] = [] }
+            free.append(place)
+        }
     }
 
     private let state = Mutex(State())
 
     func begin(_ key: CacheKey, at date: Date) -> Mark {
-        let place = state.withLock { state in
-            state.begun += 1
-            let line = Line(key: key, number: state.begun)
-            guard let place = state.free.popLast() else {
-                state.lines.append(line)
-                return state.lines.count - 1
-            }
-            state.lines[place] = line
-            return place
-        }
-        return Mark(key, date, self, place)
+        Mark(key, date, self, state.withLock { $0.begin(key) })
     }
 
     /// Keeps what is under way from being stored, but for what makes the change itself.
@@ -67,35 +76,27 @@ final class Recordings: Sendable {
     /// Keeps what is under way for some keys from being stored.
     func spoil(except own: Mark? = nil, where isMeant: (CacheKey) -> Bool) {
         state.withLock { state in
-            for place in state.lines.indices where place != own?.place {
-                guard let line = state.lines[place], isMeant(line.key) else { continue }
-                state.lines[place]?.isSpoiled = true
+            for place in state.numbers.indices where place != own?.place {
+                guard let key = state.keys[place], isMeant(key) else { continue }
+                state.isSpoiled[place] = true
             }
         }
     }
 
-    private func isSpoiled(_ place: Int) -> Bool {
-        state.withLock { $0.lines[place]?.isSpoiled ?? false }
-    }
+    private func isSpoiled(_ place: Int) -> Bool { state.withLock { $0.isSpoiled[place] } }
 
     private func mayStore(_ place: Int, _ variant: Variant) -> Bool {
         state.withLock { state in
-            guard let own = state.lines[place], !own.isSpoiled, !own.newer.contains(variant) else {
-                return false
-            }
-            for other in state.lines.indices {
-                guard let line = state.lines[other], line.number < own.number, line.key == own.key
-                else { continue }
-                state.lines[other]?.newer.insert(variant)
+            if state.isSpoiled[place] { return false }
+            if !state.newer[place].isEmpty, state.newer[place].contains(variant) { return false }
+            for other in state.numbers.indices
+            where 1..<state.numbers[place] ~= state.numbers[other] {
+                if state.keys[other] != state.keys[place] { continue }
+                state.newer[other].insert(variant)
             }
             return true
         }
     }
 
-    private func end(_ place: Int) {
-        state.withLock { state in
-            state.lines[place] = nil
-            state.free.append(place)
-        }
-    }
+    private func end(_ place: Int) { state.withLock { $0.end(place) } }
 }

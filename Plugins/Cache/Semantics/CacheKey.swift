@@ -81,10 +81,12 @@ public struct CacheKey: Sendable {
 
     private static func isNormal(bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         if bytes.count > maxURLBytes { return false }
-        let isSecure = unsafe bytes.starts(with: "https://".utf8)
-        let isPlain = unsafe bytes.starts(with: "http://".utf8)
-        guard isSecure || isPlain else { return false }
+        guard bytes.count > 8, let first = bytes.baseAddress,
+            unsafe memcmp(first, "http", 4) == 0
+        else { return false }
+        let isSecure = unsafe bytes[4] == UInt8(ascii: "s")
         let start = isSecure ? 8 : 7
+        guard unsafe memcmp(first + start - 3, "://", 3) == 0 else { return false }
         var position = start
         var port: Int?
         scan: while true {
@@ -108,7 +110,8 @@ public struct CacheKey: Sendable {
             position += 1
         }
         if position == start || port == 0 || port == (isSecure ? 443 : 80) { return false }
-        return unsafe !bytes[position...].contains(UInt8(ascii: "#"))
+        return unsafe memchr(
+            first + position, CInt(UInt8(ascii: "#")), bytes.count - position) == nil
     }
 
     private static func userInformation(_ text: String) -> String? {

@@ -32,17 +32,30 @@ enum FieldDate {
 
     // The form that nearly all have, without making texts of its parts: each response has one or two.
     private static func preferred(_ text: String) -> Date? {
-        let bytes = Array(text.utf8)
-        guard bytes.count == 29, bytes[3] == UInt8(ascii: ","), bytes[4] == UInt8(ascii: " "),
-            bytes[7] == UInt8(ascii: " "), bytes[11] == UInt8(ascii: " "),
-            bytes[16] == UInt8(ascii: " "), bytes[19] == UInt8(ascii: ":"),
-            bytes[22] == UInt8(ascii: ":"), bytes[25] == UInt8(ascii: " "),
-            bytes[26] == UInt8(ascii: "G"), bytes[27] == UInt8(ascii: "M"),
-            bytes[28] == UInt8(ascii: "T"), isLetter(bytes[0]), isLetter(bytes[1]),
-            isLetter(bytes[2]), let month = month(bytes[8], bytes[9], bytes[10]),
-            let day = number(bytes[5..<7]), let year = number(bytes[12..<16]),
-            let hour = number(bytes[17..<19]), let minute = number(bytes[20..<22]),
-            let second = number(bytes[23..<25]),
+        unsafe text.utf8.withContiguousStorageIfAvailable { unsafe preferred($0) } ?? nil
+    }
+
+    private static func preferred(_ bytes: UnsafeBufferPointer<UInt8>) -> Date? {
+        if bytes.count != 29 { return nil }
+        func byte(_ index: Int) -> UInt8 { unsafe bytes[index] }
+        func number(_ digits: Range<Int>) -> Int64? {
+            var value: Int64 = 0
+            for index in digits {
+                let digit = byte(index) &- UInt8(ascii: "0")
+                guard digit < 10 else { return nil }
+                value = value * 10 + Int64(digit)
+            }
+            return value
+        }
+        guard byte(3) == UInt8(ascii: ","), byte(4) == UInt8(ascii: " "),
+            byte(7) == UInt8(ascii: " "), byte(11) == UInt8(ascii: " "),
+            byte(16) == UInt8(ascii: " "), byte(19) == UInt8(ascii: ":"),
+            byte(22) == UInt8(ascii: ":"), byte(25) == UInt8(ascii: " "),
+            byte(26) == UInt8(ascii: "G"), byte(27) == UInt8(ascii: "M"),
+            byte(28) == UInt8(ascii: "T"), isLetter(byte(0)), isLetter(byte(1)),
+            isLetter(byte(2)), let month = month(byte(8), byte(9), byte(10)),
+            let day = number(5..<7), let year = number(12..<16), let hour = number(17..<19),
+            let minute = number(20..<22), let second = number(23..<25),
             // The days that not every month has are left to the long way.
             (1...28).contains(day), year >= 1970, hour < 24, minute < 60, second < 60
         else { return nil }
@@ -69,15 +82,5 @@ enum FieldDate {
         case (0x44, 0x65, 0x63): 12  // Dec
         default: nil
         }
-    }
-
-    private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
-        var value: Int64 = 0
-        for byte in digits {
-            let digit = byte &- UInt8(ascii: "0")
-            guard digit < 10 else { return nil }
-            value = value * 10 + Int64(digit)
-        }
-        return value
     }
 }

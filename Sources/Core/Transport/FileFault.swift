@@ -29,13 +29,27 @@ package struct FileFault: Error, CustomStringConvertible {
 package func writeWhole(
     _ data: Data, to descriptor: CInt, at offset: Int64, action: String
 ) throws(FileFault) {
-    var done = 0
-    while done < data.count {
-        let written = unsafe data.withUnsafeBytes { bytes in
-            unsafe pwrite(
-                descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done,
-                off_t(offset + Int64(done)))
+    // Typed errors do not come through what gives the bytes.
+    let fault: FileFault? = unsafe data.withUnsafeBytes { bytes in
+        do throws(FileFault) {
+            try unsafe writeWhole(bytes, to: descriptor, at: offset, action: action)
+            return nil
+        } catch {
+            return error
         }
+    }
+    if let fault { throw fault }
+}
+
+/// The same for bytes in memory.
+package func writeWhole(
+    _ bytes: UnsafeRawBufferPointer, to descriptor: CInt, at offset: Int64, action: String
+) throws(FileFault) {
+    var done = 0
+    while done < bytes.count {
+        let written = unsafe pwrite(
+            descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done,
+            off_t(offset + Int64(done)))
         if written > 0 {
             done += written
         } else if written == 0 {

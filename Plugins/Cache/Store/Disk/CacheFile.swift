@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TurnpikeCore
 
 #if canImport(Glibc)
@@ -49,6 +50,35 @@ final class CacheFile: Sendable {
             if errno != EINTR { return false }
         }
         return true
+    }
+
+    /// Takes the file's lock, and waits for it for no longer than a time.
+    ///
+    /// A file that has waited in vain may take the lock yet, and gives it back as soon as nobody has
+    /// the file any more: it is not to be used again.
+    /// - Returns: Whether it was taken.
+    func lock(within patience: Duration) -> Bool {
+        if lock(waiting: false) { return true }
+        let wait = LockWait()
+        // The system bounds no such wait. It ends when whoever has the lock gives it back.
+        DispatchQueue(label: "turnpike.cache.lock").async { [self] in
+            wait.isTaken.store(lock(), ordering: .releasing)
+            wait.end.signal()
+        }
+        guard wait.end.wait(timeout: .now() + patience / .seconds(1)) == .success else {
+            return false
+        }
+        return wait.isTaken.load(ordering: .acquiring)
+    }
+
+    /// Takes the file's lock, if nobody has it for longer than a moment, as one does who has waited
+    /// for it in vain before.
+    func lockSoon() -> Bool {
+        for _ in 0..<3 {
+            if lock(waiting: false) { return true }
+            usleep(1000)
+        }
+        return false
     }
 
     func unlock() { flock(descriptor, LOCK_UN) }
@@ -109,7 +139,16 @@ final class CacheFile: Sendable {
     }
 
     func write(_ data: Data, at offset: Int64) throws {
-        try writeWhole(data, to: descriptor, at: offset, action: "write a cached response")
+        try unsafe data.withUnsafeBytes { try unsafe write($0, at: offset) }
+    }
+
+    func write(_ record: borrowing RecordWriter, at offset: Int64) throws {
+        try unsafe record.withBytes { try unsafe write($0, at: offset) }
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws {
+        try unsafe writeWhole(
+            bytes, to: descriptor, at: offset, action: "write a cached response")
     }
 
     /// The number of eight bytes at a position, or nil where it cannot be read.
@@ -124,26 +163,43 @@ final class CacheFile: Sendable {
     /// Numbers of eight bytes from a position on: zeros behind the end of the file.
     func numbers(_ count: Int, at offset: Int64) throws -> [UInt64] {
         var numbers = [UInt64](repeating: 0, count: count)
-        let got = unsafe numbers.withUnsafeMutableBytes { bytes in
-            unsafe pread(descriptor, bytes.baseAddress, bytes.count, off_t(offset))
-        }
-        guard got >= 0 else { throw FileFault("read a file of the cache") }
-        for index in numbers.indices { numbers[index] = UInt64(littleEndian: numbers[index]) }
+        try unsafe numbers.withUnsafeMutableBufferPointer { try unsafe read($0, at: offset) }
         return numbers
     }
 
-    func write(_ numbers: UInt64..., at offset: Int64) throws {
-        try write(numbers, at: offset)
+    /// Does something with a few such numbers, which have no memory of their own.
+    func withNumbers<Value>(
+        _ count: Int, at offset: Int64,
+        _ action: (UnsafeMutableBufferPointer<UInt64>) throws -> Value
+    ) throws -> Value {
+        try unsafe withUnsafeTemporaryAllocation(of: UInt64.self, capacity: count) { numbers in
+            unsafe numbers.initialize(repeating: 0)
+            try unsafe read(numbers, at: offset)
+            return try unsafe action(numbers)
+        }
+    }
+
+    private func read(_ numbers: UnsafeMutableBufferPointer<UInt64>, at offset: Int64) throws {
+        let got = unsafe pread(descriptor, numbers.baseAddress, 8 * numbers.count, off_t(offset))
+        guard got >= 0 else { throw FileFault("read a file of the cache") }
+        #if _endian(big)
+        for index in numbers.indices { unsafe numbers[index] = numbers[index].littleEndian }
+        #endif
+    }
+
+    func write(_ number: UInt64, _ other: UInt64, at offset: Int64) throws {
+        let numbers = (number.littleEndian, other.littleEndian)
+        try unsafe withUnsafeBytes(of: numbers) { try unsafe write($0, at: offset) }
+    }
+
+    func write(_ number: UInt64, at offset: Int64) throws {
+        try unsafe withUnsafeBytes(of: number.littleEndian) { try unsafe write($0, at: offset) }
     }
 
     func write(_ numbers: [UInt64], at offset: Int64) throws {
         var writer = RecordWriter(capacity: 8 * numbers.count)
         for number in numbers { writer.add(number) }
-        try write(&writer, at: offset)
-    }
-
-    func write(_ record: inout RecordWriter, at offset: Int64) throws {
-        try record.withData { try write($0, at: offset) }
+        try write(writer, at: offset)
     }
 
     /// Cuts the file off, or fills it up with zeros.
@@ -173,4 +229,10 @@ final class CacheFile: Sendable {
 
     /// The present in seconds since 1970, for what ``state()`` is compared with.
     static var now: Int { time(nil) }
+}
+
+/// What comes of a wait for a lock.
+private final class LockWait: Sendable {
+    let end = DispatchSemaphore(value: 0)
+    let isTaken = Atomic(false)
 }

@@ -7,7 +7,7 @@ import Synchronization
 /// Until then look-ups are answered from here, so that the store behaves as if all were written.
 final class DiskBacklog: Sendable {
     /// One change of a key's entries.
-    struct Change: Sendable {
+    final class Change: Sendable {
         typealias Action = @Sendable (DiskStore) throws -> Void
 
         /// What is to be done, and so what look-ups of the key are told meanwhile.
@@ -28,12 +28,23 @@ final class DiskBacklog: Sendable {
         /// About how much memory it takes.
         let bytes: Int
 
+        init(_ key: CacheKey, _ work: Work, bytes: Int) {
+            self.key = key
+            self.work = work
+            self.bytes = bytes
+        }
+
         /// Whether look-ups do not depend on it.
         var isOther: Bool { if case .other = work { true } else { false } }
     }
 
     /// When the store is to begin to write.
-    enum Start { case now, soon }
+    struct Start {
+        /// At once, for much waits; else a little later, together with what comes until then.
+        let isNow: Bool
+        /// Which one it is: what has begun by an earlier one leaves off.
+        fileprivate let number: Int
+    }
 
     /// What is known of a key.
     enum Finding {
@@ -46,18 +57,56 @@ final class DiskBacklog: Sendable {
         case folder
     }
 
+    // The changes of one key, in their order: one, as a rule.
+    private struct Line {
+        var first: Change
+        var others: [Change] = []
+
+        func find<Value>(_ action: (Change) -> Value?) -> Value? {
+            for change in others.reversed() {
+                if let value = action(change) { return value }
+            }
+            return action(first)
+        }
+    }
+
     private struct State {
-        var queue: ArraySlice<Change> = []
+        var queue: [Change] = []
         // What could not be done; it is queued again before anything else is.
         var postponed: [Change] = []
         // All of them, and what is being written, by key.
-        var changes: [CacheKey: [Change]] = [:]
+        var lines: [CacheKey: Line] = [:]
+        var count = 0
         var bytes = 0
         var start: Start?
+        var starts = 0
+
+        mutating func begin(isNow: Bool) -> Start {
+            starts += 1
+            let start = Start(isNow: isNow, number: starts)
+            self.start = start
+            return start
+        }
 
         mutating func hold(_ change: Change) {
-            changes[change.key, default: []].append(change)
+            count += 1
             bytes += change.bytes
+            if let index = lines.index(forKey: change.key) {
+                lines.values[index].others.append(change)
+            } else {
+                lines[change.key] = Line(first: change)
+            }
+        }
+
+        mutating func release(_ change: Change) {
+            count -= 1
+            bytes -= change.bytes
+            guard let index = lines.index(forKey: change.key) else { return }
+            if lines.values[index].others.isEmpty {
+                lines.remove(at: index)
+            } else {
+                lines.values[index].first = lines.values[index].others.removeFirst()
+            }
         }
 
         mutating func resume() {
@@ -73,7 +122,7 @@ final class DiskBacklog: Sendable {
     init(maxBytes: Int) { self.maxBytes = maxBytes }
 
     /// The changes that are not yet written.
-    var count: Int { state.withLock { $0.changes.values.reduce(0) { $0 + $1.count } } }
+    var count: Int { state.withLock { $0.count } }
 
     /// Whether so much waits that whoever must not lose a change should wait too.
     var isFull: Bool { state.withLock { $0.bytes > maxBytes } }
@@ -95,11 +144,12 @@ final class DiskBacklog: Sendable {
         state.resume()
         state.queue.append(change)
         state.hold(change)
-        let start: Start = state.bytes > maxBytes / 4 ? .now : .soon
-        if state.start == .now || state.start == start { return nil }
-        state.start = start
-        return start
+        let isNow = isMuch(state)
+        if let start = state.start, start.isNow || !isNow { return nil }
+        return state.begin(isNow: isNow)
     }
+
+    private func isMuch(_ state: State) -> Bool { state.bytes > maxBytes / 4 }
 
     /// Counts the changes that nobody has taken yet, those that were postponed included.
     func resume() -> Int {
@@ -110,20 +160,36 @@ final class DiskBacklog: Sendable {
     }
 
     /// Gives the next changes to the one who writes.
-    func take(_ most: Int) -> ArraySlice<Change> {
+    func take(_ most: Int) -> [Change] {
         state.withLock { state in
-            let changes = state.queue.prefix(most)
-            let rest = state.queue.dropFirst(most)
-            state.queue = rest.isEmpty ? [] : rest
+            if state.queue.count <= most {
+                defer { state.queue = [] }
+                return state.queue
+            }
+            let changes = Array(state.queue.prefix(most))
+            state.queue.removeFirst(most)
             return changes
         }
     }
 
-    /// Whether the one who was told to begin is to go on; if not, the next change tells somebody.
-    func mustGoOn() -> Bool {
+    /// How many changes there are for the one who was told to begin, or nil where somebody else was
+    /// told so since.
+    func due(_ start: Start) -> Int? {
         state.withLock { state in
-            if state.queue.isEmpty { state.start = nil }
-            return !state.queue.isEmpty
+            state.start?.number == start.number ? state.queue.count : nil
+        }
+    }
+
+    /// When the one who was told to begin, and has written what there was, is to go on with what came
+    /// meanwhile; nil where there is nothing, and the next change tells somebody.
+    ///
+    /// Not at once, as a rule: under load each portion would be as small as the one before it was
+    /// quick, with a file for each.
+    func next(after start: Start) -> Start? {
+        state.withLock { state in
+            guard state.start?.number == start.number else { return nil }
+            state.start = nil
+            return state.queue.isEmpty ? nil : state.begin(isNow: isMuch(state))
         }
     }
 
@@ -137,12 +203,7 @@ final class DiskBacklog: Sendable {
     ///     know of it until then. What goes beyond a bound is forgotten.
     func finish(_ changes: some Sequence<Change>, postponing others: [Change]) {
         state.withLock { state in
-            for change in changes {
-                state.bytes -= change.bytes
-                guard let index = state.changes.index(forKey: change.key) else { continue }
-                state.changes.values[index].removeFirst()
-                if state.changes.values[index].isEmpty { state.changes.remove(at: index) }
-            }
+            for change in changes { state.release(change) }
             for change in others.prefix(Self.maxPostponed - state.postponed.count) {
                 state.postponed.append(change)
                 state.hold(change)
@@ -152,20 +213,22 @@ final class DiskBacklog: Sendable {
 
     /// Looks a key up.
     func find(_ key: CacheKey, _ isMatch: (StoredResponse) -> Bool) -> Finding {
-        let changes = state.withLock { $0.changes.isEmpty ? nil : $0.changes[key] }
-        for change in (changes ?? []).reversed() {
+        // Conditions are the caller's own: they are not judged within the lock.
+        guard let line = state.withLock({ $0.lines.isEmpty ? nil : $0.lines[key] }) else {
+            return .folder
+        }
+        return line.find { change in
             switch change.work {
             case .entry(let response, let data, _):
-                guard isMatch(response) else { continue }
+                guard isMatch(response) else { return nil }
                 return .entry(CacheEntry(response: response, content: CachedData(data)))
             case .removal: return .nothing
             case .update: return .later
-            case .other: continue
+            case .other: return nil
             }
-        }
-        return .folder
+        } ?? .folder
     }
 
     /// Whether a change of a key waits.
-    func holds(_ key: CacheKey) -> Bool { state.withLock { $0.changes[key] != nil } }
+    func holds(_ key: CacheKey) -> Bool { state.withLock { $0.lines[key] != nil } }
 }

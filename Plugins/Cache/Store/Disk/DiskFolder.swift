@@ -17,6 +17,8 @@ import TurnpikeCore
 final class DiskFolder: @unchecked Sendable {
     let root: String
     let maxBytes: Int64
+    private let patience: Duration
+    private var isPatient = true
     private var lockFile: CacheFile?
     private var temporaries: UInt64 = 0
     // What stands in the lock's file.
@@ -25,9 +27,15 @@ final class DiskFolder: @unchecked Sendable {
     private var held: CacheUsage?
     private let openIndex = Mutex<DiskIndex?>(nil)
 
-    init(root: String, maxBytes: Int64) {
+    /// Creates the folder's side of a process; nothing is touched yet.
+    /// - Parameters:
+    ///   - root: The path.
+    ///   - maxBytes: The most bytes.
+    ///   - patience: For how long to wait for another process that has the lock.
+    init(root: String, maxBytes: Int64, patience: Duration) {
         self.root = root
         self.maxBytes = maxBytes
+        self.patience = patience
     }
 
     // MARK: The lock
@@ -53,10 +61,7 @@ final class DiskFolder: @unchecked Sendable {
             let value = try action(index, &usage)
             return (value, usage)
         }
-        // Somebody has removed the folder: other processes share another lock, and index, by now.
-        if let lockFile, lockFile.isRemoved { self.lockFile = nil }
-        let (lock, index) = try opened()
-        guard lock.lock() else { throw FileFault("lock the cache") }
+        let (lock, index) = try locked()
         defer { lock.unlock() }
         noted = try read(lock)
         var usage = try noted ?? census(index).usage
@@ -86,11 +91,33 @@ final class DiskFolder: @unchecked Sendable {
     /// Opens the folder, and its index, where that is still to be done.
     func open() throws { _ = try opened() }
 
+    // The lock, which is taken, and the index. Where somebody has removed the folder, or made a damaged
+    // index anew, other processes share others than ours by now.
+    private func locked() throws -> (CacheFile, DiskIndex) {
+        for _ in 0..<3 {
+            let (lock, index) = try opened()
+            try take(lock)
+            if !lock.isRemoved, !index.isRemoved { return (lock, index) }
+            lock.unlock()
+            lockFile = nil
+        }
+        throw FileFault("find the cache's lock", code: ENOENT)
+    }
+
+    // Who has the lock may have been stopped: then the changes that come next do not wait for it,
+    // until it was taken again.
+    private func take(_ lock: CacheFile) throws {
+        if isPatient ? lock.lock(within: patience) : lock.lockSoon() { return isPatient = true }
+        if isPatient { lockFile = nil }
+        isPatient = false
+        throw FileFault("lock the cache, which another process has", code: EWOULDBLOCK)
+    }
+
     private func opened() throws -> (CacheFile, DiskIndex) {
         if let lockFile, let index { return (lockFile, index) }
         try makeFolders()
         let lock = try CacheFile.shared(root + "/lock")
-        guard lock.lock() else { throw FileFault("lock the cache") }
+        try take(lock)
         defer { lock.unlock() }
         let index = try DiskIndex.opened(root + "/index", maxBytes: maxBytes)
         openIndex.withLock { $0 = index }
@@ -121,7 +148,7 @@ final class DiskFolder: @unchecked Sendable {
         writer.add(UInt64(max(usage.bytes, 0)))
         writer.add(UInt64(max(usage.entries, 0)))
         writer.add(writer.checksum(from: 0))
-        try lock.write(&writer, at: 0)
+        try lock.write(writer, at: 0)
         noted = CacheUsage(entries: usage.entries, bytes: usage.bytes)
     }
 

@@ -79,14 +79,18 @@ final class DiskIndex: Sendable {
         let wanted = UInt64(clamping: maxBytes / Int64(1024 * placesPerBucket))
         var buckets = bucketRange.lowerBound
         while buckets < wanted, buckets < bucketRange.upperBound { buckets *= 2 }
-        let file = try CacheFile.shared(path)
+        // Not in the place of a damaged one: who has that open is to see that it has gone.
+        try CacheFile.remove(path)
+        let file = try CacheFile.new(path)
         let index = DiskIndex(file, buckets: buckets, seed: UInt64.random(in: 0...UInt64.max))
-        try file.resize(to: 0)
         try file.resize(to: index.bytes)
+        // Nor are its removals to be taken for those of the one before.
+        let removals = UInt64.random(in: 0...UInt64.max)
+        try file.write([UInt64](repeating: removals, count: lines), at: removalsOffset)
         var opening = RecordWriter()
         for number in [magic, buckets, index.seed] { opening.add(number) }
         opening.add(opening.checksum(from: 0))
-        try file.write(&opening, at: 0)
+        try file.write(opening, at: 0)
         return index
     }
 
@@ -106,6 +110,9 @@ final class DiskIndex: Sendable {
         self.seed = seed
     }
 
+    /// Whether the file has gone: another one stands in its place, or none.
+    var isRemoved: Bool { file.isRemoved }
+
     /// What the file takes, of the folder's bound.
     var bytes: Int64 { Self.bucketsOffset + Int64(buckets) * Int64(8 * Self.bucketWords) }
 
@@ -120,8 +127,9 @@ final class DiskIndex: Sendable {
 
     /// Where a key's entries are, those that came first in front.
     func places(_ mark: UInt64) throws -> [Place] {
-        let words = try file.numbers(Self.bucketWords, at: offset(mark))
-        return Self.places(words[...]) { $0 == mark }
+        try unsafe file.withNumbers(Self.bucketWords, at: offset(mark)) { words in
+            unsafe Self.places(words) { $0 == mark }
+        }
     }
 
     /// Notes an entry's place, within the folder's lock.
@@ -131,20 +139,34 @@ final class DiskIndex: Sendable {
     /// - Returns: What went: what it replaces, or what came first where too much shares a bucket.
     /// - Throws: What keeps the file from being read or written.
     func add(_ place: Place, replacing replaced: ([Place]) -> [Place]) throws -> [Place] {
-        var places = try bucket(place.mark)
-        let same = places.filter { $0.mark == place.mark }
-        var gone = same.isEmpty ? [] : replaced(same)
-        if gone.isEmpty {
-            if places.count < Self.placesPerBucket {
-                let offset = offset(place.mark) + Int64(16 * places.count)
-                try file.write(place.word, place.mark, at: offset)
+        let offset = offset(place.mark)
+        return try unsafe file.withNumbers(Self.bucketWords, at: offset) { words in
+            let (count, isKnown) = unsafe Self.look(for: place.mark, in: words)
+            var gone: [Place] = []
+            if isKnown {
+                gone = unsafe replaced(Self.places(words) { $0 == place.mark })
+            }
+            if gone.isEmpty, count < Self.placesPerBucket {
+                try file.write(place.word, place.mark, at: offset + Int64(16 * count))
                 return []
             }
-            gone = [places[0]]
+            let places = unsafe Self.places(words)
+            if gone.isEmpty { gone = [places[0]] }
+            try write(places.filter { !gone.contains($0) } + [place], at: offset)
+            return gone
         }
-        places.removeAll { gone.contains($0) }
-        try write(places + [place], at: offset(place.mark))
-        return gone
+    }
+
+    // How many places a bucket has, and whether one of them is of a key.
+    private static func look(
+        for mark: UInt64, in words: UnsafeMutableBufferPointer<UInt64>
+    ) -> (count: Int, isKnown: Bool) {
+        var isKnown = false
+        for index in stride(from: 0, to: words.count, by: 2) {
+            if unsafe words[index] == 0 { return (index / 2, isKnown) }
+            if unsafe words[index + 1] == mark { isKnown = true }
+        }
+        return (words.count / 2, isKnown)
     }
 
     /// Forgets an entry's place, within the folder's lock.
@@ -177,7 +199,9 @@ final class DiskIndex: Sendable {
     }
 
     private func bucket(_ mark: UInt64) throws -> [Place] {
-        Self.places(try file.numbers(Self.bucketWords, at: offset(mark))[...])
+        try unsafe file.withNumbers(Self.bucketWords, at: offset(mark)) { words in
+            unsafe Self.places(words)
+        }
     }
 
     private func offset(_ mark: UInt64) -> Int64 {
@@ -188,24 +212,26 @@ final class DiskIndex: Sendable {
     private func forEachBucket(_ action: ([Place], Int64) throws -> Void) throws {
         let atOnce: UInt64 = 256
         for first in stride(from: 0, to: buckets, by: UInt64.Stride(atOnce)) {
-            let count = Int(min(atOnce, buckets - first))
-            let words = try file.numbers(count * Self.bucketWords, at: offset(first))
-            for number in 0..<count where words[number * Self.bucketWords] != 0 {
-                let start = number * Self.bucketWords
-                let places = Self.places(words[start..<start + Self.bucketWords])
-                try action(places, offset(first + UInt64(number)))
+            let count = Int(min(atOnce, buckets - first)) * Self.bucketWords
+            try unsafe file.withNumbers(count, at: offset(first)) { words in
+                for start in stride(from: 0, to: count, by: Self.bucketWords)
+                where unsafe words[start] != 0 {
+                    let places = unsafe Self.places(words, from: start)
+                    try action(places, offset(first) + Int64(8 * start))
+                }
             }
         }
     }
 
     private static func places(
-        _ words: ArraySlice<UInt64>, where isWanted: (UInt64) -> Bool = { _ in true }
+        _ words: UnsafeMutableBufferPointer<UInt64>, from start: Int = 0,
+        where isWanted: (UInt64) -> Bool = { _ in true }
     ) -> [Place] {
         var places: [Place] = []
-        for index in stride(from: words.startIndex, to: words.endIndex, by: 2) {
-            if words[index] == 0 { break }
-            guard isWanted(words[index + 1]) else { continue }
-            places.append(Place(words[index], words[index + 1]))
+        for index in stride(from: start, to: start + bucketWords, by: 2) {
+            if unsafe words[index] == 0 { break }
+            guard unsafe isWanted(words[index + 1]) else { continue }
+            unsafe places.append(Place(words[index], words[index + 1]))
         }
         return places
     }

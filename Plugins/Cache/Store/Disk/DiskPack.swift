@@ -10,7 +10,7 @@ import Foundation
 /// To make a file costs many times what it costs to write a small response: what is stored in the
 /// same moment shares one. It goes when the last of its entries does, or with all of them when room
 /// is made.
-struct DiskPack {
+struct DiskPack: ~Copyable {
     /// An entry, and where in the file it is.
     struct Entry {
         let response: StoredResponse
@@ -45,12 +45,10 @@ struct DiskPack {
 
     /// Makes the file at a path.
     mutating func write(to path: String) throws {
-        var opening = RecordWriter(capacity: Self.openingBytes)
-        Self.addOpening(of: entries.count, to: &opening)
-        body.set(opening, at: 0)
+        body.set(UInt64(entries.count), at: 0)
         let file = try CacheFile.new(path)
         do {
-            try file.write(&body, at: 0)
+            try file.write(body, at: 0)
         } catch {
             // Else it goes when the folder is counted.
             _ = try? CacheFile.remove(path)
@@ -74,8 +72,12 @@ struct DiskPack {
     mutating func add(_ response: StoredResponse, _ content: Data, mark: UInt64) -> Bool {
         let start = body.count
         _ = EntryFile.addHead(of: response, length: Int64(content.count), to: &body)
+        let first = body.count
         body.add(content)
-        for checksum in EntryFile.checksums(content) { body.add(checksum) }
+        for block in stride(from: 0, to: content.count, by: EntryFile.blockBytes) {
+            let count = min(EntryFile.blockBytes, content.count - block)
+            body.add(body.checksum(from: first + block, most: count))
+        }
         let unit = DiskIndex.Place.unit
         body.addZeros((unit - body.count % unit) % unit)
         let bytes = body.count - start

@@ -28,8 +28,7 @@ extension DiskStore {
     /// Has an entry stored, unless too much waits already.
     /// - Returns: Whether it will be.
     func store(_ key: CacheKey, _ work: DiskBacklog.Change.Work, bytes: Int) -> Bool {
-        let (isTaken, start) = backlog.addEntry(
-            DiskBacklog.Change(key: key, work: work, bytes: bytes))
+        let (isTaken, start) = backlog.addEntry(DiskBacklog.Change(key, work, bytes: bytes))
         begin(start)
         return isTaken
     }
@@ -42,7 +41,7 @@ extension DiskStore {
     private func change(
         of key: CacheKey, _ work: DiskBacklog.Change.Work, holding bytes: Int = 0
     ) -> DiskBacklog.Change {
-        DiskBacklog.Change(key: key, work: work, bytes: 512 + key.url.utf8.count + bytes)
+        DiskBacklog.Change(key, work, bytes: 512 + key.url.utf8.count + bytes)
     }
 
     /// Has something done in line with the changes that look-ups of a key are told nothing of.
@@ -63,19 +62,25 @@ extension DiskStore {
 
     // What waits keeps the store until it is written.
     private func begin(_ start: DiskBacklog.Start?) {
-        switch start {
-        case nil: break
-        case .now: writes.async { [self] in writeOn() }
-        case .soon:
-            guard let delay else { return }
-            writes.asyncAfter(deadline: .now() + delay / .seconds(1)) { [self] in writeOn() }
+        guard let start else { return }
+        if start.isNow {
+            writes.async { [self] in write(start) }
+        } else if let delay {
+            writes.asyncAfter(deadline: .now() + delay / .seconds(1)) { [self] in write(start) }
         }
     }
 
-    // All that there is, with room in between for others that wait for the queue.
-    private func writeOn() {
-        write(.max)
-        if backlog.mustGoOn() { writes.async { [self] in writeOn() } }
+    // What there is by now, or the rest of it, with room in between for others that wait for the
+    // queue.
+    private func write(_ start: DiskBacklog.Start, rest: Int = .max) {
+        guard let due = backlog.due(start) else { return }
+        let left = min(due, rest)
+        let written = left > 0 ? write(left) : 0
+        if written < left {
+            writes.async { [self] in write(start, rest: left - max(written, 1)) }
+        } else {
+            begin(backlog.next(after: start))
+        }
     }
 
     // The lock is given back from time to time, for other processes.
@@ -100,7 +105,7 @@ extension DiskStore {
 
     // Gives the keys of which neither what was to go nor what was to be replaced must be found.
     private func write(
-        _ changes: ArraySlice<DiskBacklog.Change>, _ index: DiskIndex, _ others: DiskIndex.Removals
+        _ changes: [DiskBacklog.Change], _ index: DiskIndex, _ others: DiskIndex.Removals
     ) -> [CacheKey] {
         var failed: [CacheKey] = []
         func attempt(_ keys: [CacheKey], _ action: () throws -> Void) {
@@ -124,7 +129,14 @@ extension DiskStore {
             switch change.work {
             case .entry(let response, let content, let removals):
                 let mark = index.mark(of: change.key)
-                guard others.isUnchanged(mark, since: removals) else { continue }
+                guard others.isUnchanged(mark, since: removals) else {
+                    keep()
+                    // What it was to take the place of is older still.
+                    attempt([change.key]) {
+                        try self.change { try folder.removeAll(mark, $0, &$1) }
+                    }
+                    continue
+                }
                 if pack.add(response, content, mark: mark) { continue }
                 keep()
                 _ = pack.add(response, content, mark: mark)

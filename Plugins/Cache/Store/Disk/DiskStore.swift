@@ -25,7 +25,9 @@ import TurnpikeCore
 /// earlier request whose head comes to another process later is stored.
 ///
 /// Nothing is touched before the first call. Files are read and written on queues of the store's own; a
-/// fault of the writing is thrown by the next look-up.
+/// fault of the writing is thrown by the next look-up. Another process that has the folder's lock and does
+/// not go on, as one that was stopped, is waited for once, for five seconds; then calls go on without what
+/// would have to be written, until it gives the lock back.
 public final class DiskStore: CacheStore {
     struct State {
         var usage = CacheUsage()
@@ -60,13 +62,14 @@ public final class DiskStore: CacheStore {
     /// Creates a store that writes after a delay, or else where it must or is told to.
     package init(
         directory: String, maxBytes: Int64 = 256 << 20, maxEntryBytes: Int64? = nil,
-        writingAfter delay: Duration?, maxBacklog: Int = 8 << 20
+        writingAfter delay: Duration?, maxBacklog: Int = 8 << 20,
+        lockPatience: Duration = .seconds(5)
     ) {
         root = directory + "/" + Self.versionFolder
         self.maxEntryBytes = min(max(maxEntryBytes ?? maxBytes / 8, 0), max(maxBytes, 0))
         self.delay = delay
         backlog = DiskBacklog(maxBytes: maxBacklog)
-        folder = DiskFolder(root: root, maxBytes: max(maxBytes, 0))
+        folder = DiskFolder(root: root, maxBytes: max(maxBytes, 0), patience: lockPatience)
     }
 
     // Entries of another layout would stand in a folder beside this one.

@@ -120,11 +120,14 @@ final class DiskWriter: CacheWriter {
             end.add(state.buffer)
             for sum in state.checksums + EntryFile.checksums(state.buffer) { end.add(sum) }
             let (path, file) = temporary
-            try file.write(&end, at: layout.contentOffset + state.written)
-            try file.write(&beginning, at: 0)
+            try file.write(end, at: layout.contentOffset + state.written)
+            try file.write(beginning, at: 0)
             try store.change { index, usage in
-                let now = index.removalsByOthers(index.mark(of: response.key))
-                guard removals == nil || now == removals else { return }
+                let mark = index.mark(of: response.key)
+                guard removals == nil || index.removalsByOthers(mark) == removals else {
+                    // What it was to take the place of is older still.
+                    return try store.folder.removeAll(mark, index, &usage)
+                }
                 try store.folder.keep(response, file: path, bytes: layout.end, index, &usage)
             }
         }

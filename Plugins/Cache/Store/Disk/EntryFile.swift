@@ -144,13 +144,9 @@ struct EntryFile {
         let slot = addSlot(response, sequence: 1, to: &writer)
         let layout = Layout(start: Int64(start), slotBytes: room(slot), length: length)
         writer.addZeros(start + layout.headBytes - writer.count)
-        var opening = RecordWriter(capacity: openingBytes)
-        opening.add(magic)
-        opening.add(version)
-        opening.add(UInt32(layout.slotBytes))
-        opening.add(UInt64(layout.length))
-        opening.add(opening.checksum(from: 0))
-        writer.set(opening, at: start)
+        let form = UInt64(version) | UInt64(layout.slotBytes) << 32
+        writer.set(magic, form, UInt64(layout.length), at: start)
+        writer.set(writer.checksum(from: start, most: 24), at: start + 24)
         return layout
     }
 
@@ -162,11 +158,9 @@ struct EntryFile {
         writer.addZeros(slotOpeningBytes)
         let record = writer.count
         response.write(&writer)
-        var opening = RecordWriter(capacity: slotOpeningBytes)
-        opening.add(sequence)
-        opening.add(UInt64(writer.count - record))
-        opening.add(writer.checksum(from: record) ^ sequence)
-        writer.set(opening, at: start)
+        writer.set(
+            sequence, UInt64(writer.count - record), writer.checksum(from: record) ^ sequence,
+            at: start)
         return writer.count - start
     }
 
@@ -186,7 +180,7 @@ struct EntryFile {
         guard Self.addSlot(response, sequence: sequence + 1, to: &slot) <= layout.slotBytes else {
             return false
         }
-        try file.write(&slot, at: layout.start + Int64(layout.slotOffset(1 - self.slot)))
+        try file.write(slot, at: layout.start + Int64(layout.slotOffset(1 - self.slot)))
         return true
     }
 }

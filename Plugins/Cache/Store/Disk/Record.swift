@@ -1,64 +1,6 @@
 import Foundation
 import TurnpikeCore
 
-/// Numbers and texts as bytes: lowest byte first, texts behind their length.
-struct RecordWriter {
-    private var bytes: [UInt8] = []
-
-    var data: Data { Data(bytes) }
-    var count: Int { bytes.count }
-
-    /// Does something with the bytes, without a copy of them.
-    mutating func withData<Value>(_ action: (Data) throws -> Value) rethrows -> Value {
-        try unsafe bytes.withUnsafeMutableBytes { bytes in
-            guard let start = bytes.baseAddress else { return try action(Data()) }
-            return try action(
-                unsafe Data(bytesNoCopy: start, count: bytes.count, deallocator: .none))
-        }
-    }
-
-    /// Creates an empty one, with room for some bytes.
-    init(capacity: Int = 64) { bytes.reserveCapacity(capacity) }
-
-    mutating func add(_ value: UInt32) {
-        unsafe withUnsafeBytes(of: value.littleEndian) { unsafe bytes.append(contentsOf: $0) }
-    }
-
-    mutating func add(_ value: UInt64) {
-        unsafe withUnsafeBytes(of: value.littleEndian) { unsafe bytes.append(contentsOf: $0) }
-    }
-
-    mutating func add(_ text: String) {
-        add(UInt32(text.utf8.count))
-        bytes.append(contentsOf: text.utf8)
-    }
-
-    mutating func add(_ text: String?) {
-        add(UInt32(text == nil ? 0 : 1))
-        if let text { add(text) }
-    }
-
-    mutating func add(_ data: Data) { bytes.append(contentsOf: data) }
-
-    mutating func addZeros(_ count: Int) {
-        bytes.append(contentsOf: [UInt8](repeating: 0, count: count))
-    }
-
-    /// Puts something over zeros that were added for it.
-    mutating func set(_ other: RecordWriter, at position: Int) {
-        bytes.replaceSubrange(position..<position + other.count, with: other.bytes)
-    }
-
-    mutating func removeAll(from position: Int) { bytes.removeLast(bytes.count - position) }
-
-    /// The checksum of what was added from a position on.
-    func checksum(from position: Int) -> UInt64 {
-        unsafe bytes.withUnsafeBytes { bytes in
-            unsafe XXHash64.hash(UnsafeRawBufferPointer(rebasing: bytes[position...]))
-        }
-    }
-}
-
 /// Reads what a ``RecordWriter`` wrote; nil for all that goes beyond the bytes.
 struct RecordReader {
     private var rest: Data

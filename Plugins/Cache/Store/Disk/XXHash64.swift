@@ -16,59 +16,66 @@ package enum XXHash64 {
     }
 
     static func hash(_ text: String, seed: UInt64) -> UInt64 {
-        var text = text
-        return text.withUTF8 { unsafe hash(UnsafeRawBufferPointer($0), seed: seed) }
+        let fast = unsafe text.utf8.withContiguousStorageIfAvailable { bytes in
+            unsafe hash(UnsafeRawBufferPointer(bytes), seed: seed)
+        }
+        return fast ?? hash(String(decoding: Array(text.utf8), as: UTF8.self), seed: seed)
     }
 
     static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
-        let count = bytes.count
-        var position = 0
+        guard let start = bytes.baseAddress else { return mixed(seed &+ prime5) }
+        // SAFETY: all that is read stands below `end`.
+        var next = unsafe start
+        let end = unsafe start + bytes.count
         var result: UInt64
-        if count >= 32 {
+        if bytes.count >= 32 {
             var a = seed &+ prime1 &+ prime2
             var b = seed &+ prime2
             var c = seed
             var d = seed &- prime1
-            while position + 32 <= count {
-                a = unsafe round(a, word(bytes, position))
-                b = unsafe round(b, word(bytes, position + 8))
-                c = unsafe round(c, word(bytes, position + 16))
-                d = unsafe round(d, word(bytes, position + 24))
-                position += 32
-            }
+            let last = unsafe end - 32
+            repeat {
+                unsafe (a, b) = (round(a, word(next)), round(b, word(next + 8)))
+                unsafe (c, d) = (round(c, word(next + 16)), round(d, word(next + 24)))
+                unsafe next += 32
+            } while unsafe next <= last
             result = rotated(a, 1) &+ rotated(b, 7) &+ rotated(c, 12) &+ rotated(d, 18)
-            for lane in [a, b, c, d] { result = (result ^ round(0, lane)) &* prime1 &+ prime4 }
+            result = merged(merged(merged(merged(result, a), b), c), d)
         } else {
             result = seed &+ prime5
         }
-        result &+= UInt64(count)
-        while position + 8 <= count {
-            result ^= unsafe round(0, word(bytes, position))
+        result &+= UInt64(bytes.count)
+        while unsafe end - next >= 8 {
+            unsafe result ^= round(0, word(next))
             result = rotated(result, 27) &* prime1 &+ prime4
-            position += 8
+            unsafe next += 8
         }
-        if position + 4 <= count {
-            let half = unsafe UInt32(
-                littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt32.self))
+        if unsafe end - next >= 4 {
+            let half = unsafe UInt32(littleEndian: next.loadUnaligned(as: UInt32.self))
             result ^= UInt64(half) &* prime1
             result = rotated(result, 23) &* prime2 &+ prime3
-            position += 4
+            unsafe next += 4
         }
-        while position < count {
-            result ^= unsafe UInt64(bytes[position]) &* prime5
+        while unsafe next < end {
+            unsafe result ^= UInt64(next.load(as: UInt8.self)) &* prime5
             result = rotated(result, 11) &* prime1
-            position += 1
+            unsafe next += 1
         }
-        result ^= result >> 33
-        result &*= prime2
-        result ^= result >> 29
-        result &*= prime3
-        return result ^ (result >> 32)
+        return mixed(result)
     }
 
-    private static func word(_ bytes: UnsafeRawBufferPointer, _ position: Int) -> UInt64 {
-        unsafe UInt64(
-            littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self))
+    private static func mixed(_ result: UInt64) -> UInt64 {
+        var result = (result ^ result >> 33) &* prime2
+        result = (result ^ result >> 29) &* prime3
+        return result ^ result >> 32
+    }
+
+    private static func merged(_ result: UInt64, _ lane: UInt64) -> UInt64 {
+        (result ^ round(0, lane)) &* prime1 &+ prime4
+    }
+
+    private static func word(_ start: UnsafeRawPointer) -> UInt64 {
+        unsafe UInt64(littleEndian: start.loadUnaligned(as: UInt64.self))
     }
 
     private static func round(_ lane: UInt64, _ word: UInt64) -> UInt64 {
