@@ -142,6 +142,12 @@ public struct Request: Sendable {
         headers[.trailer] = body.trailerNames.map(\.rawValue).joined(separator: ", ")
     }
 
+    /// Makes one line of several `Cookie` lines, for a request has no more (RFC 6265 §5.4).
+    mutating func uniteCookies() {
+        guard headers.count(where: { $0.name == .cookie }) > 1 else { return }
+        headers[.cookie] = headers[.cookie]
+    }
+
     private mutating func makeUnique() {
         if !isKnownUniquelyReferenced(&storage) { storage = storage.copy() }
     }
