@@ -89,6 +89,30 @@ struct ContentDecodingTests {
         #expect(error?.code == .tooLarge)
     }
 
+    @Test("A ratio bounds what has come, though nobody says how much will", arguments: [true, false])
+    func ratio(isChunked: Bool) async throws {
+        let bomb = try #require(
+            output(of: "sh", "-c", "head -c 67108864 /dev/zero | gzip -9"))
+        let headers: HTTPHeaders = ["Content-Encoding": "gzip"]
+        if isChunked {
+            server.route("/", .chunked([bomb], headers: headers))
+        } else {
+            // One that claims to have much more behind it.
+            let head =
+                "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 99999999\r\n\r\n"
+            server.route("/", .raw(Data(head.utf8) + bomb, closes: false))
+        }
+        var count = 0
+        let response = try await client.get("/").limits(Limits.Settings()).response()
+        let error = await #expect(throws: ClientError.self) {
+            for try await chunk in response.body { count += chunk.count }
+        }
+        #expect(error?.code == .tooLarge)
+        #expect(count <= bomb.count * 100)
+        let loose = client.get("/").limits(Limits.Settings(ratio: 2000))
+        if isChunked { #expect(try await loose.data().count == 67_108_864) }
+    }
+
     @Test(
         "Coded content of no bytes is empty, where its end is told", arguments: ["gzip", "deflate"])
     func nothing(coding: String) async throws {

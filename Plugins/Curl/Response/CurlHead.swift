@@ -133,7 +133,7 @@ enum CurlHead {
 
     /// Whether the next line belongs to the last one: it begins with a blank (RFC 9112 §5.2).
     var isContinued: Bool {
-        guard position < bytes.count else { return false }
+        guard unsafe position < bytes.count else { return false }
         return unsafe FieldReader.isBlank(bytes[position])
     }
 
