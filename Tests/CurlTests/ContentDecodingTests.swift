@@ -89,7 +89,7 @@ struct ContentDecodingTests {
         #expect(error?.code == .tooLarge)
     }
 
-    @Test("A ratio bounds what has come, though nobody says how much will", arguments: [true, false])
+    @Test("A ratio bounds what has come, declared or not", arguments: [true, false])
     func ratio(isChunked: Bool) async throws {
         let bomb = try #require(
             output(of: "sh", "-c", "head -c 67108864 /dev/zero | gzip -9"))
