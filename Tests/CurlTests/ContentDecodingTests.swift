@@ -76,6 +76,15 @@ struct ContentDecodingTests {
         #expect(try await response.body.collect(upTo: 10_000) == Self.gzip)
     }
 
+    @Test("A part of the content comes as bytes of the content, and not of its coding")
+    func range() async throws {
+        answer(Self.gzip, "gzip")
+        let response = try await client.get("/", headers: ["Range": "bytes=0-9"]).response()
+        #expect(server.requests.first?.headers[.acceptEncoding] == "identity")
+        // Whatever the server makes of it.
+        #expect(try await response.body.collect(upTo: 10_000) == Self.gzip)
+    }
+
     @Test("A small response does not become a large one that nobody reads")
     func bomb() async throws {
         // 64 MiB of nothing, coded three times.

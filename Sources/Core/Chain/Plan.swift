@@ -154,6 +154,7 @@ final class Plan: Sendable {
         request.describeBody()
         if body.hasTrailers { request.announceTrailers() }
         request.uniteCookies()
+        request.askForPlainRange()
         let record = context.call.record
         let now = context.timeSource.now
         guard record.willSend(request, attempt: context.attempt, at: now, limit: Self.sendLimit)

@@ -148,6 +148,12 @@ public struct Request: Sendable {
         headers[.cookie] = headers[.cookie]
     }
 
+    /// Asks for content without a coding where a part of it is wanted and the request names none:
+    /// the part would be one of the coded bytes, which nobody could decode.
+    mutating func askForPlainRange() {
+        if headers.contains(.range) { headers.setIfAbsent(.acceptEncoding, "identity") }
+    }
+
     private mutating func makeUnique() {
         if !isKnownUniquelyReferenced(&storage) { storage = storage.copy() }
     }

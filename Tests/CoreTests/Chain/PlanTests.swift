@@ -60,6 +60,20 @@ struct PlanTests {
         #expect(seen == sent.all.first, "gates read what is sent")
     }
 
+    @Test(
+        "A part of the content is asked for without a coding, unless the caller names some",
+        arguments: [
+            ([:], nil), (["Range": "bytes=0-9"], "identity"),
+            (["Range": "bytes=0-9", "Accept-Encoding": "gzip"], "gzip"),
+        ] as [(HTTPHeaders, String?)])
+    func ranges(headers: HTTPHeaders, codings: String?) async throws {
+        let transport = MockTransport { request in
+            .ok(text: request.headers[.acceptEncoding] ?? "none")
+        }
+        let call = Client(transport).get(anywhere, headers: headers)
+        #expect(try await call.serialize(with: Text()) == codings ?? "none")
+    }
+
     @Test("A type of several roles is lowered in a fixed order")
     func lowering() async throws {
         let notes = Notes()
