@@ -23,6 +23,8 @@ public struct Limits: Interceptor {
         ///
         /// It holds at each moment for what has come so far, where the transport counts bytes before
         /// it decodes them (libcurl); else for the whole, where its size is declared (URLSession).
+        /// Not so for event streams: those that repeat themselves for days are no bombs, and
+        /// ``line`` bounds each event.
         public var ratio: Int
         /// How many content codings may lie on each other: two, for no server needs more and each
         /// multiplies what a small response can become.
@@ -65,7 +67,7 @@ public struct Limits: Interceptor {
             response.body.cancel(.drop)
             throw fault
         }
-        watch(response.body, settings)
+        watch(response.body, settings, isStreaming: request.options.isStreaming)
         return response
     }
 
@@ -93,11 +95,11 @@ public struct Limits: Interceptor {
         value.utf8.split(separator: UInt8(ascii: ",")).count
     }
 
-    private func watch(_ body: ResponseBody, _ settings: Settings) {
+    private func watch(_ body: ResponseBody, _ settings: Settings, isStreaming: Bool) {
         if body.isEmpty { return }
         let limit = settings.body.map { Int64($0) } ?? .max
         let counter = ByteCounter()
-        if body.encodedBytes != nil {
+        if body.encodedBytes != nil, !isStreaming {
             // The body's handler must not keep the body.
             let canceller = body.canceller
             body.onChunk { chunk in
