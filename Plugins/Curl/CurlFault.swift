@@ -84,7 +84,8 @@ enum CurlFault {
                 message: "the kept-alive connection ended while the request was sent, which is not"
                     + " sent twice; if that is safe, mark it retryable() or give it an"
                     + " Idempotency-Key")
-        case 1, 8, 16: return garbled
+        // 43: a first field line that continues one before it.
+        case 1, 8, 16, 43: return garbled
         case 18:
             return Kind(
                 code: .incomplete, message: "the connection was closed before the body's end")

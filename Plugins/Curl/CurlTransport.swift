@@ -18,7 +18,8 @@ public import TurnpikeCore
 /// - A request that is not repeatable is never sent twice: where libcurl would repeat it, because a
 ///   kept-alive connection turned out to be dead, it fails instead.
 /// - gzip and deflate are asked for and decoded, and content that is cut short is an error. A
-///   request with an `Accept-Encoding` of its own gets the bytes as they come.
+///   request with an `Accept-Encoding` of its own gets the bytes as they come, whatever coding the
+///   server has chosen: `Content-Encoding` tells.
 /// - Trailer fields of a request (``/TurnpikeCore/Body/followed(by:_:)``) go out by HTTP/1.1, over
 ///   TLS too: libcurl sends none by HTTP/2.
 /// - `Expect: 100-continue` is sent where the request has it, and then the content waits for the

@@ -76,6 +76,15 @@ struct ContentDecodingTests {
         #expect(try await response.body.collect(upTo: 10_000) == Self.gzip)
     }
 
+    @Test("A part of the content comes as bytes of the content, and not of its coding")
+    func range() async throws {
+        answer(Self.gzip, "gzip")
+        let response = try await client.get("/", headers: ["Range": "bytes=0-9"]).response()
+        #expect(server.requests.first?.headers[.acceptEncoding] == "identity")
+        // Whatever the server makes of it.
+        #expect(try await response.body.collect(upTo: 10_000) == Self.gzip)
+    }
+
     @Test("A small response does not become a large one that nobody reads")
     func bomb() async throws {
         // 64 MiB of nothing, coded three times.
@@ -87,6 +96,30 @@ struct ContentDecodingTests {
             try await response.body.collect(upTo: 1_000_000)
         }
         #expect(error?.code == .tooLarge)
+    }
+
+    @Test("A ratio bounds what has come, declared or not", arguments: [true, false])
+    func ratio(isChunked: Bool) async throws {
+        let bomb = try #require(
+            output(of: "sh", "-c", "head -c 67108864 /dev/zero | gzip -9"))
+        let headers: HTTPHeaders = ["Content-Encoding": "gzip"]
+        if isChunked {
+            server.route("/", .chunked([bomb], headers: headers))
+        } else {
+            // One that claims to have much more behind it.
+            let head =
+                "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 99999999\r\n\r\n"
+            server.route("/", .raw(Data(head.utf8) + bomb, closes: false))
+        }
+        var count = 0
+        let response = try await client.get("/").limits(Limits.Settings()).response()
+        let error = await #expect(throws: ClientError.self) {
+            for try await chunk in response.body { count += chunk.count }
+        }
+        #expect(error?.code == .tooLarge)
+        #expect(count <= bomb.count * 100)
+        let loose = client.get("/").limits(Limits.Settings(ratio: 2000))
+        if isChunked { #expect(try await loose.data().count == 67_108_864) }
     }
 
     @Test(

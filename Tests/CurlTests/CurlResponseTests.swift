@@ -123,6 +123,29 @@ struct CurlResponseTests {
         #expect(headers.values(of: .setCookie).count == 2)
     }
 
+    @Test("A field that is folded into several lines is one, with blanks in their place")
+    func foldedFields() async throws {
+        let head = "HTTP/1.1 200 OK\r\nX-A: a\r\n  b:c\r\n\t\r\n\td \r\nX-B: 1\r\n"
+        server.route("/", .raw(Data((head + "Content-Length: 2\r\n\r\nok").utf8)))
+        let response = try await client.get("/").response()
+        #expect(response.headers["X-B"] == "1" && response.headers.count == 3)
+        let words = response.headers["X-A"]?.split { $0 == " " || $0 == "\t" }
+        #expect(words == ["a", "b:c", "d"])
+        #expect(try await response.body.collect(upTo: 10) == Data("ok".utf8))
+    }
+
+    @Test(
+        "A fold is refused where two could read the message in two ways",
+        arguments: [
+            "Content-Length:\r\n 2\r\n", "Content-Length: 2\r\n 0\r\n",
+            "Transfer-Encoding:\r\n chunked\r\n", " X: a\r\nX-B: 1\r\n",
+        ])
+    func foldedFraming(fields: String) async throws {
+        server.route("/", .raw(Data("HTTP/1.1 200 OK\r\n\(fields)\r\nok".utf8)))
+        let failure = await error(of: client.get("/"))
+        #expect(failure?.code == .protocol, "\(failure?.message ?? "no error")")
+    }
+
     @Test("Equal lengths in several lines are one, different ones are refused")
     func lengths() async throws {
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"

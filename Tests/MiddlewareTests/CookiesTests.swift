@@ -220,6 +220,37 @@ struct SavedStateTests {
         #expect(try String(contentsOfFile: path, encoding: .utf8).contains(#""name":"a""#))
     }
 
+    @Test("Clients whose stack files name one file share what it keeps")
+    func sharedFile() async throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var registry = Registry()
+        registry.registerMiddleware()
+        registry.register(transport: "echo") { _ in
+            MockTransport { request in
+                let name = request.url.lastPathComponent
+                let headers: HTTPHeaders = ["Set-Cookie": "\(name)=1; Path=/; Max-Age=9999"]
+                return .status(
+                    200, headers: name == "read" ? [:] : headers,
+                    body: Data((request.headers[.cookie] ?? "-").utf8))
+            }
+        }
+        let clients = try [path, path + "/../" + URL(filePath: path).lastPathComponent].map {
+            let file = try StackFile([
+                "transport": ["use": "echo"], "stack": [["use": "cookies", "file": .string($0)]],
+            ])
+            return try ConfiguredClient(
+                file, registry: registry, serializers: SerializerTable()
+            ).client
+        }
+        _ = try await clients[0].get("http://a.example/x").response()
+        _ = try await clients[1].get("http://a.example/y").response()
+        let read = try await clients[0].get("http://a.example/read").serialize(with: Text())
+        #expect(read == "x=1; y=1")
+        await clients[1].shutdown()
+        await clients[0].shutdown()
+        #expect(try CookieJar(file: path).cookies.count == 2)
+    }
+
     @Test("Hosts come back from their file")
     func hosts() async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }

@@ -89,6 +89,21 @@ struct GateMeterTests {
         #expect(end.contains { $0.hasPrefix("turnpike_concurrency_limit_refusals_total{") })
     }
 
+    @Test("The limit of an origin that is forgotten is in no gauge")
+    func forgottenLimit() async throws {
+        let store = MetricsStore(maxSeries: 3000)
+        let client = Client(
+            MockTransport { _ in .ok() }, clock: clock,
+            [.concurrencyLimit(perOrigin: 8, adaptive: AdaptiveLimit(), meter: store)])
+        for number in 0..<1030 {
+            _ = try await client.get(Target("http://h\(number).example/")).response()
+        }
+        let limits = store.figures.filter { $0.key.name == "turnpike.concurrency_limit.limit" }
+        #expect(limits.values.count { $0 != 0 } == 1024)
+        #expect(limits.first { $0.key.labels["server.address"] == "h0.example" }?.value == 0)
+        #expect(limits.first { $0.key.labels["server.address"] == "h9.example" }?.value == 8)
+    }
+
     @Test("A rate limit tells how many wait, and a budget what it refuses")
     func others() async throws {
         let budget = RetryBudget(ratio: 0, floorPerSecond: 0, meter: store)

@@ -109,6 +109,30 @@ struct LimitsWhileDiscardingTests {
         #expect(transport.ends == 1)
     }
 
+    @Test("An event stream may repeat itself for as long as it likes", arguments: [true, false])
+    func streams(isStreaming: Bool) async throws {
+        final class Repetition: ResponseBodySource {
+            private let left = Mutex(200)
+            var encodedBytes: Int64? { 1000 }
+            func cancel(_ reason: CancelReason) {}
+            func next() async throws -> Data? {
+                left.withLock { left in
+                    left -= 1
+                    return left < 0 ? nil : Data(count: 8192)
+                }
+            }
+        }
+        let transport = Around { request, _, _ in
+            Response(
+                head: ResponseHead(status: 200, url: request.url),
+                body: ResponseBody(source: Repetition()))
+        }
+        let client = Client(MockTransport { _ in .ok() }, [.limits(), transport])
+        var call = client.get(anywhere)
+        call.request.options.isStreaming = isStreaming
+        #expect(await code(of: call) == (isStreaming ? nil : .tooLarge))
+    }
+
     @Test("Content in more codings than two is refused unread", arguments: ["gzip, gzip, gzip"])
     func codings(field: String) async throws {
         let transport = MockTransport { _ in

@@ -119,6 +119,28 @@ struct MetricsFileTests {
         for response in [held, other] { response.body.cancel(.drop) }
     }
 
+    @Test("Limits that a reload fixes are in no gauge any more")
+    func fixed() async throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        func limit(_ adaptive: JSONValue) throws -> StackFile {
+            try StackFile([
+                "stack": [
+                    ["use": "concurrencyLimit", "adaptive": adaptive, "metrics": .string(path)],
+                    ["use": "metrics", "to": .string(path)],
+                ]
+            ])
+        }
+        let configured = try configured(path)
+        for (adaptive, value) in [(JSONValue.object([:]), 20), (.null, 0)] {
+            try configured.reload(limit(adaptive))
+            if value > 0 { _ = try await configured.client.get(anywhere).response() }
+            await (try self.configured(path)).client.shutdown()
+            let name = "turnpike_concurrency_limit_limit"
+            let line = #"\#(name){server_address="a.example",server_port="80"} \#(value)"#
+            #expect(written()?.contains(line + "\n") == true)
+        }
+    }
+
     @Test("What is no regular file is written into and stays what it is")
     func link() async throws {
         let target = path + ".target"

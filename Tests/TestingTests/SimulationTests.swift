@@ -51,6 +51,17 @@ struct SimulationTests {
         #expect(error?.seed == 5)
     }
 
+    @Test("A run that can have no thread ends at once, and its body never begins")
+    func threadless() async {
+        // No system gives a stack of so many bytes.
+        let simulation = Simulation(
+            seed: 3, date: Date(), limit: .seconds(1), stackBytes: 1 << 56)
+        let error = await #expect(throws: SimulationError.self) {
+            try await simulation.run { _ in Issue.record("it ran") }
+        }
+        #expect(error?.seed == 3 && error?.message.contains("thread") == true)
+    }
+
     @Test("A run that never ends is stopped at its limit")
     func endless() async {
         let simulation = Simulation(seed: 1, limit: .seconds(100))

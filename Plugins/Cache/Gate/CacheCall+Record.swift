@@ -152,4 +152,6 @@ final class Recording: ResponseBodySource {
 
     // The reader gets them; they are not stored.
     var trailers: HTTPHeaders { body.trailers }
+
+    var encodedBytes: Int64? { body.encodedBytes }
 }

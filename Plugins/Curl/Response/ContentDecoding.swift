@@ -119,6 +119,7 @@ private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
     // Servers that code as they go code nothing at all as nothing.
     private var mayBeEmpty: Bool
     private var iterator: ResponseBody.AsyncIterator
+    private let taken = Atomic<Int64>(0)
 
     init(_ body: ResponseBody, _ inflaters: [Inflater], mayBeEmpty: Bool) {
         self.body = body
@@ -142,6 +143,7 @@ private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
                 return nil
             }
             mayBeEmpty = false
+            taken.add(Int64(chunk.count), ordering: .relaxed)
             inflaters[0].add(chunk)
         }
     }
@@ -158,4 +160,6 @@ private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
     func cancel(_ reason: CancelReason) { body.cancel(reason) }
 
     var trailers: HTTPHeaders { body.trailers }
+
+    var encodedBytes: Int64? { taken.load(ordering: .relaxed) }
 }

@@ -65,8 +65,8 @@ enum CurlHead {
                 return .failure(broken("a header line ends without a carriage return"))
             }
             if line.isEmpty { break }
-            guard unsafe fields.read(line) else {
-                return .failure(broken("a header line has no colon"))
+            if let fault = unsafe fields.read(line, isContinued: lines.isContinued) {
+                return .failure(broken("a header line \(fault)"))
             }
         }
         var headers = fields.headers
@@ -93,8 +93,8 @@ enum CurlHead {
         var fields = FieldReader()
         while let line = unsafe lines.next() {
             if line.isEmpty { break }
-            guard unsafe fields.read(line) else {
-                return .failure(broken("a trailer line has no colon"))
+            if let fault = unsafe fields.read(line, isContinued: lines.isContinued) {
+                return .failure(broken("a trailer line \(fault)"))
             }
         }
         if let defect = fields.headers.defect { return .failure(broken(defect.description)) }
@@ -130,6 +130,12 @@ enum CurlHead {
     private(set) var wasBare = false
 
     init(bytes: UnsafeBufferPointer<UInt8>) { unsafe self.bytes = unsafe bytes }
+
+    /// Whether the next line belongs to the last one: it begins with a blank (RFC 9112 §5.2).
+    var isContinued: Bool {
+        guard unsafe position < bytes.count else { return false }
+        return unsafe FieldReader.isBlank(bytes[position])
+    }
 
     mutating func next() -> UnsafeBufferPointer<UInt8>? {
         guard unsafe position < bytes.count else { return nil }

@@ -8,18 +8,45 @@ struct FieldReader {
     private(set) var isChunked = false
 
     private let names = FieldNames.shared
+    // The beginning of a field whose value goes on in the next line.
+    private var beginning: [UInt8] = []
 
     init() { headers.reserveCapacity(16) }
 
-    /// - Returns: Whether it is a field line at all.
-    mutating func read(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
+    /// Reads a line; a field that is folded into several is one with blanks in their place (RFC 9112
+    /// §5.2).
+    /// - Parameters:
+    ///   - line: The line without its end.
+    ///   - isContinued: Whether the next line belongs to the same field.
+    /// - Returns: What is wrong with it, or nil.
+    mutating func read(
+        _ line: UnsafeBufferPointer<UInt8>, isContinued: Bool
+    ) -> String? {
+        if !isContinued, beginning.isEmpty { return unsafe read(line) ? nil : "has no colon" }
+        unsafe beginning += line
+        if isContinued {
+            beginning.append(UInt8(ascii: " "))
+            return nil
+        }
+        let whole = beginning
+        beginning = []
+        guard unsafe whole.withUnsafeBufferPointer({ unsafe read($0) }) else {
+            return "has no colon"
+        }
+        // libcurl has read each line by itself, and would end the content elsewhere.
+        let frames = headers.last.map { $0.name == .contentLength || $0.name == .transferEncoding }
+        return frames == true ? "that frames the content is folded" : nil
+    }
+
+    // Whether it is a field line at all.
+    private mutating func read(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let colon = unsafe line.firstIndex(of: UInt8(ascii: ":"), from: 0) else {
             return false
         }
         var start = colon + 1
         var end = line.count
-        while start < end, unsafe isBlank(line[start]) { start += 1 }
-        while end > start, unsafe isBlank(line[end - 1]) { end -= 1 }
+        while start < end, unsafe Self.isBlank(line[start]) { start += 1 }
+        while end > start, unsafe Self.isBlank(line[end - 1]) { end -= 1 }
         let content = unsafe UnsafeBufferPointer(rebasing: line[start..<end])
         let (isPlain, isASCII) = unsafe content.kind
         let (name, isToken) = unsafe names.name(UnsafeBufferPointer(rebasing: line[..<colon]))
@@ -37,7 +64,7 @@ struct FieldReader {
         return true
     }
 
-    private func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+    static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
     // UTF-8, or else what was meant by one byte a character (RFC 9110 §5.5).
     private func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {

@@ -36,6 +36,7 @@ public final class Simulation: Sendable {
     public let seed: UInt64
     private let limit: Duration
     private let executor: SimulationExecutor
+    private let stackBytes: Int
     private let state = Mutex(Trace())
 
     private static let traceLimit = 1_000_000
@@ -45,11 +46,14 @@ public final class Simulation: Sendable {
     ///   - seed: Decides the order of tasks and all chance.
     ///   - date: The date on the wall at the beginning.
     ///   - limit: How long it may last on its own clock; beyond it the run ends as an error.
-    public init(
+    public convenience init(
         seed: UInt64, date: Date = Date(timeIntervalSince1970: 1_700_000_000),
         limit: Duration = .seconds(86_400)
-    ) {
+    ) { self.init(seed: seed, date: date, limit: limit, stackBytes: 8 << 20) }
+
+    package init(seed: UInt64, date: Date, limit: Duration, stackBytes: Int) {
         self.seed = seed
+        self.stackBytes = stackBytes
         self.limit = limit
         clock = SimulationClock(start: date)
         random = SeededRandomSource(seed: seed)
@@ -95,6 +99,7 @@ public final class Simulation: Sendable {
         let outcome = SharedBox<Value>()
         // Ended by the loop below, which cancels it when it cannot go on.
         let task = Task(executorPreference: executor) { [self] in
+            guard outcome.hasThread else { return }
             do { outcome.set(.success(try await body(self))) } catch {
                 outcome.set(.failure(error))
             }
@@ -102,16 +107,22 @@ public final class Simulation: Sendable {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 // A thread of its own, since the loop must not hold one of the pool.
-                let thread = Thread { [self] in
+                let hasThread = SystemThread.start(stackBytes: stackBytes) { [self] in
                     continuation.resume(with: drive(task, outcome))
                 }
-                thread.name = "turnpike.simulation"
-                thread.stackSize = 8 << 20
-                thread.start()
+                if !hasThread { continuation.resume(throwing: giveUp(outcome)) }
             }
         } onCancel: {
             task.cancel()
         }
+    }
+
+    // The body does not run at all.
+    private func giveUp<Value: Sendable>(_ outcome: SharedBox<Value>) -> SimulationError {
+        outcome.hasThread = false
+        executor.close()
+        return SimulationError(
+            seed: seed, elapsed: elapsed, message: "the system has no thread for it")
     }
 
     private func drive<Value: Sendable>(
@@ -157,6 +168,13 @@ public struct SimulationError: Error, CustomStringConvertible {
 
 private final class SharedBox<Value: Sendable>: Sendable {
     private let state = Mutex<Result<Value, any Error>?>(nil)
+    private let isWithoutThread = Atomic(false)
+
+    /// Whether there is a thread for what gives the value.
+    var hasThread: Bool {
+        get { !isWithoutThread.load(ordering: .relaxed) }
+        set { isWithoutThread.store(!newValue, ordering: .relaxed) }
+    }
 
     var value: Result<Value, any Error>? { state.withLock { $0 } }
 

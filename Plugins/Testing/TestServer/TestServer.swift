@@ -33,7 +33,7 @@ public final class TestServer: Sendable {
         var inFlight = 0
         var peakInFlight = 0
         var abandonedCount = 0
-        var waiters: [(condition: @Sendable (Counts) -> Bool, moment: OneShot<Void>)] = []
+        var waiters = Waiters<Counts>()
         var isStopped = false
     }
 
@@ -64,17 +64,18 @@ public final class TestServer: Sendable {
 
     /// Starts a server.
     /// - Parameter keepsRecord: Whether requests are kept in ``requests``.
-    /// - Throws: A POSIX error where no socket can be had.
+    /// - Throws: A POSIX error where no socket or no thread can be had.
     public init(keepsRecord: Bool = true) throws {
         self.keepsRecord = keepsRecord
         listener = try TestSocket.listening()
         port = try listener.localPort()
-        startThread { [weak self, listener] in
+        let hasThread = startThread { [weak self, listener] in
             while let socket = listener.accept() {
                 guard let self else { return socket.close() }
                 self.begin(socket)
             }
         }
+        if !hasThread { throw POSIXError(.EAGAIN) }
     }
 
     deinit { stop() }
@@ -119,18 +120,8 @@ public final class TestServer: Sendable {
 
     /// Returns when a condition holds for what has happened, or the task is cancelled.
     public func wait(until condition: @escaping @Sendable (Counts) -> Bool) async {
-        let moment = OneShot<Void>()
-        let holds = state.withLock { state in
-            if condition(Self.counts(state)) { return true }
-            state.waiters.append((condition, moment))
-            return false
-        }
-        if holds { return }
-        // It throws nothing but what is settled here.
-        try? await moment.value { [self] in
-            state.withLock { $0.waiters.removeAll { $0.moment === moment } }
-            moment.settle(.success(()))
-        }
+        let moment = state.withLock { $0.waiters.add(Self.counts($0), condition) }
+        await moment?.wait { [self] moment in state.withLock { $0.waiters.remove(moment) } }
     }
 
     /// Returns when at least a number of requests have come.
@@ -147,12 +138,9 @@ public final class TestServer: Sendable {
     private func update(_ change: (inout State) -> Void) {
         let ready = state.withLock { state in
             change(&state)
-            let counts = Self.counts(state)
-            let ready = state.waiters.filter { $0.condition(counts) }
-            state.waiters.removeAll { $0.condition(counts) }
-            return ready
+            return state.waiters.isEmpty ? [] : state.waiters.takeReady(Self.counts(state))
         }
-        for waiter in ready { waiter.moment.settle(.success(())) }
+        ready.settle()
     }
 
     // MARK: Connections
@@ -168,11 +156,14 @@ public final class TestServer: Sendable {
         }
         if state.withLock({ $0.isStopped }) { connection.abort() }
         // The thread ends with the connection, which the client closes, or `stop`.
-        startThread { [weak self, number] in
+        let hasThread = startThread { [weak self, number] in
             connection.serve(number: number) { self }
             socket.close()
             self?.update { $0.connections[number] = nil }
         }
+        guard !hasThread else { return }
+        socket.close()
+        update { $0.connections[number] = nil }
     }
 
     func answer(to request: ReceivedRequest) -> TestAnswer {
@@ -202,9 +193,6 @@ public final class TestServer: Sendable {
     }
 }
 
-private func startThread(_ body: @escaping @Sendable () -> Void) {
-    let thread = Thread(block: body)
-    thread.stackSize = 262_144
-    thread.name = "turnpike.testserver"
-    thread.start()
+private func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
+    SystemThread.start(stackBytes: 262_144, body)
 }

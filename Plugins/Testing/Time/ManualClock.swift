@@ -19,12 +19,7 @@ public final class ManualClock: TimeSource {
         var now = MonotonicInstant(nanoseconds: 0)
         var date: Date
         var heap = TimerHeap()
-        var waiters: [Waiter] = []
-    }
-
-    private struct Waiter {
-        let condition: @Sendable ([Duration]) -> Bool
-        let moment: OneShot<Void>
+        var waiters = Waiters<[Duration]>()
     }
 
     private let state: Mutex<State>
@@ -53,7 +48,7 @@ public final class ManualClock: TimeSource {
             let timer = state.heap.insert(due: due, owner: self, handler)
             return (timer, Self.takeReady(&state))
         }
-        for waiter in ready { waiter.settle(.success(())) }
+        ready.settle()
         return timer
     }
 
@@ -66,7 +61,7 @@ public final class ManualClock: TimeSource {
             Self.move(&state, to: end)
             return Self.takeReady(&state)
         }
-        for waiter in ready { waiter.settle(.success(())) }
+        ready.settle()
     }
 
     /// Moves the clock to the next timer and runs it.
@@ -90,18 +85,8 @@ public final class ManualClock: TimeSource {
     public func waitForTimer(in duration: Duration) async { await wait { $0.contains(duration) } }
 
     private func wait(for condition: @escaping @Sendable ([Duration]) -> Bool) async {
-        let moment = OneShot<Void>()
-        let isReady = state.withLock { state in
-            if condition(Self.remaining(state)) { return true }
-            state.waiters.append(Waiter(condition: condition, moment: moment))
-            return false
-        }
-        if isReady { return }
-        // It throws nothing but what is settled here.
-        try? await moment.value { [self] in
-            state.withLock { $0.waiters.removeAll { $0.moment === moment } }
-            moment.settle(.success(()))
-        }
+        let moment = state.withLock { $0.waiters.add(Self.remaining($0), condition) }
+        await moment?.wait { [self] moment in state.withLock { $0.waiters.remove(moment) } }
     }
 
     private static func remaining(_ state: State) -> [Duration] {
@@ -123,11 +108,7 @@ public final class ManualClock: TimeSource {
     }
 
     private static func takeReady(_ state: inout State) -> [OneShot<Void>] {
-        if state.waiters.isEmpty { return [] }
-        let remaining = remaining(state)
-        let ready = state.waiters.filter { $0.condition(remaining) }
-        state.waiters.removeAll { $0.condition(remaining) }
-        return ready.map(\.moment)
+        state.waiters.isEmpty ? [] : state.waiters.takeReady(remaining(state))
     }
 }
 

@@ -153,6 +153,8 @@ final class Plan: Sendable {
         // Of a body that a gate has given it; the call has seen to its own.
         request.describeBody()
         if body.hasTrailers { request.announceTrailers() }
+        request.uniteCookies()
+        request.askForPlainRange()
         let record = context.call.record
         let now = context.timeSource.now
         guard record.willSend(request, attempt: context.attempt, at: now, limit: Self.sendLimit)

@@ -123,6 +123,9 @@ final class BodyStorage: Sendable {
     /// Whether no pull will have to wait.
     var isComplete: Bool { source?.isComplete ?? true }
 
+    /// How much of the coded content has been taken in, where the source counts it.
+    var encodedBytes: Int64? { source?.encodedBytes }
+
     /// What came behind the content; nothing before its end.
     var trailers: HTTPHeaders {
         guard state.withLock({ $0.end?.isFinished == true }) else { return [:] }

@@ -59,14 +59,15 @@ public struct HTTPHeaders: Sendable {
 
     /// The value of a field, or nil where there is none.
     ///
-    /// Several lines are joined with a comma (RFC 9110 §5.3); use ``values(of:)`` for `Set-Cookie`.
-    /// Setting replaces all lines of the name, at the place of the first; nil removes them.
+    /// Several lines are joined with a comma (RFC 9110 §5.3), those of `Cookie` with a semicolon
+    /// (RFC 9113 §8.2.3); use ``values(of:)`` for `Set-Cookie`. Setting replaces all lines of the
+    /// name, at the place of the first; nil removes them.
     public subscript(name: Name) -> String? {
         get {
             guard let first = fields.firstIndex(where: { $0.name == name }) else { return nil }
             var combined = fields[first].value
             for field in fields[(first + 1)...] where field.name == name {
-                combined += ", " + field.value
+                combined += (name == .cookie ? "; " : ", ") + field.value
             }
             return combined
         }

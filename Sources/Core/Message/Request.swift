@@ -142,6 +142,18 @@ public struct Request: Sendable {
         headers[.trailer] = body.trailerNames.map(\.rawValue).joined(separator: ", ")
     }
 
+    /// Makes one line of several `Cookie` lines, for a request has no more (RFC 6265 §5.4).
+    mutating func uniteCookies() {
+        guard headers.count(where: { $0.name == .cookie }) > 1 else { return }
+        headers[.cookie] = headers[.cookie]
+    }
+
+    /// Asks for content without a coding where a part of it is wanted and the request names none:
+    /// the part would be one of the coded bytes, which nobody could decode.
+    mutating func askForPlainRange() {
+        if headers.contains(.range) { headers.setIfAbsent(.acceptEncoding, "identity") }
+    }
+
     private mutating func makeUnique() {
         if !isKnownUniquelyReferenced(&storage) { storage = storage.copy() }
     }

@@ -70,6 +70,10 @@ public struct ResponseBody: Sendable {
     /// The size before content codings were removed, where the transport knows it.
     public var encodedLength: Int64? { storage.encodedLength }
 
+    /// The bytes of coded content that the chunks so far were decoded from, or more of them; nil for
+    /// content that is not coded, and where the transport does not count (URLSession).
+    public var encodedBytes: Int64? { storage.encodedBytes }
+
     /// The trailer fields (RFC 9110 §6.5), once the content has been read to its end; before that,
     /// and where it broke off, there are none.
     ///
@@ -102,6 +106,9 @@ public struct ResponseBody: Sendable {
 
         /// The body's trailer fields, for who hears of its end and must not keep it alive.
         package var trailers: HTTPHeaders { storage?.trailers ?? [:] }
+
+        /// ``ResponseBody/encodedBytes``, for who must not keep the body alive.
+        package var encodedBytes: Int64? { storage?.encodedBytes }
     }
 
     /// Calls a handler each time the reader begins to wait for a chunk.

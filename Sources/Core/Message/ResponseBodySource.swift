@@ -24,11 +24,20 @@ public protocol ResponseBodySource: Sendable {
     ///
     /// A source that wraps a body passes on ``ResponseBody/trailers`` of that body.
     var trailers: HTTPHeaders { get }
+
+    /// The bytes of coded content that the chunks so far were decoded from, or more of them; nil by
+    /// default, for content that is not coded and where nobody counts.
+    ///
+    /// A source that wraps a body passes on ``ResponseBody/encodedBytes`` of that body.
+    var encodedBytes: Int64? { get }
 }
 
 extension ResponseBodySource {
     /// Not known to be.
     public var isComplete: Bool { false }
+
+    /// Not counted.
+    public var encodedBytes: Int64? { nil }
 
     /// None.
     public var trailers: HTTPHeaders { [:] }
@@ -126,6 +135,8 @@ final class SequenceSource: ResponseBodySource {
 
     var trailers: HTTPHeaders { origin?.trailers ?? [:] }
 
+    var encodedBytes: Int64? { origin?.encodedBytes }
+
     private static func next<Iterator: AsyncIteratorProtocol>(
         _ iterator: inout Iterator
     ) async throws -> Data? {
@@ -164,6 +175,8 @@ final class TransformedSource: ResponseBodySource {
     var isComplete: Bool { body.storage.isComplete }
 
     var trailers: HTTPHeaders { body.trailers }
+
+    var encodedBytes: Int64? { body.encodedBytes }
 }
 
 /// Bytes that were read already, then another body.
@@ -192,6 +205,8 @@ final class PrefixedSource: ResponseBodySource {
     var isComplete: Bool { rest.storage.isComplete }
 
     var trailers: HTTPHeaders { rest.trailers }
+
+    var encodedBytes: Int64? { rest.encodedBytes }
 }
 
 /// What is left of a body after a peek.
@@ -207,4 +222,6 @@ final class ContinuedSource: ResponseBodySource {
     var isComplete: Bool { storage.isComplete }
 
     var trailers: HTTPHeaders { storage.trailers }
+
+    var encodedBytes: Int64? { storage.encodedBytes }
 }

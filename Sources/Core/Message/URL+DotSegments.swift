@@ -5,7 +5,9 @@ extension URL {
     ///
     /// Resolving removes them from every reference, an absolute one too (RFC 3986 §5.2.2), but
     /// Foundation leaves them in those. One transport would then send what another does not, and
-    /// cookies, signatures and caches would judge a path that is not the one on the wire.
+    /// cookies, signatures and caches would judge a path that is not the one on the wire. A dot that
+    /// is escaped (`%2e`) stays: no transport decodes it, and an escape goes out as the caller, or a
+    /// redirect, wrote it.
     var withoutDotSegments: URL {
         let text = absoluteString
         guard Self.mayHaveDotSegments(text) else { return self }

@@ -25,6 +25,9 @@ extension BearerAuthentication {
         if let fault = key.token.flatMap({ Settings.defect(.authorization, $0.value) }) {
             settings.issue(at: "token", "cannot be sent: \(fault)")
         }
+        if key.token?.isBlank == true, key.endpoint == nil {
+            settings.issue(at: "token", "is empty; look where it comes from")
+        }
         if key.token == nil, !isOwn || key.endpoint == nil {
             settings.issue(at: "token", "is missing; a text is wanted")
         }

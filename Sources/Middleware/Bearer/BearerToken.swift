@@ -1,4 +1,5 @@
 public import struct Foundation.Date
+import TurnpikeCore
 
 /// An access token (RFC 6750), and what is known of it.
 ///
@@ -12,7 +13,8 @@ public struct BearerToken: Sendable, Hashable {
 
     /// Creates a token.
     /// - Parameters:
-    ///   - value: The text that is sent.
+    ///   - value: The text that is sent. An empty one is not: it is refreshed first, or fails the
+    ///     call as ``/TurnpikeCore/ClientError/Code/auth``.
     ///   - expires: When it ceases to be valid.
     ///   - refreshToken: What its successor can be had with (RFC 6749 §1.5).
     public init(_ value: String, expires: Date? = nil, refreshToken: String? = nil) {
@@ -23,6 +25,9 @@ public struct BearerToken: Sendable, Hashable {
 
     /// The text that is sent.
     public var value: String { access.value }
+
+    /// Whether there is anything to send.
+    var isBlank: Bool { Grammar.trimmed(value).isEmpty }
 
     /// What its successor can be had with, or nil.
     public var refreshToken: String? { refresh?.value }

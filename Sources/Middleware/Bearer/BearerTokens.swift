@@ -155,7 +155,7 @@ public final class BearerTokens: Sendable {
     ) {
         let outcome = state.withLock { $0.finish(refresh, result, at: date) }
         guard let outcome else { return }
-        if case .success(let token) = result { onRefresh?(token) }
+        if case .success(let token) = result, case .success = outcome { onRefresh?(token) }
         refresh.settle(outcome)
     }
 }

@@ -36,13 +36,13 @@ struct TokenState: Sendable {
 
     /// The credential in force.
     func credential() throws -> Credential {
-        guard let token else { throw Self.missing }
+        guard let token, !token.isBlank else { throw missing }
         return Credential(token: token, generation: generation, failures: failures)
     }
 
     /// What a call that is to be signed has to do.
     mutating func step(_ now: MonotonicInstant, _ date: Date) -> Step {
-        guard let token else { return canRefresh ? join(now) : .fail(Self.missing) }
+        guard let token, !token.isBlank else { return canRefresh ? join(now) : .fail(missing) }
         let present = Credential(token: token, generation: generation, failures: failures)
         guard canRefresh else { return .use(present, beginning: nil, replacing: nil) }
         if wasRefused || end.map({ $0 <= date }) ?? false { return join(now) }
@@ -93,16 +93,21 @@ struct TokenState: Sendable {
         guard refresh === ended else { return nil }
         refresh = nil
         switch result {
+        case .success(let token) where token.isBlank:
+            return fail(ClientError(.auth, "the provider gave an empty text for a token"))
         case .success(let token):
             install(token, at: date)
             return .success(())
-        case .failure(let error):
-            let failure = ClientError(
-                .auth, "the bearer token could not be refreshed", underlying: error)
-            failures += 1
-            lastFailure = failure
-            return .failure(failure)
+        case .failure(let error): return fail(error)
         }
+    }
+
+    private mutating func fail(_ error: any Error) -> Result<Void, any Error> {
+        let failure = ClientError(
+            .auth, "the bearer token could not be refreshed", underlying: error)
+        failures += 1
+        lastFailure = failure
+        return .failure(failure)
     }
 
     /// Forgets a refresh that ended without an outcome.
@@ -144,7 +149,11 @@ struct TokenState: Sendable {
             retryAfter: wait)
     }
 
-    private static var missing: ClientError {
-        ClientError(.auth, "there is no bearer token, and nothing that could get one")
+    private var missing: ClientError {
+        ClientError(
+            .auth,
+            token == nil
+                ? "there is no bearer token, and nothing that could get one"
+                : "the bearer token is an empty text; look where it comes from")
     }
 }

@@ -76,12 +76,13 @@ package final class Permits: Sendable {
     /// enough have come back.
     func update(_ rules: Rules) {
         isAdaptive.store(rules.adaptive != nil, ordering: .relaxed)
-        let served = state.withLock { state in
+        let (served, origins) = state.withLock { state in
             state.rules = rules
             state.shares.updateAll { $0.limit = rules.limit(after: $0.limit) }
-            return serve(&state)
+            return (serve(&state), state.shares.origins { _ in true })
         }
         for waiter in served { waiter.turn.settle(.success(())) }
+        for origin in origins { tell(of: origin) }
     }
 
     package var heldCount: Int { state.withLock { $0.held } }
@@ -97,23 +98,27 @@ package final class Permits: Sendable {
     /// Takes a permit, or a place in line for one.
     /// - Returns: Who waits, or nil where a permit was taken.
     package func take(_ origin: Origin) throws -> Waiter? {
-        try state.withLock { state in
+        var evicted: Origin?
+        defer { if let evicted { tell(of: evicted) } }
+        return try state.withLock { state in
             let rules = state.rules
             let hasRoom = state.held < rules.total
             let hasPlace = state.waiting < rules.queue
             let ticket = state.nextTicket
             let new = Share(limit: rules.first)
-            let waiter = try state.shares.update(origin, orMake: new) { share in
-                // All who could go have gone: one who waits here waits for this origin, or for all.
-                if hasRoom, share.hasRoom, share.line.isEmpty {
-                    share.held += 1
-                    return Waiter?.none
-                }
-                guard hasPlace else { throw Self.full(origin, queue: rules.queue) }
-                let waiter = Waiter(ticket: ticket)
-                share.line.append(waiter)
-                return waiter
-            }
+            let waiter = try state.shares.update(
+                origin, orMake: new, evicting: { origin, _ in evicted = origin },
+                { share in
+                    // All who could go have gone: one who waits here waits for this origin, or for all.
+                    if hasRoom, share.hasRoom, share.line.isEmpty {
+                        share.held += 1
+                        return Waiter?.none
+                    }
+                    guard hasPlace else { throw Self.full(origin, queue: rules.queue) }
+                    let waiter = Waiter(ticket: ticket)
+                    share.line.append(waiter)
+                    return waiter
+                })
             if waiter == nil {
                 state.held += 1
             } else {
@@ -202,7 +207,7 @@ package final class Permits: Sendable {
     // MARK: Metrics
 
     /// Tells the meter how many calls are under way and wait, and the limit of an origin where it
-    /// changes by itself.
+    /// changes by itself and the origin is known.
     func tell(of origin: Origin) {
         figures.tell {
             let (held, waiting, limit) = state.withLock { state in
@@ -213,10 +218,9 @@ package final class Permits: Sendable {
                 .gauge("turnpike.concurrency_limit.in_flight"): Double(held),
                 .gauge("turnpike.concurrency_limit.waiting"): Double(waiting),
             ]
-            if let limit {
-                gauges[.gauge("turnpike.concurrency_limit.limit", origin.meterLabels)] =
-                    limit.rounded(.down)
-            }
+            gauges.updateValue(
+                limit?.rounded(.down),
+                forKey: .gauge("turnpike.concurrency_limit.limit", origin.meterLabels))
             return gauges
         }
     }

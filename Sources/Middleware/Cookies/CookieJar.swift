@@ -11,8 +11,8 @@ public import TurnpikeCore
 ///
 /// The file has mode 0600 and is replaced as a whole, a second after a change and on `shutdown` of
 /// the client. It holds the cookies that have an end; those without one live as long as the jar. A
-/// line in it that is no cookie is passed over. Jars of two processes with one file overwrite each
-/// other's cookies.
+/// line in it that is no cookie is passed over. Two jars with one file overwrite each other's
+/// cookies: let the clients of a process share a jar, as those do whose stack files name one file.
 public final class CookieJar: CookieStorage {
     /// The most cookies of one domain.
     public static let maxPerDomain = 180

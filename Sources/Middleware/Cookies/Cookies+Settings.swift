@@ -15,10 +15,13 @@ extension Cookies {
             "jar", for: path, updating: { $0.judge(by: suffixes) },
             {
                 guard let path else { return CookieJar(suffixes: suffixes) }
-                let jar = try CookieJar(file: path, suffixes: suffixes)
-                // As after a reload: the file may be of a time when there was a list.
-                jar.judge(by: suffixes)
-                return jar
+                let jars = settings.common("cookieFiles") { FileKeepers<CookieJar>() }
+                return try jars.keeper(at: path) {
+                    let jar = try CookieJar(file: path, suffixes: suffixes)
+                    // As after a reload: the file may be of a time when there was a list.
+                    jar.judge(by: suffixes)
+                    return jar
+                }
             })
         self.init(jar)
     }

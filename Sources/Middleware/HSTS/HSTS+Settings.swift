@@ -9,7 +9,9 @@ extension HSTS {
         }
         self.init(
             try settings.kept("hosts", for: path) {
-                try path.map { try HSTSStore(file: $0) } ?? HSTSStore()
+                guard let path else { return HSTSStore() }
+                let stores = settings.common("hstsFiles") { FileKeepers<HSTSStore>() }
+                return try stores.keeper(at: path) { try HSTSStore(file: path) }
             })
     }
 }

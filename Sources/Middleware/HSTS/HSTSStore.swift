@@ -6,7 +6,8 @@ public import TurnpikeCore
 ///
 /// At most ``maxHosts`` are kept; above that the one goes whose wish ends first. The file has mode
 /// 0600, is replaced as a whole a second after a change, and a line in it that is none is passed
-/// over.
+/// over. Two stores with one file overwrite each other's hosts: let the clients of a process share
+/// a store, as those do whose stack files name one file.
 public final class HSTSStore: Sendable {
     private struct Entry: Sendable, Equatable {
         var expires: Date

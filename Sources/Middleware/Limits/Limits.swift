@@ -21,7 +21,10 @@ public struct Limits: Interceptor {
         public var headerCount: Int
         /// How many times larger content may become by decoding, beyond its first MiB.
         ///
-        /// It holds where the transport knows the size before decoding.
+        /// It holds at each moment for what has come so far, where the transport counts bytes before
+        /// it decodes them (libcurl); else for the whole, where its size is declared (URLSession).
+        /// Not so for event streams: those that repeat themselves for days are no bombs, and
+        /// ``line`` bounds each event.
         public var ratio: Int
         /// How many content codings may lie on each other: two, for no server needs more and each
         /// multiplies what a small response can become.
@@ -64,7 +67,7 @@ public struct Limits: Interceptor {
             response.body.cancel(.drop)
             throw fault
         }
-        watch(response.body, settings)
+        watch(response.body, settings, isStreaming: request.options.isStreaming)
         return response
     }
 
@@ -92,21 +95,34 @@ public struct Limits: Interceptor {
         value.utf8.split(separator: UInt8(ascii: ",")).count
     }
 
-    private func watch(_ body: ResponseBody, _ settings: Settings) {
+    private func watch(_ body: ResponseBody, _ settings: Settings, isStreaming: Bool) {
         if body.isEmpty { return }
-        let decoded = body.encodedLength.map { encoded -> Int64 in
-            let (product, overflows) = encoded.multipliedReportingOverflow(
-                by: Int64(settings.ratio))
-            return overflows ? .max : max(product, 1_048_576)
+        let limit = settings.body.map { Int64($0) } ?? .max
+        let counter = ByteCounter()
+        if body.encodedBytes != nil, !isStreaming {
+            // The body's handler must not keep the body.
+            let canceller = body.canceller
+            body.onChunk { chunk in
+                let decoded = Self.decoded(canceller.encodedBytes ?? .max, settings)
+                try Self.check(counter.add(chunk.count), min(limit, decoded))
+            }
+            return
         }
         let isDecoded = body.encodedLength != nil && body.length != body.encodedLength
-        let bounds = [settings.body.map(Int64.init), isDecoded ? decoded : nil].compactMap(\.self)
-        guard let bound = bounds.min() else { return }
-        let counter = ByteCounter()
-        body.onChunk { chunk in
-            guard counter.add(chunk.count) > bound else { return }
-            throw Self.tooLarge("the content is larger than \(bound) bytes")
-        }
+        let decoded = isDecoded ? Self.decoded(body.encodedLength ?? .max, settings) : .max
+        let bound = min(limit, decoded)
+        if bound == .max { return }
+        body.onChunk { try Self.check(counter.add($0.count), bound) }
+    }
+
+    // How large so many bytes may become.
+    private static func decoded(_ encoded: Int64, _ settings: Settings) -> Int64 {
+        let (product, overflows) = encoded.multipliedReportingOverflow(by: Int64(settings.ratio))
+        return overflows ? .max : max(product, 1_048_576)
+    }
+
+    private static func check(_ count: Int64, _ bound: Int64) throws {
+        if count > bound { throw tooLarge("the content is larger than \(bound) bytes") }
     }
 
     private static func tooLarge(_ message: String) -> ClientError {

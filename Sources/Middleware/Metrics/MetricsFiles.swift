@@ -25,7 +25,10 @@ extension Settings {
     /// The output of what a gate measures, which a key names: that of a file, or the stack's on
     /// standard error.
     func metricsOutput(_ key: String, default fallback: String) -> MetricsOutput {
-        let place = string(key) ?? fallback
+        metricsOutput(at: string(key) ?? fallback, key)
+    }
+
+    private func metricsOutput(at place: String, _ key: String) -> MetricsOutput {
         if isDryRun { return MetricsOutput(path: nil) }
         // It is written when nobody is left to be told.
         if place != "stderr", !PrivateFile.canPut(to: place) {
@@ -42,7 +45,7 @@ extension Settings {
     /// - Returns: The meter, or nil where there is no such setting.
     public func meter() -> (any GateMeter)? {
         guard let place = string("metrics") else { return nil }
-        let meter = MetricsHold(metricsOutput("metrics", default: place))
+        let meter = MetricsHold(metricsOutput(at: place, "metrics"))
         return string("id").map { meter.labelled(gate: $0) } ?? meter
     }
 }

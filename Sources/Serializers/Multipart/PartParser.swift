@@ -115,10 +115,7 @@ struct PartParser {
         var rest = bytes.dropFirst(2)
         var headerBytes = 0
         while !rest.isEmpty {
-            let end = rest.firstIndex(of: 0x0A) ?? rest.endIndex
-            var line = rest[..<end]
-            rest = end < rest.endIndex ? rest[(end + 1)...] : rest[rest.endIndex...]
-            if line.last == 0x0D { line.removeLast() }
+            let line = Self.fieldLine(&rest)
             if line.isEmpty { break }
             headerBytes += line.count
             guard headerBytes <= Self.maxHeaderBytes else {
@@ -133,6 +130,19 @@ struct PartParser {
         }
         if rest.count > maxBytes { throw tooLarge() }
         return ReceivedPart(headers: headers, content: Data(rest))
+    }
+
+    /// Takes a field line without its end; one that is folded (RFC 5322 §2.2.3) with all that belongs
+    /// to it.
+    private static func fieldLine(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
+        var line: [UInt8] = []
+        while true {
+            let end = rest.firstIndex(of: 0x0A) ?? rest.endIndex
+            line += rest[..<end]
+            rest = end < rest.endIndex ? rest[(end + 1)...] : rest[rest.endIndex...]
+            if line.last == 0x0D { line.removeLast() }
+            guard !line.isEmpty, let next = rest.first, Grammar.isBlank(next) else { return line }
+        }
     }
 
     private func tooLarge() -> ClientError {

@@ -45,6 +45,35 @@ struct PlanTests {
         #expect(notes.all == ["> a", "> b", "< b", "< a"])
     }
 
+    @Test("Several lines of cookies go to every transport as one", arguments: [1, 2, 3])
+    func cookies(count: Int) async throws {
+        let sent = Notes()
+        let transport = MockTransport { request in
+            for line in request.headers.values(of: .cookie) { sent.add(line) }
+            return .ok()
+        }
+        var call = Client(transport).get(anywhere)
+        for number in 1...count { call.request.headers.append("cookie", "a=\(number)") }
+        let seen = call.request.headers[.cookie]
+        _ = try await call.response()
+        #expect(sent.all == [(1...count).map { "a=\($0)" }.joined(separator: "; ")])
+        #expect(seen == sent.all.first, "gates read what is sent")
+    }
+
+    @Test(
+        "A part of the content is asked for without a coding, unless the caller names some",
+        arguments: [
+            ([:], nil), (["Range": "bytes=0-9"], "identity"),
+            (["Range": "bytes=0-9", "Accept-Encoding": "gzip"], "gzip"),
+        ] as [(HTTPHeaders, String?)])
+    func ranges(headers: HTTPHeaders, codings: String?) async throws {
+        let transport = MockTransport { request in
+            .ok(text: request.headers[.acceptEncoding] ?? "none")
+        }
+        let call = Client(transport).get(anywhere, headers: headers)
+        #expect(try await call.serialize(with: Text()) == codings ?? "none")
+    }
+
     @Test("A type of several roles is lowered in a fixed order")
     func lowering() async throws {
         let notes = Notes()

@@ -30,6 +30,13 @@ struct URLRequestTests {
         #expect(try Request(foundation()).body.isEmpty)
     }
 
+    @Test("Several lines of cookies go out as one that a server can read")
+    func cookies() throws {
+        var request = Request(.get, "http://a.example/x", headers: ["Cookie": "a=1"])
+        request.headers.append("cookie", "b=2")
+        #expect(try URLRequest(request).value(forHTTPHeaderField: "Cookie") == "a=1; b=2")
+    }
+
     @Test("What came out goes in again as it was")
     func roundTrip() throws {
         let target: Target = "http://a.example/p%20q?x=%26&y#f"

@@ -81,6 +81,19 @@ struct AuthenticationSettingsTests {
         }
     }
 
+    @Test("An empty token is a mistake, unless it can be refreshed")
+    func emptyToken() async throws {
+        let transport = api()
+        let error = #expect(throws: ClientError.self) {
+            try configured(["use": "bearer", "token": ""], transport)
+        }
+        #expect(error?.message.contains("stack[0].token: is empty") == true)
+        var gate = Self.bearer
+        gate["token"] = ""
+        let client = try configured(gate, transport).client
+        #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
+    }
+
     @Test("bearer bounds its refreshes and names its origins")
     func bounds() async throws {
         var gate = Self.bearer

@@ -61,6 +61,33 @@ struct BearerAuthenticationTests {
         #expect(transport.sentCount == 0)
     }
 
+    @Test("An empty token is not sent: it is refreshed, or fails the call", arguments: ["", "\t"])
+    func empty(text: String) async throws {
+        let transport = guarded { $0 == "t1" }
+        let fixed = Client(transport, [.bearer(token: text)])
+        let error = await #expect(throws: ClientError.self) {
+            try await fixed.get(anywhere).response()
+        }
+        #expect(error?.code == .auth && error?.message.contains("empty") == true)
+        #expect(transport.sentCount == 0)
+        let client = Client(transport, [.bearer(tokens(text))])
+        #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
+        #expect(transport.authorizations == ["Bearer t1"])
+    }
+
+    @Test("An empty token from a provider is a refresh that failed")
+    func emptyRefresh() async throws {
+        struct Nothing: BearerTokenProvider {
+            func token(replacing old: BearerToken?, by exchange: TokenExchange) -> BearerToken {
+                BearerToken("")
+            }
+        }
+        let transport = guarded { _ in true }
+        let tokens = BearerTokens(provider: Nothing()) { _ in Issue.record("it was told of") }
+        #expect(await code(of: Client(transport, [.bearer(tokens)]).get(anywhere)) == .auth)
+        #expect(transport.sentCount == 0 && tokens.current == nil)
+    }
+
     @Test("A request is sent again once per call, whatever stands around the gate")
     func once() async throws {
         let transport = guarded { _ in false }

@@ -32,6 +32,17 @@ struct ReceivedPartsTests {
         #expect(parts.last?.type == .plainText)
     }
 
+    @Test("A header field of a part may be folded", arguments: [1, 1000])
+    func folded(chunk: Int) async throws {
+        let content =
+            "--B b\r\nContent-Type: text/plain;\r\n\tcharset=utf-8;\r\n  x=y\r\nX-A: 1\r\n\r\n folded\r\n"
+            + "--B b--"
+        var iterator = call(content, chunk: chunk).parts().makeAsyncIterator()
+        let part = try #require(try await iterator.next())
+        #expect(part.type[parameter: "charset"] == "utf-8" && part.type[parameter: "x"] == "y")
+        #expect(part.headers.count == 2 && part.content == Data(" folded".utf8))
+    }
+
     @Test("A limit may be as large as a number can be")
     func unlimited() async throws {
         let content = Data("--B b\r\n\r\nx\r\n--B b--".utf8)

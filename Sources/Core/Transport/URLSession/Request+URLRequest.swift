@@ -38,6 +38,7 @@ extension URLRequest {
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
         var request = request
         request.describeBody()
+        request.uniteCookies()
         guard let data = request.body.inMemory else {
             throw ClientError(
                 .unsupported,

@@ -1,0 +1,23 @@
+import Foundation
+import Synchronization
+import TurnpikeCore
+
+/// What keeps the files that stack files name: one keeper for each path, for as long as somebody has
+/// it, so that none writes over what another keeps.
+final class FileKeepers<Keeper: AnyObject & Sendable>: Sendable {
+    private struct Reference { weak let keeper: Keeper? }
+
+    private let references = Mutex<[String: Reference]>([:])
+
+    /// The keeper of a file; a new one where nobody has it open.
+    func keeper(at path: String, _ make: () throws -> Keeper) rethrows -> Keeper {
+        let path = URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
+        return try references.withLock { references in
+            if let known = references[path]?.keeper { return known }
+            let new = try make()
+            references = references.filter { $0.value.keeper != nil }
+            references[path] = Reference(keeper: new)
+            return new
+        }
+    }
+}
