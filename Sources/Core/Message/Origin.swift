@@ -43,6 +43,12 @@ public struct Origin: Hashable, Sendable {
         }
     }
 
+    /// Feeds host and port to a hasher; the scheme rarely tells two origins apart that have both.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(host)
+        hasher.combine(port)
+    }
+
     /// Whether the port is the scheme's own.
     public var hasDefaultPort: Bool { Self.defaultPort(scheme) == port }
 

@@ -20,7 +20,12 @@ package struct PlainAuthority {
     }
 
     package var host: String {
-        String(text.utf8.prefix(place.upperBound).dropFirst(place.lowerBound)) ?? ""
+        let host = unsafe text.utf8.withContiguousStorageIfAvailable { bytes in
+            unsafe String(unsafeUninitializedCapacity: place.count) { target in
+                unsafe target.initialize(fromContentsOf: bytes[place])
+            }
+        }
+        return host ?? ""
     }
 
     private struct Found {

@@ -80,8 +80,9 @@ public struct Limits: Interceptor {
             return tooLarge(
                 "the response's header section is larger than \(settings.headers) bytes")
         }
-        if headers.values(of: .contentEncoding).reduce(0, { $0 + codings(in: $1) })
-            > settings.codings
+        if headers.contains(.contentEncoding),
+            headers.values(of: .contentEncoding).reduce(0, { $0 + codings(in: $1) })
+                > settings.codings
         {
             return tooLarge("the content lies in more than \(settings.codings) codings")
         }
