@@ -48,8 +48,7 @@ struct SemanticsTests {
             ], seconds: 31),
         Case(headers: ["Last-Modified": (start - 1e8).http], seconds: 7 * 86_400),
         Case(headers: ["Cache-Control": "max-age=60"], seconds: 60, status: 404),
-        Case(headers: ["Cache-Control": "max-age=60"], seconds: 60, status: 500),
-        Case(headers: ["Expires": (start + 60).http], seconds: 60, status: 500),
+        Case(headers: ["Cache-Control": "max-age=60"], seconds: 60, status: 503),
         Case(headers: ["Last-Modified": (start - 1000).http], seconds: 100, status: 410),
         Case(
             headers: ["Cache-Control": "no-store, must-understand, max-age=60"], seconds: 60),
@@ -72,8 +71,8 @@ struct SemanticsTests {
         Case(headers: ["Expires": "Thu, 18 Aug 2050 02:01:18 UTC"], seconds: nil),
         Case(headers: ["Expires": "Thu, 18 Aug 2050 2:01:18 GMT"], seconds: nil),
         Case(headers: ["Last-Modified": (start - 1000).http], seconds: nil, status: 403),
-        Case(headers: ["Last-Modified": (start - 1000).http], seconds: nil, status: 500),
-        Case(headers: ["ETag": "\"1\""], seconds: nil, status: 500),
+        Case(headers: ["Cache-Control": "max-age=60"], seconds: nil, status: 500),
+        Case(headers: ["Expires": (start + 60).http], seconds: nil, status: 500),
         Case(headers: ["Cache-Control": "max-age=60"], seconds: nil, status: 206),
         Case(headers: ["Cache-Control": "max-age=60"], seconds: nil, status: 304),
         Case(

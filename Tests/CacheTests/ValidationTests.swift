@@ -208,7 +208,7 @@ struct ValidationTests {
             if counter.next() == 1 {
                 for await _ in gate.stream {}
                 return .status(
-                    500, headers: ["Cache-Control": "max-age=60"], body: Data("bad".utf8))
+                    503, headers: ["Cache-Control": "max-age=60"], body: Data("bad".utf8))
             }
             return .ok(text: "good", headers: ["Cache-Control": "max-age=60"])
         }
@@ -220,7 +220,7 @@ struct ValidationTests {
         #expect(try await cached.get("/a").text == "good")
     }
 
-    @Test("A stored fault stands in for no other, and gives way to it", arguments: [500, 503])
+    @Test("A stored fault stands in for no other, and gives way to it", arguments: [502, 503])
     func faultForFault(status: Int) async throws {
         let counter = Counter()
         let cached = CachedClient { _ in

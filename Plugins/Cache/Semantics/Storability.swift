@@ -24,6 +24,8 @@ enum Storability {
         else { return false }
         // They answer a condition of that one request: its range, or its precondition.
         if status == 416 || status == 412 { return false }
+        // An accident of the server: what it says of freshness was meant for the answer that failed.
+        if status == .internalServerError { return false }
         if control.mustUnderstand {
             if !isUnderstood(status) { return false }
         } else if control.noStore {
