@@ -56,6 +56,8 @@ struct tpc_loop {
     _Atomic int64_t turned;
     // Somebody has something for the thread that looks.
     atomic_bool is_wanted;
+    // The loop in whose turn the turn of this one began, by code that a turn runs at once; NULL for none.
+    tpc_loop *outer;
     tpc_transfer *first, **last;
     tpc_cells *cells;
     // The TLS connections whose ends were announced since the last look at the sockets: whose transfer ends with its
@@ -370,14 +372,15 @@ void tpc_loop_wake(tpc_loop *loop) {
 static _Thread_local tpc_loop *mine;
 
 void tpc_loop_begin_turn(tpc_loop *loop) {
+    loop->outer = mine;
     mine = loop;
     tpc_cells_use(loop->cells);
 }
 
-void tpc_loop_end_turn(void) {
-    if (mine->patience > 0) atomic_store_explicit(&mine->turned, nanoseconds(), memory_order_relaxed);
-    mine = NULL;
-    tpc_cells_use(NULL);
+void tpc_loop_end_turn(tpc_loop *loop) {
+    if (loop->patience > 0) atomic_store_explicit(&loop->turned, nanoseconds(), memory_order_relaxed);
+    mine = loop->outer;
+    tpc_cells_use(mine ? mine->cells : NULL);
 }
 
 void tpc_loop_heed_tls_end(const void *tls) {
@@ -437,6 +440,8 @@ void tpc_loop_act(tpc_loop *loop) {
 }
 
 bool tpc_loop_look(tpc_loop *loop) {
+    // Other exchanges wait for a thread that is another loop's, or in another one's turn.
+    if (here || loop->outer) return false;
     happening found[EVENTS];
     bool is_woken = false;
     int count = look(loop, found, &is_woken);

@@ -36,7 +36,7 @@ import TurnpikeCore
     func want() { unsafe tpc_loop_want(pointer) }
     /// Says that this thread alone uses the loop from now on, and that it does no more.
     func beginTurn() { unsafe tpc_loop_begin_turn(pointer) }
-    func endTurn() { tpc_loop_end_turn() }
+    func endTurn() { unsafe tpc_loop_end_turn(pointer) }
     func act() { unsafe tpc_loop_act(pointer) }
     func runTimers() { unsafe tpc_loop_run_timers(pointer) }
     /// When time is up, in milliseconds of the loop's clock.
