@@ -45,6 +45,8 @@ struct tpc_loop {
     atomic_int wakers;
     interest *interests;
     int interest_count;
+    // The descriptors that libcurl waits for.
+    int wanted_count;
     happening happenings[EVENTS];
     int happening_count;
     int64_t due;
@@ -262,12 +264,17 @@ static interest *interest_of(tpc_loop *loop, int descriptor) {
     return &loop->interests[descriptor];
 }
 
+static void set_wanted(tpc_loop *loop, interest *interest, int mask) {
+    loop->wanted_count += (mask != 0) - (interest->wanted != 0);
+    interest->wanted = (unsigned char)mask;
+}
+
 static int on_socket(CURL *easy, int descriptor, int what, void *user, void *socket_user) {
     tpc_loop *loop = user;
     interest *interest = interest_of(loop, descriptor);
     if (!interest) return -1;
     int mask = what == CURL_POLL_REMOVE ? 0 : what & (CURL_POLL_IN | CURL_POLL_OUT);
-    interest->wanted = (unsigned char)mask;
+    set_wanted(loop, interest, mask);
     // Between two requests on one connection libcurl wants nothing of it: the system is told if something does happen.
     if (mask == interest->watched || (mask == 0 && interest->is_connection && interest->watched == CURL_POLL_IN)) return 0;
     watch(loop, descriptor, interest->watched, mask);
@@ -310,7 +317,10 @@ static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
 static int close_socket(void *user, int descriptor) {
     tpc_loop *loop = user;
     interest *known = interest_of(loop, descriptor);
-    if (known) *known = (interest){0};
+    if (known) {
+        set_wanted(loop, known, 0);
+        *known = (interest){0};
+    }
     return close(descriptor);
 }
 
@@ -469,6 +479,8 @@ int tpc_loop_timeout(int64_t due) {
 }
 
 int64_t tpc_loop_due(tpc_loop *loop) { return loop->due; }
+
+bool tpc_loop_is_idle(tpc_loop *loop) { return loop->wanted_count == 0; }
 
 // MARK: Transfers with something new, in order.
 

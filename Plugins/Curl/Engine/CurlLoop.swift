@@ -34,6 +34,8 @@ import TurnpikeCore
     func look() -> Bool { unsafe tpc_loop_look(pointer) }
     /// Ends a look of another thread; from anywhere.
     func want() { unsafe tpc_loop_want(pointer) }
+    /// Whether libcurl waits for no socket, as it may for connections that it closes.
+    var isIdle: Bool { unsafe tpc_loop_is_idle(pointer) }
     /// Says that this thread alone uses the loop from now on, and that it does no more.
     func beginTurn() { unsafe tpc_loop_begin_turn(pointer) }
     func endTurn() { unsafe tpc_loop_end_turn(pointer) }

@@ -64,6 +64,8 @@ bool tpc_loop_is_brisk(tpc_loop *loop);
 bool tpc_loop_look(tpc_loop *loop);
 /// Ends a look early, if there is one; from any thread.
 void tpc_loop_want(tpc_loop *loop);
+/// Whether libcurl waits for no socket at all; it may wait for some when all transfers have ended.
+bool tpc_loop_is_idle(tpc_loop *loop);
 /// Says that this thread alone uses the loop from now on, and that it does no more.
 void tpc_loop_begin_turn(tpc_loop *loop);
 void tpc_loop_end_turn(tpc_loop *loop);
