@@ -228,6 +228,8 @@ static int look(tpc_loop *loop, happening *found, bool *is_woken) {
 
 void tpc_loop_want(tpc_loop *loop) { atomic_store_explicit(&loop->is_wanted, true, memory_order_relaxed); }
 
+void tpc_loop_unwant(tpc_loop *loop) { atomic_store_explicit(&loop->is_wanted, false, memory_order_relaxed); }
+
 bool tpc_loop_is_brisk(tpc_loop *loop) { return atomic_load_explicit(&loop->credit, memory_order_relaxed) >= LOOK_PRICE; }
 
 void tpc_loop_wait(tpc_loop *loop, int milliseconds) {
@@ -452,6 +454,7 @@ void tpc_loop_act(tpc_loop *loop) {
 bool tpc_loop_look(tpc_loop *loop) {
     // Other exchanges wait for a thread that is another loop's, or in another one's turn.
     if (here || loop->outer) return false;
+    if (tpc_loop_timeout(loop->due) == 0) return true;
     happening found[EVENTS];
     bool is_woken = false;
     int count = look(loop, found, &is_woken);

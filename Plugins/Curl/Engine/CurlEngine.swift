@@ -203,7 +203,7 @@ final class CurlEngine: Sendable {
         var (ending, isMore) = turn(&core)
         for _ in 0..<Self.lookLimit {
             guard ending == .none, !isMore, core.transfers.isAlone(transfer), loop.isBrisk,
-                !mail.withLock({ $0.isNew }), loop.look()
+                holders.load(ordering: .relaxed) == 1, !mail.withLock({ $0.isNew }), loop.look()
             else { break }
             (ending, isMore) = turn(&core)
         }
@@ -227,6 +227,7 @@ final class CurlEngine: Sendable {
         }
         for transfer in core.posted { core.transfers.obey(transfer) }
         core.posted.removeAll(keepingCapacity: true)
+        loop.unwant()
         loop.runTimers()
         let isMore = core.transfers.passOn(upTo: Self.flushLimit)
         load.store(core.transfers.count, ordering: .relaxed)

@@ -32,8 +32,10 @@ import TurnpikeCore
     var isBrisk: Bool { unsafe tpc_loop_is_brisk(pointer) }
     /// Looks at the sockets for a moment, and acts on what is found.
     func look() -> Bool { unsafe tpc_loop_look(pointer) }
-    /// Ends a look of another thread; from anywhere.
+    /// Ends a look of another thread, or the next one; from anywhere.
     func want() { unsafe tpc_loop_want(pointer) }
+    /// Takes that back; before a last look at the mail.
+    func unwant() { unsafe tpc_loop_unwant(pointer) }
     /// Whether libcurl waits for no socket, as it may for connections that it closes.
     var isIdle: Bool { unsafe tpc_loop_is_idle(pointer) }
     /// Says that this thread alone uses the loop from now on, and that it does no more.

@@ -62,8 +62,10 @@ bool tpc_loop_is_brisk(tpc_loop *loop);
 /// Looks at the sockets for as long as `busy_polling` at most, without sleep, and has libcurl act on what is found; in a turn.
 /// False where nothing came, where the thread was woken, and where other loops need this thread.
 bool tpc_loop_look(tpc_loop *loop);
-/// Ends a look early, if there is one; from any thread.
+/// Ends a look early, or the next one; from any thread.
 void tpc_loop_want(tpc_loop *loop);
+/// Takes that back, for a turn sees what was wanted.
+void tpc_loop_unwant(tpc_loop *loop);
 /// Whether libcurl waits for no socket at all; it may wait for some when all transfers have ended.
 bool tpc_loop_is_idle(tpc_loop *loop);
 /// Says that this thread alone uses the loop from now on, and that it does no more.
