@@ -20,8 +20,10 @@
 
 enum { EVENTS = 64, LOOPBACK_BUFFER = 131072, TLS_ENDS = 256 };
 
-// What a look that finds something earns, what one that does not costs, and how much is to be had for another one.
-enum { LOOK_GAIN = 1, LOOK_LOSS = 6, LOOK_PRICE = 2, LOOK_MOST = 8, LOOK_LEAST = -16 };
+// What a look that finds something earns, what one that does not costs, and how much is to be had for another one. The cost
+// doubles up to a limit until looks have earned the most that there is: of answers that take a little longer than a look,
+// or of which each fourth does, else so many looks were for nothing that a call took a quarter more CPU.
+enum { LOOK_GAIN = 1, LOOK_LOSS = 6, LOOK_LOSS_MOST = 96, LOOK_PRICE = 2, LOOK_MOST = 8 };
 
 // What is known of a descriptor: what libcurl wants of it, and what the system watches.
 typedef struct {
@@ -54,6 +56,8 @@ struct tpc_loop {
     int64_t patience;
     // What looks have earned, or would have.
     atomic_int credit;
+    // What the next look that finds nothing costs.
+    atomic_int loss;
     // When the last turn ended, by the clock in nanoseconds.
     _Atomic int64_t turned;
     // Somebody has something for the thread that looks.
@@ -207,9 +211,14 @@ static int gather(tpc_loop *loop, happening *found, int milliseconds, bool *is_w
 // MARK: Waiting.
 
 static void judge(tpc_loop *loop, bool is_worth_it) {
-    int credit = atomic_load_explicit(&loop->credit, memory_order_relaxed) + (is_worth_it ? LOOK_GAIN : -LOOK_LOSS);
-    credit = credit > LOOK_MOST ? LOOK_MOST : credit < LOOK_LEAST ? LOOK_LEAST : credit;
+    int credit = atomic_load_explicit(&loop->credit, memory_order_relaxed);
+    int loss = atomic_load_explicit(&loop->loss, memory_order_relaxed);
+    credit += is_worth_it ? LOOK_GAIN : -loss;
+    if (credit >= LOOK_MOST) credit = LOOK_MOST, loss = LOOK_LOSS;
+    else if (!is_worth_it) loss = loss < LOOK_LOSS_MOST ? 2 * loss : LOOK_LOSS_MOST;
+    if (credit < -LOOK_LOSS_MOST) credit = -LOOK_LOSS_MOST;
     atomic_store_explicit(&loop->credit, credit, memory_order_relaxed);
+    atomic_store_explicit(&loop->loss, loss, memory_order_relaxed);
 }
 
 // Looks again and again, for to sleep and be woken takes as long as a server nearby to answer. It was not worth it where
@@ -339,6 +348,7 @@ tpc_loop *tpc_loop_create(const tpc_limits *limits) {
     loop->poller = loop->wake_read = loop->wake_write = -1;
     loop->due = INT64_MAX;
     loop->last = &loop->first;
+    loop->loss = LOOK_LOSS;
     // With one core alone nobody answers while a thread looks.
     loop->patience = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? limits->busy_polling : 0;
     loop->cells = tpc_cells_create();
