@@ -1,3 +1,7 @@
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+// For the cores of a process.
+#define _GNU_SOURCE
+#endif
 #include "curl.h"
 #include <errno.h>
 #include <netinet/in.h>
@@ -342,6 +346,15 @@ void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy) {
     tpc_curl.easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, loop);
 }
 
+// Of those that this process may use, which a container may bind it to.
+static bool has_cores(void) {
+#if defined(__linux__)
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores) > 1;
+#endif
+    return sysconf(_SC_NPROCESSORS_ONLN) > 1;
+}
+
 tpc_loop *tpc_loop_create(const tpc_limits *limits) {
     tpc_loop *loop = calloc(1, sizeof *loop);
     if (!loop) return NULL;
@@ -350,7 +363,7 @@ tpc_loop *tpc_loop_create(const tpc_limits *limits) {
     loop->last = &loop->first;
     loop->loss = LOOK_LOSS;
     // With one core alone nobody answers while a thread looks.
-    loop->patience = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? limits->busy_polling : 0;
+    loop->patience = has_cores() ? limits->busy_polling : 0;
     loop->cells = tpc_cells_create();
     if (!open_poller(loop) || !(loop->multi = tpc_curl.multi_init())) {
         tpc_loop_free(loop);
