@@ -2,8 +2,8 @@ import CTurnpikeCurl
 import TurnpikeCore
 
 /// The loop around libcurl's multi handle, in C.
-// SAFETY: the pointer is valid until `free`, which the engine's end calls; all but `wake` and `wait`
-// is called under the engine's lock.
+// SAFETY: the pointer is valid until `free`, which the engine's end calls; all but `wake`, `want`,
+// `wait` and `rest` is called under the engine's lock.
 @safe struct CurlLoop: @unchecked Sendable {
     private let pointer: OpaquePointer
 
