@@ -31,7 +31,9 @@ struct CurlPollingTests {
     }
 
     /// The work of the thread in each of some rounds of calls, one after another.
-    private func works(_ polling: Duration) async throws -> [Int] {
+    private func works(
+        _ polling: Duration, on executor: (any TaskExecutor)? = nil
+    ) async throws -> [Int] {
         var configuration = CurlTransport.Configuration()
         configuration.busyPolling = polling
         let transport = try CurlTransport(configuration: configuration)
@@ -39,9 +41,11 @@ struct CurlPollingTests {
         var works: [Int] = []
         for _ in 0..<10 {
             let before = try await work(of: transport)
-            for _ in 0..<200 {
-                let content = try await client.get("plain").data()
-                #expect(content.count == 1024)
+            try await withTaskExecutorPreference(executor) {
+                for _ in 0..<200 {
+                    let content = try await client.get("plain").data()
+                    #expect(content.count == 1024)
+                }
             }
             works.append(try await work(of: transport) - before)
         }
@@ -54,7 +58,29 @@ struct CurlPollingTests {
         // On a busy machine a look may take longer, and an answer may be there before its caller waits.
         #expect(with.min()! < without.max()! / 3, "where callers look \(with) ns, else \(without)")
     }
+
+    @Test("A caller on the thread of another transport leaves its answer to the right one")
+    func onOtherThread() async throws {
+        let other = try CurlTransport()
+        let without = try await works(.zero, on: other.executor)
+        let with = try await works(.milliseconds(1), on: other.executor)
+        #expect(with.max()! > without.min()! / 2, "where threads look \(with) ns, else \(without)")
+    }
     #endif
+
+    @Test("What a turn runs at once may call another transport")
+    func nested() async throws {
+        let other = Client(baseURL: server.target, transport: try CurlTransport(), stack: [])
+        server.route("/late", .text("x").after(.milliseconds(1)))
+        try await withTaskExecutorPreference(InlineExecutor()) {
+            for _ in 0..<50 {
+                // The answer of one is passed on in the turn in which the other begins.
+                let text = try await client.get("late").string()
+                let content = try await other.get("plain").data()
+                #expect(text == "x" && content.count == 1024)
+            }
+        }
+    }
 
     @Test("What a caller did not find is left to the thread, however it goes on")
     func handsOver() async throws {
@@ -116,5 +142,12 @@ struct CurlPollingTests {
             await #expect(throws: (any Error).self) { try await caller.value }
             await fixture.server.wait { $0.open == 0 }
         }
+    }
+}
+
+/// Runs jobs where they come from, as executors of tests do.
+private final class InlineExecutor: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) {
+        unsafe UnownedJob(job).runSynchronously(on: asUnownedTaskExecutor())
     }
 }

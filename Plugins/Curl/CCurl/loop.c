@@ -1,27 +1,16 @@
-#include "curl.h"
-#include <errno.h>
+#include "poller.h"
 #include <netinet/in.h>
-#include <poll.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #if defined(__linux__)
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #else
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/event.h>
 #endif
 
-enum { EVENTS = 64, LOOPBACK_BUFFER = 131072, TLS_ENDS = 256 };
-
-// What a look that finds something earns, what one that does not costs, and how much is to be had for another one.
-enum { LOOK_GAIN = 1, LOOK_LOSS = 6, LOOK_PRICE = 2, LOOK_MOST = 8, LOOK_LEAST = -16 };
+enum { LOOPBACK_BUFFER = 131072, TLS_ENDS = 256 };
 
 // What is known of a descriptor: what libcurl wants of it, and what the system watches.
 typedef struct {
@@ -31,31 +20,18 @@ typedef struct {
     bool is_connection;
 } interest;
 
-typedef struct {
-    int descriptor;
-    int mask;
-} happening;
-
 struct tpc_loop {
     CURLM *multi;
-    int poller;
-    int wake_read;
-    atomic_int wake_write;
-    // Threads that are about to write there.
-    atomic_int wakers;
+    tpc_poller poller;
     interest *interests;
     int interest_count;
-    happening happenings[EVENTS];
+    // The descriptors that libcurl waits for.
+    int wanted_count;
+    tpc_happening happenings[TPC_EVENTS];
     int happening_count;
     int64_t due;
-    // In nanoseconds, how long a thread looks at the sockets before it sleeps; 0 for not at all.
-    int64_t patience;
-    // What looks have earned, or would have.
-    atomic_int credit;
-    // When the last turn ended, by the clock in nanoseconds.
-    _Atomic int64_t turned;
-    // Somebody has something for the thread that looks.
-    atomic_bool is_wanted;
+    // The loop in whose turn the turn of this one began, by code that a turn runs at once; NULL for none.
+    tpc_loop *outer;
     tpc_transfer *first, **last;
     tpc_cells *cells;
     // The TLS connections whose ends were announced since the last look at the sockets: whose transfer ends with its
@@ -64,186 +40,23 @@ struct tpc_loop {
     size_t tls_end_count;
 };
 
-static int64_t nanoseconds(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
+static int64_t now(void) { return tpc_nanoseconds() / 1000000; }
 
-static int64_t now(void) { return nanoseconds() / 1000000; }
-
-// Gives the descriptor of wakes, to which nobody writes any more: who is about to is waited for, and takes no longer than a
-// call of the system.
-static int end_wakes(tpc_loop *loop) {
-    int descriptor = atomic_exchange(&loop->wake_write, -1);
-    while (atomic_load(&loop->wakers) > 0) sched_yield();
-    return descriptor;
-}
-
-// MARK: The system's half.
-
-#if defined(__linux__)
-
-static bool open_poller(tpc_loop *loop) {
-    loop->poller = epoll_create1(EPOLL_CLOEXEC);
-    loop->wake_read = loop->wake_write = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = loop->wake_read};
-    return loop->poller >= 0 && loop->wake_read >= 0
-        && epoll_ctl(loop->poller, EPOLL_CTL_ADD, loop->wake_read, &event) == 0;
-}
-
-static void close_poller(tpc_loop *loop) {
-    if (loop->poller >= 0) close(loop->poller);
-    if (end_wakes(loop) >= 0) close(loop->wake_read);
-    loop->poller = loop->wake_read = -1;
-}
-
-static void watch(tpc_loop *loop, int descriptor, int before, int mask) {
-    struct epoll_event event = {
-        .events = (mask & CURL_POLL_IN ? EPOLLIN : 0) | (mask & CURL_POLL_OUT ? EPOLLOUT : 0), .data.fd = descriptor};
-    int operation = mask == 0 ? EPOLL_CTL_DEL : before == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
-    if (epoll_ctl(loop->poller, operation, descriptor, &event) == 0) return;
-    if (errno == EEXIST) epoll_ctl(loop->poller, EPOLL_CTL_MOD, descriptor, &event);
-    if (errno == ENOENT && mask) epoll_ctl(loop->poller, EPOLL_CTL_ADD, descriptor, &event);
-}
-
-static void write_wake(int descriptor) {
-    uint64_t one = 1;
-    while (write(descriptor, &one, sizeof one) < 0 && errno == EINTR) {}
-}
-
-static void clear_wakes(tpc_loop *loop) {
-    uint64_t value;
-    while (read(loop->wake_read, &value, sizeof value) < 0 && errno == EINTR) {}
-}
-
-// Gives the number of sockets to which something happens, and says whether the thread is to wake.
-static int gather(tpc_loop *loop, happening *found, int milliseconds, bool *is_woken) {
-    struct epoll_event events[EVENTS];
-    int number = 0, count = epoll_wait(loop->poller, events, EVENTS, milliseconds);
-    for (int index = 0; index < count; index++) {
-        int descriptor = events[index].data.fd;
-        unsigned flags = events[index].events;
-        if (descriptor == loop->wake_read) {
-            *is_woken = true;
-            continue;
-        }
-        int mask = (flags & EPOLLIN ? CURL_CSELECT_IN : 0) | (flags & EPOLLOUT ? CURL_CSELECT_OUT : 0)
-                 | (flags & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
-        found[number++] = (happening){descriptor, mask};
-    }
-    return number;
-}
-
-#else
-
-static bool open_poller(tpc_loop *loop) {
-    int ends[2] = {-1, -1};
-    loop->poller = kqueue();
-    if (pipe(ends) != 0) return false;
-    loop->wake_read = ends[0];
-    loop->wake_write = ends[1];
-    for (int index = 0; index < 2; index++) {
-        fcntl(ends[index], F_SETFL, O_NONBLOCK);
-        fcntl(ends[index], F_SETFD, FD_CLOEXEC);
-    }
-    struct kevent change;
-    EV_SET(&change, loop->wake_read, EVFILT_READ, EV_ADD, 0, 0, NULL);
-    return loop->poller >= 0 && kevent(loop->poller, &change, 1, NULL, 0, NULL) == 0;
-}
-
-static void close_poller(tpc_loop *loop) {
-    if (loop->poller >= 0) close(loop->poller);
-    int wake_write = end_wakes(loop);
-    if (loop->wake_read >= 0) close(loop->wake_read);
-    if (wake_write >= 0) close(wake_write);
-    loop->poller = loop->wake_read = -1;
-}
-
-static void watch(tpc_loop *loop, int descriptor, int before, int mask) {
-    static const struct { int mask, filter; } sides[] = {{CURL_POLL_IN, EVFILT_READ}, {CURL_POLL_OUT, EVFILT_WRITE}};
-    for (int index = 0; index < 2; index++) {
-        if (!((before ^ mask) & sides[index].mask)) continue;
-        struct kevent change;
-        EV_SET(&change, descriptor, sides[index].filter, mask & sides[index].mask ? EV_ADD : EV_DELETE, 0, 0, NULL);
-        kevent(loop->poller, &change, 1, NULL, 0, NULL);
-    }
-}
-
-static void write_wake(int descriptor) {
-    char one = 1;
-    while (write(descriptor, &one, 1) < 0 && errno == EINTR) {}
-}
-
-static void clear_wakes(tpc_loop *loop) {
-    char bytes[64];
-    while (read(loop->wake_read, bytes, sizeof bytes) > 0) {}
-}
-
-// Gives the number of sockets to which something happens, and says whether the thread is to wake.
-static int gather(tpc_loop *loop, happening *found, int milliseconds, bool *is_woken) {
-    struct kevent events[EVENTS];
-    struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000};
-    int number = 0, count = kevent(loop->poller, NULL, 0, events, EVENTS, milliseconds < 0 ? NULL : &time);
-    for (int index = 0; index < count; index++) {
-        int descriptor = (int)events[index].ident;
-        if (descriptor == loop->wake_read) {
-            *is_woken = true;
-            continue;
-        }
-        int mask = (events[index].filter == EVFILT_WRITE ? CURL_CSELECT_OUT : CURL_CSELECT_IN)
-                 | (events[index].flags & EV_ERROR ? CURL_CSELECT_ERR : 0);
-        found[number++] = (happening){descriptor, mask};
-    }
-    return number;
-}
-
-#endif
-
-// MARK: Waiting.
-
-static void judge(tpc_loop *loop, bool is_worth_it) {
-    int credit = atomic_load_explicit(&loop->credit, memory_order_relaxed) + (is_worth_it ? LOOK_GAIN : -LOOK_LOSS);
-    credit = credit > LOOK_MOST ? LOOK_MOST : credit < LOOK_LEAST ? LOOK_LEAST : credit;
-    atomic_store_explicit(&loop->credit, credit, memory_order_relaxed);
-}
-
-// Looks again and again, for to sleep and be woken takes as long as a server nearby to answer. It was not worth it where
-// others got the core for long: who sleeps has it back sooner.
-static int look(tpc_loop *loop, happening *found, bool *is_woken) {
-    int64_t end = nanoseconds() + loop->patience;
-    for (bool is_late = false;; is_late = nanoseconds() >= end) {
-        int count = gather(loop, found, 0, is_woken);
-        if (atomic_exchange_explicit(&loop->is_wanted, false, memory_order_relaxed)) *is_woken = true;
-        if (count || is_late) judge(loop, !is_late);
-        if (count || is_late || *is_woken) return count;
-        // The server may wait for this very core.
-        sched_yield();
-    }
-}
-
-void tpc_loop_want(tpc_loop *loop) { atomic_store_explicit(&loop->is_wanted, true, memory_order_relaxed); }
-
-bool tpc_loop_is_brisk(tpc_loop *loop) { return atomic_load_explicit(&loop->credit, memory_order_relaxed) >= LOOK_PRICE; }
+// MARK: The thread.
 
 void tpc_loop_wait(tpc_loop *loop, int milliseconds) {
-    bool is_woken = false, looks = milliseconds != 0 && tpc_loop_is_brisk(loop);
-    int64_t begin = milliseconds != 0 && loop->patience > 0 ? nanoseconds() : 0;
-    int count = looks ? look(loop, loop->happenings, &is_woken) : 0;
-    if (!count && !is_woken) count = gather(loop, loop->happenings, milliseconds, &is_woken);
-    if (is_woken) clear_wakes(loop);
-    loop->happening_count = count;
-    if (looks || !count || !begin) return;
-    // A caller may have asked for it only now; and to wake up takes about as long as a look.
-    int64_t turned = atomic_load_explicit(&loop->turned, memory_order_relaxed);
-    if (nanoseconds() - (turned > begin ? turned : begin) < 2 * loop->patience) judge(loop, true);
+    loop->happening_count = tpc_poller_wait(&loop->poller, loop->happenings, milliseconds);
 }
 
 void tpc_loop_rest(tpc_loop *loop, int milliseconds) {
-    struct pollfd wake = {.fd = loop->wake_read, .events = POLLIN};
     loop->happening_count = 0;
-    if (poll(&wake, 1, milliseconds) > 0) clear_wakes(loop);
+    tpc_poller_rest(&loop->poller, milliseconds);
 }
+
+void tpc_loop_wake(tpc_loop *loop) { tpc_poller_wake(&loop->poller); }
+void tpc_loop_want(tpc_loop *loop) { tpc_poller_want(&loop->poller); }
+void tpc_loop_unwant(tpc_loop *loop) { tpc_poller_unwant(&loop->poller); }
+bool tpc_loop_is_brisk(tpc_loop *loop) { return tpc_poller_is_brisk(&loop->poller); }
 
 // MARK: libcurl's half.
 
@@ -260,15 +73,20 @@ static interest *interest_of(tpc_loop *loop, int descriptor) {
     return &loop->interests[descriptor];
 }
 
+static void set_wanted(tpc_loop *loop, interest *interest, int mask) {
+    loop->wanted_count += (mask != 0) - (interest->wanted != 0);
+    interest->wanted = (unsigned char)mask;
+}
+
 static int on_socket(CURL *easy, int descriptor, int what, void *user, void *socket_user) {
     tpc_loop *loop = user;
     interest *interest = interest_of(loop, descriptor);
     if (!interest) return -1;
     int mask = what == CURL_POLL_REMOVE ? 0 : what & (CURL_POLL_IN | CURL_POLL_OUT);
-    interest->wanted = (unsigned char)mask;
+    set_wanted(loop, interest, mask);
     // Between two requests on one connection libcurl wants nothing of it: the system is told if something does happen.
     if (mask == interest->watched || (mask == 0 && interest->is_connection && interest->watched == CURL_POLL_IN)) return 0;
-    watch(loop, descriptor, interest->watched, mask);
+    tpc_poller_watch(&loop->poller, descriptor, interest->watched, mask);
     interest->watched = (unsigned char)mask;
     return 0;
 }
@@ -308,7 +126,10 @@ static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
 static int close_socket(void *user, int descriptor) {
     tpc_loop *loop = user;
     interest *known = interest_of(loop, descriptor);
-    if (known) *known = (interest){0};
+    if (known) {
+        set_wanted(loop, known, 0);
+        *known = (interest){0};
+    }
     return close(descriptor);
 }
 
@@ -322,13 +143,10 @@ void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy) {
 tpc_loop *tpc_loop_create(const tpc_limits *limits) {
     tpc_loop *loop = calloc(1, sizeof *loop);
     if (!loop) return NULL;
-    loop->poller = loop->wake_read = loop->wake_write = -1;
     loop->due = INT64_MAX;
     loop->last = &loop->first;
-    // With one core alone nobody answers while a thread looks.
-    loop->patience = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? limits->busy_polling : 0;
     loop->cells = tpc_cells_create();
-    if (!open_poller(loop) || !(loop->multi = tpc_curl.multi_init())) {
+    if (!tpc_poller_open(&loop->poller, limits->busy_polling) || !(loop->multi = tpc_curl.multi_init())) {
         tpc_loop_free(loop);
         return NULL;
     }
@@ -349,7 +167,7 @@ void tpc_loop_close(tpc_loop *loop) {
     loop->multi = NULL;
     loop->due = INT64_MAX;
     loop->happening_count = 0;
-    close_poller(loop);
+    tpc_poller_close(&loop->poller);
 }
 
 void tpc_loop_free(tpc_loop *loop) {
@@ -359,25 +177,19 @@ void tpc_loop_free(tpc_loop *loop) {
     free(loop);
 }
 
-void tpc_loop_wake(tpc_loop *loop) {
-    atomic_fetch_add(&loop->wakers, 1);
-    int descriptor = atomic_load(&loop->wake_write);
-    if (descriptor >= 0) write_wake(descriptor);
-    atomic_fetch_sub(&loop->wakers, 1);
-}
-
 // The loop whose turn this thread takes.
 static _Thread_local tpc_loop *mine;
 
 void tpc_loop_begin_turn(tpc_loop *loop) {
+    loop->outer = mine;
     mine = loop;
     tpc_cells_use(loop->cells);
 }
 
-void tpc_loop_end_turn(void) {
-    if (mine->patience > 0) atomic_store_explicit(&mine->turned, nanoseconds(), memory_order_relaxed);
-    mine = NULL;
-    tpc_cells_use(NULL);
+void tpc_loop_end_turn(tpc_loop *loop) {
+    tpc_poller_end_turn(&loop->poller);
+    mine = loop->outer;
+    tpc_cells_use(mine ? mine->cells : NULL);
 }
 
 void tpc_loop_heed_tls_end(const void *tls) {
@@ -414,7 +226,7 @@ static void read_messages(tpc_loop *loop) {
     }
 }
 
-static void act(tpc_loop *loop, const happening *happenings, int count) {
+static void act(tpc_loop *loop, const tpc_happening *happenings, int count) {
     int running;
     loop->tls_end_count = 0;
     for (int index = 0; index < count; index++) {
@@ -422,7 +234,7 @@ static void act(tpc_loop *loop, const happening *happenings, int count) {
         interest *interest = interest_of(loop, descriptor);
         if (interest && interest->wanted == 0) {
             // An idle connection that the peer has closed, or written to: libcurl finds out when it next looks at it.
-            if (interest->watched) watch(loop, descriptor, interest->watched, 0);
+            if (interest->watched) tpc_poller_watch(&loop->poller, descriptor, interest->watched, 0);
             interest->watched = 0;
             continue;
         }
@@ -437,9 +249,12 @@ void tpc_loop_act(tpc_loop *loop) {
 }
 
 bool tpc_loop_look(tpc_loop *loop) {
-    happening found[EVENTS];
+    // Other exchanges wait for a thread that is another loop's, or in another one's turn.
+    if (here || loop->outer) return false;
+    if (tpc_loop_timeout(loop->due) == 0) return true;
+    tpc_happening found[TPC_EVENTS];
     bool is_woken = false;
-    int count = look(loop, found, &is_woken);
+    int count = tpc_poller_look(&loop->poller, found, &is_woken);
     act(loop, found, count);
     return count > 0;
 }
@@ -464,6 +279,8 @@ int tpc_loop_timeout(int64_t due) {
 }
 
 int64_t tpc_loop_due(tpc_loop *loop) { return loop->due; }
+
+bool tpc_loop_is_idle(tpc_loop *loop) { return loop->wanted_count == 0; }
 
 // MARK: Transfers with something new, in order.
 

@@ -182,7 +182,7 @@ final class CurlEngine: Sendable {
         core.threadDue = isMore ? 0 : due(&core)
         let timeout = CurlLoop.timeout(until: core.threadDue)
         // Else it would be woken by the answers that callers look for.
-        core.isResting = core.transfers.isEmpty && loop.isBrisk
+        core.isResting = isIdle(core) && loop.isBrisk
         return core.isResting ? .rest(timeout) : .watch(timeout)
     }
 
@@ -203,16 +203,19 @@ final class CurlEngine: Sendable {
         var (ending, isMore) = turn(&core)
         for _ in 0..<Self.lookLimit {
             guard ending == .none, !isMore, core.transfers.isAlone(transfer), loop.isBrisk,
-                !mail.withLock({ $0.isNew }), loop.look()
+                holders.load(ordering: .relaxed) == 1, !mail.withLock({ $0.isNew }), loop.look()
             else { break }
             (ending, isMore) = turn(&core)
         }
-        let isLeft = core.isResting && !core.transfers.isEmpty
+        let isLeft = core.isResting && !isIdle(core)
         if isMore || isLeft || ending != .none || loop.due < core.threadDue {
             core.threadDue = 0
             wake()
         }
     }
+
+    /// Whether nobody has to look at the sockets.
+    private func isIdle(_ core: borrowing Core) -> Bool { core.transfers.isEmpty && loop.isIdle }
 
     /// Takes what was posted, and passes on what has come.
     /// - Returns: How the engine is to end, and whether something is left to be passed on.
@@ -224,6 +227,7 @@ final class CurlEngine: Sendable {
         }
         for transfer in core.posted { core.transfers.obey(transfer) }
         core.posted.removeAll(keepingCapacity: true)
+        loop.unwant()
         loop.runTimers()
         let isMore = core.transfers.passOn(upTo: Self.flushLimit)
         load.store(core.transfers.count, ordering: .relaxed)

@@ -2,8 +2,8 @@ import CTurnpikeCurl
 import TurnpikeCore
 
 /// The loop around libcurl's multi handle, in C.
-// SAFETY: the pointer is valid until `free`, which the engine's end calls; all but `wake` and `wait`
-// is called under the engine's lock.
+// SAFETY: the pointer is valid until `free`, which the engine's end calls; all but `wake`, `want`,
+// `wait` and `rest` is called under the engine's lock.
 @safe struct CurlLoop: @unchecked Sendable {
     private let pointer: OpaquePointer
 
@@ -32,11 +32,15 @@ import TurnpikeCore
     var isBrisk: Bool { unsafe tpc_loop_is_brisk(pointer) }
     /// Looks at the sockets for a moment, and acts on what is found.
     func look() -> Bool { unsafe tpc_loop_look(pointer) }
-    /// Ends a look of another thread; from anywhere.
+    /// Ends a look of another thread, or the next one; from anywhere.
     func want() { unsafe tpc_loop_want(pointer) }
+    /// Takes that back; before a last look at the mail.
+    func unwant() { unsafe tpc_loop_unwant(pointer) }
+    /// Whether libcurl waits for no socket, as it may for connections that it closes.
+    var isIdle: Bool { unsafe tpc_loop_is_idle(pointer) }
     /// Says that this thread alone uses the loop from now on, and that it does no more.
     func beginTurn() { unsafe tpc_loop_begin_turn(pointer) }
-    func endTurn() { tpc_loop_end_turn() }
+    func endTurn() { unsafe tpc_loop_end_turn(pointer) }
     func act() { unsafe tpc_loop_act(pointer) }
     func runTimers() { unsafe tpc_loop_run_timers(pointer) }
     /// When time is up, in milliseconds of the loop's clock.

@@ -60,13 +60,17 @@ void tpc_loop_rest(tpc_loop *loop, int milliseconds);
 /// Whether what came lately came within the time of a look.
 bool tpc_loop_is_brisk(tpc_loop *loop);
 /// Looks at the sockets for as long as `busy_polling` at most, without sleep, and has libcurl act on what is found; in a turn.
-/// False where nothing came, or the thread was woken.
+/// False where nothing came, where the thread was woken, and where other loops need this thread.
 bool tpc_loop_look(tpc_loop *loop);
-/// Ends a look early, if there is one; from any thread.
+/// Ends a look early, or the next one; from any thread.
 void tpc_loop_want(tpc_loop *loop);
+/// Takes that back, for a turn sees what was wanted.
+void tpc_loop_unwant(tpc_loop *loop);
+/// Whether libcurl waits for no socket at all; it may wait for some when all transfers have ended.
+bool tpc_loop_is_idle(tpc_loop *loop);
 /// Says that this thread alone uses the loop from now on, and that it does no more.
 void tpc_loop_begin_turn(tpc_loop *loop);
-void tpc_loop_end_turn(void);
+void tpc_loop_end_turn(tpc_loop *loop);
 /// Has libcurl act on what the last wait found.
 void tpc_loop_act(tpc_loop *loop);
 /// Has libcurl act on time that is up.
