@@ -41,9 +41,9 @@ extension CurlTransport {
         ///
         /// To sleep and to be woken takes longer than a server on the same machine or in the same
         /// rack takes to answer. A thread looks only while what it waits for comes that soon, and
-        /// where the process may use more than one core. Then a caller who is alone also looks for its own
-        /// answer, with no other thread involved. 100 µs, from the 50 to 100 that Linux advises for
-        /// its own busy polling (`net.core.busy_poll`).
+        /// where the process may use more than one core. Then a caller who is alone also looks for
+        /// its own answer, with no other thread involved. 100 µs, from the 50 to 100 that Linux
+        /// advises for its own busy polling (`net.core.busy_poll`).
         public var busyPolling: Duration = .microseconds(100)
         /// The proxy that all requests go through.
         public var proxy: Proxy?

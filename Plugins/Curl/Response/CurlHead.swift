@@ -134,7 +134,7 @@ enum CurlHead {
     /// Whether the next line belongs to the last one: it begins with a blank (RFC 9112 §5.2).
     var isContinued: Bool {
         guard unsafe position < bytes.count else { return false }
-        return unsafe FieldReader.isBlank(bytes[position])
+        return unsafe Grammar.isBlank(bytes[position])
     }
 
     mutating func next() -> UnsafeBufferPointer<UInt8>? {

@@ -45,8 +45,8 @@ struct FieldReader {
         }
         var start = colon + 1
         var end = line.count
-        while start < end, unsafe Self.isBlank(line[start]) { start += 1 }
-        while end > start, unsafe Self.isBlank(line[end - 1]) { end -= 1 }
+        while start < end, unsafe Grammar.isBlank(line[start]) { start += 1 }
+        while end > start, unsafe Grammar.isBlank(line[end - 1]) { end -= 1 }
         let content = unsafe UnsafeBufferPointer(rebasing: line[start..<end])
         let (isPlain, isASCII) = unsafe content.kind
         let (name, isToken) = unsafe names.name(UnsafeBufferPointer(rebasing: line[..<colon]))
@@ -63,8 +63,6 @@ struct FieldReader {
         }
         return true
     }
-
-    static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
     // UTF-8, or else what was meant by one byte a character (RFC 9110 §5.5).
     private func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
