@@ -10,7 +10,7 @@ final class CancelScope: Sendable {
     init(inside outer: CancelScope?) { self.outer = outer }
 
     /// Why this scope, or one around it, was cancelled.
-    var reason: CancelReason? {
+    fileprivate var reason: CancelReason? {
         if isCancelled.load(ordering: .acquiring) { return kept.withLock { $0 } }
         return outer?.reason
     }
@@ -45,10 +45,19 @@ final class CancelTree: Sendable {
 
     private let outer: (tree: CancelTree, scope: CancelScope)?
     private let state = Mutex(State())
+    // Spares the many looks of calls that nobody cancels their way through the scopes.
+    private let hasReasons = Atomic(false)
 
     /// Creates a tree.
     /// - Parameter context: A context of another call whose cancellation reaches this one.
     init(inside context: Context?) { outer = context.map { ($0.call.cancelTree, $0.scope) } }
+
+    /// Why a scope, or one around it, was cancelled.
+    func reason(of scope: CancelScope) -> CancelReason? { mayHoldReason ? scope.reason : nil }
+
+    private var mayHoldReason: Bool {
+        hasReasons.load(ordering: .acquiring) || outer?.tree.mayHoldReason == true
+    }
 
     /// Lets a handler wait for the cancellation of a scope, or of one around it; gives nil where it
     /// has come.
@@ -58,7 +67,7 @@ final class CancelTree: Sendable {
             if state.link == nil, let outer {
                 state.link = outer.tree.insert(outer.scope, .tree(self))
             }
-            if scope.reason != nil { return nil }
+            if reason(of: scope) != nil { return nil }
             scope.beAwaited()
             return state.list.insert(scope, .handler(handler))
         }
@@ -86,6 +95,7 @@ final class CancelTree: Sendable {
     func cancel(_ scope: CancelScope, _ reason: CancelReason) {
         let places = state.withLock { state -> [CancelPlace] in
             if scope.reason != nil { return [] }
+            hasReasons.store(true, ordering: .releasing)
             scope.cancel(reason)
             return state.list.places { $0.isInside(scope) }
         }

@@ -182,7 +182,7 @@ public final class Context: Sendable {
     // MARK: Cancellation
 
     /// Why this context, or one around it, was cancelled; nil while it is not.
-    public var cancelReason: CancelReason? { scope.reason }
+    public var cancelReason: CancelReason? { call.cancelTree.reason(of: scope) }
 
     /// Ends what runs under this context: sends, waits and bodies.
     ///
@@ -197,7 +197,7 @@ public final class Context: Sendable {
         _ handler: @escaping @Sendable (CancelReason) -> Void
     ) -> CancelRegistration {
         let place = call.cancelTree.add(scope, handler)
-        if place == nil, let reason = scope.reason { handler(reason) }
+        if place == nil, let reason = cancelReason { handler(reason) }
         return CancelRegistration(context: self, place: place)
     }
 

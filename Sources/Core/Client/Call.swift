@@ -138,7 +138,7 @@ extension Request {
     /// Turns user information in the URL into a Basic credential (RFC 7617), which only its origin
     /// gets.
     package mutating func moveUserInformation() {
-        guard PlainAuthority(url) == nil, let user = url.user(percentEncoded: true), fault == nil
+        guard mayHoldUser, let user = url.user(percentEncoded: true), fault == nil
         else { return }
         var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
         let password = components?.password ?? ""

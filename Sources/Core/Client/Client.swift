@@ -47,7 +47,7 @@ public final class Client: Sendable {
         self.baseURL = baseURL
         self.serializers = serializers
         let resolved = baseURL?.resolved(against: nil)
-        base = (resolved?.0, resolved?.fault.map { "the client's base URL: " + $0 })
+        base = (resolved?.url, resolved?.fault.map { "the client's base URL: " + $0 })
         environment = CallEnvironment(
             timeSource: timeSource, randomSource: randomSource,
             baseOrigin: base.url.flatMap { Origin($0) })

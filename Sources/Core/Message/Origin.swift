@@ -21,17 +21,19 @@ public struct Origin: Hashable, Sendable {
     /// The origin of an http or https URL, or nil for any other.
     public init?(_ url: URL) {
         if let plain = PlainAuthority(url) {
-            scheme = plain.isSecure ? "https" : "http"
-            host = plain.host
-            port = plain.port ?? (plain.isSecure ? 443 : 80)
+            self.init(plain)
             return
         }
         guard let scheme = url.scheme?.lowercased(), let standard = Self.defaultPort(scheme),
             let host = url.host(percentEncoded: true), !host.isEmpty
         else { return nil }
-        self.scheme = scheme
-        self.host = host.lowercased()
-        self.port = url.port ?? standard
+        self.init(scheme: scheme, host: host, port: url.port ?? standard)
+    }
+
+    init(_ plain: PlainAuthority) {
+        scheme = plain.isSecure ? "https" : "http"
+        host = plain.host
+        port = plain.port ?? (plain.isSecure ? 443 : 80)
     }
 
     /// The port of a scheme (RFC 9110 §4.2), or nil for a scheme that is not http or https.

@@ -9,38 +9,38 @@ public import Foundation
 /// ``ClientError/Code/invalidRequest``, naming the place and not the value, before anything is
 /// sent. `Content-Length`, `Transfer-Encoding`, `Host` and `Connection` belong to the transport.
 public struct Request: Sendable {
-    // SAFETY: the storage is changed through a `Request` that holds the only reference to it.
-    private final class Storage: @unchecked Sendable {
+    private struct Parts: Sendable {
         var method: HTTPMethod
-        var url: URL
-        var urlFault: String?
+        var url: RequestURL
         // What the URL was to be made of, where a base URL was missing.
         var target: Target?
         var headers: HTTPHeaders
         var body: Body
         var options: RequestOptions
+    }
 
-        init(
-            method: HTTPMethod, url: URL, urlFault: String?, target: Target? = nil,
-            headers: HTTPHeaders, body: Body, options: RequestOptions
-        ) {
-            self.method = method
-            self.url = url
-            self.urlFault = urlFault
-            self.target = target
-            self.headers = headers
-            self.body = body
-            self.options = options
-        }
+    // SAFETY: the storage is changed through a `Request` that holds the only reference to it, so
+    // that the rule of exclusive access holds for it as it holds for that value.
+    private final class Storage: @unchecked Sendable {
+        @exclusivity(unchecked) private var kept: Parts
 
-        func copy() -> Storage {
-            Storage(
-                method: method, url: url, urlFault: urlFault, target: target, headers: headers,
-                body: body, options: options)
+        init(_ parts: Parts) { unsafe kept = parts }
+
+        var parts: Parts {
+            _read { yield unsafe kept }
+            _modify { yield unsafe &kept }
         }
     }
 
     private var storage: Storage
+
+    private var parts: Parts {
+        _read { yield storage.parts }
+        _modify {
+            if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.parts) }
+            yield &storage.parts
+        }
+    }
 
     /// Creates a request.
     public init(
@@ -48,8 +48,9 @@ public struct Request: Sendable {
         options: RequestOptions = RequestOptions()
     ) {
         storage = Storage(
-            method: method, url: url.withoutDotSegments, urlFault: Target.fault(of: url),
-            headers: headers, body: body, options: options)
+            Parts(
+                method: method, url: RequestURL(url), headers: headers, body: body,
+                options: options))
     }
 
     /// Creates a request for a target in text; see ``Target`` for what is accepted.
@@ -57,11 +58,11 @@ public struct Request: Sendable {
         _ method: HTTPMethod = .get, _ target: Target, relativeTo base: URL? = nil,
         headers: HTTPHeaders = [:], body: Body = .empty, options: RequestOptions = RequestOptions()
     ) {
-        let (url, fault) = target.resolved(against: base)
+        let url = target.resolved(against: base)
         storage = Storage(
-            method: method, url: url, urlFault: fault,
-            target: base == nil && fault != nil ? target : nil, headers: headers, body: body,
-            options: options)
+            Parts(
+                method: method, url: url, target: base == nil && url.fault != nil ? target : nil,
+                headers: headers, body: body, options: options))
     }
 
     /// Resolves a target that was relative while there was no base URL to resolve it against.
@@ -69,67 +70,56 @@ public struct Request: Sendable {
     /// It has no effect on a request that has its URL. User information in the base is refused: a
     /// credential belongs to a gate of its own.
     public mutating func resolve(against base: Target) {
-        guard storage.urlFault != nil, let target = storage.target else { return }
-        makeUnique()
-        let (baseURL, baseFault) = base.resolved(against: nil)
-        if let baseFault {
-            storage.urlFault = "the base URL: " + baseFault
-        } else if baseURL.user != nil || baseURL.password != nil {
-            storage.urlFault = "the base URL holds user information; use a gate for credentials"
-        } else {
-            (storage.url, storage.urlFault) = target.resolved(against: baseURL)
-        }
+        guard parts.url.fault != nil, let target = parts.target else { return }
+        let base = base.resolved(against: nil)
+        parts.url =
+            if let fault = base.fault {
+                RequestURL(fault: "the base URL: " + fault)
+            } else if base.url.user != nil || base.url.password != nil {
+                RequestURL(fault: "the base URL holds user information; use a gate for credentials")
+            } else {
+                target.resolved(against: base.url)
+            }
     }
 
     /// The method.
     public var method: HTTPMethod {
-        get { storage.method }
-        set {
-            makeUnique()
-            storage.method = newValue
-        }
+        get { parts.method }
+        set { parts.method = newValue }
     }
 
     /// The absolute URL, without dot segments in its path (RFC 3986 §5.2.4).
     public var url: URL {
-        get { storage.url }
+        get { parts.url.url }
         set {
-            makeUnique()
-            storage.url = newValue.withoutDotSegments
-            storage.urlFault = Target.fault(of: newValue)
-            storage.target = nil
+            parts.url = RequestURL(newValue)
+            parts.target = nil
         }
     }
 
     /// The header fields.
     public var headers: HTTPHeaders {
-        get { storage.headers }
-        _modify {
-            makeUnique()
-            yield &storage.headers
-        }
+        get { parts.headers }
+        _modify { yield &parts.headers }
     }
 
     /// The content.
     public var body: Body {
-        get { storage.body }
-        set {
-            makeUnique()
-            storage.body = newValue
-        }
+        get { parts.body }
+        set { parts.body = newValue }
     }
 
     /// What this call wishes of gates and transport.
     public var options: RequestOptions {
-        get { storage.options }
-        _modify {
-            makeUnique()
-            yield &storage.options
-        }
+        get { parts.options }
+        _modify { yield &parts.options }
     }
 
     /// The origin of the URL, or nil where the URL is not http or https.
-    public var origin: Origin? { Origin(storage.url) }
+    public var origin: Origin? { parts.url.origin }
+
+    /// Whether the URL may hold user information.
+    var mayHoldUser: Bool { parts.url.mayHoldUser }
 
     /// Whether sending the request twice has the effect of sending it once: by the caller's word
     /// (``RetryableOption``), else by its method or an `Idempotency-Key`.
@@ -154,28 +144,24 @@ public struct Request: Sendable {
         if headers.contains(.range) { headers.setIfAbsent(.acceptEncoding, "identity") }
     }
 
-    private mutating func makeUnique() {
-        if !isKnownUniquelyReferenced(&storage) { storage = storage.copy() }
-    }
-
     /// What is wrong with the request, or nil.
     ///
     /// It never holds a value of the caller's.
     package var fault: String? {
-        if let fault = storage.urlFault { return fault }
-        if !storage.method.isValid {
+        if let fault = parts.url.fault { return fault }
+        if !parts.method.isValid {
             return "the method is not a token (RFC 9110 §5.6.2); use letters and hyphens"
         }
-        if let fault = storage.headers.sendingFault { return fault }
+        if let fault = parts.headers.sendingFault { return fault }
         return framingFault
     }
 
     // The transport frames the message; a second opinion would be a request smuggling hole.
     private var framingFault: String? {
-        for field in storage.headers {
+        for field in parts.headers {
             switch field.name {
             case .contentLength:
-                if let length = storage.body.length, field.value == String(length) { continue }
+                if let length = parts.body.length, field.value == String(length) { continue }
                 return "Content-Length is set from the body; remove the header"
             case .transferEncoding, .connection, .keepAlive, .upgrade, "Proxy-Connection":
                 return "the transport sets \(field.name) itself; remove the header"
@@ -210,7 +196,7 @@ extension Request: CustomStringConvertible, CustomDebugStringConvertible, Custom
     }
 
     func redactedTarget(_ redaction: Redaction) -> String {
-        storage.urlFault == nil ? redaction.url(storage.url) : "(invalid URL)"
+        parts.url.fault == nil ? redaction.url(url) : "(invalid URL)"
     }
 }
 

@@ -53,24 +53,38 @@ public struct Hop: Sendable, Hashable {
 /// A value one pointer wide over shared storage. Copies share the body, which is read once; letting
 /// go of all of them ends the transfer.
 public struct Response: Sendable {
-    // SAFETY: the storage is changed through a `Response` that holds the only reference to it.
-    private final class Storage: @unchecked Sendable {
+    private struct Parts: Sendable {
         var head: ResponseHead
         var body: ResponseBody
         var record: CallRecord?
+    }
 
-        init(head: ResponseHead, body: ResponseBody, record: CallRecord?) {
-            self.head = head
-            self.body = body
-            self.record = record
+    // SAFETY: the storage is changed through a `Response` that holds the only reference to it, so
+    // that the rule of exclusive access holds for it as it holds for that value.
+    private final class Storage: @unchecked Sendable {
+        @exclusivity(unchecked) private var kept: Parts
+
+        init(_ parts: Parts) { unsafe kept = parts }
+
+        var parts: Parts {
+            _read { yield unsafe kept }
+            _modify { yield unsafe &kept }
         }
     }
 
     private var storage: Storage
 
+    private var parts: Parts {
+        _read { yield storage.parts }
+        _modify {
+            if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.parts) }
+            yield &storage.parts
+        }
+    }
+
     /// Creates a response.
     public init(head: ResponseHead, body: ResponseBody = .empty) {
-        storage = Storage(head: head, body: body, record: nil)
+        storage = Storage(Parts(head: head, body: body))
     }
 
     /// Creates a response to a request.
@@ -84,60 +98,44 @@ public struct Response: Sendable {
 
     /// Status, header fields, URL and version.
     public var head: ResponseHead {
-        get { storage.head }
-        set {
-            makeUnique()
-            storage.head = newValue
-        }
+        get { parts.head }
+        set { parts.head = newValue }
     }
 
     /// The status.
-    public var status: HTTPStatus { storage.head.status }
+    public var status: HTTPStatus { parts.head.status }
     /// The header fields.
-    public var headers: HTTPHeaders { storage.head.headers }
+    public var headers: HTTPHeaders { parts.head.headers }
     /// The URL that answered, after redirects.
-    public var url: URL { storage.head.url }
+    public var url: URL { parts.head.url }
 
     /// The content.
     public var body: ResponseBody {
-        get { storage.body }
-        set {
-            makeUnique()
-            storage.body = newValue
-        }
+        get { parts.body }
+        set { parts.body = newValue }
     }
 
     /// The trailer fields, once the ``body`` has been read to its end; see
     /// ``ResponseBody/trailers``.
-    public var trailers: HTTPHeaders { storage.body.trailers }
+    public var trailers: HTTPHeaders { parts.body.trailers }
 
     /// When things happened in this call: a snapshot that grows until the body has ended.
-    public var timeline: Timeline { storage.record?.timeline ?? Timeline() }
+    public var timeline: Timeline { parts.record?.timeline ?? Timeline() }
 
     /// How often the transport was asked to send in this call, redirects included.
-    public var attempts: Int { storage.record?.sends ?? 0 }
+    public var attempts: Int { parts.record?.sends ?? 0 }
 
     /// The redirects that were followed.
-    public var hops: [Hop] { storage.record?.hops ?? [] }
+    public var hops: [Hop] { parts.record?.hops ?? [] }
 
     package var record: CallRecord? {
-        get { storage.record }
-        set {
-            makeUnique()
-            storage.record = newValue
-        }
+        get { parts.record }
+        set { parts.record = newValue }
     }
 
     /// Adds a header field line that is known to be a valid one, without copying the others.
     package mutating func appendChecked(_ name: HTTPHeaders.Name, _ value: String) {
-        makeUnique()
-        storage.head.headers.appendChecked(name, value)
-    }
-
-    private mutating func makeUnique() {
-        if !isKnownUniquelyReferenced(&storage) {
-            storage = Storage(head: storage.head, body: storage.body, record: storage.record)
-        }
+        parts.head.headers.appendChecked(name, value)
     }
 }
 

@@ -67,28 +67,25 @@ public struct Target: Sendable {
     }
 
     /// The absolute URL, or a stand-in and what is wrong.
-    func resolved(against base: URL?) -> (URL, fault: String?) {
+    func resolved(against base: URL?) -> RequestURL {
         switch kind {
         case .url(let url): return finish(url.absoluteURL)
-        case .fault(let fault): return (Self.standIn, fault)
+        case .fault(let fault): return RequestURL(fault: fault)
         case .text(let text):
-            if let fault = Self.fault(ofText: text) { return (Self.standIn, fault) }
+            if let fault = Self.fault(ofText: text) { return RequestURL(fault: fault) }
             guard let url = Self.resolve(text, against: base) else {
-                return (Self.standIn, "the URL cannot be parsed (RFC 3986)")
+                return RequestURL(fault: "the URL cannot be parsed (RFC 3986)")
             }
             return finish(url)
         }
     }
 
-    private func finish(_ url: URL) -> (URL, fault: String?) {
-        var url = url
-        if !addedQuery.isEmpty {
-            guard let extended = Query.append(addedQuery, to: url) else {
-                return (Self.standIn, "the query cannot be added to the URL")
-            }
-            url = extended
+    private func finish(_ url: URL) -> RequestURL {
+        if addedQuery.isEmpty { return RequestURL(url) }
+        guard let extended = Query.append(addedQuery, to: url) else {
+            return RequestURL(fault: "the query cannot be added to the URL")
         }
-        return (url.withoutDotSegments, Self.fault(of: url))
+        return RequestURL(extended)
     }
 
     private static func fault(ofText text: String) -> String? {
@@ -136,39 +133,6 @@ public struct Target: Sendable {
         }
         return wanted > 0
     }
-
-    /// What keeps a URL from being sent, or nil.
-    static func fault(of url: URL) -> String? {
-        if PlainAuthority(url) != nil { return nil }
-        guard let scheme = url.scheme else {
-            return "the URL is relative and the client has no base URL; write https:// and the host"
-        }
-        guard Origin.defaultPort(scheme.lowercased()) != nil else {
-            return "the URL's scheme is neither http nor https"
-        }
-        guard let host = url.host(percentEncoded: true), !host.isEmpty else {
-            return "the URL has no host"
-        }
-        if let port = url.port, !(1...65535).contains(port) {
-            return "the URL's port is not between 1 and 65535"
-        }
-        return isHost(host) ? nil : "the URL's host is not a name or an address"
-    }
-
-    // Names as DNS and the hosts files know them (letters, digits, hyphen, dot, underscore), IPv4,
-    // and IPv6, which Foundation has checked and gives without its brackets.
-    private static func isHost(_ host: String) -> Bool {
-        if host.utf8.contains(UInt8(ascii: ":")) { return true }
-        let isMadeOfHostBytes = host.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
-            default: Grammar.isAlphanumeric(byte)
-            }
-        }
-        return isMadeOfHostBytes && host.utf8.contains(where: Grammar.isAlphanumeric)
-    }
-
-    private static let standIn = URL(filePath: "/")
 }
 
 extension Target: ExpressibleByStringInterpolation {

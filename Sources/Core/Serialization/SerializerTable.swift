@@ -13,8 +13,19 @@ import Foundation
 /// ```
 public struct SerializerTable: Sendable {
     private enum Maker: Sendable {
-        case serializer(any ResponseSerializer)
+        // With a box of its own type: asking for that is much cheaper than for the serializer's.
+        case serializer(any ResponseSerializer, box: any AnyObject & Sendable)
         case decoder(any ValueDecoder)
+
+        static func serializer(_ serializer: some ResponseSerializer) -> Maker {
+            .serializer(serializer, box: Box(serializer))
+        }
+    }
+
+    private final class Box<Serializer: ResponseSerializer>: Sendable {
+        let serializer: Serializer
+
+        init(_ serializer: Serializer) { self.serializer = serializer }
     }
 
     // A class, for each call looks at several.
@@ -65,15 +76,15 @@ public struct SerializerTable: Sendable {
         _ type: Serializer.Type, named name: String
     ) -> Serializer? {
         guard let index = entries.firstIndex(where: { $0.name == name }),
-            case .serializer(let serializer) = entries[index].maker
+            case .serializer(_, let box) = entries[index].maker
         else { return nil }
-        return serializer as? Serializer
+        return (box as? Box<Serializer>)?.serializer
     }
 
     /// The first serializer whose ranges contain a type, or whose suffix is its own (`+json`).
     public func serializer(for type: MediaType) -> (any ResponseSerializer)? {
         for entry in matching(type) {
-            if case .serializer(let serializer) = entry.maker { return serializer }
+            if case .serializer(let serializer, _) = entry.maker { return serializer }
         }
         return nil
     }

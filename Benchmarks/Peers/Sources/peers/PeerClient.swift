@@ -113,18 +113,18 @@ extension Peer {
     private static func sender(
         _ client: Client, _ workload: Workload, _ url: URL, _ content: Data
     ) -> Sender {
-        if workload.postBytes > 0 {
-            return Sender { try await client.post(Target(url), body: .data(content)).data().count }
-        }
+        let request = Request(
+            workload.postBytes > 0 ? .post : .get, Target(url),
+            body: workload.postBytes > 0 ? .data(content) : .empty)
         if workload.isLarge {
             return Sender {
                 var count = 0
-                let call = client.get(Target(url)).deadline(.seconds(120))
+                let call = client.request(request).deadline(.seconds(120))
                 for try await chunk in try await call.response().body { count += chunk.count }
                 return count
             }
         }
-        return Sender { try await client.get(Target(url)).data().count }
+        return Sender { try await client.request(request).data().count }
     }
 
     private static func asyncHTTPClient(
