@@ -94,11 +94,10 @@ public final class Context: Sendable {
     /// The value under a key, in the key's scope.
     public subscript<Key: ContextKey>(key: Key.Type) -> Key.Value {
         get {
-            // A cast costs something even where there is nothing.
             guard let value = find(ObjectIdentifier(key), in: Key.scope) else {
                 return Key.defaultValue
             }
-            return value as? Key.Value ?? Key.defaultValue
+            return Self.cast(value, for: key)
         }
         set { withValues(of: Key.scope) { $0[ObjectIdentifier(key)] = newValue } }
     }
@@ -118,6 +117,12 @@ public final class Context: Sendable {
         let fresh = make()
         return withValues(of: Key.scope) { $0.value(under: id, orSetting: fresh) }
     }
+
+    // By itself: a cast costs something even where there is nothing.
+    @inline(never)
+    private static func cast<Key: ContextKey>(
+        _ value: any Sendable, for key: Key.Type
+    ) -> Key.Value { value as? Key.Value ?? Key.defaultValue }
 
     private func find(_ id: ObjectIdentifier, in scope: ContextScope) -> (any Sendable)? {
         withValues(of: scope) { $0[id] }

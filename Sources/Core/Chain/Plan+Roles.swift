@@ -5,14 +5,15 @@ import Synchronization
 extension Plan {
     // MARK: Retry
 
-    /// The retry around the present task, if any: a client that is used inside a retrying call of
-    /// another makes one attempt, so that retries do not multiply.
-    @TaskLocal static var retryPass: RetryPass?
+    /// The retry around the present task; one that is over where there is none. A client that is
+    /// used inside a retrying call of another makes one attempt, so that retries do not multiply.
+    @TaskLocal static var retryPass = RetryPass.over
 
     func retry(
         _ retrier: any RequestRetrier, _ request: Request, from position: Int, in context: Context
     ) async throws -> Response {
-        let outer = Plan.retryPass.flatMap { $0.hasEnded ? nil : $0 }
+        let present = Plan.retryPass
+        let outer = present.hasEnded ? nil : present
         if let outer, !outer.belongs(to: context.call) {
             return try await run(request, from: position, in: context.freshAttempt())
         }
@@ -173,10 +174,21 @@ extension Plan {
 final class RetryPass: Sendable {
     // Not its name, which seeded clients may share, and not the call, which would live on with a
     // task that knows the pass.
-    private let call: ObjectIdentifier
-    private let isOver = Atomic(false)
+    private let call: ObjectIdentifier?
+    private let isOver: Atomic<Bool>
 
-    init(_ call: CallState) { self.call = ObjectIdentifier(call) }
+    /// The pass of no call.
+    static let over = RetryPass()
+
+    private init() {
+        call = nil
+        isOver = Atomic(true)
+    }
+
+    init(_ call: CallState) {
+        self.call = ObjectIdentifier(call)
+        isOver = Atomic(false)
+    }
 
     var hasEnded: Bool { isOver.load(ordering: .relaxed) }
 

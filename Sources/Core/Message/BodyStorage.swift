@@ -73,43 +73,79 @@ final class BodyStorage: Sendable {
     }
 
     func pull() async throws -> Data? {
-        let (ended, handlers) = state.withLock { state in
+        switch try takeReady() {
+        case .chunk(let chunk): return chunk
+        case .end: return nil
+        case .notYet: return try await waitForChunk()
+        }
+    }
+
+    /// The beginning of each pull, and the whole of one that need not wait.
+    func takeReady() throws -> ReadyChunk {
+        let (hasEnded, handlers) = state.withLock { state in
             (state.phase == .ended, state.pullHandlers)
         }
-        if ended { return try endOfPull() }
+        if hasEnded {
+            try throwEnd()
+            return .end
+        }
         handlers.forEach { $0.call() }
-        let chunk: Data?
+        let ready: ReadyChunk
         do {
-            chunk = try await nextChunk()
+            ready = try source?.takeReady() ?? takeData()
         } catch {
-            // Who ended the body first decides what the reader is told.
-            end(error is CancellationError ? .cancelled : .failed(error), error: error)
-            return try endOfPull()
+            try end(throwing: error)
+            return .end
         }
-        guard let chunk else {
+        switch ready {
+        case .chunk(let chunk): try deliver(chunk)
+        case .end:
             end(.finished)
-            return try endOfPull()
+            try throwEnd()
+        case .notYet: break
         }
-        return try deliver(chunk)
+        return ready
+    }
+
+    // The end of a pull that has begun.
+    private func waitForChunk() async throws -> Data? {
+        do {
+            if let chunk = try await source?.next() {
+                try deliver(chunk)
+                return chunk
+            }
+        } catch {
+            try end(throwing: error)
+            return nil
+        }
+        end(.finished)
+        try throwEnd()
+        return nil
     }
 
     func collect(upTo maxBytes: Int) async throws -> Data {
         try begin()
-        if let length, length > maxBytes {
-            let error = Self.tooLarge(maxBytes)
-            cancel(.failed(error))
-            throw error
-        }
-        guard var collected = try await pull() else { return Data() }
+        if let length, length > maxBytes { try refuse(maxBytes) }
+        var collected: Data?
         while true {
-            if collected.count > maxBytes {
-                let error = Self.tooLarge(maxBytes)
-                cancel(.failed(error))
-                throw error
+            let chunk: Data?
+            switch try takeReady() {
+            case .chunk(let ready): chunk = ready
+            case .end: chunk = nil
+            case .notYet: chunk = try await waitForChunk()
             }
-            guard let chunk = try await pull() else { return collected }
-            collected.append(chunk)
+            guard let chunk else { return collected ?? Data() }
+            if collected == nil { collected = chunk } else { collected?.append(chunk) }
+            if collected?.count ?? 0 > maxBytes { try refuse(maxBytes) }
         }
+    }
+
+    private func refuse(_ maxBytes: Int) throws {
+        let error = ClientError(
+            .tooLarge,
+            "the response body is larger than \(maxBytes) bytes; stream it, or raise the limit")
+        cancel(.failed(error))
+        throw error
     }
 
     /// A new storage for what is left to read, after a peek.
@@ -132,15 +168,11 @@ final class BodyStorage: Sendable {
         return source?.trailers.trailing ?? [:]
     }
 
-    private func nextChunk() async throws -> Data? {
-        if let source { return try await source.next() }
-        return state.withLock { state in
-            defer { state.data = nil }
-            return state.data
-        }
+    private func takeData() -> ReadyChunk {
+        state.withLock { $0.data.take() }.map { .chunk($0) } ?? .end
     }
 
-    private func deliver(_ chunk: Data) throws -> Data? {
+    private func deliver(_ chunk: Data) throws {
         let (handlers, call) = state.withLock { state in
             if state.phase != .ended { state.bytes += Int64(chunk.count) }
             return (state.chunkHandlers, state.call)
@@ -152,18 +184,16 @@ final class BodyStorage: Sendable {
             cancel(.failed(error))
             throw error
         }
-        return chunk
     }
 
-    private func endOfPull() throws -> Data? {
+    // Who ended the body first decides what the reader is told.
+    private func end(throwing error: any Error) throws {
+        end(error is CancellationError ? .cancelled : .failed(error), error: error)
+        try throwEnd()
+    }
+
+    private func throwEnd() throws {
         if let error = state.withLock({ $0.error }) { throw error }
-        return nil
-    }
-
-    private static func tooLarge(_ maxBytes: Int) -> ClientError {
-        ClientError(
-            .tooLarge,
-            "the response body is larger than \(maxBytes) bytes; stream it, or raise the limit")
     }
 
     // MARK: Ending

@@ -13,6 +13,12 @@ public protocol ResponseBodySource: Sendable {
     /// is cancelled.
     func next() async throws -> Data?
 
+    /// Takes what ``next()`` would give without a wait; by default nothing is known to be here, and
+    /// ``next()`` is asked.
+    ///
+    /// Most bodies are small and came with their heads: who collects one of those need not suspend.
+    func takeReady() throws -> ReadyChunk
+
     /// Ends the transfer: at most once, from any thread, perhaps while ``next()`` waits.
     func cancel(_ reason: CancelReason)
 
@@ -32,7 +38,20 @@ public protocol ResponseBodySource: Sendable {
     var encodedBytes: Int64? { get }
 }
 
+/// What a source of a body has at hand.
+public enum ReadyChunk: Sendable {
+    /// The next chunk.
+    case chunk(Data)
+    /// There is no more.
+    case end
+    /// That has to be waited for.
+    case notYet
+}
+
 extension ResponseBodySource {
+    /// Nothing is known to be here.
+    public func takeReady() -> ReadyChunk { .notYet }
+
     /// Not known to be.
     public var isComplete: Bool { false }
 
@@ -55,12 +74,9 @@ final class DataSource: ResponseBodySource {
         self.trailers = trailers
     }
 
-    func next() async throws -> Data? {
-        data.withLock { data in
-            defer { data = nil }
-            return data
-        }
-    }
+    func next() async throws -> Data? { data.withLock { $0.take() } }
+
+    func takeReady() -> ReadyChunk { data.withLock { $0.take() }.map { .chunk($0) } ?? .end }
 
     func cancel(_ reason: CancelReason) {}
 }
@@ -216,6 +232,8 @@ final class ContinuedSource: ResponseBodySource {
     init(storage: BodyStorage) { self.storage = storage }
 
     func next() async throws -> Data? { try await storage.pull() }
+
+    func takeReady() throws -> ReadyChunk { try storage.takeReady() }
 
     func cancel(_ reason: CancelReason) { storage.cancel(reason) }
 

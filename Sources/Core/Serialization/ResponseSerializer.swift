@@ -107,14 +107,25 @@ extension ContentSerializer {
         -> Output
     {
         let content = try await response.body.collect(upTo: context.maxBytes)
-        if content.isEmpty, context.expectsNoContent(of: response.status), let emptyOutput {
-            return emptyOutput
+        if content.isEmpty, context.expectsNoContent(of: response.status) {
+            return try serializeNothing(response.head)
         }
+        return try serialize(all: content, response.head)
+    }
+
+    private func serialize(all content: Data, _ head: ResponseHead) throws -> Output {
         do {
-            return try serialize(content, of: response.head)
+            return try serialize(content, of: head)
         } catch {
-            throw ClientError.serialization(error, of: response.head, content: content)
+            throw ClientError.serialization(error, of: head, content: content)
         }
+    }
+
+    // By itself: a caller that holds an optional value pays for its type's metadata each time.
+    @inline(never)
+    private func serializeNothing(_ head: ResponseHead) throws -> Output {
+        if let emptyOutput { return emptyOutput }
+        return try serialize(all: Data(), head)
     }
 }
 

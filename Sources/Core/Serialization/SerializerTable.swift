@@ -13,12 +13,24 @@ import Foundation
 /// ```
 public struct SerializerTable: Sendable {
     private enum Maker: Sendable {
-        // With a box of its own type: asking for that is much cheaper than for the serializer's.
-        case serializer(any ResponseSerializer, box: any AnyObject & Sendable)
+        case serializer(any ResponseSerializer, Typed)
         case decoder(any ValueDecoder)
+    }
 
-        static func serializer(_ serializer: some ResponseSerializer) -> Maker {
-            .serializer(serializer, box: Box(serializer))
+    // A serializer for who knows its type: a cast would cost more than all that `data()` does else.
+    private struct Typed: Sendable {
+        private let type: ObjectIdentifier
+        private let box: any AnyObject & Sendable
+
+        init<Serializer: ResponseSerializer>(_ serializer: Serializer) {
+            type = ObjectIdentifier(Serializer.self)
+            box = Box(serializer)
+        }
+
+        func serializer<Serializer: ResponseSerializer>(_: Serializer.Type) -> Serializer? {
+            if type != ObjectIdentifier(Serializer.self) { return nil }
+            // SAFETY: the box was made with `type`, which has just been compared.
+            return unsafe unsafeDowncast(box, to: Box<Serializer>.self).serializer
         }
     }
 
@@ -50,7 +62,7 @@ public struct SerializerTable: Sendable {
     public mutating func register(
         _ serializer: any ResponseSerializer, as name: String, for ranges: [MediaType]
     ) {
-        put(Entry(name: name, ranges: ranges, maker: .serializer(serializer)))
+        put(Entry(name: name, ranges: ranges, maker: .serializer(serializer, Typed(serializer))))
     }
 
     /// Adds a decoder, or puts it in the place of the entry of that name.
@@ -76,9 +88,9 @@ public struct SerializerTable: Sendable {
         _ type: Serializer.Type, named name: String
     ) -> Serializer? {
         guard let index = entries.firstIndex(where: { $0.name == name }),
-            case .serializer(_, let box) = entries[index].maker
+            case .serializer(_, let typed) = entries[index].maker
         else { return nil }
-        return (box as? Box<Serializer>)?.serializer
+        return typed.serializer(type)
     }
 
     /// The first serializer whose ranges contain a type, or whose suffix is its own (`+json`).

@@ -205,9 +205,14 @@ public final class Exchange: Sendable {
 }
 
 extension Exchange: ResponseBodySource {
+    /// What is here of the body.
+    public func takeReady() throws -> ReadyChunk {
+        guard let taken = try takeBuffered() else { return .notYet }
+        return taken.chunk.map { .chunk($0.data()) } ?? .end
+    }
+
     /// The next chunk.
     public func next() async throws -> Data? {
-        if let taken = try takeBuffered() { return taken.chunk?.data() }
         let chunk = try await withTaskCancellationHandler {
             try unsafe await withUnsafeThrowingContinuation { continuation in
                 let taken = Result { try unsafe take(orWait: continuation) }
