@@ -39,11 +39,13 @@ package final class CallState: Sendable {
     package let environment: CallEnvironment
     package let record = CallRecord()
     let values = ContextValues()
-    let random: CallRandom
     let cancelTree: CancelTree
     /// The context whose cancellation ends the call.
     let parent: Context?
+    private let number: UInt64
     private let place: Int
+    // Made when it is asked for, for few calls have a use of it.
+    private let keptRandom = Mutex<CallRandom?>(nil)
 
     package init(
         id: CallID, environment: CallEnvironment, number: UInt64 = 0, parent: Context? = nil
@@ -52,8 +54,17 @@ package final class CallState: Sendable {
         self.environment = environment
         self.parent = parent
         cancelTree = CancelTree(inside: parent)
-        random = CallRandom(source: environment.randomSource, call: number)
+        self.number = number
         place = environment.running.add(id, record)
+    }
+
+    var random: CallRandom {
+        keptRandom.withLock { kept in
+            if let kept { return kept }
+            let random = CallRandom(source: environment.randomSource, call: number)
+            kept = random
+            return random
+        }
     }
 
     // Contexts and open bodies hold the call, so this is its end, however it came.

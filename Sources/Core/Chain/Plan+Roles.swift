@@ -5,8 +5,8 @@ import Synchronization
 extension Plan {
     // MARK: Retry
 
-    /// The retry around the present task; one that is over where there is none. A client that is
-    /// used inside a retrying call of another makes one attempt, so that retries do not multiply.
+    /// The retry around the present task, or one that is over: a client that is used inside a
+    /// retrying call of another makes one attempt, so that retries do not multiply.
     @TaskLocal static var retryPass = RetryPass.over
 
     func retry(

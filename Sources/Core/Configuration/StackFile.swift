@@ -100,8 +100,8 @@ public struct StackFile: Sendable, Hashable {
         let resolved = base?.resolved(against: nil)
         if let fault = resolved?.fault { outer.issue(at: "baseURL", fault) }
         let settings = Settings(
-            root, path: "", baseURL: resolved?.fault == nil ? resolved?.url : nil, isDryRun: isDryRun,
-            report: report, state: state, common: registry.common)
+            root, path: "", baseURL: resolved?.fault == nil ? resolved?.url : nil,
+            isDryRun: isDryRun, report: report, state: state, common: registry.common)
         let transport = registry.transport(outer.value("transport"), in: settings)
         let stack = registry.stack(outer.value("stack"), in: settings)
         outer.finish()

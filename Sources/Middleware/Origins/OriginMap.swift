@@ -25,6 +25,9 @@ struct OriginMap<Value: OriginEntry> {
 
     private var entries: [Origin: Entry] = [:]
     private var uses: UInt64 = 0
+    // Where the entry of the last use stands: most clients speak with one server for long. It holds
+    // until an entry comes or goes.
+    private var latest: (origin: Origin, index: Dictionary<Origin, Entry>.Index)?
 
     static var bound: Int { 1024 }
 
@@ -41,12 +44,13 @@ struct OriginMap<Value: OriginEntry> {
         _ change: (inout Value) throws -> Result
     ) rethrows -> Result {
         uses &+= 1
-        if let index = entries.index(forKey: origin) {
-            return try entries.values[index].use(uses, change)
-        }
+        if let index = index(of: origin) { return try entries.values[index].use(uses, change) }
         if entries.count >= Self.bound { makeRoom(evicting) }
         var entry = Entry(value: make(), lastUse: uses)
-        defer { entries[origin] = entry }
+        defer {
+            latest = nil
+            entries[origin] = entry
+        }
         return try change(&entry.value)
     }
 
@@ -54,8 +58,15 @@ struct OriginMap<Value: OriginEntry> {
     mutating func updateIfPresent<Result>(
         _ origin: Origin, _ change: (inout Value) throws -> Result
     ) rethrows -> Result? {
-        guard let index = entries.index(forKey: origin) else { return nil }
+        guard let index = index(of: origin) else { return nil }
         return try change(&entries.values[index].value)
+    }
+
+    private mutating func index(of origin: Origin) -> Dictionary<Origin, Entry>.Index? {
+        if let latest, latest.origin == origin { return latest.index }
+        guard let index = entries.index(forKey: origin) else { return nil }
+        latest = (origin, index)
+        return index
     }
 
     /// Changes all entries in place.
@@ -72,6 +83,7 @@ struct OriginMap<Value: OriginEntry> {
         let oldest = entries.lazy.filter { !$0.value.value.isInUse }
             .min { $0.value.lastUse < $1.value.lastUse }
         guard let oldest else { return }
+        latest = nil
         entries[oldest.key] = nil
         evicting(oldest.key, oldest.value.value)
     }

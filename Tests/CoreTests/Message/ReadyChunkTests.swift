@@ -1,0 +1,72 @@
+import Foundation
+import Synchronization
+import Testing
+import TurnpikeCore
+
+/// A source of which some chunks are here, and others have to be waited for.
+private final class HalfReadySource: ResponseBodySource {
+    private let steps: Mutex<[ReadyChunk]>
+    let waits = Mutex(0)
+
+    init(_ steps: [ReadyChunk]) { self.steps = Mutex(steps) }
+
+    func takeReady() throws -> ReadyChunk {
+        let step = steps.withLock { $0.isEmpty ? .end : $0.removeFirst() }
+        if case .chunk(let chunk) = step, chunk == Data("!".utf8) { throw Broken() }
+        return step
+    }
+
+    func next() async throws -> Data? {
+        waits.withLock { $0 += 1 }
+        return Data("w".utf8)
+    }
+
+    func cancel(_ reason: CancelReason) {}
+}
+
+private struct Broken: Error {}
+
+@Suite("Chunks that are here")
+struct ReadyChunkTests {
+    private func chunk(_ text: String) -> ReadyChunk { .chunk(Data(text.utf8)) }
+
+    @Test("Only what is not here is waited for, in its place, and each pull is told of once")
+    func order() async throws {
+        let source = HalfReadySource([chunk("a"), .notYet, chunk("b"), .notYet])
+        let body = ResponseBody(source: source)
+        let pulls = Mutex(0)
+        body.onPull { pulls.withLock { $0 += 1 } }
+        let content = try await body.collect(upTo: 10)
+        #expect(String(decoding: content, as: UTF8.self) == "awbw")
+        #expect(source.waits.withLock { $0 } == 2)
+        #expect(pulls.withLock { $0 } == 5)
+    }
+
+    @Test("Reading chunk by chunk gives the same")
+    func chunks() async throws {
+        let source = HalfReadySource([chunk("a"), .notYet, chunk("b")])
+        var chunks: [Data] = []
+        for try await chunk in ResponseBody(source: source) { chunks.append(chunk) }
+        #expect(chunks == [Data("a".utf8), Data("w".utf8), Data("b".utf8)])
+        #expect(source.waits.withLock { $0 } == 1)
+    }
+
+    @Test("What is thrown instead of a chunk ends the body with that error")
+    func failure() async throws {
+        let body = ResponseBody(source: HalfReadySource([chunk("a"), chunk("!"), chunk("b")]))
+        let ends = Mutex<[Bool]>([])
+        body.onEnd { end in
+            guard case .failed(let error) = end.reason else { return }
+            ends.withLock { $0.append(error is Broken) }
+        }
+        await #expect(throws: Broken.self) { try await body.collect(upTo: 10) }
+        #expect(ends.withLock { $0 } == [true])
+    }
+
+    @Test("A bound holds for chunks that are here")
+    func bound() async throws {
+        let body = ResponseBody(source: HalfReadySource([chunk("abc"), chunk("def")]))
+        let error = await #expect(throws: ClientError.self) { try await body.collect(upTo: 5) }
+        #expect(error?.code == .tooLarge)
+    }
+}

@@ -1,0 +1,33 @@
+import Testing
+import TurnpikeCore
+import TurnpikeMiddleware
+
+@Suite("Budgets of many origins")
+struct RetryBudgetOriginTests {
+    private let now = MonotonicInstant(nanoseconds: 5_000_000_000)
+
+    private func origin(_ number: Int) -> Origin {
+        Origin(scheme: "https", host: "host-\(number).example", port: 443)
+    }
+
+    private func retries(of number: Int, in budget: RetryBudget) -> Int {
+        (0..<10_000).first { _ in !budget.withdraw(for: origin(number), at: now) } ?? 10_000
+    }
+
+    @Test("Each origin keeps its own account, whoever came before and whichever was forgotten")
+    func accounts() {
+        let budget = RetryBudget(ratio: 1, floorPerSecond: 0)
+        let last = 1500
+        // One that is used again and again, among more than are remembered.
+        for number in 1...last {
+            for origin in [origin(0), origin(number), origin(number), origin(0)] {
+                budget.deposit(for: origin, at: now)
+            }
+        }
+        #expect(retries(of: last, in: budget) == 2)
+        #expect(retries(of: last - 1, in: budget) == 2)
+        #expect(retries(of: 0, in: budget) == 2 * last)
+        #expect(retries(of: 1, in: budget) == 0)
+        #expect(retries(of: 0, in: budget) == 0)
+    }
+}
