@@ -229,6 +229,8 @@ void tpc_transfer_mark(tpc_transfer *transfer);
 /// Tells a transfer which TLS connections have been ended by their peers of late, and whether these are all.
 void tpc_transfer_heed_tls_ends(tpc_transfer *transfer, const void *const *ends, size_t count, bool are_all);
 CURLM *tpc_loop_multi(tpc_loop *loop);
+/// Says that a transfer does something.
+void tpc_loop_step(tpc_loop *loop);
 void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy);
 void tpc_loop_mark(tpc_loop *loop, tpc_transfer *transfer, tpc_transfer **link);
 void tpc_loop_forget(tpc_loop *loop, tpc_transfer *transfer);

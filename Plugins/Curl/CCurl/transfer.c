@@ -114,6 +114,7 @@ static const void *tls_of(CURL *easy) {
 
 static size_t on_header(char *line, size_t size, size_t count, void *user) {
     transfer_t *this = user;
+    tpc_loop_step(this->loop);
     size_t total = size * count;
     if (this->is_in_body) return on_trailer(this, line, total);
     bool is_status = total > 5 && (line[0] | 0x20) == 'h' && strncasecmp(line, "HTTP/", 5) == 0;
@@ -155,6 +156,7 @@ static size_t room_for_body(transfer_t *this, size_t piece) {
 static size_t on_body(char *bytes, size_t size, size_t count, void *user) {
     transfer_t *this = user;
     size_t total = size * count;
+    tpc_loop_step(this->loop);
     this->is_in_body = true;
     size_t wanted = this->shown.body_count + total;
     if (this->shown.body_count > 0 && wanted > BODY_LIMIT) {
@@ -182,6 +184,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *user) {
 static size_t on_read(char *bytes, size_t size, size_t count, void *user) {
     transfer_t *this = user;
     long got = this->read(this->shown.owner, bytes, size * count);
+    tpc_loop_step(this->loop);
     if (got >= 0) return (size_t)got;
     if (got == TPC_READ_FAIL) return CURL_READFUNC_ABORT;
     this->shown.is_send_paused = true;
@@ -218,6 +221,7 @@ bool tpc_trailer_add(void *list, const char *line) {
 // kept alive ends without a byte of an answer.
 static int on_request(void *user, char *peer, char *local, int peer_port, int local_port) {
     transfer_t *this = user;
+    tpc_loop_step(this->loop);
     this->shown.sends += 1;
     bool is_refused = is_answered(this) || (this->shown.sends > 1 && !this->is_repeatable);
     return is_refused ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
