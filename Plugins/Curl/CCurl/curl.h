@@ -187,6 +187,8 @@ extern tpc_functions tpc_curl;
 extern int (*tpc_tell_tls_ends)(CURL *, void *context, void *user);
 /// Says that the peer has announced the end of a TLS connection, to the loop whose turn this thread takes.
 void tpc_loop_heed_tls_end(const void *tls);
+/// Whether a TLS connection was agreed to carry HTTP/2; false where that cannot be told.
+bool tpc_tls_is_http2(const void *tls);
 
 // Memory of about a buffer's size: NULL where it is of another, or there is none left. Less is malloc's: a reader may keep
 // what it gets for long, and a block is worth it for a part of it only.

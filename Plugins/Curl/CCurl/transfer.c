@@ -36,6 +36,7 @@ typedef struct {
     char *head, *trailers;
     size_t head_capacity, trailers_capacity;
     bool is_in_body;
+    bool has_no_content;
     bool is_active;
     bool is_plain;
     bool has_trailers;
@@ -139,6 +140,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *user) {
         return total;
     }
     this->shown.has_head = true;
+    this->has_no_content = status == 204 || status == 304;
     if (this->is_secure && tpc_tell_tls_ends) this->tls = tls_of(this->easy);
     tpc_transfer_mark(&this->shown);
     return total;
@@ -146,8 +148,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *user) {
 
 // Room for all that is left of content whose length is known and small; libcurl gives pieces of 16 KiB at most.
 static size_t room_for_body(transfer_t *this, size_t piece) {
-    int64_t length = -1;
-    tpc_curl.easy_getinfo(this->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    int64_t length = tpc_transfer_length(&this->shown);
     int64_t left = length - this->received;
     if (left == (int64_t)piece || piece < PIECE) return piece;
     return left > (int64_t)piece && left < BODY_LIMIT ? (size_t)left : tpc_block_size();
@@ -223,6 +224,7 @@ static int on_request(void *user, char *peer, char *local, int peer_port, int lo
     transfer_t *this = user;
     tpc_loop_step(this->loop);
     this->shown.sends += 1;
+    this->shown.is_http2 = this->is_secure && tpc_tls_is_http2(tls_of(this->easy));
     bool is_refused = is_answered(this) || (this->shown.sends > 1 && !this->is_repeatable);
     return is_refused ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
@@ -416,10 +418,24 @@ void tpc_transfer_end(tpc_transfer *transfer) {
         this->head = NULL;
         this->head_capacity = 0;
     }
-    this->is_in_body = this->is_active = this->has_tls_end = false;
+    this->is_in_body = this->has_no_content = this->is_active = this->has_tls_end = false;
     this->tls = NULL;
     this->is_plain = true;
     this->shown = (tpc_transfer){0};
+}
+
+int64_t tpc_transfer_length(tpc_transfer *transfer) {
+    int64_t length = -1;
+    tpc_curl.easy_getinfo(whole(transfer)->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    return length;
+}
+
+bool tpc_transfer_is_answered(tpc_transfer *transfer) {
+    transfer_t *this = whole(transfer);
+    if (!this->shown.has_head || !this->shown.is_http2) return false;
+    if (this->has_no_content) return true;
+    int64_t length = tpc_transfer_length(transfer);
+    return length >= 0 && this->received >= length;
 }
 
 bool tpc_transfer_was_cut(tpc_transfer *transfer) {

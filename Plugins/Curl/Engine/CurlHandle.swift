@@ -96,6 +96,9 @@ import TurnpikeCore
     /// How often the request was about to be sent.
     var sends: Int { unsafe Int(pointer.pointee.sends) }
 
+    /// Whether the whole response has come by HTTP/2, whatever of the request is left.
+    var isAnswered: Bool { unsafe tpc_transfer_is_answered(pointer) }
+
     /// Whether a connection that was kept alive ended while the request was sent: libcurl sends it
     /// again where it reads of that, and not where it writes.
     var metDeadConnection: Bool {

@@ -155,6 +155,8 @@ final class CurlTransfer: @unchecked Sendable {
         if opens { takeHead(handle) }
         var isComplete = result == 0 || (result != nil && handle.skipsContent && isWhole)
         if isComplete, endsWithConnection, handle.wasCut { isComplete = false }
+        // The end of the response ends the exchange (RFC 9113 §8.1).
+        if result == nil, upload != nil, handle.isAnswered { isComplete = true }
         var trailerFault: (any Error)?
         if isComplete, handle.hasTrailers {
             trailerFault = takeTrailers(handle, exchange)
