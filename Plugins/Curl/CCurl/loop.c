@@ -235,8 +235,7 @@ static void read_messages(tpc_loop *loop) {
         int result = message->data.result;
         tpc_curl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
         if (!transfer) continue;
-        transfer->is_done = true;
-        transfer->result = result;
+        tpc_transfer_finish(transfer, result);
         tpc_transfer_heed_tls_ends(transfer, loop->tls_ends, loop->tls_end_count, loop->tls_end_count < TLS_ENDS);
         tpc_transfer_mark(transfer);
     }

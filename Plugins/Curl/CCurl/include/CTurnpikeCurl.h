@@ -120,6 +120,8 @@ struct tpc_transfer {
     int sends;
     /// Whether its connection is one of HTTP/2, once it was about to be sent, as far as that can be told.
     bool is_http2;
+    /// Whether it is certain that the server has done nothing with what was sent last (RFC 9113 §8.7).
+    bool is_refused;
     char error[256];
 };
 
@@ -178,7 +180,7 @@ typedef struct tpc_request {
     size_t fields_count;
     /// Whether a user agent and codings are among them, or not wanted.
     bool has_agent, has_codings;
-    /// Whether libcurl may send it again on a connection that turns out to be dead.
+    /// Whether libcurl may send it again on a connection that turns out to be dead, though the server may have acted on it.
     bool is_repeatable;
     /// Whether its connection is a TLS one.
     bool is_secure;
