@@ -1,4 +1,4 @@
-import TurnpikeCore
+package import TurnpikeCore
 
 /// What libcurl says of a failure; the `underlying` of a ``/TurnpikeCore/ClientError``.
 public struct CurlFailure: Error, Sendable, CustomStringConvertible {
@@ -12,17 +12,48 @@ public struct CurlFailure: Error, Sendable, CustomStringConvertible {
 }
 
 /// How a code of libcurl becomes an error that says what happened.
-enum CurlFault {
+package enum CurlFault {
+    /// libcurl's code for HTTP/2 that goes no further.
+    static let http2: Int32 = 16
+    /// libcurl's code for content that ends early.
+    static let partialFile: Int32 = 18
     /// libcurl's code for a connection to which nothing can be written.
     static let sendError: Int32 = 55
     /// libcurl's code for content that cannot begin anew.
     static let rewindError: Int32 = 65
 
+    /// What is known of a transfer that failed.
+    package struct Circumstances {
+        let phase: TransferState.Phase
+        let sends: Int
+        let isHeadTooLarge, isHTTP2, hasLength: Bool
+
+        package init(
+            phase: TransferState.Phase, sends: Int = 1, isHeadTooLarge: Bool = false,
+            isHTTP2: Bool = false, hasLength: Bool = false
+        ) {
+            self.phase = phase
+            self.sends = sends
+            self.isHeadTooLarge = isHeadTooLarge
+            self.isHTTP2 = isHTTP2
+            self.hasLength = hasLength
+        }
+    }
+
+    package struct Kind {
+        package let code: ClientError.Code
+        package let message: String
+    }
+
     static func of(
         _ code: Int32, text: String, handle: CurlHandle, _ transfer: CurlTransfer
     ) -> ClientError {
         let state = transfer.state(handle)
-        let kind = kind(of: code, text: text, state: state, handle: handle)
+        let kind = kind(
+            of: code, text: text,
+            Circumstances(
+                phase: state.phase, sends: handle.sends, isHeadTooLarge: handle.isHeadTooLarge,
+                isHTTP2: handle.isHTTP2, hasLength: handle.hasLength))
         return ClientError(
             kind.code, kind.message, underlying: CurlFailure(code: Int(code), text: text),
             transfer: state)
@@ -42,16 +73,14 @@ enum CurlFault {
             transfer: TransferState(.receiving))
     }
 
-    private struct Kind {
-        let code: ClientError.Code
-        let message: String
-    }
-
-    private static func kind(
-        of code: Int32, text: String, state: TransferState, handle: CurlHandle
+    package static func kind(
+        of code: Int32, text: String, _ circumstances: Circumstances
     ) -> Kind {
-        let hasHead = state.phase == .receiving
-        if handle.isHeadTooLarge || has(text, "too large response headers") {
+        let hasHead = circumstances.phase == .receiving
+        // The second are HTTP/2's words, for the connection.
+        if circumstances.isHeadTooLarge || has(text, "too large response headers")
+            || has(text, "callback function failed", "too many continuation")
+        {
             let section = hasHead ? "trailer" : "header"
             return Kind(code: .tooLarge, message: "the response's \(section) section is too large")
         }
@@ -76,34 +105,51 @@ enum CurlFault {
             return Kind(code: .connection, message: what)
         case 3:
             return Kind(code: .invalidRequest, message: "libcurl does not take this URL")
-        case 1 where state.phase == .connecting:
+        case 1 where circumstances.phase == .connecting:
             return Kind(code: .unsupported, message: "libcurl cannot do this scheme")
-        case 42 where handle.sends > 1, rewindError:
+        case 42 where circumstances.sends > 1 && !hasHead, rewindError where !hasHead:
             return Kind(
                 code: .connection,
                 message: "the kept-alive connection ended while the request was sent, which is not"
                     + " sent twice; if that is safe, mark it retryable() or give it an"
                     + " Idempotency-Key")
         // 43: a first field line that continues one before it.
-        case 1, 8, 16, 43: return garbled
-        case 18:
+        case 1, 8, 43: return garbled
+        case partialFile where hasHead:
             return Kind(
                 code: .incomplete, message: "the connection was closed before the body's end")
-        case 27 where handle.sends > 0:
+        case 27 where circumstances.sends > 0:
             return Kind(code: .tooLarge, message: "a line of the response's header is too long")
         case 61:
             return Kind(
                 code: .decompression, message: "the response's content coding is broken or unknown")
-        case 52:
+        case http2 where !hasHead:
+            return Kind(
+                code: .connection,
+                message: "the server ended the HTTP/2 connection without an answer")
+        // A peer that closes its connection is told of in other ways with HTTP/2: it is closed here.
+        case 52 where circumstances.isHTTP2: return garbledFrames
+        case 52, partialFile:
             return Kind(
                 code: .connection, message: "the server closed the connection without an answer")
-        default: return kind(of: text, state: state)
+        case 92 where breaksRules(text):
+            guard hasHead, circumstances.hasLength else { return garbled }
+            // Perhaps no more is wrong than that: which rule was broken is not told.
+            return Kind(
+                code: .incomplete, message: "the body does not have the length that it should")
+        default: return kind(of: text, circumstances.phase)
         }
     }
 
-    private static func kind(of text: String, state: TransferState) -> Kind {
+    // The codes of RFC 9113 §7 by which a stream ends whose peer broke HTTP, by either side's word.
+    private static func breaksRules(_ text: String) -> Bool {
+        has(text, "protocol_error", "flow_control_error", "frame_size_error", "compression_error")
+    }
+
+    private static func kind(of text: String, _ phase: TransferState.Phase) -> Kind {
         if has(text, "chunk", "hexadecimal", "malformed", "nul byte", "weird") { return garbled }
-        switch state.phase {
+        if has(text, "nghttp2_session_mem_recv") { return garbledFrames }
+        switch phase {
         case .receiving:
             return Kind(
                 code: .incomplete, message: "the connection was lost before the body's end")
@@ -128,6 +174,12 @@ enum CurlFault {
 
     private static var garbled: Kind {
         Kind(code: .protocol, message: "the server's answer is not valid HTTP")
+    }
+
+    private static var garbledFrames: Kind {
+        Kind(
+            code: .protocol,
+            message: "the server's answer is not valid HTTP/2, or its header section too large")
     }
 
     private static func has(_ text: String, _ words: String...) -> Bool {

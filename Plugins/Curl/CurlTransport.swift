@@ -16,7 +16,8 @@ public import TurnpikeCore
 /// - libcurl follows no redirect, keeps no cookie, cache, password or HSTS entry, and asks neither
 ///   the environment nor a file for anything.
 /// - A request that is not repeatable is never sent twice: where libcurl would repeat it, because a
-///   kept-alive connection turned out to be dead, it fails instead.
+///   kept-alive connection turned out to be dead, it fails instead. What an HTTP/2 server says to
+///   have left undone (RFC 9113 §8.7) was not sent in that sense.
 /// - gzip and deflate are asked for and decoded, and content that is cut short is an error. A
 ///   request with an `Accept-Encoding` of its own gets the bytes as they come, whatever coding the
 ///   server has chosen: `Content-Encoding` tells.

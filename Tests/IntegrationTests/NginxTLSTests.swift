@@ -111,4 +111,13 @@ struct NginxTLSTests {
         }
         #expect(content == expected)
     }
+
+    @Test("The end of an answer ends the call, though the server takes no more of the request")
+    func earlyAnswer() async throws {
+        let body = Body.stream(live: true) {
+            AsyncStream<Data> { Task.isCancelled ? nil : Data(count: 65_536) }
+        }
+        let call = try client { _ in }.put("protocol", body: body)
+        #expect(try await call.string() == "HTTP/2.0")
+    }
 }

@@ -103,6 +103,9 @@ enum {
     CURLOPT_HEADERDATA = 10029,
     CURLOPT_CUSTOMREQUEST = 10036,
     CURLOPT_NOBODY = 44,
+    CURLOPT_VERBOSE = 41,
+    CURLOPT_DEBUGFUNCTION = 20094,
+    CURLOPT_DEBUGDATA = 10095,
     CURLOPT_UPLOAD = 46,
     CURLOPT_HEADERFUNCTION = 20079,
     CURLOPT_HTTPGET = 80,
@@ -140,6 +143,8 @@ enum {
     CURLMOPT_MAX_TOTAL_CONNECTIONS = 13,
     CURLMOPT_MAX_CONCURRENT_STREAMS = 16,
 
+    CURLINFO_TEXT = 0,
+    CURLE_HTTP2 = 16,
     CURLINFO_PRIVATE = 0x100000 + 21,
     CURLINFO_PRIMARY_IP = 0x100000 + 32,
     CURLINFO_NUM_CONNECTS = 0x200000 + 26,
@@ -187,6 +192,8 @@ extern tpc_functions tpc_curl;
 extern int (*tpc_tell_tls_ends)(CURL *, void *context, void *user);
 /// Says that the peer has announced the end of a TLS connection, to the loop whose turn this thread takes.
 void tpc_loop_heed_tls_end(const void *tls);
+/// Whether a TLS connection was agreed to carry HTTP/2; false where that cannot be told.
+bool tpc_tls_is_http2(const void *tls);
 
 // Memory of about a buffer's size: NULL where it is of another, or there is none left. Less is malloc's: a reader may keep
 // what it gets for long, and a block is worth it for a part of it only.
@@ -226,9 +233,13 @@ char *tpc_strdup(const char *text);
 
 struct curl_slist *tpc_list(const char *lines, size_t count);
 void tpc_transfer_mark(tpc_transfer *transfer);
+/// Says how libcurl has ended it.
+void tpc_transfer_finish(tpc_transfer *transfer, int result);
 /// Tells a transfer which TLS connections have been ended by their peers of late, and whether these are all.
 void tpc_transfer_heed_tls_ends(tpc_transfer *transfer, const void *const *ends, size_t count, bool are_all);
 CURLM *tpc_loop_multi(tpc_loop *loop);
+/// Says that a transfer does something.
+void tpc_loop_step(tpc_loop *loop);
 void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy);
 void tpc_loop_mark(tpc_loop *loop, tpc_transfer *transfer, tpc_transfer **link);
 void tpc_loop_forget(tpc_loop *loop, tpc_transfer *transfer);

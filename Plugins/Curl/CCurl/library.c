@@ -32,6 +32,15 @@ static int tell_ends(CURL *easy, void *context, void *user) {
     return 0;
 }
 
+static void (*get_protocol)(const void *, const unsigned char **, unsigned *);
+
+bool tpc_tls_is_http2(const void *tls) {
+    const unsigned char *name = NULL;
+    unsigned count = 0;
+    if (tls && get_protocol) get_protocol(tls, &name, &count);
+    return count == 2 && memcmp(name, "h2", 2) == 0;
+}
+
 static void load_tls(void) {
     const char *name = info->ssl_version ? info->ssl_version : "";
     void *library = strncmp(name, "OpenSSL/3", 9) == 0 ? dlopen("libssl.so.3", RTLD_NOW | RTLD_NOLOAD)
@@ -40,6 +49,7 @@ static void load_tls(void) {
     if (!library) return;
     *(void **)&set_info_callback = dlsym(library, "SSL_CTX_set_info_callback");
     if (set_info_callback) tpc_tell_tls_ends = tell_ends;
+    *(void **)&get_protocol = dlsym(library, "SSL_get0_alpn_selected");
 }
 
 const char *tpc_load(const char *file, unsigned oldest) {

@@ -10,7 +10,15 @@
 #include <pthread.h>
 #endif
 
-enum { LOOPBACK_BUFFER = 131072, TLS_ENDS = 256 };
+enum {
+    LOOPBACK_BUFFER = 131072,
+    TLS_ENDS = 256,
+    // As often in a row a descriptor may be ready for bytes while libcurl has none. It takes a quarter of a MiB at once
+    // and passes that on in smaller pieces, as the system has room.
+    FRUITLESS_LIMIT = 256,
+    // In milliseconds.
+    REST = 5,
+};
 
 // What is known of a descriptor: what libcurl wants of it, and what the system watches.
 typedef struct {
@@ -18,6 +26,9 @@ typedef struct {
     unsigned char watched;
     // Opened through `open_socket`, so that its close is heard of.
     bool is_connection;
+    // How often in a row it was ready for bytes and nothing came of it; and whether that is not looked at for a while.
+    unsigned short fruitless;
+    bool is_resting;
 } interest;
 
 struct tpc_loop {
@@ -30,6 +41,10 @@ struct tpc_loop {
     tpc_happening happenings[TPC_EVENTS];
     int happening_count;
     int64_t due;
+    // When descriptors that rest are looked at again.
+    int64_t rest_due;
+    // Goes up with whatever a transfer does.
+    unsigned steps;
     // The loop in whose turn the turn of this one began, by code that a turn runs at once; NULL for none.
     tpc_loop *outer;
     tpc_transfer *first, **last;
@@ -84,6 +99,7 @@ static int on_socket(CURL *easy, int descriptor, int what, void *user, void *soc
     if (!interest) return -1;
     int mask = what == CURL_POLL_REMOVE ? 0 : what & (CURL_POLL_IN | CURL_POLL_OUT);
     set_wanted(loop, interest, mask);
+    interest->is_resting = false;
     // Between two requests on one connection libcurl wants nothing of it: the system is told if something does happen.
     if (mask == interest->watched || (mask == 0 && interest->is_connection && interest->watched == CURL_POLL_IN)) return 0;
     tpc_poller_watch(&loop->poller, descriptor, interest->watched, mask);
@@ -143,7 +159,7 @@ void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy) {
 tpc_loop *tpc_loop_create(const tpc_limits *limits) {
     tpc_loop *loop = calloc(1, sizeof *loop);
     if (!loop) return NULL;
-    loop->due = INT64_MAX;
+    loop->due = loop->rest_due = INT64_MAX;
     loop->last = &loop->first;
     loop->cells = tpc_cells_create();
     if (!tpc_poller_open(&loop->poller, limits->busy_polling) || !(loop->multi = tpc_curl.multi_init())) {
@@ -165,7 +181,7 @@ tpc_loop *tpc_loop_create(const tpc_limits *limits) {
 void tpc_loop_close(tpc_loop *loop) {
     if (loop->multi) tpc_curl.multi_cleanup(loop->multi);
     loop->multi = NULL;
-    loop->due = INT64_MAX;
+    loop->due = loop->rest_due = INT64_MAX;
     loop->happening_count = 0;
     tpc_poller_close(&loop->poller);
 }
@@ -219,12 +235,47 @@ static void read_messages(tpc_loop *loop) {
         int result = message->data.result;
         tpc_curl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
         if (!transfer) continue;
-        transfer->is_done = true;
-        transfer->result = result;
+        tpc_transfer_finish(transfer, result);
         tpc_transfer_heed_tls_ends(transfer, loop->tls_ends, loop->tls_end_count, loop->tls_end_count < TLS_ENDS);
         tpc_transfer_mark(transfer);
     }
 }
+
+// MARK: Rests. With HTTP/2, libcurl waits for room in the socket also where it is the peer who takes no more (7.88, and its
+// command line likewise): there is always room then, and the thread would turn as fast as it can. Only the peer's word
+// opens its window, so that the room is looked at when something comes, and else now and then.
+
+void tpc_loop_step(tpc_loop *loop) { loop->steps++; }
+
+static void set_resting(tpc_loop *loop, int descriptor, interest *interest, bool rests) {
+    int mask = rests ? interest->watched & ~CURL_POLL_OUT : interest->wanted;
+    if (mask != interest->watched) tpc_poller_watch(&loop->poller, descriptor, interest->watched, mask);
+    interest->watched = (unsigned char)mask;
+    interest->is_resting = rests;
+}
+
+static void end_rests(tpc_loop *loop) {
+    loop->rest_due = INT64_MAX;
+    for (int descriptor = 0; descriptor < loop->interest_count; descriptor++) {
+        interest *interest = &loop->interests[descriptor];
+        if (interest->is_resting) set_resting(loop, descriptor, interest, false);
+    }
+}
+
+static void count_fruitless(tpc_loop *loop, int descriptor, int mask, bool is_fruitless) {
+    interest *interest = interest_of(loop, descriptor);
+    if (!interest) return;
+    if (!is_fruitless || !(interest->wanted & CURL_POLL_OUT)) {
+        interest->fruitless = 0;
+    } else if (mask == CURL_CSELECT_OUT && ++interest->fruitless > FRUITLESS_LIMIT) {
+        // The next one is enough then.
+        interest->fruitless = FRUITLESS_LIMIT;
+        set_resting(loop, descriptor, interest, true);
+        if (loop->rest_due == INT64_MAX) loop->rest_due = now() + REST;
+    }
+}
+
+// MARK: Turns.
 
 static void act(tpc_loop *loop, const tpc_happening *happenings, int count) {
     int running;
@@ -238,7 +289,10 @@ static void act(tpc_loop *loop, const tpc_happening *happenings, int count) {
             interest->watched = 0;
             continue;
         }
+        if (interest && interest->is_resting) set_resting(loop, descriptor, interest, false);
+        unsigned steps = loop->steps;
         tpc_curl.multi_socket_action(loop->multi, descriptor, happenings[index].mask, &running);
+        count_fruitless(loop, descriptor, happenings[index].mask, steps == loop->steps);
     }
     if (count) read_messages(loop);
 }
@@ -261,6 +315,7 @@ bool tpc_loop_look(tpc_loop *loop) {
 
 void tpc_loop_run_timers(tpc_loop *loop) {
     int running;
+    if (loop->rest_due != INT64_MAX && loop->rest_due <= now()) end_rests(loop);
     // A transfer that wants to go on at once asks by a timer of 0: bounded, so that sockets get their turn.
     for (int turn = 0; turn < 8 && loop->due != INT64_MAX && (loop->due == 0 || loop->due <= now()); turn++) {
         loop->due = INT64_MAX;
@@ -278,7 +333,7 @@ int tpc_loop_timeout(int64_t due) {
     return left <= 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
-int64_t tpc_loop_due(tpc_loop *loop) { return loop->due; }
+int64_t tpc_loop_due(tpc_loop *loop) { return loop->due < loop->rest_due ? loop->due : loop->rest_due; }
 
 bool tpc_loop_is_idle(tpc_loop *loop) { return loop->wanted_count == 0; }
 

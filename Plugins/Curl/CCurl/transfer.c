@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "curl.h"
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ typedef struct {
     char *head, *trailers;
     size_t head_capacity, trailers_capacity;
     bool is_in_body;
+    bool has_no_content;
     bool is_active;
     bool is_plain;
     bool has_trailers;
@@ -47,6 +49,14 @@ typedef struct {
     bool has_tls_end;
     bool is_repeatable;
     bool waits;
+    // With HTTP/2: whether the connection was made for this, the number of the stream, and the last one that the server
+    // will look at, where it has said so.
+    bool is_new;
+    // Whether it was sent before, and perhaps not refused.
+    bool was_sent;
+    long connects;
+    bool is_verbose;
+    int64_t stream, last_stream;
     char *body;
     size_t body_capacity;
     // Of the content, all in all.
@@ -114,6 +124,7 @@ static const void *tls_of(CURL *easy) {
 
 static size_t on_header(char *line, size_t size, size_t count, void *user) {
     transfer_t *this = user;
+    tpc_loop_step(this->loop);
     size_t total = size * count;
     if (this->is_in_body) return on_trailer(this, line, total);
     bool is_status = total > 5 && (line[0] | 0x20) == 'h' && strncasecmp(line, "HTTP/", 5) == 0;
@@ -138,6 +149,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *user) {
         return total;
     }
     this->shown.has_head = true;
+    this->has_no_content = status == 204 || status == 304;
     if (this->is_secure && tpc_tell_tls_ends) this->tls = tls_of(this->easy);
     tpc_transfer_mark(&this->shown);
     return total;
@@ -145,8 +157,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *user) {
 
 // Room for all that is left of content whose length is known and small; libcurl gives pieces of 16 KiB at most.
 static size_t room_for_body(transfer_t *this, size_t piece) {
-    int64_t length = -1;
-    tpc_curl.easy_getinfo(this->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    int64_t length = tpc_transfer_length(&this->shown);
     int64_t left = length - this->received;
     if (left == (int64_t)piece || piece < PIECE) return piece;
     return left > (int64_t)piece && left < BODY_LIMIT ? (size_t)left : tpc_block_size();
@@ -155,6 +166,7 @@ static size_t room_for_body(transfer_t *this, size_t piece) {
 static size_t on_body(char *bytes, size_t size, size_t count, void *user) {
     transfer_t *this = user;
     size_t total = size * count;
+    tpc_loop_step(this->loop);
     this->is_in_body = true;
     size_t wanted = this->shown.body_count + total;
     if (this->shown.body_count > 0 && wanted > BODY_LIMIT) {
@@ -182,6 +194,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *user) {
 static size_t on_read(char *bytes, size_t size, size_t count, void *user) {
     transfer_t *this = user;
     long got = this->read(this->shown.owner, bytes, size * count);
+    tpc_loop_step(this->loop);
     if (got >= 0) return (size_t)got;
     if (got == TPC_READ_FAIL) return CURL_READFUNC_ABORT;
     this->shown.is_send_paused = true;
@@ -194,9 +207,50 @@ static bool is_answered(transfer_t *this) {
     return this->shown.has_head;
 }
 
+// Whether the server has done nothing with the request (RFC 9113 §8.7), where that is certain: its last stream is an
+// earlier one, or libcurl wants to send again what it has sent by a new connection, which it does at REFUSED_STREAM alone
+// and at HTTP_1_1_REQUIRED.
+static bool is_left_out(transfer_t *this) {
+    return this->shown.is_http2 && !this->shown.has_head && !this->was_sent && this->last_stream >= 0
+        && this->stream > this->last_stream;
+}
+
+static bool may_repeat(transfer_t *this) {
+    if (is_answered(this)) return false;
+    this->shown.is_refused = is_left_out(this) || (this->shown.is_http2 && this->is_new && !this->was_sent);
+    return this->is_repeatable || this->shown.is_refused;
+}
+
+void tpc_transfer_finish(tpc_transfer *transfer, int result) {
+    transfer->is_done = true;
+    transfer->result = result;
+    if (result == CURLE_HTTP2) transfer->is_refused = is_left_out(whole(transfer));
+}
+
+static int64_t number_behind(const char *words, const char *text, size_t count) {
+    size_t length = strlen(words);
+    const char *place = memmem(text, count, words, length);
+    if (!place) return -1;
+    int64_t number = 0;
+    for (const char *at = place + length; at < text + count && *at >= '0' && *at <= '9' && number < INT32_MAX; at++)
+        number = 10 * number + *at - '0';
+    return number;
+}
+
+// libcurl says it nowhere else.
+static int on_debug(CURL *easy, int type, char *text, size_t count, void *user) {
+    transfer_t *this = user;
+    if (type != CURLINFO_TEXT) return 0;
+    int64_t stream = number_behind("Stream ID: ", text, count);
+    int64_t last = number_behind("GOAWAY, error=", text, count) < 0 ? -1 : number_behind("last_stream=", text, count);
+    if (stream >= 0) this->stream = stream;
+    if (last >= 0) this->last_stream = last;
+    return 0;
+}
+
 static int on_seek(void *user, int64_t offset, int origin) {
     transfer_t *this = user;
-    if (offset != 0 || origin != 0 || !this->is_repeatable || is_answered(this)) return CURL_SEEKFUNC_FAIL;
+    if (offset != 0 || origin != 0 || !may_repeat(this)) return CURL_SEEKFUNC_FAIL;
     return this->rewind(this->shown.owner) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
 }
 
@@ -218,9 +272,22 @@ bool tpc_trailer_add(void *list, const char *line) {
 // kept alive ends without a byte of an answer.
 static int on_request(void *user, char *peer, char *local, int peer_port, int local_port) {
     transfer_t *this = user;
+    tpc_loop_step(this->loop);
+    bool is_refused = this->shown.sends > 0 && !may_repeat(this);
+    this->was_sent |= this->shown.sends > 0 && !this->shown.is_refused;
     this->shown.sends += 1;
-    bool is_refused = is_answered(this) || (this->shown.sends > 1 && !this->is_repeatable);
-    return is_refused ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+    if (is_refused) return CURL_PREREQFUNC_ABORT;
+    this->shown.is_refused = false;
+    this->shown.is_http2 = this->is_secure && tpc_tls_is_http2(tls_of(this->easy));
+    long connects = tpc_transfer_connects(&this->shown);
+    this->is_new = connects > this->connects;
+    this->connects = connects;
+    this->stream = this->last_stream = -1;
+    // Others are sent again anyway.
+    bool is_verbose = this->shown.is_http2 && !this->is_repeatable;
+    if (this->is_verbose != is_verbose) tpc_curl.easy_setopt(this->easy, CURLOPT_VERBOSE, (long)is_verbose);
+    this->is_verbose = is_verbose;
+    return CURL_PREREQFUNC_OK;
 }
 
 // MARK: Life.
@@ -252,6 +319,8 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char 
     set(easy, CURLOPT_SEEKDATA, this);
     set(easy, CURLOPT_PREREQFUNCTION, on_request);
     set(easy, CURLOPT_PREREQDATA, this);
+    set(easy, CURLOPT_DEBUGFUNCTION, on_debug);
+    set(easy, CURLOPT_DEBUGDATA, this);
     set(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
     set(easy, CURLOPT_NOSIGNAL, 1L);
     set(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BUFFER);
@@ -396,6 +465,7 @@ void tpc_transfer_end(tpc_transfer *transfer) {
         tpc_curl.easy_setopt(easy, TPC_HTTP_VERSION, this->version);
         this->has_trailers = false;
     }
+    if (this->is_verbose) tpc_curl.easy_setopt(easy, CURLOPT_VERBOSE, 0L);
     tpc_curl.easy_setopt(easy, CURLOPT_HTTPHEADER, NULL);
     free(this->fields);
     this->fields = NULL;
@@ -412,10 +482,26 @@ void tpc_transfer_end(tpc_transfer *transfer) {
         this->head = NULL;
         this->head_capacity = 0;
     }
-    this->is_in_body = this->is_active = this->has_tls_end = false;
+    this->is_in_body = this->has_no_content = this->is_active = this->has_tls_end = false;
     this->tls = NULL;
     this->is_plain = true;
+    this->is_verbose = this->was_sent = false;
+    this->connects = 0;
     this->shown = (tpc_transfer){0};
+}
+
+int64_t tpc_transfer_length(tpc_transfer *transfer) {
+    int64_t length = -1;
+    tpc_curl.easy_getinfo(whole(transfer)->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    return length;
+}
+
+bool tpc_transfer_is_answered(tpc_transfer *transfer) {
+    transfer_t *this = whole(transfer);
+    if (!this->shown.has_head || !this->shown.is_http2) return false;
+    if (this->has_no_content) return true;
+    int64_t length = tpc_transfer_length(transfer);
+    return length >= 0 && this->received >= length;
 }
 
 bool tpc_transfer_was_cut(tpc_transfer *transfer) {

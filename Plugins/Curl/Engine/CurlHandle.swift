@@ -96,10 +96,27 @@ import TurnpikeCore
     /// How often the request was about to be sent.
     var sends: Int { unsafe Int(pointer.pointee.sends) }
 
+    /// Whether it goes by HTTP/2, once it was sent.
+    var isHTTP2: Bool { unsafe pointer.pointee.is_http2 }
+    /// Whether the server has certainly done nothing with what was sent last.
+    var isRefused: Bool { unsafe pointer.pointee.is_refused }
+    /// Whether the whole response has come by HTTP/2, whatever of the request is left.
+    var isAnswered: Bool { unsafe tpc_transfer_is_answered(pointer) }
+    /// Whether the head gives the length of the content.
+    var hasLength: Bool { unsafe tpc_transfer_length(pointer) >= 0 }
+
     /// Whether a connection that was kept alive ended while the request was sent: libcurl sends it
     /// again where it reads of that, and not where it writes.
+    ///
+    /// With HTTP/2 it does not do so either where the connection ends in good order, or where the
+    /// server lets it end (GOAWAY, RFC 9113 §6.8).
     var metDeadConnection: Bool {
-        unsafe result == CurlFault.sendError && !hasHead && tpc_transfer_connects(pointer) == 0
+        guard !hasHead, unsafe tpc_transfer_connects(pointer) == 0 else { return false }
+        return switch result {
+        case CurlFault.sendError, CurlFault.http2: true
+        case CurlFault.partialFile: isHTTP2
+        default: false
+        }
     }
 
     /// Whether libcurl would have sent the request again, had its content begun anew.

@@ -32,6 +32,8 @@ final class CurlTransfer: @unchecked Sendable {
     private var hasOpened = false
     private var endsWithConnection = false
     private var repeats = 0
+    // Whether the server has done nothing with all that was sent.
+    private var isRefused = true
     // Known where libcurl may skip the content.
     private var isWhole = false
     // Set before the exchange hears of it, and then its reader's.
@@ -108,10 +110,12 @@ final class CurlTransfer: @unchecked Sendable {
     /// Lets go of a handle that met a dead connection, and makes the content start again.
     /// - Returns: Whether to begin again with another handle, once it ``canBegin``.
     func restart() -> Bool {
-        guard let handle, let exchange, metDeadConnection(handle), request.isRepeatable,
-            repeats < Self.maxRepeats, !exchange.hasEnded, upload?.reopen() ?? true
+        guard let handle, let exchange, metDeadConnection(handle),
+            request.isRepeatable || handle.isRefused, repeats < Self.maxRepeats,
+            !exchange.hasEnded, upload?.reopen() ?? true
         else { return false }
         repeats += 1
+        isRefused = isRefused && handle.isRefused
         self.handle = nil
         handle.end()
         handle.free()
@@ -155,6 +159,8 @@ final class CurlTransfer: @unchecked Sendable {
         if opens { takeHead(handle) }
         var isComplete = result == 0 || (result != nil && handle.skipsContent && isWhole)
         if isComplete, endsWithConnection, handle.wasCut { isComplete = false }
+        // The end of the response ends the exchange (RFC 9113 §8.1).
+        if result == nil, upload != nil, handle.isAnswered { isComplete = true }
         var trailerFault: (any Error)?
         if isComplete, handle.hasTrailers {
             trailerFault = takeTrailers(handle, exchange)
@@ -206,16 +212,16 @@ final class CurlTransfer: @unchecked Sendable {
 
     private func fault(_ code: Int32, _ handle: CurlHandle) -> any Error {
         if code == 0 { return CurlFault.wasCut }
-        if handle.skipsContent { return CurlFault.wasSkipped }
+        if handle.skipsContent, request.asksForConsent { return CurlFault.wasSkipped }
         if let fault = upload?.fault { return fault }
         return CurlFault.of(code, text: handle.faultText(code), handle: handle, self)
     }
 
     /// How far the exchange has come, for an error.
     func state(_ handle: CurlHandle) -> TransferState {
+        let isUnsent = isRefused && (handle.sends == 0 || handle.isRefused)
         let phase: TransferState.Phase =
-            handle.hasHead
-            ? .receiving : handle.sends > 0 || repeats > 0 ? .sending : .connecting
+            handle.hasHead ? .receiving : isUnsent ? .connecting : .sending
         return TransferState(
             phase, bodyBytesSent: phase == .connecting ? 0 : upload?.bytesSent ?? 0)
     }

@@ -52,7 +52,7 @@ public struct Outcome: Sendable {
     /// How far the exchange had come, where a transport said so.
     public var transfer: TransferState? { (error as? ClientError)?.transfer }
 
-    /// Whether it is certain that no byte of the request reached a server.
+    /// Whether it is certain that no server has acted on the request.
     public var isUnsent: Bool { transfer?.isUnsent ?? false }
 
     /// Whether the request's body can be sent again.

@@ -2,7 +2,8 @@
 public struct TransferState: Hashable, Sendable {
     /// A stage of one exchange.
     public enum Phase: String, Hashable, Sendable, Comparable {
-        /// Name lookup, connection, TLS: no byte of the request was written.
+        /// Name lookup, connection, TLS: no byte of the request was written, or the server has said
+        /// that it did nothing with it, as HTTP/2 can (RFC 9113 §8.7).
         case connecting
         /// Bytes of the request may have been written; no byte of a response has come.
         case sending
@@ -32,6 +33,6 @@ public struct TransferState: Hashable, Sendable {
         self.bodyBytesSent = bodyBytesSent
     }
 
-    /// Whether nothing of the request can have reached the server.
+    /// Whether nothing of the request can have reached who acts on it.
     public var isUnsent: Bool { phase == .connecting && bodyBytesSent == 0 }
 }

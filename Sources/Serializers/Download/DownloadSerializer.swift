@@ -85,11 +85,7 @@ struct DownloadSerializer: ResponseSerializer {
         if let coding = head.headers[.contentEncoding], coding.lowercased() != "identity" {
             return nil
         }
-        if let tag = head.headers[.eTag], resume.validator.utf8.first == UInt8(ascii: "\""),
-            !Grammar.areSame(tag, resume.validator)
-        {
-            return nil
-        }
+        guard resume.fits(head), !head.isMultipart else { return nil }
         let count = range.upperBound - range.lowerBound + 1
         if let length = Self.length(of: response), length != count { return nil }
         return (range.upperBound + 1, content.total)
@@ -103,5 +99,24 @@ struct DownloadSerializer: ResponseSerializer {
 
     private static func incomplete(_ head: ResponseHead) -> ClientError {
         ClientError(.incomplete, "the content ended before all of it had come", response: head)
+    }
+}
+
+extension ResumeData {
+    /// Whether a part is of the same content, as far as it says what it is of: a server that does not
+    /// heed `If-Range` gives a part of whatever there is now.
+    ///
+    /// It names a tag, if there is one (RFC 9110 §15.3.7), and need not name the date.
+    fileprivate func fits(_ head: ResponseHead) -> Bool {
+        if let tag = head.headers[.eTag] { return Grammar.areSame(tag, validator) }
+        guard let date = head.headers[.lastModified] else { return true }
+        return date == lastModified
+    }
+}
+
+extension ResponseHead {
+    // It is framed by itself, and the answer to several ranges (RFC 9110 §14.6).
+    fileprivate var isMultipart: Bool {
+        headers[.contentType]?.lowercased().hasPrefix("multipart/byteranges") == true
     }
 }

@@ -162,7 +162,8 @@ final class DownloadSession: Sendable {
             }
             let data = ResumeData(
                 validator: validator, totalBytes: total, partialFile: partial.url,
-                suggestedName: head.suggestedFilename, resource: ResumeData.resource(request.url))
+                suggestedName: head.suggestedFilename, lastModified: head.headers[.lastModified],
+                resource: ResumeData.resource(request.url))
             state.resume = data
             // Before the first byte: the process may end at any.
             try note?.write(data)

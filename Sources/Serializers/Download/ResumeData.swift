@@ -22,6 +22,8 @@ public struct ResumeData: Codable, Sendable, Hashable {
     public let partialFile: URL
     /// The name that the first response suggested, made safe.
     public let suggestedName: String
+    // The date of modification beside a tag, which a part may name instead.
+    let lastModified: String?
     // The URL's hash: what lies in a directory goes on with the same resource alone.
     let resource: String
 
@@ -56,6 +58,7 @@ extension ResumeData {
         partialFile = try values.decode(URL.self, forKey: .partialFile)
         let name = try values.decode(String.self, forKey: .suggestedName)
         suggestedName = FileName.safe(name) ?? "download"
+        lastModified = try values.decodeIfPresent(String.self, forKey: .lastModified)
         resource = try values.decode(String.self, forKey: .resource)
     }
 }

@@ -47,7 +47,8 @@ struct ResumeNote: Sendable {
             validator: data.validator, totalBytes: data.totalBytes,
             partialFile: directory.appending(
                 path: data.partialFile.lastPathComponent, directoryHint: .notDirectory),
-            suggestedName: data.suggestedName, resource: resource)
+            suggestedName: data.suggestedName, lastModified: data.lastModified,
+            resource: resource)
     }
 
     /// Leaves a note, whole or not at all.

@@ -136,6 +136,15 @@ struct ResumeTests {
                 headers[.eTag] = "\"v2\""
                 return 206
             },
+            Hostile(testDescription: "a date in place of the tag") { headers, _ in
+                headers[.eTag] = nil
+                headers[.lastModified] = "Mon, 01 Jan 2024 00:00:00 GMT"
+                return 206
+            },
+            Hostile(testDescription: "several parts") { headers, _ in
+                headers[.contentType] = "Multipart/Byteranges; boundary=x"
+                return 206
+            },
             Hostile(testDescription: "a coding") { headers, _ in
                 headers[.contentEncoding] = "gzip"
                 return 206

@@ -118,6 +118,10 @@ struct tpc_transfer {
     int result;
     /// How often the request was about to be sent.
     int sends;
+    /// Whether its connection is one of HTTP/2, once it was about to be sent, as far as that can be told.
+    bool is_http2;
+    /// Whether it is certain that the server has done nothing with what was sent last (RFC 9113 §8.7).
+    bool is_refused;
     char error[256];
 };
 
@@ -176,7 +180,7 @@ typedef struct tpc_request {
     size_t fields_count;
     /// Whether a user agent and codings are among them, or not wanted.
     bool has_agent, has_codings;
-    /// Whether libcurl may send it again on a connection that turns out to be dead.
+    /// Whether libcurl may send it again on a connection that turns out to be dead, though the server may have acted on it.
     bool is_repeatable;
     /// Whether its connection is a TLS one.
     bool is_secure;
@@ -202,6 +206,11 @@ void tpc_trim(void);
 /// Whether a transfer that is done came by a TLS connection whose end the peer has not announced; where that is not known,
 /// it counts as announced.
 bool tpc_transfer_was_cut(tpc_transfer *transfer);
+/// The length of the content by its head; -1 where it gives none.
+int64_t tpc_transfer_length(tpc_transfer *transfer);
+/// Whether the response came whole, by HTTP/2. libcurl reads no more of the connection for it then, not even of the window
+/// that an unfinished request waits for.
+bool tpc_transfer_is_answered(tpc_transfer *transfer);
 void tpc_transfer_pause(tpc_transfer *transfer, bool receive, bool send);
 
 typedef struct tpc_times {

@@ -1,0 +1,69 @@
+import Testing
+import Turnpike
+import TurnpikeCurl
+
+/// What libcurl says of HTTP/2, for which there is no server here that breaks its rules.
+@Suite("Failures of HTTP/2 over libcurl")
+struct CurlFaultTests {
+    private func code(
+        _ code: Int32, _ text: String, _ phase: TransferState.Phase = .sending,
+        isHTTP2: Bool = true, hasLength: Bool = false
+    ) -> ClientError.Code {
+        CurlFault.kind(
+            of: code, text: text,
+            CurlFault.Circumstances(phase: phase, isHTTP2: isHTTP2, hasLength: hasLength)
+        ).code
+    }
+
+    @Test("A stream whose server breaks HTTP is a fault of the protocol, which no retry mends")
+    func broken() {
+        for name in ["PROTOCOL_ERROR (err 1)", "FLOW_CONTROL_ERROR (err 3)"] {
+            let text = "HTTP/2 stream 1 was not closed cleanly: \(name)"
+            #expect(code(92, text) == .protocol)
+            #expect(code(92, text, .receiving) == .protocol)
+            #expect(code(92, text, .receiving, hasLength: true) == .incomplete)
+        }
+        let fatal = "nghttp2_session_mem_recv() returned -103:Received bad connection preface"
+        #expect(code(56, fatal) == .protocol)
+        // The session was ended on this side.
+        #expect(code(52, "Empty reply from server") == .protocol)
+        #expect(code(52, "Empty reply from server", isHTTP2: false) == .connection)
+    }
+
+    @Test("A stream that the server gives up is a lost connection")
+    func reset() {
+        for name in ["INTERNAL_ERROR (err 2)", "CANCEL (err 8)", "ENHANCE_YOUR_CALM (err 11)"] {
+            let text = "HTTP/2 stream 1 was not closed cleanly: \(name)"
+            #expect(code(92, text) == .connection)
+            #expect(code(92, text, .receiving) == .incomplete)
+        }
+    }
+
+    @Test("A connection that the server lets end is no fault of the protocol")
+    func goAway() {
+        let text = "Error in the HTTP2 framing layer"
+        #expect(code(16, text) == .connection)
+        #expect(code(16, text, .receiving) == .incomplete)
+    }
+
+    @Test("Only a body that had begun can end early")
+    func early() {
+        let text =
+            "HTTP/2 stream 1 was not closed cleanly before end of the underlying stream"
+        #expect(code(18, text) == .connection)
+        #expect(code(18, text, .receiving) == .incomplete)
+    }
+
+    @Test("A head that is larger than the library takes is too large, however it says so")
+    func heads() {
+        let words = [
+            "nghttp2_session_mem_recv() returned -902:The user callback function failed",
+            "nghttp2_session_mem_recv() returned -905:Too many CONTINUATION frames following a"
+                + " HEADER frame",
+        ]
+        for text in words {
+            #expect(code(56, text) == .tooLarge)
+            #expect(code(56, text, .receiving) == .tooLarge)
+        }
+    }
+}
