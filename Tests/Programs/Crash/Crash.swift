@@ -25,7 +25,8 @@ enum Crash {
             default: throw CrashFailure(description: "--mode kill or --mode share is wanted")
             }
             print(report.text)
-            exit(report.isRight ? 0 : 1)
+            if !report.isRight { throw CrashFailure(description: "not right: \(report.text)") }
+            exit(0)
         } catch {
             FileHandle.standardError.write(Data("turnpike-crash: \(error)\n".utf8))
             exit(1)

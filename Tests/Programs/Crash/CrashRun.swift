@@ -10,7 +10,9 @@ enum CrashRun {
         var report = CrashReport(mode: "kill")
         var random = SystemRandomNumberGenerator()
         for number in 0..<count {
-            let child = try start(directory, seed: number)
+            // The first has written something, however slow the machine is; others may be killed
+            // while they open the folder.
+            let child = try start(directory, seed: number, waits: number == 0)
             try await Task.sleep(for: .milliseconds(Int.random(in: 20...250, using: &random)))
             try end(child)
             report.kills += 1
@@ -23,7 +25,7 @@ enum CrashRun {
         let directory = try folder()
         defer { try? FileManager.default.removeItem(atPath: directory) }
         var report = CrashReport(mode: "share")
-        let children = try [1, 2].map { try start(directory, seed: $0) }
+        let children = try [1, 2].map { try start(directory, seed: $0, waits: true) }
         let clock = ContinuousClock()
         let stop = clock.now.advanced(by: .seconds(seconds))
         while clock.now < stop {
@@ -48,11 +50,15 @@ enum CrashRun {
         return folder.path
     }
 
-    private static func start(_ directory: String, seed: Int) throws -> Process {
+    private static func start(_ directory: String, seed: Int, waits: Bool) throws -> Process {
         let process = Process()
+        let output = Pipe()
+        process.standardOutput = output
         process.executableURL = URL(filePath: CommandLine.arguments[0])
         process.arguments = ["--mode", "write", "--directory", directory, "--seed", String(seed)]
         try process.run()
+        // A line, once it has stored something; nothing where it has ended before.
+        if waits { _ = output.fileHandleForReading.availableData }
         return process
     }
 

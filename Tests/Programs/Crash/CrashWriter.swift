@@ -16,11 +16,15 @@ struct CrashWriter {
     func run() async {
         let store = Self.store(directory)
         var random = SeededGenerator(seed: seed)
+        var steps = 0
         while true {
             let number = Int.random(in: 0..<400, using: &random)
             let version = Int.random(in: 0..<1000, using: &random)
             do {
                 try await step(store, number, version, Int.random(in: 0..<10, using: &random))
+                steps += 1
+                // Most have stored something; who waits for that hears of it.
+                if steps == 20 { FileHandle.standardOutput.write(Data("\n".utf8)) }
             } catch {
                 FileHandle.standardError.write(Data("\(error)\n".utf8))
                 exit(1)
