@@ -51,6 +51,9 @@ enum CurlFault {
         of code: Int32, text: String, state: TransferState, handle: CurlHandle
     ) -> Kind {
         let hasHead = state.phase == .receiving
+        if has(text, "request too large") {
+            return Kind(code: .invalidRequest, message: "the request's header section is too large")
+        }
         if handle.isHeadTooLarge || has(text, "too large response headers") {
             let section = hasHead ? "trailer" : "header"
             return Kind(code: .tooLarge, message: "the response's \(section) section is too large")
@@ -76,6 +79,8 @@ enum CurlFault {
             return Kind(code: .connection, message: what)
         case 3:
             return Kind(code: .invalidRequest, message: "libcurl does not take this URL")
+        // 8.18 says so of a certificate or key that cannot be used, 8.14 says 58.
+        case 43 where state.phase == .connecting: return Kind(code: .tls, message: tlsMessage(58))
         case 1 where state.phase == .connecting:
             return Kind(code: .unsupported, message: "libcurl cannot do this scheme")
         case 42 where handle.sends > 1, rewindError:
@@ -91,6 +96,10 @@ enum CurlFault {
                 code: .incomplete, message: "the connection was closed before the body's end")
         case 27 where handle.sends > 0:
             return Kind(code: .tooLarge, message: "a line of the response's header is too long")
+        // 8.14 says so of a long line, and of more than 5000 of them.
+        case 100 where handle.sends > 0:
+            return Kind(code: .tooLarge, message: "the response's header section is too large")
+        case 61 where has(text, "transfer-encoding"): return coded
         case 61:
             return Kind(
                 code: .decompression, message: "the response's content coding is broken or unknown")
@@ -124,6 +133,11 @@ enum CurlFault {
         case 77: "the certificate authorities could not be read"
         default: "the TLS handshake failed"
         }
+    }
+
+    // 8.14 refuses it before the field comes here, where `CurlHead` would.
+    private static var coded: Kind {
+        Kind(code: .decompression, message: "the response has a transfer coding not asked for")
     }
 
     private static var garbled: Kind {

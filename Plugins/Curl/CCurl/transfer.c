@@ -465,8 +465,11 @@ void tpc_transfer_times(tpc_transfer *transfer, tpc_times *times) {
         tpc_curl.easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &times->connect);
         tpc_curl.easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &times->handshake);
     }
-    tpc_curl.easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &times->ready);
-    tpc_curl.easy_getinfo(easy, CURLINFO_STARTTRANSFER_TIME_T, &times->first_byte);
+    // Some versions have such times of what was never sent.
+    if (whole(transfer)->shown.sends > 0) {
+        tpc_curl.easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &times->ready);
+        tpc_curl.easy_getinfo(easy, CURLINFO_STARTTRANSFER_TIME_T, &times->first_byte);
+    }
     tpc_curl.easy_getinfo(easy, CURLINFO_PRIMARY_IP, &times->peer);
 }
 
