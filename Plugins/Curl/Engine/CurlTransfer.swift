@@ -32,8 +32,8 @@ final class CurlTransfer: @unchecked Sendable {
     private var hasOpened = false
     private var endsWithConnection = false
     private var repeats = 0
-    // Known where libcurl may skip the content.
-    private var isWhole = false
+    // The content that is still to come, where libcurl may skip it or go on without need.
+    private var left: Int64?
     // Set before the exchange hears of it, and then its reader's.
     private var head: Head?
 
@@ -149,11 +149,14 @@ final class CurlTransfer: @unchecked Sendable {
     /// - Returns: Whether the transfer is over.
     func flush() -> Bool {
         guard let handle, let exchange else { return true }
+        let count = Int64(handle.bodyCount)
         let chunk = handle.takeBody()
         let result = handle.result
         let opens = handle.hasHead && !hasOpened
         if opens { takeHead(handle) }
-        var isComplete = result == 0 || (result != nil && handle.skipsContent && isWhole)
+        left = left.map { $0 - count }
+        let isWhole = left == 0 && (result == nil ? isWithoutConsent : handle.skipsContent)
+        var isComplete = result == 0 || isWhole
         if isComplete, endsWithConnection, handle.wasCut { isComplete = false }
         var trailerFault: (any Error)?
         if isComplete, handle.hasTrailers {
@@ -172,10 +175,14 @@ final class CurlTransfer: @unchecked Sendable {
             if !isComplete { exchange.fail(trailerFault ?? fault(result, handle)) }
             return true
         }
-        if exchange.hasEnded { return true }
+        if isComplete || exchange.hasEnded { return true }
         if handle.isReceivePaused == goesOn { handle.setReceivePaused(!goesOn) }
         return false
     }
+
+    // The answer came instead of the consent, so the content is not wanted. libcurl 8.14 ends there;
+    // 8.18 waits for what is left of the second, then sends it all.
+    private var isWithoutConsent: Bool { upload.map { $0.bytesSent == 0 } ?? false }
 
     private func takeHead(_ handle: CurlHandle) {
         hasOpened = true
@@ -191,7 +198,7 @@ final class CurlTransfer: @unchecked Sendable {
         head = .read(opening)
         guard case .success(let opening) = opening else { return }
         endsWithConnection = mayEndWithConnection && opening.endsWithConnection
-        isWhole = request.asksForConsent && opening.length == 0
+        left = request.asksForConsent ? opening.length : nil
     }
 
     // Gives what is wrong with them.
