@@ -32,13 +32,11 @@ static int tell_ends(CURL *easy, void *context, void *user) {
     return 0;
 }
 
-static void load_tls(void) {
+// The function of the library that libcurl itself was linked to, whatever its file is called: there may be others.
+static void load_tls(void *libcurl) {
     const char *name = info->ssl_version ? info->ssl_version : "";
-    void *library = strncmp(name, "OpenSSL/3", 9) == 0 ? dlopen("libssl.so.3", RTLD_NOW | RTLD_NOLOAD)
-                  : strncmp(name, "OpenSSL/1.1", 11) == 0 ? dlopen("libssl.so.1.1", RTLD_NOW | RTLD_NOLOAD)
-                                                          : NULL;
-    if (!library) return;
-    *(void **)&set_info_callback = dlsym(library, "SSL_CTX_set_info_callback");
+    if (strncmp(name, "OpenSSL/", 8) != 0) return;
+    *(void **)&set_info_callback = dlsym(libcurl, "SSL_CTX_set_info_callback");
     if (set_info_callback) tpc_tell_tls_ends = tell_ends;
 }
 
@@ -84,7 +82,7 @@ const char *tpc_load(const char *file, unsigned oldest) {
     }
     tpc_curl = found;
     info = version;
-    load_tls();
+    load_tls(library);
     return NULL;
 }
 
