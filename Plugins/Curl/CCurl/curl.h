@@ -120,6 +120,7 @@ enum {
     CURLOPT_HEADEROPT = 229,
     CURLOPT_PATH_AS_IS = 234,
     CURLOPT_SUPPRESS_CONNECT_HEADERS = 265,
+    CURLOPT_REQUEST_TARGET = 10266,
     CURLOPT_DISALLOW_USERNAME_IN_URL = 278,
     CURLOPT_UPLOAD_BUFFERSIZE = 280,
     CURLOPT_SSL_CTX_FUNCTION = 20108,
@@ -144,6 +145,8 @@ enum {
     CURLINFO_PRIMARY_IP = 0x100000 + 32,
     CURLINFO_NUM_CONNECTS = 0x200000 + 26,
     CURLINFO_CONTENT_LENGTH_DOWNLOAD_T = 0x600000 + 15,
+    // Since 8.7.
+    CURLINFO_USED_PROXY = 0x200000 + 66,
     CURLINFO_TLS_SSL_PTR = 0x400000 + 45,
     CURLINFO_PRETRANSFER_TIME_T = 0x600000 + 53,
     CURLINFO_STARTTRANSFER_TIME_T = 0x600000 + 54,
@@ -222,6 +225,8 @@ CURLU *tpc_target_parts(tpc_target *target, const char *url);
 void *tpc_malloc(size_t size);
 void *tpc_realloc(void *memory, size_t size);
 void *tpc_calloc(size_t count, size_t size);
+/// The URL without what libcurl makes of it, and where its path begins: NULL where it goes out as it is. Freed with `free`.
+char *tpc_target_exact(const char *url, size_t *path);
 char *tpc_strdup(const char *text);
 
 struct curl_slist *tpc_list(const char *lines, size_t count);

@@ -33,6 +33,11 @@ typedef struct {
     struct curl_slist *lines[2];
     tpc_target *target;
     bool has_parts;
+    // What goes out as the target, where libcurl would send something else; and where the path begins in it.
+    char *exact;
+    size_t exact_path;
+    // Whether an HTTP proxy is asked for what needs no tunnel, and whether some hosts are reached without it.
+    bool has_http_proxy, has_exceptions;
     char *head, *trailers;
     size_t head_capacity, trailers_capacity;
     bool is_in_body;
@@ -230,11 +235,22 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char 
     transfer_t *this = calloc(1, sizeof *this);
     CURL *easy = this ? tpc_curl.easy_init() : NULL;
     tpc_target *target = easy ? tpc_target_create() : NULL;
+// It is known here whether there is a proxy in between, which wants the whole URL. Before 8.7 libcurl cannot tell, and changes
+// nothing but an empty query.
+static void set_exact(transfer_t *this) {
+    long is_proxied = this->has_http_proxy && !this->is_secure;
+    if (is_proxied && this->has_exceptions
+        && tpc_curl.easy_getinfo(this->easy, CURLINFO_USED_PROXY, &is_proxied) != 0)
+        return;
+    tpc_curl.easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, this->exact + (is_proxied ? 0 : this->exact_path));
+}
+
     if (!target) {
         if (easy) tpc_curl.easy_cleanup(easy);
         free(this);
         return NULL;
     }
+    if (this->exact) set_exact(this);
     *this = (transfer_t){.link = &this->shown, .loop = loop, .easy = easy, .target = target, .read = read, .rewind = rewind,
                          .trail = trail, .is_plain = true};
     this->agent.data = (char *)agent;
@@ -308,6 +324,8 @@ int tpc_set_lines(tpc_transfer *transfer, int option, const char *lines, size_t 
     return tpc_curl.easy_setopt(this->easy, option, *place);
 }
 
+    if (option == TPC_NO_PROXY) whole(transfer)->has_exceptions = text && *text;
+    if (option == TPC_PROXY) whole(transfer)->has_http_proxy = text && strncmp(text, "http:", 5) == 0;
 // One block: the nodes, then the texts that they point to.
 struct curl_slist *tpc_list(const char *lines, size_t count) {
     size_t number = 0;
@@ -370,6 +388,7 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
             set(easy, CURLOPT_TRAILERDATA, this);
             set(easy, TPC_HTTP_VERSION, (long)TPC_HTTP_1_1);
         }
+    this->exact = tpc_target_exact(request->url, &this->exact_path);
         if (request->method) code = set(easy, CURLOPT_CUSTOMREQUEST, request->method);
     }
     if (code != 0) return code;
@@ -413,6 +432,9 @@ void tpc_transfer_end(tpc_transfer *transfer) {
         this->head_capacity = 0;
     }
     this->is_in_body = this->is_active = this->has_tls_end = false;
+    if (this->exact) tpc_curl.easy_setopt(easy, CURLOPT_REQUEST_TARGET, NULL);
+    free(this->exact);
+    this->exact = NULL;
     this->tls = NULL;
     this->is_plain = true;
     this->shown = (tpc_transfer){0};
