@@ -8,6 +8,8 @@ tpc_functions tpc_curl;
 
 int (*tpc_tell_tls_ends)(CURL *, void *, void *);
 
+bool tpc_polls_paused;
+
 static curl_version_info_data *info;
 static _Thread_local char reason[256];
 
@@ -83,6 +85,7 @@ const char *tpc_load(const char *file, unsigned oldest) {
     tpc_curl = found;
     info = version;
     load_tls(library);
+    tpc_polls_paused = version->version_num > 0x075801 && version->version_num < 0x080E00;
     return NULL;
 }
 

@@ -18,6 +18,8 @@ typedef struct {
     unsigned char watched;
     // Opened through `open_socket`, so that its close is heard of.
     bool is_connection;
+    // Its transfer is paused, though libcurl wants to read.
+    bool is_held;
 } interest;
 
 struct tpc_loop {
@@ -84,11 +86,27 @@ static int on_socket(CURL *easy, int descriptor, int what, void *user, void *soc
     if (!interest) return -1;
     int mask = what == CURL_POLL_REMOVE ? 0 : what & (CURL_POLL_IN | CURL_POLL_OUT);
     set_wanted(loop, interest, mask);
+    if (tpc_polls_paused && mask) {
+        tpc_transfer *transfer = NULL;
+        tpc_curl.easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
+        if (transfer) tpc_transfer_use(transfer, descriptor);
+        if (interest->is_held) mask &= ~CURL_POLL_IN;
+    }
     // Between two requests on one connection libcurl wants nothing of it: the system is told if something does happen.
     if (mask == interest->watched || (mask == 0 && interest->is_connection && interest->watched == CURL_POLL_IN)) return 0;
     tpc_poller_watch(&loop->poller, descriptor, interest->watched, mask);
     interest->watched = (unsigned char)mask;
     return 0;
+}
+
+void tpc_loop_hold(tpc_loop *loop, int descriptor, bool is_held) {
+    interest *interest = interest_of(loop, descriptor);
+    if (!interest || interest->is_held == is_held) return;
+    interest->is_held = is_held;
+    int mask = is_held ? interest->wanted & ~CURL_POLL_IN : interest->wanted;
+    if (mask == interest->watched) return;
+    tpc_poller_watch(&loop->poller, descriptor, interest->watched, mask);
+    interest->watched = (unsigned char)mask;
 }
 
 static int on_timer(CURLM *multi, long milliseconds, void *user) {
@@ -238,7 +256,10 @@ static void act(tpc_loop *loop, const tpc_happening *happenings, int count) {
             interest->watched = 0;
             continue;
         }
-        tpc_curl.multi_socket_action(loop->multi, descriptor, happenings[index].mask, &running);
+        int mask = happenings[index].mask;
+        // What had come before it was held waits there.
+        if (interest && interest->is_held && !(mask &= ~CURL_CSELECT_IN)) continue;
+        tpc_curl.multi_socket_action(loop->multi, descriptor, mask, &running);
     }
     if (count) read_messages(loop);
 }

@@ -56,6 +56,9 @@ typedef struct {
     size_t body_capacity;
     // Of the content, all in all.
     int64_t received;
+    // Where it comes from, as far as `tpc_polls_paused` needs to know; -1 for unknown.
+    int descriptor;
+    bool is_held;
 } transfer_t;
 
 static transfer_t *whole(tpc_transfer *transfer) { return (transfer_t *)transfer; }
@@ -84,6 +87,18 @@ static bool grow(char **bytes, size_t *capacity, size_t wanted) {
 }
 
 // MARK: Callbacks of libcurl.
+
+void tpc_transfer_use(tpc_transfer *transfer, int descriptor) { whole(transfer)->descriptor = descriptor; }
+
+// A connection of HTTP/2 is read for all its streams, and libcurl holds back the one.
+static void hold(transfer_t *this, bool is_held) {
+    if (this->descriptor < 0 || this->is_held == is_held) return;
+    long version = 0;
+    tpc_curl.easy_getinfo(this->easy, CURLINFO_HTTP_VERSION, &version);
+    if (is_held && version >= CURL_HTTP_VERSION_2) return;
+    this->is_held = is_held;
+    tpc_loop_hold(this->loop, this->descriptor, is_held);
+}
 
 static int status_of(const char *head, size_t count) {
     const char *space = memchr(head, ' ', count);
@@ -164,6 +179,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *user) {
     size_t wanted = this->shown.body_count + total;
     if (this->shown.body_count > 0 && wanted > BODY_LIMIT) {
         this->shown.is_receive_paused = true;
+        hold(this, true);
         tpc_transfer_mark(&this->shown);
         return CURL_WRITEFUNC_PAUSE;
     }
@@ -219,11 +235,22 @@ bool tpc_trailer_add(void *list, const char *line) {
     return longer != NULL;
 }
 
+// It is known here whether there is a proxy in between, which wants the whole URL. Before 8.7 libcurl cannot tell, and changes
+// nothing but an empty query.
+static void set_exact(transfer_t *this) {
+    long is_proxied = this->has_http_proxy && !this->is_secure;
+    if (is_proxied && this->has_exceptions
+        && tpc_curl.easy_getinfo(this->easy, CURLINFO_USED_PROXY, &is_proxied) != 0)
+        return;
+    tpc_curl.easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, this->exact + (is_proxied ? 0 : this->exact_path));
+}
+
 // Runs before each time that the request is sent: libcurl sends again, whatever the method, when a connection that was
 // kept alive ends without a byte of an answer.
 static int on_request(void *user, char *peer, char *local, int peer_port, int local_port) {
     transfer_t *this = user;
     this->shown.sends += 1;
+    if (this->exact) set_exact(this);
     bool is_refused = is_answered(this) || (this->shown.sends > 1 && !this->is_repeatable);
     return is_refused ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
@@ -235,24 +262,13 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char 
     transfer_t *this = calloc(1, sizeof *this);
     CURL *easy = this ? tpc_curl.easy_init() : NULL;
     tpc_target *target = easy ? tpc_target_create() : NULL;
-// It is known here whether there is a proxy in between, which wants the whole URL. Before 8.7 libcurl cannot tell, and changes
-// nothing but an empty query.
-static void set_exact(transfer_t *this) {
-    long is_proxied = this->has_http_proxy && !this->is_secure;
-    if (is_proxied && this->has_exceptions
-        && tpc_curl.easy_getinfo(this->easy, CURLINFO_USED_PROXY, &is_proxied) != 0)
-        return;
-    tpc_curl.easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, this->exact + (is_proxied ? 0 : this->exact_path));
-}
-
     if (!target) {
         if (easy) tpc_curl.easy_cleanup(easy);
         free(this);
         return NULL;
     }
-    if (this->exact) set_exact(this);
     *this = (transfer_t){.link = &this->shown, .loop = loop, .easy = easy, .target = target, .read = read, .rewind = rewind,
-                         .trail = trail, .is_plain = true};
+                         .trail = trail, .is_plain = true, .descriptor = -1};
     this->agent.data = (char *)agent;
     this->codings.data = (char *)codings;
     int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
@@ -308,6 +324,8 @@ int tpc_set_number(tpc_transfer *transfer, int option, long value) {
 }
 
 int tpc_set_text(tpc_transfer *transfer, int option, const char *text) {
+    if (option == TPC_NO_PROXY) whole(transfer)->has_exceptions = text && *text;
+    if (option == TPC_PROXY) whole(transfer)->has_http_proxy = text && strncmp(text, "http:", 5) == 0;
     return tpc_curl.easy_setopt(whole(transfer)->easy, option, text);
 }
 
@@ -324,8 +342,6 @@ int tpc_set_lines(tpc_transfer *transfer, int option, const char *lines, size_t 
     return tpc_curl.easy_setopt(this->easy, option, *place);
 }
 
-    if (option == TPC_NO_PROXY) whole(transfer)->has_exceptions = text && *text;
-    if (option == TPC_PROXY) whole(transfer)->has_http_proxy = text && strncmp(text, "http:", 5) == 0;
 // One block: the nodes, then the texts that they point to.
 struct curl_slist *tpc_list(const char *lines, size_t count) {
     size_t number = 0;
@@ -372,6 +388,7 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     this->is_secure = request->is_secure;
     if (this->waits != request->waits) set(easy, CURLOPT_PIPEWAIT, (long)(this->waits = request->waits));
     this->fields = tpc_list(request->fields, request->fields_count);
+    this->exact = tpc_target_exact(request->url, &this->exact_path);
     int code = set_target(this, request->url);
     if (code == 0) code = set(easy, CURLOPT_HTTPHEADER, all_fields(this, request));
     this->is_plain = !request->method && !request->is_head && !request->has_content;
@@ -388,7 +405,6 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
             set(easy, CURLOPT_TRAILERDATA, this);
             set(easy, TPC_HTTP_VERSION, (long)TPC_HTTP_1_1);
         }
-    this->exact = tpc_target_exact(request->url, &this->exact_path);
         if (request->method) code = set(easy, CURLOPT_CUSTOMREQUEST, request->method);
     }
     if (code != 0) return code;
@@ -416,6 +432,11 @@ void tpc_transfer_end(tpc_transfer *transfer) {
         this->has_trailers = false;
     }
     tpc_curl.easy_setopt(easy, CURLOPT_HTTPHEADER, NULL);
+    if (this->exact) tpc_curl.easy_setopt(easy, CURLOPT_REQUEST_TARGET, NULL);
+    free(this->exact);
+    this->exact = NULL;
+    hold(this, false);
+    this->descriptor = -1;
     free(this->fields);
     this->fields = NULL;
     tpc_free(this->body);
@@ -432,9 +453,6 @@ void tpc_transfer_end(tpc_transfer *transfer) {
         this->head_capacity = 0;
     }
     this->is_in_body = this->is_active = this->has_tls_end = false;
-    if (this->exact) tpc_curl.easy_setopt(easy, CURLOPT_REQUEST_TARGET, NULL);
-    free(this->exact);
-    this->exact = NULL;
     this->tls = NULL;
     this->is_plain = true;
     this->shown = (tpc_transfer){0};
@@ -476,6 +494,7 @@ void tpc_transfer_pause(tpc_transfer *transfer, bool receive, bool send) {
     if (!this->is_active || this->shown.is_done) return;
     this->shown.is_receive_paused = receive;
     this->shown.is_send_paused = send;
+    hold(this, receive);
     tpc_curl.easy_pause(this->easy, (receive ? CURLPAUSE_RECV : 0) | (send ? CURLPAUSE_SEND : 0));
 }
 
