@@ -92,13 +92,14 @@ final class CurlTransfer: @unchecked Sendable {
     /// Lets go of the handle.
     /// - Returns: The handle, and whether it may serve again: libcurl does not forget how often a
     ///   handle has met a dead connection, and fails when it has met several; nor that it has sent
-    ///   trailers.
+    ///   trailers; nor, in 8.18, that it was paused, and then never connects.
     func end() -> (handle: CurlHandle, isGood: Bool)? {
         guard let handle else {
             finish()
             return nil
         }
-        let isGood = handle.hasHead && handle.sends == 1 && !request.hasTrailers
+        let isPaused = handle.isSendPaused || handle.isReceivePaused
+        let isGood = handle.hasHead && handle.sends == 1 && !request.hasTrailers && !isPaused
         self.handle = nil
         handle.end()
         finish()
