@@ -77,6 +77,9 @@ package enum CurlFault {
         of code: Int32, text: String, _ circumstances: Circumstances
     ) -> Kind {
         let hasHead = circumstances.phase == .receiving
+        if has(text, "request too large") {
+            return Kind(code: .invalidRequest, message: "the request's header section is too large")
+        }
         // The second are HTTP/2's words, for the connection.
         if circumstances.isHeadTooLarge || has(text, "too large response headers")
             || has(text, "callback function failed", "too many continuation")
@@ -105,6 +108,9 @@ package enum CurlFault {
             return Kind(code: .connection, message: what)
         case 3:
             return Kind(code: .invalidRequest, message: "libcurl does not take this URL")
+        // 8.18 says so of a certificate or key that cannot be used, 8.14 says 58.
+        case 43 where circumstances.phase == .connecting:
+            return Kind(code: .tls, message: tlsMessage(58))
         case 1 where circumstances.phase == .connecting:
             return Kind(code: .unsupported, message: "libcurl cannot do this scheme")
         case 42 where circumstances.sends > 1 && !hasHead, rewindError where !hasHead:
@@ -120,6 +126,10 @@ package enum CurlFault {
                 code: .incomplete, message: "the connection was closed before the body's end")
         case 27 where circumstances.sends > 0:
             return Kind(code: .tooLarge, message: "a line of the response's header is too long")
+        // 8.14 says so of a long line, and of more than 5000 of them.
+        case 100 where circumstances.sends > 0:
+            return Kind(code: .tooLarge, message: "the response's header section is too large")
+        case 61 where has(text, "transfer-encoding"): return coded
         case 61:
             return Kind(
                 code: .decompression, message: "the response's content coding is broken or unknown")
@@ -170,6 +180,11 @@ package enum CurlFault {
         case 77: "the certificate authorities could not be read"
         default: "the TLS handshake failed"
         }
+    }
+
+    // 8.14 refuses it before the field comes here, where `CurlHead` would.
+    private static var coded: Kind {
+        Kind(code: .decompression, message: "the response has a transfer coding not asked for")
     }
 
     private static var garbled: Kind {

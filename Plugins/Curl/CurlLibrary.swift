@@ -44,6 +44,9 @@ package struct CurlLibrary: Sendable {
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where there is none, or an old one.
     static func load() throws -> CurlLibrary { try shared.get() }
 
+    /// The version that was found, as 0xMMmmpp; 0 for none.
+    package static var foundVersion: UInt32 { tpc_version() }
+
     /// libcurl's text for one of its codes.
     static func text(of code: Int32) -> String { unsafe String(cString: tpc_error_text(code)) }
 

@@ -24,6 +24,17 @@ struct CurlEndTests {
         #expect(try await client.get("ok").string() == "x", "the client goes on")
     }
 
+    @Test("After a transfer that was given up while it was paused another one is as good")
+    func pausedEnd() async throws {
+        for _ in 0..<3 {
+            let endless = try await client.get("endless").response()
+            // Meanwhile more of it has come than is kept.
+            for _ in 0..<20 { #expect(try await client.get("ok").string() == "x") }
+            endless.body.cancel()
+            for _ in 0..<3 { #expect(try await client.get("ok").string() == "x") }
+        }
+    }
+
     @Test("Cancelling the task that waits for a head")
     func cancelBeforeHead() async throws {
         let call = Task { try await client.get("silence").data() }

@@ -142,8 +142,14 @@ struct CurlResponseTests {
         ])
     func foldedFraming(fields: String) async throws {
         server.route("/", .raw(Data("HTTP/1.1 200 OK\r\n\(fields)\r\nok".utf8)))
-        let failure = await error(of: client.get("/"))
-        #expect(failure?.code == .protocol, "\(failure?.message ?? "no error")")
+        do {
+            let content = try await client.get("/").string()
+            // 8.18 joins the lines itself, which 8.14 does not, and reads what it shows.
+            #expect(CurlLibrary.foundVersion > 0x080E01 && content == "ok")
+            #expect(fields == "Content-Length:\r\n 2\r\n")
+        } catch {
+            #expect((error as? ClientError)?.code == .protocol, "\(error)")
+        }
     }
 
     @Test("Equal lengths in several lines are one, different ones are refused")

@@ -48,7 +48,9 @@ struct CurlTLSTests {
         #expect(try await get(server) { $0.authorities = .data(data) } == 200)
         let error = await refusal(server) { $0.authorities = .system }
         let reason = "\(error?.underlying as Any)"
-        #expect(reason.contains("certificate"), "the reason is told")
+        // Some builds look for the system's authorities elsewhere, and find none.
+        let words = ["certificate", "trust anchors"]
+        #expect(words.contains { reason.contains($0) }, "the reason is told")
         #expect(error?.transfer?.isUnsent == true)
     }
 

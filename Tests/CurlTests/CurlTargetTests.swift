@@ -17,7 +17,7 @@ struct CurlTargetTests {
     private static let targets = [
         "/", "/a", "/a", "/a?q=1", "/a?q=2&r", "/a", "/b%2Fc%2f", "/b", "/?", "/b", "/a?%41",
         "/a?x?y", "//double/", "/a;b=c,d:e@f", "/~!$&'()*+=", "/[x]?[y]", "/x?a=/b",
-        "/\u{E9}?\u{20AC}", "/a",
+        "/\u{E9}?\u{20AC}", "/a", "/%c3%a9?%e2%82%AC", "/a?", "/a?b%2fc?", "/a?%",
     ]
 
     @Test("One after the other goes out as it is")
@@ -33,7 +33,9 @@ struct CurlTargetTests {
     @Test("A URL without a path asks for the root, and its query is kept")
     func emptyPath() async throws {
         let origin = "http://127.0.0.1:\(fixture.server.port)"
-        for (text, target) in [("", "/"), ("?q", "/?q"), ("/a", "/a"), ("?r", "/?r")] {
+        for (text, target) in [
+            ("", "/"), ("?q", "/?q"), ("/a", "/a"), ("?%2f", "/?%2f"), ("?", "/?"), ("?r", "/?r"),
+        ] {
             let url = try #require(URL(string: origin + text))
             #expect(try await fixture.client.get(Target(url)).json()["target"]?.string == target)
         }
@@ -73,8 +75,41 @@ struct CurlTargetTests {
         var configuration = CurlTransport.Configuration()
         configuration.proxy = CurlTransport.Proxy(host: "127.0.0.1", port: port)
         let client = Client(transport: try CurlTransport(configuration: configuration), stack: [])
-        for text in ["http://a.invalid/x?y", "http://a.invalid/z", "http://b.invalid:81/z"] {
+        for text in [
+            "http://a.invalid/x?y", "http://a.invalid/z", "http://b.invalid:81/z",
+            "http://b.invalid:81/%2fz?", "http://b.invalid:81/z",
+        ] {
             #expect(try await client.get(Target(text)).json()["target"]?.string == text)
+        }
+    }
+
+    @Test("A server that is reached without the proxy is told the path alone")
+    func exempted() async throws {
+        let port = fixture.server.port
+        var configuration = CurlTransport.Configuration()
+        configuration.proxy = CurlTransport.Proxy(host: "127.0.0.1", port: port)
+        configuration.proxy?.exceptions = ["localhost"]
+        let client = Client(transport: try CurlTransport(configuration: configuration), stack: [])
+        for path in ["/%2fz?", "/z", "/?"] {
+            let echo = try await client.get(Target("http://localhost:\(port)\(path)")).json()
+            #expect(echo["target"]?.string == path)
+        }
+    }
+
+    @Test("Each character that a URL may have goes out as it is")
+    func characters() async throws {
+        for byte in UInt8(0x21)...0x7E {
+            let plain = "\(Character(Unicode.Scalar(byte)))"
+            let escape = "%" + String(byte, radix: 16)
+            for text in ["/\(plain)x?\(plain)", "/\(escape)x?\(escape)"] {
+                guard
+                    let url = URL(string: "http://127.0.0.1:\(fixture.server.port)\(text)"),
+                    url.fragment == nil
+                else { continue }
+                let wire = url.absoluteString.dropFirst(7).drop { $0 != "/" }
+                let echo = try await fixture.client.get(Target(url)).json()
+                #expect(echo["target"]?.string == String(wire))
+            }
         }
     }
 }

@@ -83,6 +83,7 @@ enum {
     CURLPROTO_HTTP = 1,
     CURLPROTO_HTTPS = 2,
     CURLPIPE_MULTIPLEX = 2,
+    CURL_HTTP_VERSION_2 = 3,
     CURLUPART_URL = 0,
     CURLUPART_PATH = 7,
     CURLUPART_QUERY = 8,
@@ -122,6 +123,7 @@ enum {
     CURLOPT_CLOSESOCKETDATA = 10209,
     CURLOPT_HEADEROPT = 229,
     CURLOPT_PATH_AS_IS = 234,
+    CURLOPT_REQUEST_TARGET = 10266,
     CURLOPT_SUPPRESS_CONNECT_HEADERS = 265,
     CURLOPT_DISALLOW_USERNAME_IN_URL = 278,
     CURLOPT_UPLOAD_BUFFERSIZE = 280,
@@ -148,6 +150,9 @@ enum {
     CURLINFO_PRIVATE = 0x100000 + 21,
     CURLINFO_PRIMARY_IP = 0x100000 + 32,
     CURLINFO_NUM_CONNECTS = 0x200000 + 26,
+    CURLINFO_HTTP_VERSION = 0x200000 + 46,
+    // Since 8.7.
+    CURLINFO_USED_PROXY = 0x200000 + 66,
     CURLINFO_CONTENT_LENGTH_DOWNLOAD_T = 0x600000 + 15,
     CURLINFO_TLS_SSL_PTR = 0x400000 + 45,
     CURLINFO_PRETRANSFER_TIME_T = 0x600000 + 53,
@@ -190,6 +195,9 @@ extern tpc_functions tpc_curl;
 
 // Has a TLS context tell the loop of the ends that servers announce; NULL where that cannot be had.
 extern int (*tpc_tell_tls_ends)(CURL *, void *context, void *user);
+// Whether libcurl may go on to wait for the socket of a paused transfer, and would read from it without bound: 8.5 does on a
+// new connection of HTTP/1, 7.88 and 8.14 do not.
+extern bool tpc_polls_paused;
 /// Says that the peer has announced the end of a TLS connection, to the loop whose turn this thread takes.
 void tpc_loop_heed_tls_end(const void *tls);
 /// Whether a TLS connection was agreed to carry HTTP/2; false where that cannot be told.
@@ -224,6 +232,8 @@ tpc_target *tpc_target_create(void);
 void tpc_target_free(tpc_target *target);
 /// What CURLOPT_CURLU takes, until the next call; NULL where libcurl has to read the text itself.
 CURLU *tpc_target_parts(tpc_target *target, const char *url);
+/// The URL without what libcurl makes of it, and where its path begins: NULL where it goes out as it is. Freed with `free`.
+char *tpc_target_exact(const char *url, size_t *path);
 
 // Memory of libcurl, and of what comes for a transfer: blocks, cells, or else malloc's.
 void *tpc_malloc(size_t size);
@@ -243,4 +253,8 @@ void tpc_loop_step(tpc_loop *loop);
 void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy);
 void tpc_loop_mark(tpc_loop *loop, tpc_transfer *transfer, tpc_transfer **link);
 void tpc_loop_forget(tpc_loop *loop, tpc_transfer *transfer);
+/// Has the loop not look for what comes on a descriptor, or do so again.
+void tpc_loop_hold(tpc_loop *loop, int descriptor, bool is_held);
+/// Tells a transfer which descriptor libcurl waits for.
+void tpc_transfer_use(tpc_transfer *transfer, int descriptor);
 tpc_transfer **tpc_transfer_link(tpc_transfer *transfer);

@@ -8,6 +8,8 @@ tpc_functions tpc_curl;
 
 int (*tpc_tell_tls_ends)(CURL *, void *, void *);
 
+bool tpc_polls_paused;
+
 static curl_version_info_data *info;
 static _Thread_local char reason[256];
 
@@ -41,15 +43,13 @@ bool tpc_tls_is_http2(const void *tls) {
     return count == 2 && memcmp(name, "h2", 2) == 0;
 }
 
-static void load_tls(void) {
+// The function of the library that libcurl itself was linked to, whatever its file is called: there may be others.
+static void load_tls(void *libcurl) {
     const char *name = info->ssl_version ? info->ssl_version : "";
-    void *library = strncmp(name, "OpenSSL/3", 9) == 0 ? dlopen("libssl.so.3", RTLD_NOW | RTLD_NOLOAD)
-                  : strncmp(name, "OpenSSL/1.1", 11) == 0 ? dlopen("libssl.so.1.1", RTLD_NOW | RTLD_NOLOAD)
-                                                          : NULL;
-    if (!library) return;
-    *(void **)&set_info_callback = dlsym(library, "SSL_CTX_set_info_callback");
+    if (strncmp(name, "OpenSSL/", 8) != 0) return;
+    *(void **)&set_info_callback = dlsym(libcurl, "SSL_CTX_set_info_callback");
     if (set_info_callback) tpc_tell_tls_ends = tell_ends;
-    *(void **)&get_protocol = dlsym(library, "SSL_get0_alpn_selected");
+    *(void **)&get_protocol = dlsym(libcurl, "SSL_get0_alpn_selected");
 }
 
 const char *tpc_load(const char *file, unsigned oldest) {
@@ -94,7 +94,8 @@ const char *tpc_load(const char *file, unsigned oldest) {
     }
     tpc_curl = found;
     info = version;
-    load_tls();
+    load_tls(library);
+    tpc_polls_paused = version->version_num > 0x075801 && version->version_num < 0x080E00;
     return NULL;
 }
 

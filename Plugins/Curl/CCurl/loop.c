@@ -29,6 +29,8 @@ typedef struct {
     // How often in a row it was ready for bytes and nothing came of it; and whether that is not looked at for a while.
     unsigned short fruitless;
     bool is_resting;
+    // Its transfer is paused, though libcurl wants to read.
+    bool is_held;
 } interest;
 
 struct tpc_loop {
@@ -93,6 +95,16 @@ static void set_wanted(tpc_loop *loop, interest *interest, int mask) {
     interest->wanted = (unsigned char)mask;
 }
 
+// Has the system watch for what libcurl wants, but for what is not looked at now.
+static void watch(tpc_loop *loop, int descriptor, interest *interest) {
+    int mask = interest->wanted;
+    if (interest->is_held) mask &= ~CURL_POLL_IN;
+    if (interest->is_resting) mask &= ~CURL_POLL_OUT;
+    if (mask == interest->watched) return;
+    tpc_poller_watch(&loop->poller, descriptor, interest->watched, mask);
+    interest->watched = (unsigned char)mask;
+}
+
 static int on_socket(CURL *easy, int descriptor, int what, void *user, void *socket_user) {
     tpc_loop *loop = user;
     interest *interest = interest_of(loop, descriptor);
@@ -100,11 +112,22 @@ static int on_socket(CURL *easy, int descriptor, int what, void *user, void *soc
     int mask = what == CURL_POLL_REMOVE ? 0 : what & (CURL_POLL_IN | CURL_POLL_OUT);
     set_wanted(loop, interest, mask);
     interest->is_resting = false;
+    if (tpc_polls_paused && mask) {
+        tpc_transfer *transfer = NULL;
+        tpc_curl.easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
+        if (transfer) tpc_transfer_use(transfer, descriptor);
+    }
     // Between two requests on one connection libcurl wants nothing of it: the system is told if something does happen.
-    if (mask == interest->watched || (mask == 0 && interest->is_connection && interest->watched == CURL_POLL_IN)) return 0;
-    tpc_poller_watch(&loop->poller, descriptor, interest->watched, mask);
-    interest->watched = (unsigned char)mask;
+    if (mask == 0 && interest->is_connection && interest->watched == CURL_POLL_IN) return 0;
+    watch(loop, descriptor, interest);
     return 0;
+}
+
+void tpc_loop_hold(tpc_loop *loop, int descriptor, bool is_held) {
+    interest *interest = interest_of(loop, descriptor);
+    if (!interest || interest->is_held == is_held) return;
+    interest->is_held = is_held;
+    watch(loop, descriptor, interest);
 }
 
 static int on_timer(CURLM *multi, long milliseconds, void *user) {
@@ -248,10 +271,8 @@ static void read_messages(tpc_loop *loop) {
 void tpc_loop_step(tpc_loop *loop) { loop->steps++; }
 
 static void set_resting(tpc_loop *loop, int descriptor, interest *interest, bool rests) {
-    int mask = rests ? interest->watched & ~CURL_POLL_OUT : interest->wanted;
-    if (mask != interest->watched) tpc_poller_watch(&loop->poller, descriptor, interest->watched, mask);
-    interest->watched = (unsigned char)mask;
     interest->is_resting = rests;
+    watch(loop, descriptor, interest);
 }
 
 static void end_rests(tpc_loop *loop) {
@@ -289,10 +310,13 @@ static void act(tpc_loop *loop, const tpc_happening *happenings, int count) {
             interest->watched = 0;
             continue;
         }
+        int mask = happenings[index].mask;
+        // What had come before it was held waits there.
+        if (interest && interest->is_held && !(mask &= ~CURL_CSELECT_IN)) continue;
         if (interest && interest->is_resting) set_resting(loop, descriptor, interest, false);
         unsigned steps = loop->steps;
-        tpc_curl.multi_socket_action(loop->multi, descriptor, happenings[index].mask, &running);
-        count_fruitless(loop, descriptor, happenings[index].mask, steps == loop->steps);
+        tpc_curl.multi_socket_action(loop->multi, descriptor, mask, &running);
+        count_fruitless(loop, descriptor, mask, steps == loop->steps);
     }
     if (count) read_messages(loop);
 }

@@ -62,6 +62,24 @@ static int set_path(tpc_target *this, char *path) {
     return code ? code : tpc_curl.url_set(this->parts, CURLUPART_QUERY, mark ? mark + 1 : NULL, 0);
 }
 
+// 8.14 drops an empty query, and to proxies 8.5 does; 8.23 writes the digits of all escapes in capitals.
+char *tpc_target_exact(const char *url, size_t *path) {
+    const char *slashes = strstr(url, "://");
+    if (!slashes) return NULL;
+    size_t start = (size_t)(slashes + 3 - url), length = strlen(url);
+    start += strcspn(url + start, "/?#");
+    if (is_plain(url + start)) return NULL;
+    // A path is at least a slash.
+    bool is_short = url[start] != '/';
+    char *exact = malloc(length + is_short + 1);
+    if (!exact) return NULL;
+    memcpy(exact, url, start);
+    exact[start] = '/';
+    memcpy(exact + start + is_short, url + start, length - start + 1);
+    *path = start;
+    return exact;
+}
+
 CURLU *tpc_target_parts(tpc_target *this, const char *url) {
     size_t length = strlen(url), known = this->origin;
     if (known && strcmp(this->url, url) == 0) return this->parts;

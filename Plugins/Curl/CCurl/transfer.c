@@ -34,6 +34,11 @@ typedef struct {
     struct curl_slist *lines[2];
     tpc_target *target;
     bool has_parts;
+    // What goes out as the target, where libcurl would send something else; and where the path begins in it.
+    char *exact;
+    size_t exact_path;
+    // Whether an HTTP proxy is asked for what needs no tunnel, and whether some hosts are reached without it.
+    bool has_http_proxy, has_exceptions;
     char *head, *trailers;
     size_t head_capacity, trailers_capacity;
     bool is_in_body;
@@ -61,6 +66,9 @@ typedef struct {
     size_t body_capacity;
     // Of the content, all in all.
     int64_t received;
+    // Where it comes from, as far as `tpc_polls_paused` needs to know; -1 for unknown.
+    int descriptor;
+    bool is_held;
 } transfer_t;
 
 static transfer_t *whole(tpc_transfer *transfer) { return (transfer_t *)transfer; }
@@ -89,6 +97,18 @@ static bool grow(char **bytes, size_t *capacity, size_t wanted) {
 }
 
 // MARK: Callbacks of libcurl.
+
+void tpc_transfer_use(tpc_transfer *transfer, int descriptor) { whole(transfer)->descriptor = descriptor; }
+
+// A connection of HTTP/2 is read for all its streams, and libcurl holds back the one.
+static void hold(transfer_t *this, bool is_held) {
+    if (this->descriptor < 0 || this->is_held == is_held) return;
+    long version = 0;
+    tpc_curl.easy_getinfo(this->easy, CURLINFO_HTTP_VERSION, &version);
+    if (is_held && version >= CURL_HTTP_VERSION_2) return;
+    this->is_held = is_held;
+    tpc_loop_hold(this->loop, this->descriptor, is_held);
+}
 
 static int status_of(const char *head, size_t count) {
     const char *space = memchr(head, ' ', count);
@@ -171,6 +191,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *user) {
     size_t wanted = this->shown.body_count + total;
     if (this->shown.body_count > 0 && wanted > BODY_LIMIT) {
         this->shown.is_receive_paused = true;
+        hold(this, true);
         tpc_transfer_mark(&this->shown);
         return CURL_WRITEFUNC_PAUSE;
     }
@@ -268,6 +289,16 @@ bool tpc_trailer_add(void *list, const char *line) {
     return longer != NULL;
 }
 
+// It is known here whether there is a proxy in between, which wants the whole URL. Before 8.7 libcurl cannot tell, and changes
+// nothing but an empty query.
+static void set_exact(transfer_t *this) {
+    long is_proxied = this->has_http_proxy && !this->is_secure;
+    if (is_proxied && this->has_exceptions
+        && tpc_curl.easy_getinfo(this->easy, CURLINFO_USED_PROXY, &is_proxied) != 0)
+        return;
+    tpc_curl.easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, this->exact + (is_proxied ? 0 : this->exact_path));
+}
+
 // Runs before each time that the request is sent: libcurl sends again, whatever the method, when a connection that was
 // kept alive ends without a byte of an answer.
 static int on_request(void *user, char *peer, char *local, int peer_port, int local_port) {
@@ -277,6 +308,7 @@ static int on_request(void *user, char *peer, char *local, int peer_port, int lo
     this->was_sent |= this->shown.sends > 0 && !this->shown.is_refused;
     this->shown.sends += 1;
     if (is_refused) return CURL_PREREQFUNC_ABORT;
+    if (this->exact) set_exact(this);
     this->shown.is_refused = false;
     this->shown.is_http2 = this->is_secure && tpc_tls_is_http2(tls_of(this->easy));
     long connects = tpc_transfer_connects(&this->shown);
@@ -303,7 +335,7 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char 
         return NULL;
     }
     *this = (transfer_t){.link = &this->shown, .loop = loop, .easy = easy, .target = target, .read = read, .rewind = rewind,
-                         .trail = trail, .is_plain = true};
+                         .trail = trail, .is_plain = true, .descriptor = -1};
     this->agent.data = (char *)agent;
     this->codings.data = (char *)codings;
     int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
@@ -361,6 +393,8 @@ int tpc_set_number(tpc_transfer *transfer, int option, long value) {
 }
 
 int tpc_set_text(tpc_transfer *transfer, int option, const char *text) {
+    if (option == TPC_NO_PROXY) whole(transfer)->has_exceptions = text && *text;
+    if (option == TPC_PROXY) whole(transfer)->has_http_proxy = text && strncmp(text, "http:", 5) == 0;
     return tpc_curl.easy_setopt(whole(transfer)->easy, option, text);
 }
 
@@ -423,6 +457,7 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     this->is_secure = request->is_secure;
     if (this->waits != request->waits) set(easy, CURLOPT_PIPEWAIT, (long)(this->waits = request->waits));
     this->fields = tpc_list(request->fields, request->fields_count);
+    this->exact = tpc_target_exact(request->url, &this->exact_path);
     int code = set_target(this, request->url);
     if (code == 0) code = set(easy, CURLOPT_HTTPHEADER, all_fields(this, request));
     this->is_plain = !request->method && !request->is_head && !request->has_content;
@@ -467,6 +502,11 @@ void tpc_transfer_end(tpc_transfer *transfer) {
     }
     if (this->is_verbose) tpc_curl.easy_setopt(easy, CURLOPT_VERBOSE, 0L);
     tpc_curl.easy_setopt(easy, CURLOPT_HTTPHEADER, NULL);
+    if (this->exact) tpc_curl.easy_setopt(easy, CURLOPT_REQUEST_TARGET, NULL);
+    free(this->exact);
+    this->exact = NULL;
+    hold(this, false);
+    this->descriptor = -1;
     free(this->fields);
     this->fields = NULL;
     tpc_free(this->body);
@@ -540,6 +580,7 @@ void tpc_transfer_pause(tpc_transfer *transfer, bool receive, bool send) {
     if (!this->is_active || this->shown.is_done) return;
     this->shown.is_receive_paused = receive;
     this->shown.is_send_paused = send;
+    hold(this, receive);
     tpc_curl.easy_pause(this->easy, (receive ? CURLPAUSE_RECV : 0) | (send ? CURLPAUSE_SEND : 0));
 }
 
@@ -551,8 +592,11 @@ void tpc_transfer_times(tpc_transfer *transfer, tpc_times *times) {
         tpc_curl.easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &times->connect);
         tpc_curl.easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &times->handshake);
     }
-    tpc_curl.easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &times->ready);
-    tpc_curl.easy_getinfo(easy, CURLINFO_STARTTRANSFER_TIME_T, &times->first_byte);
+    // Some versions have such times of what was never sent.
+    if (whole(transfer)->shown.sends > 0) {
+        tpc_curl.easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &times->ready);
+        tpc_curl.easy_getinfo(easy, CURLINFO_STARTTRANSFER_TIME_T, &times->first_byte);
+    }
     tpc_curl.easy_getinfo(easy, CURLINFO_PRIMARY_IP, &times->peer);
 }
 

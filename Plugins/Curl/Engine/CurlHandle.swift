@@ -77,6 +77,9 @@ import TurnpikeCore
         return try unsafe body(section)
     }
 
+    /// How much content has come since the last time.
+    var bodyCount: Int { unsafe pointer.pointee.body_count }
+
     /// The content that has come since the last time.
     func takeBody() -> BodyChunk {
         var count = 0

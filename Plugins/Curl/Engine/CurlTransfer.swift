@@ -34,8 +34,8 @@ final class CurlTransfer: @unchecked Sendable {
     private var repeats = 0
     // Whether the server has done nothing with all that was sent.
     private var isRefused = true
-    // Known where libcurl may skip the content.
-    private var isWhole = false
+    // The content that is still to come, where libcurl may skip it or go on without need.
+    private var left: Int64?
     // Set before the exchange hears of it, and then its reader's.
     private var head: Head?
 
@@ -94,13 +94,14 @@ final class CurlTransfer: @unchecked Sendable {
     /// Lets go of the handle.
     /// - Returns: The handle, and whether it may serve again: libcurl does not forget how often a
     ///   handle has met a dead connection, and fails when it has met several; nor that it has sent
-    ///   trailers.
+    ///   trailers; nor, in 8.18, that it was paused, and then never connects.
     func end() -> (handle: CurlHandle, isGood: Bool)? {
         guard let handle else {
             finish()
             return nil
         }
-        let isGood = handle.hasHead && handle.sends == 1 && !request.hasTrailers
+        let isPaused = handle.isSendPaused || handle.isReceivePaused
+        let isGood = handle.hasHead && handle.sends == 1 && !request.hasTrailers && !isPaused
         self.handle = nil
         handle.end()
         finish()
@@ -153,11 +154,14 @@ final class CurlTransfer: @unchecked Sendable {
     /// - Returns: Whether the transfer is over.
     func flush() -> Bool {
         guard let handle, let exchange else { return true }
+        let count = Int64(handle.bodyCount)
         let chunk = handle.takeBody()
         let result = handle.result
         let opens = handle.hasHead && !hasOpened
         if opens { takeHead(handle) }
-        var isComplete = result == 0 || (result != nil && handle.skipsContent && isWhole)
+        left = left.map { $0 - count }
+        let isWhole = left == 0 && (result == nil ? isWithoutConsent : handle.skipsContent)
+        var isComplete = result == 0 || isWhole
         if isComplete, endsWithConnection, handle.wasCut { isComplete = false }
         // The end of the response ends the exchange (RFC 9113 §8.1).
         if result == nil, upload != nil, handle.isAnswered { isComplete = true }
@@ -178,10 +182,14 @@ final class CurlTransfer: @unchecked Sendable {
             if !isComplete { exchange.fail(trailerFault ?? fault(result, handle)) }
             return true
         }
-        if exchange.hasEnded { return true }
+        if isComplete || exchange.hasEnded { return true }
         if handle.isReceivePaused == goesOn { handle.setReceivePaused(!goesOn) }
         return false
     }
+
+    // The answer came instead of the consent, so the content is not wanted. libcurl 8.14 ends there;
+    // 8.18 waits for what is left of the second, then sends it all.
+    private var isWithoutConsent: Bool { upload.map { $0.bytesSent == 0 } ?? false }
 
     private func takeHead(_ handle: CurlHandle) {
         hasOpened = true
@@ -197,7 +205,7 @@ final class CurlTransfer: @unchecked Sendable {
         head = .read(opening)
         guard case .success(let opening) = opening else { return }
         endsWithConnection = mayEndWithConnection && opening.endsWithConnection
-        isWhole = request.asksForConsent && opening.length == 0
+        left = request.asksForConsent ? opening.length : nil
     }
 
     // Gives what is wrong with them.
