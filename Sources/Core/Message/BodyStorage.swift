@@ -80,7 +80,7 @@ final class BodyStorage: Sendable {
         handlers.forEach { $0.call() }
         let chunk: Data?
         do {
-            chunk = try await nextChunk()
+            if let source { chunk = try await source.next() } else { chunk = takeData() }
         } catch {
             // Who ended the body first decides what the reader is told.
             end(error is CancellationError ? .cancelled : .failed(error), error: error)
@@ -132,9 +132,8 @@ final class BodyStorage: Sendable {
         return source?.trailers.trailing ?? [:]
     }
 
-    private func nextChunk() async throws -> Data? {
-        if let source { return try await source.next() }
-        return state.withLock { state in
+    private func takeData() -> Data? {
+        state.withLock { state in
             defer { state.data = nil }
             return state.data
         }
