@@ -81,6 +81,12 @@ final class CacheFile: Sendable {
         return false
     }
 
+    /// Lets other threads run first, which may be those that answer calls.
+    ///
+    /// Who writes behind the calls writes for milliseconds, and a busy machine lets it: long enough
+    /// for who waits for an answer to give up looking and sleep.
+    static func giveWay() { sched_yield() }
+
     func unlock() { flock(descriptor, LOCK_UN) }
 
     /// The size in bytes, and when the file was last used, in seconds since 1970.
@@ -143,8 +149,18 @@ final class CacheFile: Sendable {
     }
 
     func write(_ record: borrowing RecordWriter, at offset: Int64) throws {
-        try unsafe record.withBytes { try unsafe write($0, at: offset) }
+        try unsafe record.withBytes { bytes in
+            for start in stride(from: 0, to: bytes.count, by: Self.bytesAtOnce) {
+                if start > 0 { Self.giveWay() }
+                let end = min(start + Self.bytesAtOnce, bytes.count)
+                try unsafe write(
+                    UnsafeRawBufferPointer(rebasing: bytes[start..<end]),
+                    at: offset + Int64(start))
+            }
+        }
     }
+
+    private static let bytesAtOnce = 32 << 10
 
     private func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws {
         try unsafe writeWhole(

@@ -64,7 +64,10 @@ extension DiskFolder {
             usage.bytes -= room
             throw error
         }
-        for entry in entries { try add(entry, number, index, &usage) }
+        for (count, entry) in entries.enumerated() {
+            if count % 8 == 7 { CacheFile.giveWay() }
+            try add(entry, number, index, &usage)
+        }
     }
 
     private func newNumber() throws -> UInt32 {

@@ -120,7 +120,8 @@ extension DiskStore {
             if keys.isEmpty { return }
             attempt(keys) { try change { try folder.keepGathered($0, &$1) } }
         }
-        for change in changes {
+        for (count, change) in changes.enumerated() {
+            if count % 16 == 15 { CacheFile.giveWay() }
             switch change.work {
             case .entry(let response, let content, let removals):
                 let mark = index.mark(of: change.key)
