@@ -36,8 +36,12 @@ extension CacheCall {
             key: mark.key, variant: variant, head: head, control: control, map: map,
             requestTime: mark.requestTime, responseTime: now)
         guard stored.freshness.isUseful else { return (response, false) }
-        let writer = await state.attempt(inner) {
-            try await state.store.writer(for: stored, length: body.length)
+        let writer: (any CacheWriter)?
+        do {
+            writer = try await state.store.writer(for: stored, length: body.length)
+        } catch {
+            state.failed(error, inner)
+            writer = nil
         }
         guard let writer else { return (response, false) }
         let recording = Recording(
@@ -86,7 +90,17 @@ final class Recording: ResponseBodySource {
                 await finish()
                 return nil
             }
-            await write(chunk)
+            switch fits(chunk) {
+            case nil: return chunk
+            case false?: await giveUp()
+            case true?:
+                do {
+                    try await writer.write(chunk)
+                } catch {
+                    state.failed(error, context)
+                    await giveUp()
+                }
+            }
             return chunk
         } catch {
             abandon()
@@ -99,19 +113,12 @@ final class Recording: ResponseBodySource {
         body.cancel(reason)
     }
 
-    private func write(_ chunk: Data) async {
-        let fits = count.withLock { count -> Bool? in
+    // Nil where nothing is stored any more.
+    private func fits(_ chunk: Data) -> Bool? {
+        count.withLock { count in
             guard let before = count else { return nil }
             count = before + Int64(chunk.count)
             return before + Int64(chunk.count) <= maxBytes
-        }
-        guard let fits else { return }
-        if !fits { return await giveUp() }
-        do {
-            try await writer.write(chunk)
-        } catch {
-            state.failed(error, context)
-            await giveUp()
         }
     }
 

@@ -19,18 +19,17 @@ struct CacheCall: Sendable {
         if control.noStore || Self.needsOrigin(headers) {
             return try await passing(.bypass, control)
         }
-        let others = OtherVariants()
-        let entry = await state.attempt(context) {
-            try await state.store.entry(for: key) { response in
-                if response.variant.matches(headers, of: response.head.headers) { return true }
-                if response.key == key { others.exist.store(true, ordering: .relaxed) }
-                return false
-            }
+        let lookUp = LookUp(key, headers)
+        let entry: CacheEntry?
+        do {
+            entry = try await state.store.entry(for: key) { lookUp.isMet(by: $0) }
+        } catch {
+            state.failed(error, context)
+            entry = nil
         }
         guard let entry else {
             if control.onlyIfCached { return notCached() }
-            return try await fetch(
-                key, others.exist.load(ordering: .relaxed) ? .variantMiss : .miss)
+            return try await fetch(key, lookUp.hasMetOthers ? .variantMiss : .miss)
         }
         let usability = Usability(entry.response.freshness, for: control, at: date)
         switch usability {
@@ -169,9 +168,24 @@ struct CacheCall: Sendable {
     }
 }
 
-/// Whether a look-up has met variants that do not fit.
-private final class OtherVariants: Sendable {
-    let exist = Atomic(false)
+/// What a request looks for, and whether it has met variants that do not fit.
+private final class LookUp: Sendable {
+    private let key: CacheKey
+    private let headers: HTTPHeaders
+    private let others = Atomic(false)
+
+    init(_ key: CacheKey, _ headers: HTTPHeaders) {
+        self.key = key
+        self.headers = headers
+    }
+
+    var hasMetOthers: Bool { others.load(ordering: .relaxed) }
+
+    func isMet(by response: StoredResponse) -> Bool {
+        if response.variant.matches(headers, of: response.head.headers) { return true }
+        if response.key == key { others.store(true, ordering: .relaxed) }
+        return false
+    }
 }
 
 extension ResponseHead {

@@ -32,6 +32,18 @@ struct FieldMap {
         }
     }
 
+    /// Forgets a field that has one line, which leaves the section.
+    mutating func remove(_ known: Known) {
+        let place = places[known.rawValue]
+        places[known.rawValue] = -1
+        places.replace(with: places &- 1, where: places .> place)
+    }
+
+    /// Where a field has one line, and no more.
+    func place(ofOnly known: Known) -> Int? {
+        contains(known) && !isRepeated(known) ? Int(places[known.rawValue]) : nil
+    }
+
     /// Whether there is a field.
     func contains(_ known: Known) -> Bool { places[known.rawValue] >= 0 }
 
@@ -66,7 +78,8 @@ struct FieldMap {
     static func known(_ name: HTTPHeaders.Name) -> Known? {
         let count = name.rawValue.utf8.count
         if count > 16 { return aboutConnection(name, count) }
-        guard let short = ShortName(name.rawValue) else { return nil }
+        // Names of most lengths are none of these.
+        guard lengths & 1 << count != 0, let short = ShortName(name.rawValue) else { return nil }
         switch count {
         case 2: return short == Names.te ? .aboutConnection : nil
         case 3: return short == Names.age ? .age : nil
@@ -91,6 +104,9 @@ struct FieldMap {
         default: return nil
         }
     }
+
+    private static let lengths =
+        1 << 2 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7 | 1 << 10 | 1 << 13 | 1 << 16
 
     private static func aboutConnection(_ name: HTTPHeaders.Name, _ count: Int) -> Known? {
         switch count {

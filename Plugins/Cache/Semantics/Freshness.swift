@@ -61,8 +61,10 @@ struct Freshness: Sendable {
         noCache = control.noCache
         isImmutable = control.isImmutable
         hasValidator =
-            Self.isSendable(map.first(.eTag, in: headers))
-            || Self.isSendable(map.first(.lastModified, in: headers))
+            headers.hasUnsendableValue
+            ? Self.isSendable(map.first(.eTag, in: headers))
+                || Self.isSendable(map.first(.lastModified, in: headers))
+            : map.contains(.eTag) || map.contains(.lastModified)
     }
 
     /// A validator, unless it holds what no request may send back.

@@ -51,8 +51,14 @@ enum Storability {
         {
             return (headers, map)
         }
-        var kept = FieldMap()
+        var kept = map
         var result = headers
+        if named.isEmpty, !map.contains(.setCookie),
+            take(.connection, from: &result, &kept), take(.aboutConnection, from: &result, &kept)
+        {
+            return (result, kept)
+        }
+        kept = FieldMap()
         result.fields = []
         result.reserveCapacity(headers.count)
         for field in headers.fields {
@@ -66,6 +72,16 @@ enum Storability {
             result.fields.append(field)
         }
         return (result, kept)
+    }
+
+    // Takes a field out that has no more than one line; gives false where it has.
+    private static func take(
+        _ known: FieldMap.Known, from headers: inout HTTPHeaders, _ map: inout FieldMap
+    ) -> Bool {
+        guard let place = map.place(ofOnly: known) else { return !map.contains(known) }
+        headers.fields.remove(at: place)
+        map.remove(known)
+        return true
     }
 
     // A cookie that names a path or a domain reaches beyond the response that set it: it was for the

@@ -84,7 +84,11 @@ struct MemoryTable {
     }
 
     private func place(of response: StoredResponse) -> Int? {
-        var place = index[response.key] ?? -1
+        index[response.key].flatMap { place(of: response, from: $0) }
+    }
+
+    private func place(of response: StoredResponse, from first: Int) -> Int? {
+        var place = first
         while place >= 0 {
             if responses[place]?.variant == response.variant { return place }
             place = nodes[place].next
@@ -98,9 +102,11 @@ struct MemoryTable {
         let bytes = data.count + response.headBytes
         // What asked for it before is asked for again: it keeps its rank.
         var isProtected = false
-        if let place = place(of: response) {
+        var first = index[response.key]
+        if let known = first, let place = place(of: response, from: known) {
             isProtected = nodes[place].isProtected
             remove(at: place)
+            first = index[response.key]
         }
         guard bytes <= maxBytes else { return }
         let place = free.popLast() ?? nodes.count
@@ -114,17 +120,13 @@ struct MemoryTable {
             responses[place] = response
             contents[place] = data
         }
-        chain(place, response.key)
+        if let first { chain(place, behind: first) } else { index[response.key] = place }
         link(place)
         shrink(keeping: place)
     }
 
     // Puts an entry behind the other variants of its key, the first of which goes if they are many.
-    private mutating func chain(_ place: Int, _ key: CacheKey) {
-        guard let first = index[key] else {
-            index[key] = place
-            return
-        }
+    private mutating func chain(_ place: Int, behind first: Int) {
         var last = first
         var count = 1
         while nodes[last].next >= 0 {

@@ -74,8 +74,9 @@ public struct StoredResponse: Sendable {
 
     /// About how many bytes it takes in memory, without its content.
     var headBytes: Int {
-        256 + key.url.utf8.count + head.headers.byteCount + 48 * head.headers.count
-            + variant.fields.reduce(0) { $0 + $1.name.utf8.count + ($1.value?.utf8.count ?? 0) }
+        let (headers, fields) = (storage.head.headers, storage.variant.fields)
+        return 256 + storage.key.url.utf8.count + headers.byteCount + 48 * headers.fields.count
+            + fields.reduce(0) { $0 + $1.name.utf8.count + ($1.value?.utf8.count ?? 0) }
     }
 
     func replacing(

@@ -38,8 +38,8 @@ public struct HTTPHeaders: Sendable {
     /// The first field that was refused, or nil.
     public internal(set) var defect: Defect?
 
-    // Set where a peer's value was kept that could not be sent.
-    private var hasUnsendableValue = false
+    /// Whether a peer's value was kept that could not be sent.
+    package private(set) var hasUnsendableValue = false
 
     /// Creates an empty section.
     public init() {}

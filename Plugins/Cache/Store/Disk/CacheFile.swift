@@ -81,6 +81,12 @@ final class CacheFile: Sendable {
         return false
     }
 
+    /// Lets other threads run first, which may be those that answer calls.
+    ///
+    /// Who writes behind the calls writes for milliseconds, and a busy machine lets it: long enough
+    /// for who waits for an answer to give up looking and sleep.
+    static func giveWay() { sched_yield() }
+
     func unlock() { flock(descriptor, LOCK_UN) }
 
     /// The size in bytes, and when the file was last used, in seconds since 1970.
@@ -143,8 +149,18 @@ final class CacheFile: Sendable {
     }
 
     func write(_ record: borrowing RecordWriter, at offset: Int64) throws {
-        try unsafe record.withBytes { try unsafe write($0, at: offset) }
+        try unsafe record.withBytes { bytes in
+            for start in stride(from: 0, to: bytes.count, by: Self.bytesAtOnce) {
+                if start > 0 { Self.giveWay() }
+                let end = min(start + Self.bytesAtOnce, bytes.count)
+                try unsafe write(
+                    UnsafeRawBufferPointer(rebasing: bytes[start..<end]),
+                    at: offset + Int64(start))
+            }
+        }
     }
+
+    private static let bytesAtOnce = 32 << 10
 
     private func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws {
         try unsafe writeWhole(
@@ -160,14 +176,8 @@ final class CacheFile: Sendable {
         return got == 8 ? UInt64(littleEndian: number) : nil
     }
 
-    /// Numbers of eight bytes from a position on: zeros behind the end of the file.
-    func numbers(_ count: Int, at offset: Int64) throws -> [UInt64] {
-        var numbers = [UInt64](repeating: 0, count: count)
-        try unsafe numbers.withUnsafeMutableBufferPointer { try unsafe read($0, at: offset) }
-        return numbers
-    }
-
-    /// Does something with a few such numbers, which have no memory of their own.
+    /// Does something with a few numbers of eight bytes from a position on, zeros behind the end of
+    /// the file, which have no memory of their own.
     func withNumbers<Value>(
         _ count: Int, at offset: Int64,
         _ action: (UnsafeMutableBufferPointer<UInt64>) throws -> Value
@@ -197,9 +207,16 @@ final class CacheFile: Sendable {
     }
 
     func write(_ numbers: [UInt64], at offset: Int64) throws {
-        var writer = RecordWriter(capacity: 8 * numbers.count)
-        for number in numbers { writer.add(number) }
-        try write(writer, at: offset)
+        var numbers = numbers
+        try unsafe numbers.withUnsafeMutableBufferPointer { try unsafe write($0, at: offset) }
+    }
+
+    /// Writes numbers, which may be others in memory after that.
+    func write(_ numbers: UnsafeMutableBufferPointer<UInt64>, at offset: Int64) throws {
+        #if _endian(big)
+        for index in numbers.indices { unsafe numbers[index] = numbers[index].littleEndian }
+        #endif
+        try unsafe write(UnsafeRawBufferPointer(numbers), at: offset)
     }
 
     /// Cuts the file off, or fills it up with zeros.

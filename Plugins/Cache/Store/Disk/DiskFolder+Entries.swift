@@ -6,9 +6,6 @@ extension DiskFolder {
     /// The most variants of one key.
     private static let maxVariants = 8
 
-    /// The most bytes of a file that several entries share, as befits the folder.
-    var maxSharedBytes: Int { Int(min(maxBytes / 64, Int64(DiskPack.maxSharedBytes))) }
-
     /// The entry at a place, or nil where there is none.
     func entry(_ place: DiskIndex.Place, forWriting: Bool = false) throws -> EntryFile? {
         try CacheFile.existing(path(place.file), forWriting: forWriting).flatMap { file in
@@ -16,7 +13,15 @@ extension DiskFolder {
         }
     }
 
+    /// Keeps what was gathered as a new file, if there is room, and forgets it.
+    func keepGathered(_ index: DiskIndex, _ usage: inout CacheUsage) throws {
+        defer { gathered.removeAll() }
+        try keep(&gathered, index, &usage)
+    }
+
     /// Keeps entries as a new file, if there is room.
+    ///
+    /// An entry is not kept, nor what it was to replace, where others have removed that meanwhile.
     /// - Parameters:
     ///   - pack: The entries.
     ///   - index: The folder's.
@@ -34,8 +39,8 @@ extension DiskFolder {
         _ usage: inout CacheUsage
     ) throws {
         let entry = DiskPack.Entry(
-            response: response, mark: index.mark(of: response.key), offset: DiskPack.openingBytes,
-            bytes: 0)
+            response: response, mark: index.mark(of: response.key), removals: nil,
+            offset: DiskPack.openingBytes, bytes: 0)
         try keep([entry], bytes: bytes, index, &usage) { try CacheFile.move(file, to: $0) }
     }
 
@@ -59,7 +64,10 @@ extension DiskFolder {
             usage.bytes -= room
             throw error
         }
-        for entry in entries { try add(entry, number, index, &usage) }
+        for (count, entry) in entries.enumerated() {
+            if count % 8 == 7 { CacheFile.giveWay() }
+            try add(entry, number, index, &usage)
+        }
     }
 
     private func newNumber() throws -> UInt32 {
@@ -76,7 +84,7 @@ extension DiskFolder {
         let response = entry.response
         let place = DiskIndex.Place(
             file: file, offset: entry.offset, bytes: entry.bytes, mark: entry.mark)
-        let gone = try index.add(place) { before in
+        let gone = try index.add(place, since: entry.removals) { before in
             let same = before.filter { place in
                 guard let other = try? self.entry(place)?.response else { return true }
                 return other.key == response.key && other.variant == response.variant
@@ -84,7 +92,13 @@ extension DiskFolder {
             return same.isEmpty && before.count >= Self.maxVariants ? [before[0]] : same
         }
         usage.entries += 1
-        for place in gone { release(place, &usage) }
+        if let gone {
+            for place in gone { release(place, &usage) }
+        } else {
+            release(place, &usage)
+            // What it was to take the place of is older still.
+            try removeAll(entry.mark, index, &usage)
+        }
     }
 
     // Gives back the room of what the index does not name any more. Where that fails, it comes back

@@ -26,6 +26,9 @@ final class DiskFolder: @unchecked Sendable {
     // What there is, while the lock is held for several changes.
     private var held: CacheUsage?
     private let openIndex = Mutex<DiskIndex?>(nil)
+    /// Entries that are to share the next file; between two portions of changes there are none, and
+    /// its memory is kept for the next one.
+    var gathered: DiskPack
 
     /// Creates the folder's side of a process; nothing is touched yet.
     /// - Parameters:
@@ -36,6 +39,7 @@ final class DiskFolder: @unchecked Sendable {
         self.root = root
         self.maxBytes = maxBytes
         self.patience = patience
+        gathered = DiskPack(maxBytes: Int(min(maxBytes / 64, Int64(DiskPack.maxSharedBytes))))
     }
 
     // MARK: The lock

@@ -6,12 +6,12 @@ import TurnpikeCore
 ///
 /// ```
 /// opening   256 bytes: magic, number of buckets, seed, checksum
-/// removals  256 numbers: how often entries of a key with that number were removed
-/// buckets   256 bytes each: up to 16 places of entries, those that came first in front
+/// buckets   256 bytes each: how often entries were removed, and up to 15 places of entries, those
+///           that came first in front
 /// ```
 ///
-/// The file is small and read by each look-up, and so is in the system's memory: a miss costs no
-/// look at the folder and no change of thread. What it does not name is not there. It is changed
+/// The file is small and read by each look-up, and so is in the system's memory: a miss costs one
+/// read, no look at the folder and no change of thread. What it does not name is not there. It is changed
 /// under the folder's lock and read without: what a place leads to says itself what it is, so that a
 /// look-up that meets a change, or a place that was damaged, finds an entry or none, and never
 /// another one. Where it is lost, so are the entries.
@@ -48,19 +48,19 @@ final class DiskIndex: Sendable {
         }
     }
 
-    private static let magic: UInt64 = 0x0000_3378_646E_4954  // "TIndx3"
-    private static let lines = 256
-    private static let removalsOffset: Int64 = 256
-    private static let bucketsOffset = removalsOffset + Int64(8 * lines)
+    private static let magic: UInt64 = 0x0000_3478_646E_4954  // "TIndx4"
+    private static let bucketsOffset: Int64 = 256
     private static let bucketRange: ClosedRange<UInt64> = 1...1 << 18
-    private static let placesPerBucket = 16
-    private static let bucketWords = 2 * placesPerBucket
+    private static let placesPerBucket = 15
+    static let bucketWords = 2 + 2 * placesPerBucket
+    // The first word counts removals; the second one is zero.
+    private static let firstPlace = 2
+    private static let bucketsAtOnce: UInt64 = 256
 
-    private let file: CacheFile
+    let file: CacheFile
     private let buckets: UInt64
-    private let seed: UInt64
-    // The removals that this process has made.
-    private let own = Mutex([UInt64](repeating: 0, count: lines))
+    let seed: UInt64
+    let own = Mutex(OwnRemovals())
 
     /// Opens an index, or gives nil where there is none.
     static func existing(_ path: String) throws -> DiskIndex? {
@@ -75,8 +75,8 @@ final class DiskIndex: Sendable {
     /// - Throws: What keeps the file from being opened or made.
     static func opened(_ path: String, maxBytes: Int64) throws -> DiskIndex {
         if let index = try existing(path) { return index }
-        // A place for each KiB, half of what a small response takes: few buckets are ever full.
-        let wanted = UInt64(clamping: maxBytes / Int64(1024 * placesPerBucket))
+        // About a place for each KiB, half of what a small response takes: few buckets are ever full.
+        let wanted = UInt64(clamping: maxBytes >> 14)
         var buckets = bucketRange.lowerBound
         while buckets < wanted, buckets < bucketRange.upperBound { buckets *= 2 }
         // Not in the place of a damaged one: who has that open is to see that it has gone.
@@ -84,9 +84,6 @@ final class DiskIndex: Sendable {
         let file = try CacheFile.new(path)
         let index = DiskIndex(file, buckets: buckets, seed: UInt64.random(in: 0...UInt64.max))
         try file.resize(to: index.bytes)
-        // Nor are its removals to be taken for those of the one before.
-        let removals = UInt64.random(in: 0...UInt64.max)
-        try file.write([UInt64](repeating: removals, count: lines), at: removalsOffset)
         var opening = RecordWriter()
         for number in [magic, buckets, index.seed] { opening.add(number) }
         opening.add(opening.checksum(from: 0))
@@ -135,19 +132,27 @@ final class DiskIndex: Sendable {
     /// Notes an entry's place, within the folder's lock.
     /// - Parameters:
     ///   - place: The place.
+    ///   - removals: How often others had removed entries of its bucket; nil where it does not matter.
     ///   - replaced: Which of the places of the same key it takes the place of.
-    /// - Returns: What went: what it replaces, or what came first where too much shares a bucket.
+    /// - Returns: What went: what it replaces, or what came first where too much shares a bucket; nil
+    ///   where others have removed something since, and nothing was noted.
     /// - Throws: What keeps the file from being read or written.
-    func add(_ place: Place, replacing replaced: ([Place]) -> [Place]) throws -> [Place] {
+    func add(
+        _ place: Place, since removals: UInt64?, replacing replaced: ([Place]) -> [Place]
+    ) throws -> [Place]? {
         let offset = offset(place.mark)
         return try unsafe file.withNumbers(Self.bucketWords, at: offset) { words in
+            if let removals, unsafe removalsByOthers(words[0], place.mark) != removals {
+                return nil
+            }
             let (count, isKnown) = unsafe Self.look(for: place.mark, in: words)
             var gone: [Place] = []
             if isKnown {
                 gone = unsafe replaced(Self.places(words) { $0 == place.mark })
             }
             if gone.isEmpty, count < Self.placesPerBucket {
-                try file.write(place.word, place.mark, at: offset + Int64(16 * count))
+                let position = Self.firstPlace + 2 * count
+                try file.write(place.word, place.mark, at: offset + Int64(8 * position))
                 return []
             }
             let places = unsafe Self.places(words)
@@ -162,11 +167,12 @@ final class DiskIndex: Sendable {
         for mark: UInt64, in words: UnsafeMutableBufferPointer<UInt64>
     ) -> (count: Int, isKnown: Bool) {
         var isKnown = false
-        for index in stride(from: 0, to: words.count, by: 2) {
-            if unsafe words[index] == 0 { return (index / 2, isKnown) }
+        for count in 0..<placesPerBucket {
+            let index = firstPlace + 2 * count
+            if unsafe words[index] == 0 { return (count, isKnown) }
             if unsafe words[index + 1] == mark { isKnown = true }
         }
-        return (words.count / 2, isKnown)
+        return (placesPerBucket, isKnown)
     }
 
     /// Forgets an entry's place, within the folder's lock.
@@ -204,31 +210,40 @@ final class DiskIndex: Sendable {
         }
     }
 
-    private func offset(_ mark: UInt64) -> Int64 {
-        Self.bucketsOffset + Int64(mark & (buckets - 1)) * Int64(8 * Self.bucketWords)
+    func bucket(of mark: UInt64) -> UInt64 { mark & (buckets - 1) }
+
+    func offset(_ mark: UInt64) -> Int64 {
+        Self.bucketsOffset + Int64(bucket(of: mark)) * Int64(8 * Self.bucketWords)
     }
 
-    // Those that are not empty, which stand in front.
+    // Those that are not empty.
     private func forEachBucket(_ action: ([Place], Int64) throws -> Void) throws {
-        let atOnce: UInt64 = 256
-        for first in stride(from: 0, to: buckets, by: UInt64.Stride(atOnce)) {
-            let count = Int(min(atOnce, buckets - first)) * Self.bucketWords
-            try unsafe file.withNumbers(count, at: offset(first)) { words in
-                for start in stride(from: 0, to: count, by: Self.bucketWords)
-                where unsafe words[start] != 0 {
-                    let places = unsafe Self.places(words, from: start)
-                    try action(places, offset(first) + Int64(8 * start))
-                }
+        try unsafe forManyBuckets { words, offset in
+            for start in stride(from: 0, to: words.count, by: Self.bucketWords)
+            where unsafe words[start + Self.firstPlace] != 0 {
+                let places = unsafe Self.places(words, from: start)
+                try action(places, offset + Int64(8 * start))
             }
         }
     }
 
-    private static func places(
+    func forManyBuckets(
+        _ action: (UnsafeMutableBufferPointer<UInt64>, Int64) throws -> Void
+    ) throws {
+        for first in stride(from: 0, to: buckets, by: UInt64.Stride(Self.bucketsAtOnce)) {
+            let count = Int(min(Self.bucketsAtOnce, buckets - first)) * Self.bucketWords
+            try unsafe file.withNumbers(count, at: offset(first)) { words in
+                try unsafe action(words, offset(first))
+            }
+        }
+    }
+
+    static func places(
         _ words: UnsafeMutableBufferPointer<UInt64>, from start: Int = 0,
         where isWanted: (UInt64) -> Bool = { _ in true }
     ) -> [Place] {
         var places: [Place] = []
-        for index in stride(from: start, to: start + bucketWords, by: 2) {
+        for index in stride(from: start + firstPlace, to: start + bucketWords, by: 2) {
             if unsafe words[index] == 0 { break }
             guard unsafe isWanted(words[index + 1]) else { continue }
             unsafe places.append(Place(words[index], words[index + 1]))
@@ -238,57 +253,7 @@ final class DiskIndex: Sendable {
 
     private func write(_ places: [Place], at offset: Int64) throws {
         let words = places.flatMap { [$0.word, $0.mark] }
-        let rest = [UInt64](repeating: 0, count: Self.bucketWords - words.count)
-        try file.write(words + rest, at: offset)
+        let rest = [UInt64](repeating: 0, count: 2 * Self.placesPerBucket - words.count)
+        try file.write(words + rest, at: offset + Int64(8 * Self.firstPlace))
     }
-
-    // MARK: Removals
-
-    /// How often other processes have removed entries of keys that share a key's number.
-    ///
-    /// What a store began to take before the number changed must not be stored: a removal wins over
-    /// it, whoever writes it.
-    func removalsByOthers(_ mark: UInt64) -> UInt64? {
-        let line = Self.line(mark)
-        // The other order than that of noting: see there.
-        guard let all = file.number(at: Self.offset(line)) else { return nil }
-        return all &- own.withLock { $0[line] }
-    }
-
-    /// The same for all keys, within the folder's lock.
-    func removalsByOthers() throws -> Removals {
-        let all = try file.numbers(Self.lines, at: Self.removalsOffset)
-        return Removals(own.withLock { own in zip(all, own).map { $0 &- $1 } })
-    }
-
-    /// How often other processes have removed entries, as of one moment.
-    struct Removals {
-        private let lines: [UInt64]
-
-        fileprivate init(_ lines: [UInt64]) { self.lines = lines }
-
-        /// Whether there was none of a key since ``DiskIndex/removalsByOthers(_:)`` gave a number; it is
-        /// not known where that gave none.
-        func isUnchanged(_ mark: UInt64, since removals: UInt64?) -> Bool {
-            removals == nil || removals == lines[DiskIndex.line(mark)]
-        }
-    }
-
-    /// Notes that a key's entries are removed, within the folder's lock.
-    func noteRemoval(_ mark: UInt64) throws { try note(Self.line(mark)) }
-
-    /// Notes that any entries are removed, within the folder's lock.
-    func noteRemovals() throws { for line in 0..<Self.lines { try note(line) } }
-
-    private func note(_ line: Int) throws {
-        // Before the file: who reads in between sees a number that no later one equals.
-        own.withLock { $0[line] &+= 1 }
-        let offset = Self.offset(line)
-        try file.write((file.number(at: offset) ?? 0) &+ 1, at: offset)
-    }
-
-    private static func offset(_ line: Int) -> Int64 { removalsOffset + Int64(8 * line) }
-
-    // Of the mark's other end than the bucket.
-    private static func line(_ mark: UInt64) -> Int { Int(mark >> 56) }
 }

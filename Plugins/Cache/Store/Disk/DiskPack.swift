@@ -16,6 +16,8 @@ struct DiskPack: ~Copyable {
         let response: StoredResponse
         /// The digest of its key.
         let mark: UInt64
+        /// How often others had removed what it is about, where that matters.
+        let removals: UInt64?
         let offset: Int
         /// How many bytes it takes, or 0 for more than are read at once.
         let bytes: Int
@@ -69,7 +71,9 @@ struct DiskPack: ~Copyable {
 
     /// Adds an entry, unless the file would become too large to be shared.
     /// - Returns: Whether it is in.
-    mutating func add(_ response: StoredResponse, _ content: Data, mark: UInt64) -> Bool {
+    mutating func add(
+        _ response: StoredResponse, _ content: Data, mark: UInt64, since removals: UInt64? = nil
+    ) -> Bool {
         let start = body.count
         _ = EntryFile.addHead(of: response, length: Int64(content.count), to: &body)
         let first = body.count
@@ -88,7 +92,7 @@ struct DiskPack: ~Copyable {
         }
         entries.append(
             Entry(
-                response: response, mark: mark, offset: start,
+                response: response, mark: mark, removals: removals, offset: start,
                 bytes: bytes <= Self.maxSharingBytes ? bytes : 0))
         return true
     }

@@ -93,7 +93,7 @@ extension DiskStore {
         if changes.isEmpty { return 0 }
         var failed: [CacheKey] = []
         do {
-            try folder.together { failed = write(changes, $0, try $0.removalsByOthers()) }
+            try folder.together { failed = write(changes, $0) }
         } catch {
             state.withLock { $0.fault = error }
             failed = changes.filter { !$0.isOther }.map(\.key)
@@ -104,9 +104,7 @@ extension DiskStore {
     }
 
     // Gives the keys of which neither what was to go nor what was to be replaced must be found.
-    private func write(
-        _ changes: [DiskBacklog.Change], _ index: DiskIndex, _ others: DiskIndex.Removals
-    ) -> [CacheKey] {
+    private func write(_ changes: [DiskBacklog.Change], _ index: DiskIndex) -> [CacheKey] {
         var failed: [CacheKey] = []
         func attempt(_ keys: [CacheKey], _ action: () throws -> Void) {
             do {
@@ -116,30 +114,20 @@ extension DiskStore {
                 failed += keys
             }
         }
-        var pack = DiskPack(maxBytes: folder.maxSharedBytes)
-        // What waits in it comes before all others.
+        // What was gathered comes before all others.
         func keep() {
-            if pack.entries.isEmpty { return }
-            attempt(pack.entries.map(\.response.key)) {
-                try change { try folder.keep(&pack, $0, &$1) }
-            }
-            pack.removeAll()
+            let keys = folder.gathered.entries.map(\.response.key)
+            if keys.isEmpty { return }
+            attempt(keys) { try change { try folder.keepGathered($0, &$1) } }
         }
-        for change in changes {
+        for (count, change) in changes.enumerated() {
+            if count % 16 == 15 { CacheFile.giveWay() }
             switch change.work {
             case .entry(let response, let content, let removals):
                 let mark = index.mark(of: change.key)
-                guard others.isUnchanged(mark, since: removals) else {
-                    keep()
-                    // What it was to take the place of is older still.
-                    attempt([change.key]) {
-                        try self.change { try folder.removeAll(mark, $0, &$1) }
-                    }
-                    continue
-                }
-                if pack.add(response, content, mark: mark) { continue }
+                if folder.gathered.add(response, content, mark: mark, since: removals) { continue }
                 keep()
-                _ = pack.add(response, content, mark: mark)
+                _ = folder.gathered.add(response, content, mark: mark, since: removals)
             case .removal:
                 keep()
                 attempt([change.key]) { try removeEntries(of: change.key) }

@@ -12,7 +12,7 @@ import TurnpikeCore
 /// loss of power has torn is found by its checksums. Credentials stand nowhere; URLs do, in what the
 /// owner alone may read.
 ///
-/// The folder takes `maxBytes`, whatever the number of processes, of which a thirtieth and 3 KB at most
+/// The folder takes `maxBytes`, whatever the number of processes, of which a thirtieth and 512 bytes at most
 /// are the index's; what each is writing comes on top. Above that, the files of which nothing was used for longest go.
 /// A head is read when it is looked up, not kept in memory: a hit costs one file.
 ///
@@ -21,8 +21,7 @@ import TurnpikeCore
 /// what it has not written. Content of up to 256 KiB is gathered in memory and served from there until it
 /// stands in its file. At most 8 MiB wait: where the disk is slower than that, new responses are not stored.
 /// A removal that the disk allows is never lost. It wins over all that was asked for before it in this
-/// process, and in others over what they had begun to store before it was written; a response to an
-/// earlier request whose head comes to another process later is stored.
+/// process, and in others over what they had looked up, or begun to store, before it was written.
 ///
 /// Nothing is touched before the first call. Files are read and written on queues of the store's own; a
 /// fault of the writing is thrown by the next look-up. Another process that has the folder's lock and does
@@ -34,6 +33,7 @@ public final class DiskStore: CacheStore {
         var fault: (any Error)?
         // Whether the first writer has come.
         var hasTriedToOpen = false
+        var looks = RecentLooks()
     }
 
     let folder: DiskFolder
@@ -97,7 +97,12 @@ public final class DiskStore: CacheStore {
         case .later: return try await onWrites { try $0.find(key, isMatch) }
         case .folder: break
         }
-        if let index = folder.index, try index.places(index.mark(of: key)).isEmpty { return nil }
+        if let index = folder.index {
+            let mark = index.mark(of: key)
+            let look = try index.look(mark)
+            state.withLock { $0.looks.note(mark, look.removals) }
+            if look.places.isEmpty { return nil }
+        }
         return try await read(key).run { [self] in try find(key, isMatch) }
     }
 
@@ -163,7 +168,16 @@ public final class DiskStore: CacheStore {
             // is that of the change.
             _ = try? await besideWrites { try $0.folder.open() }
         }
-        return DiskWriter(store: self, response: response, maxBytes: maxEntryBytes)
+        return DiskWriter(
+            store: self, response: response, maxBytes: maxEntryBytes,
+            removals: removals(of: response.key))
+    }
+
+    // As of the look-up before the request, as a rule: then nothing is read.
+    private func removals(of key: CacheKey) -> UInt64? {
+        guard let index = folder.index else { return nil }
+        let mark = index.mark(of: key)
+        return state.withLock { $0.looks.take(mark) } ?? index.removalsByOthers(mark)
     }
 
     /// Puts another head in an entry's place.

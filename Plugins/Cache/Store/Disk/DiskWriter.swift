@@ -24,11 +24,11 @@ final class DiskWriter: CacheWriter {
 
     private static let bufferBytes = 256 << 10
 
-    init(store: DiskStore, response: StoredResponse, maxBytes: Int64) {
+    init(store: DiskStore, response: StoredResponse, maxBytes: Int64, removals: UInt64?) {
         self.store = store
         self.response = response
         self.maxBytes = maxBytes
-        removals = store.folder.index.flatMap { $0.removalsByOthers($0.mark(of: response.key)) }
+        self.removals = removals
     }
 
     deinit { abandon() }
@@ -96,13 +96,13 @@ final class DiskWriter: CacheWriter {
         if state.isTooLarge { return try await store.remove(response.key) }
         if state.hasEnded { return }
         state.buffer = state.buffer.exact
-        if await isTaken(state) { return }
+        if isTaken(state) { return }
         if let temporary = state.temporary { remove(temporary.path) }
         // What is not stored is not what was there, either.
         if store.mayHold(response.key) { try await store.remove(response.key) }
     }
 
-    private func isTaken(_ state: State) async -> Bool {
+    private func isTaken(_ state: State) -> Bool {
         let (response, removals) = (self.response, self.removals)
         // With what stands around it.
         let bytes = state.buffer.count + response.headBytes + 1024

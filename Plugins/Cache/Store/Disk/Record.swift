@@ -37,11 +37,12 @@ struct RecordReader {
 extension StoredResponse {
     /// Adds the response to bytes.
     func write(_ writer: inout RecordWriter) {
+        let (key, fields, head) = (key, variant.fields, head)
         writer.add(key.method.rawValue)
         writer.add(key.url)
         writer.add(key.partition)
-        writer.add(UInt32(variant.fields.count))
-        for field in variant.fields {
+        writer.add(UInt32(fields.count))
+        for field in fields {
             writer.add(field.name)
             writer.add(field.value)
         }
@@ -50,8 +51,8 @@ extension StoredResponse {
         writer.add(UInt32(clamping: head.status.code))
         writer.add(head.url.absoluteString)
         writer.add(head.version)
-        writer.add(UInt32(head.headers.count))
-        for field in head.headers {
+        writer.add(UInt32(head.headers.fields.count))
+        for field in head.headers.fields {
             writer.add(field.name.rawValue)
             writer.add(field.value)
         }

@@ -36,8 +36,11 @@ import Foundation
 
     mutating func add(_ text: String) {
         let isAdded: Void? = unsafe text.utf8.withContiguousStorageIfAvailable { bytes in
-            add(UInt32(bytes.count))
-            unsafe add(UnsafeRawBufferPointer(bytes))
+            let start = unsafe room(4 + bytes.count)
+            unsafe start.storeBytes(of: UInt32(bytes.count).littleEndian, as: UInt32.self)
+            if let source = bytes.baseAddress {
+                unsafe (start + 4).copyMemory(from: source, byteCount: bytes.count)
+            }
         }
         if isAdded == nil { add(String(decoding: Array(text.utf8), as: UTF8.self)) }
     }
