@@ -112,12 +112,15 @@ struct NginxTLSTests {
         #expect(content == expected)
     }
 
-    @Test("The end of an answer ends the call, though the server takes no more of the request")
+    @Test("A redirection ends the call, though the server takes no more of the request")
     func earlyAnswer() async throws {
         let body = Body.stream(live: true) {
             AsyncStream<Data> { Task.isCancelled ? nil : Data(count: 65_536) }
         }
-        let call = try client { _ in }.put("protocol", body: body)
-        #expect(try await call.string() == "HTTP/2.0")
+        let call = try client { _ in }.put("elsewhere", body: body)
+        // It cannot be sent to another place, so that it is refused where it is.
+        let error = await #expect(throws: ClientError.self) { try await call.data() }
+        #expect(error?.response?.status.code == 308)
+        #expect(error?.response?.version == "2")
     }
 }

@@ -43,6 +43,8 @@ typedef struct {
     size_t head_capacity, trailers_capacity;
     bool is_in_body;
     bool has_no_content;
+    // The answer says that the server does not act on the content.
+    bool is_unwilling;
     bool is_active;
     bool is_plain;
     bool has_trailers;
@@ -59,6 +61,8 @@ typedef struct {
     bool is_new;
     // Whether it was sent before, and perhaps not refused.
     bool was_sent;
+    // Whether libcurl wants to send it again because the server has refused it.
+    bool was_refused;
     long connects;
     bool is_verbose;
     int64_t stream, last_stream;
@@ -170,6 +174,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *user) {
     }
     this->shown.has_head = true;
     this->has_no_content = status == 204 || status == 304;
+    this->is_unwilling = status >= 300;
     if (this->is_secure && tpc_tell_tls_ends) this->tls = tls_of(this->easy);
     tpc_transfer_mark(&this->shown);
     return total;
@@ -229,8 +234,8 @@ static bool is_answered(transfer_t *this) {
 }
 
 // Whether the server has done nothing with the request (RFC 9113 §8.7), where that is certain: its last stream is an
-// earlier one, or libcurl wants to send again what it has sent by a new connection, which it does at REFUSED_STREAM alone
-// and at HTTP_1_1_REQUIRED.
+// earlier one, or libcurl says that it was refused. On a connection of others it may send again for another reason too, and
+// what it said of the first is forgotten by then.
 static bool is_left_out(transfer_t *this) {
     return this->shown.is_http2 && !this->shown.has_head && !this->was_sent && this->last_stream >= 0
         && this->stream > this->last_stream;
@@ -238,7 +243,8 @@ static bool is_left_out(transfer_t *this) {
 
 static bool may_repeat(transfer_t *this) {
     if (is_answered(this)) return false;
-    this->shown.is_refused = is_left_out(this) || (this->shown.is_http2 && this->is_new && !this->was_sent);
+    this->shown.is_refused = is_left_out(this)
+        || (this->shown.is_http2 && this->is_new && !this->was_sent && this->was_refused);
     return this->is_repeatable || this->shown.is_refused;
 }
 
@@ -246,6 +252,11 @@ void tpc_transfer_finish(tpc_transfer *transfer, int result) {
     transfer->is_done = true;
     transfer->result = result;
     if (result == CURLE_HTTP2) transfer->is_refused = is_left_out(whole(transfer));
+}
+
+static bool begins(const char *text, size_t count, const char *words) {
+    size_t length = strlen(words);
+    return count >= length && memcmp(text, words, length) == 0;
 }
 
 static int64_t number_behind(const char *words, const char *text, size_t count) {
@@ -258,14 +269,14 @@ static int64_t number_behind(const char *words, const char *text, size_t count) 
     return number;
 }
 
-// libcurl says it nowhere else.
+// libcurl says it nowhere else. Its talk quotes fields of the caller's too: by how it begins it is told from those.
 static int on_debug(CURL *easy, int type, char *text, size_t count, void *user) {
     transfer_t *this = user;
     if (type != CURLINFO_TEXT) return 0;
-    int64_t stream = number_behind("Stream ID: ", text, count);
-    int64_t last = number_behind("GOAWAY, error=", text, count) < 0 ? -1 : number_behind("last_stream=", text, count);
-    if (stream >= 0) this->stream = stream;
-    if (last >= 0) this->last_stream = last;
+    if (begins(text, count, "Using Stream ID: ")) this->stream = number_behind("ID: ", text, count);
+    if (begins(text, count, "recveived GOAWAY, ") || begins(text, count, "received GOAWAY, "))
+        this->last_stream = number_behind("last_stream=", text, count);
+    if (begins(text, count, "REFUSED_STREAM, retrying")) this->was_refused = true;
     return 0;
 }
 
@@ -315,6 +326,7 @@ static int on_request(void *user, char *peer, char *local, int peer_port, int lo
     this->is_new = connects > this->connects;
     this->connects = connects;
     this->stream = this->last_stream = -1;
+    this->was_refused = false;
     // Others are sent again anyway.
     bool is_verbose = this->shown.is_http2 && !this->is_repeatable;
     if (this->is_verbose != is_verbose) tpc_curl.easy_setopt(this->easy, CURLOPT_VERBOSE, (long)is_verbose);
@@ -522,10 +534,10 @@ void tpc_transfer_end(tpc_transfer *transfer) {
         this->head = NULL;
         this->head_capacity = 0;
     }
-    this->is_in_body = this->has_no_content = this->is_active = this->has_tls_end = false;
+    this->is_in_body = this->has_no_content = this->is_unwilling = this->is_active = this->has_tls_end = false;
     this->tls = NULL;
     this->is_plain = true;
-    this->is_verbose = this->was_sent = false;
+    this->is_verbose = this->was_sent = this->was_refused = false;
     this->connects = 0;
     this->shown = (tpc_transfer){0};
 }
@@ -536,9 +548,9 @@ int64_t tpc_transfer_length(tpc_transfer *transfer) {
     return length;
 }
 
-bool tpc_transfer_is_answered(tpc_transfer *transfer) {
+bool tpc_transfer_is_unwanted(tpc_transfer *transfer) {
     transfer_t *this = whole(transfer);
-    if (!this->shown.has_head || !this->shown.is_http2) return false;
+    if (!this->shown.has_head || !this->shown.is_http2 || !this->is_unwilling) return false;
     if (this->has_no_content) return true;
     int64_t length = tpc_transfer_length(transfer);
     return length >= 0 && this->received >= length;

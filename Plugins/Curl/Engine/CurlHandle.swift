@@ -103,8 +103,8 @@ import TurnpikeCore
     var isHTTP2: Bool { unsafe pointer.pointee.is_http2 }
     /// Whether the server has certainly done nothing with what was sent last.
     var isRefused: Bool { unsafe pointer.pointee.is_refused }
-    /// Whether the whole response has come by HTTP/2, whatever of the request is left.
-    var isAnswered: Bool { unsafe tpc_transfer_is_answered(pointer) }
+    /// Whether an answer came whole by HTTP/2 that has no use for what is left of the request.
+    var isUnwanted: Bool { unsafe tpc_transfer_is_unwanted(pointer) }
     /// Whether the head gives the length of the content.
     var hasLength: Bool { unsafe tpc_transfer_length(pointer) >= 0 }
 

@@ -163,8 +163,9 @@ final class CurlTransfer: @unchecked Sendable {
         let isWhole = left == 0 && (result == nil ? isWithoutConsent : handle.skipsContent)
         var isComplete = result == 0 || isWhole
         if isComplete, endsWithConnection, handle.wasCut { isComplete = false }
-        // The end of the response ends the exchange (RFC 9113 §8.1).
-        if result == nil, upload != nil, handle.isAnswered { isComplete = true }
+        // A server may answer before it has all of the request (RFC 9113 §8.1). After a 2xx it may
+        // still want the rest.
+        if result == nil, upload != nil, handle.isUnwanted { isComplete = true }
         var trailerFault: (any Error)?
         if isComplete, handle.hasTrailers {
             trailerFault = takeTrailers(handle, exchange)

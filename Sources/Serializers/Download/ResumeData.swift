@@ -58,7 +58,8 @@ extension ResumeData {
         partialFile = try values.decode(URL.self, forKey: .partialFile)
         let name = try values.decode(String.self, forKey: .suggestedName)
         suggestedName = FileName.safe(name) ?? "download"
-        lastModified = try values.decodeIfPresent(String.self, forKey: .lastModified)
+        let date = try values.decodeIfPresent(String.self, forKey: .lastModified)
+        lastModified = date ?? (validator.utf8.first == UInt8(ascii: "\"") ? nil : validator)
         resource = try values.decode(String.self, forKey: .resource)
     }
 }

@@ -208,9 +208,9 @@ void tpc_trim(void);
 bool tpc_transfer_was_cut(tpc_transfer *transfer);
 /// The length of the content by its head; -1 where it gives none.
 int64_t tpc_transfer_length(tpc_transfer *transfer);
-/// Whether the response came whole, by HTTP/2. libcurl reads no more of the connection for it then, not even of the window
-/// that an unfinished request waits for.
-bool tpc_transfer_is_answered(tpc_transfer *transfer);
+/// Whether a redirection or an error of known length came whole, by HTTP/2: the server has no use for what is left of the
+/// request. libcurl reads no more of the connection for it then, not even of the window that the rest waits for.
+bool tpc_transfer_is_unwanted(tpc_transfer *transfer);
 void tpc_transfer_pause(tpc_transfer *transfer, bool receive, bool send);
 
 typedef struct tpc_times {
