@@ -55,7 +55,6 @@ package enum Grammar {
         return Substring(rest)
     }
 
-    @inlinable
     package static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
     /// Whether two texts are equal when the case of ASCII letters is ignored.
