@@ -14,13 +14,15 @@ final class CurlTransfer: @unchecked Sendable {
         static let cancel = Orders(rawValue: 2)
         static let receive = Orders(rawValue: 4)
         static let send = Orders(rawValue: 8)
+        // Until it starts nothing is posted: it may be cancelled before it has its exchange.
+        fileprivate static let unstarted = Orders(rawValue: 128)
     }
 
     let request: CurlRequest
     let upload: CurlUpload?
     private let url: URL
     private let isHead: Bool
-    private let pending = Atomic<UInt8>(0)
+    private let pending = Atomic<UInt8>(Orders.unstarted.rawValue)
 
     private var exchange: Exchange?
     // Asked for by the caller, who may have been cancelled while an engine is still at work.
@@ -55,7 +57,8 @@ final class CurlTransfer: @unchecked Sendable {
 
     /// Adds orders; true where there were none, and the engine must be told.
     func add(_ orders: Orders) -> Bool {
-        pending.bitwiseOr(orders.rawValue, ordering: .acquiringAndReleasing).oldValue == 0
+        let before = pending.bitwiseOr(orders.rawValue, ordering: .acquiringAndReleasing).oldValue
+        return orders.contains(.start) || before == 0
     }
 
     func takeOrders() -> Orders {
