@@ -117,7 +117,6 @@ struct CurlUploadTests {
         #expect(error?.code == .connection)
         #expect(error?.transfer?.phase == .sending)
         #expect(server.requests(to: "/post").count == 1)
-        #expect(server.counts.accepted >= 1)
         // By the caller's word it is, in full.
         server.route("/retryable", .close, .echo)
         #expect(try await client.get("ok").string() == "x")

@@ -83,19 +83,17 @@ struct RequestTests {
         #expect(!fault.contains("X: y"))
     }
 
-    @Test("Options without a gate in the stack bring their own")
+    @Test("An option keeps its value until it is set to nil")
     func options() {
-        enum Wish: RequestOptionKey {
-            struct Granted: Gate {}
-            static func gate(for value: Int) -> (any Gate)? { Granted() }
-        }
-        enum Silent: RequestOptionKey { typealias Value = Int }
+        enum Wish: RequestOptionKey { typealias Value = Int }
+        enum Other: RequestOptionKey { typealias Value = Int }
         var options = RequestOptions()
         #expect(options.isEmpty)
         options[Wish.self] = 1
-        options[Silent.self] = 2
+        options[Other.self] = 2
         #expect(options[Wish.self] == 1)
-        options[Silent.self] = nil
-        #expect(options[Silent.self] == nil)
+        options[Other.self] = nil
+        #expect(options[Other.self] == nil)
+        #expect(options[Wish.self] == 1)
     }
 }
