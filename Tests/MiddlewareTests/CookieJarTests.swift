@@ -126,6 +126,50 @@ struct CookieJarTests {
         #expect(try names(.get, ["https://a.example/"]) == "nlu")
     }
 
+    @Test("Sites are told apart by the registrable domain, exceptions and wildcards included")
+    func sites() throws {
+        let list = PublicSuffixes(parsing: "jp\n*.kobe.jp\n!city.kobe.jp")
+        let jar = CookieJar(suffixes: list)
+        func isSameSite(_ host: String, from before: String) throws -> Bool {
+            jar.removeAll()
+            jar.store(["s=1; SameSite=Strict"], from: try url("http://\(host)/"), at: present)
+            var request = Request(.get, try url("http://\(host)/"))
+            request.options[RedirectTrail.self] = [try #require(Origin(url("http://\(before)/")))]
+            return !jar.cookies(for: request, at: present).isEmpty
+        }
+        for (host, before, isSame) in [
+            ("www.city.kobe.jp", "city.kobe.jp", true), ("a.city.kobe.jp", "b.city.kobe.jp", true),
+            ("city.kobe.jp", "other.kobe.jp", false), ("city.kobe.jp", "kobe.jp", false),
+            ("kobe.jp", "evil.foo.kobe.jp", false), ("a.foo.kobe.jp", "b.foo.kobe.jp", false),
+            ("foo.kobe.jp", "a.foo.kobe.jp", false), ("x.a.foo.kobe.jp", "a.foo.kobe.jp", true),
+            ("10.0.0.1", "9.0.0.1", false), ("a.jp", "b.a.jp", true),
+        ] {
+            #expect(try isSameSite(host, from: before) == isSame, "\(before) to \(host)")
+            #expect(try isSameSite(before, from: host) == isSame, "\(host) to \(before)")
+        }
+    }
+
+    @Test("What somebody above a registrable domain has set does not come down to it")
+    func above() async throws {
+        let list = PublicSuffixes(parsing: "jp\n*.kobe.jp")
+        let jar = CookieJar(suffixes: list)
+        jar.store(["a=1; Domain=kobe.jp"], from: try url("http://kobe.jp/"), at: present)
+        #expect(try sent(jar, "http://kobe.jp/") == "a=1")
+        #expect(try sent(jar, "http://evil.foo.kobe.jp/") == "")
+        // A jar that was filled when the list was shorter.
+        let path = FileManager.default.temporaryDirectory.path + "/turnpike-\(UUID()).jar"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let old = try CookieJar(file: path, suffixes: PublicSuffixes(parsing: "io"))
+        old.store(
+            ["a=1; Domain=github.io; Max-Age=99999999"], from: try url("http://me.github.io/"),
+            at: .now)
+        await old.flush()
+        let new = try CookieJar(file: path, suffixes: PublicSuffixes(parsing: "io\ngithub.io"))
+        #expect(new.cookies.isEmpty)
+        old.judge(by: PublicSuffixes(parsing: "io\ngithub.io"))
+        #expect(old.cookies.isEmpty)
+    }
+
     @Test("The least used cookie of a domain goes first, Secure ones last")
     func eviction() throws {
         let origin = try url("https://a.example/")

@@ -193,6 +193,40 @@ struct CookieTests {
         #expect(Cookie(setCookie: line, from: url, at: present)?.isHostOnly == true)
     }
 
+    @Test(
+        "A domain above the host's own registrable one is refused, though it is no suffix itself",
+        arguments: [
+            ("evil.foo.kobe.jp", "kobe.jp", nil), ("evil.foo.kobe.jp", "foo.kobe.jp", nil),
+            ("www.evil.foo.kobe.jp", "evil.foo.kobe.jp", "*.evil.foo.kobe.jp"),
+            ("www.city.kobe.jp", "city.kobe.jp", "*.city.kobe.jp"),
+            ("www.city.kobe.jp", "kobe.jp", nil), ("kobe.jp", "kobe.jp", "*.kobe.jp"),
+            ("foo.kobe.jp", "foo.kobe.jp", "foo.kobe.jp"), ("foo.kobe.jp", "kobe.jp", nil),
+            ("a.eu.platformsh.site", "platformsh.site", nil),
+            ("a.b.sch.uk", "sch.uk", nil), ("a.b.sch.uk", "a.b.sch.uk", "*.a.b.sch.uk"),
+            ("bucket.s3.amazonaws.com", "amazonaws.com", nil),
+            ("www.amazonaws.com", "amazonaws.com", "*.amazonaws.com"),
+            ("a.unlisted", "unlisted", nil), ("b.a.unlisted", "a.unlisted", "*.a.unlisted"),
+            ("10.0.0.1", "10.0.0.1", "*.10.0.0.1"), ("10.0.0.1", "0.0.1", nil),
+        ] as [(String, String, String?)])
+    func registrants(host: String, attribute: String, reach: String?) throws {
+        let list = PublicSuffixes(
+            parsing: """
+                jp
+                *.kobe.jp
+                !city.kobe.jp
+                uk
+                *.sch.uk
+                com
+                s3.amazonaws.com
+                site
+                *.platformsh.site
+                """)
+        let url = try #require(URL(string: "https://\(host)/"))
+        let cookie = Cookie(
+            setCookie: "a=1; Domain=\(attribute)", from: url, at: present, suffixes: list)
+        #expect(cookie.map { ($0.isHostOnly ? "" : "*.") + $0.domain } == reach)
+    }
+
     @Test("No line traps the parser, and what it takes can be sent")
     func noise() async throws {
         let pieces = [

@@ -9,8 +9,9 @@ extension Cookie {
     ///   - line: The value of the line.
     ///   - url: The URL that answered.
     ///   - date: The present.
-    ///   - suffixes: The domains that nobody may set cookies for; without a list the cookie is the
-    ///     host's alone.
+    ///   - suffixes: The domains below which strangers register names: a `Domain` must be at or below
+    ///     the host's own name there (``PublicSuffixes/registrableDomain(of:)``). Without a list the
+    ///     cookie is the host's alone.
     public init?(
         setCookie line: String, from url: URL, at date: Date,
         suffixes: PublicSuffixes = .standard
@@ -23,7 +24,12 @@ extension Cookie {
         guard let first = parts.first else { return nil }
         let (name, value) = Self.pair(first, isAttribute: false)
         let attributes = SetCookieAttributes(parts.dropFirst(), at: date)
-        guard let domain = Self.domain(attributes.domain, host: host, suffixes) else { return nil }
+        let reach =
+            attributes.domain.isEmpty
+            ? .host : suffixes.reach(of: attributes.domain, setBy: host)
+        guard let reach else { return nil }
+        let (domain, isHostOnly) =
+            if case .domain(let domain) = reach { (domain, false) } else { (host, true) }
         let isTrusted = url.scheme?.lowercased() == "https"
         if attributes.isSecure && !isTrusted { return nil }
         let hasOwnPath = attributes.path.utf8.first == UInt8(ascii: "/")
@@ -33,22 +39,13 @@ extension Cookie {
         if isHosts, !hasOwnPath || !attributes.domain.isEmpty { return nil }
         do {
             try self.init(
-                name: name, value: value, domain: domain.name, isHostOnly: domain.isHostOnly,
+                name: name, value: value, domain: domain, isHostOnly: isHostOnly,
                 path: hasOwnPath ? attributes.path : CookieRules.defaultPath(of: url),
                 expires: attributes.expires, isSecure: attributes.isSecure,
                 isHTTPOnly: attributes.isHTTPOnly, sameSite: attributes.sameSite, created: date)
         } catch {
             return nil
         }
-    }
-
-    private static func domain(
-        _ attribute: String, host: String, _ suffixes: PublicSuffixes
-    ) -> (name: String, isHostOnly: Bool)? {
-        if attribute.isEmpty { return (host, true) }
-        if suffixes.contains(attribute) { return attribute == host ? (host, true) : nil }
-        guard CookieRules.domain(attribute, covers: host) else { return nil }
-        return suffixes.isEmpty ? (host, true) : (attribute, false)
     }
 
     /// Name and value around the first equals sign, without blanks around them.

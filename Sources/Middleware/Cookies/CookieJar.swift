@@ -58,6 +58,8 @@ public final class CookieJar: CookieStorage {
             where !cookie.isExpired(at: date) {
                 table.insert(cookie, at: date)
             }
+            // A longer list may have come since they were set.
+            if !suffixes.isEmpty { table.removeShared { suffixes.contains($0) } }
         }
     }
 
@@ -77,8 +79,9 @@ public final class CookieJar: CookieStorage {
         let path = CookieRules.requestPath(of: request.url)
         let sites = isSameSite(request, origin)
         let isSafe = request.method.isSafe
+        let top = suffixes.withLock { $0 }.top(of: origin.host)
         let found = state.withLock { table in
-            table.use(forHost: origin.host, at: date) { cookie in
+            table.use(forHost: origin.host, upTo: top, at: date) { cookie in
                 guard cookie.goes(toPath: path), !cookie.isSecure || origin.scheme == "https" else {
                     return false
                 }
@@ -124,11 +127,13 @@ public final class CookieJar: CookieStorage {
         file?.changed(content)
     }
 
-    /// Judges cookies by another list; where it is empty, those that were shared by hosts are gone,
+    /// Judges cookies by another list.
+    ///
+    /// Cookies that strangers would share by it are removed; if it is empty, all that hosts share,
     /// for no host could replace them.
     package func judge(by suffixes: PublicSuffixes) {
         self.suffixes.withLock { $0 = suffixes }
-        if suffixes.isEmpty { state.withLock { $0.removeShared() } }
+        state.withLock { $0.removeShared { suffixes.isEmpty || suffixes.contains($0) } }
     }
 
     /// Returns when all changes so far are in the file.

@@ -45,8 +45,10 @@ struct CookieTable: Sendable {
     }
 
     /// The cookies for a host, of which a condition holds; they count as used.
+    ///
+    /// Domains above a top are not looked at, whoever has set cookies for them.
     mutating func use(
-        forHost host: String, at date: Date, where condition: (Cookie) -> Bool
+        forHost host: String, upTo top: String, at date: Date, where condition: (Cookie) -> Bool
     ) -> [Cookie] {
         var found: [Cookie] = []
         clock += 1
@@ -60,6 +62,7 @@ struct CookieTable: Sendable {
                 domains[domain]?[index].used = clock
                 found.append(cookie)
             }
+            if domain == top { return found }
             guard let dot = rest.utf8.firstIndex(of: UInt8(ascii: ".")) else { return found }
             rest = rest[rest.utf8.index(after: dot)...]
         }
@@ -80,9 +83,10 @@ struct CookieTable: Sendable {
         }
     }
 
-    /// Removes what goes to more hosts than the one that set it.
-    mutating func removeShared() {
-        for (domain, entries) in domains {
+    /// Removes what goes to more hosts than the one that set it, of domains for which a condition
+    /// holds.
+    mutating func removeShared(where condition: (String) -> Bool) {
+        for (domain, entries) in domains where condition(domain) {
             let own = entries.filter(\.cookie.isHostOnly)
             count -= entries.count - own.count
             domains[domain] = own.isEmpty ? nil : own

@@ -7,7 +7,8 @@ import TurnpikeCore
 /// ``standard`` has no list, and so cannot tell `github.io` from `example.com`: a cookie goes back to
 /// the host that set it and to no other, whatever its `Domain` says. A `Domain` of a single label, or
 /// of two that look like a registry's (`co.uk`), is refused as one of another host is. A file in the
-/// format of the Public Suffix List (publicsuffix.org) lets cookies go to a whole domain.
+/// format of the Public Suffix List (publicsuffix.org) lets cookies go to a whole domain, up to the
+/// name that was registered (``registrableDomain(of:)``).
 public struct PublicSuffixes: Sendable {
     private let rules: Set<String>
     private let wildcards: Set<String>
@@ -66,35 +67,81 @@ public struct PublicSuffixes: Sendable {
 
     /// Whether a domain, in lower case, is such a one; without a list, whether it looks like one.
     public func contains(_ domain: String) -> Bool {
-        let labels = domain.split(separator: ".", omittingEmptySubsequences: false)
-        if labels.count < 2 || labels.contains(where: \.isEmpty) { return true }
-        if isEmpty { return labels.count == 2 && Self.looksLikeSuffix(labels[0], labels[1]) }
-        if exceptions.contains(domain) { return false }
-        return rules.contains(domain)
-            || wildcards.contains(labels.dropFirst().joined(separator: "."))
+        let tails = Self.tails(of: domain)
+        if tails.count < 2 { return true }
+        if isEmpty { return tails.count == 2 && Self.looksLikeSuffix(domain) }
+        return suffix(tails) == domain
     }
 
-    /// Whether two hosts are of one site: equal, one below the other, or, with a list, below one
-    /// registered name.
+    /// The name that somebody has registered and that a host belongs to: one label more than its
+    /// public suffix (RFC 6265bis §2.3).
+    /// - Parameter host: The host, as it may be written.
+    /// - Returns: The name as hosts are known, in lower case and ASCII; nil for a suffix, for an
+    ///   address, and without a list.
+    public func registrableDomain(of host: String) -> String? {
+        registrable(Self.encoded(host[...]))
+    }
+
+    /// How far a cookie may reach that a host sets for a domain; nil where it may not set it.
+    ///
+    /// With a list that is all that is registered under one name: not only no suffix, but nothing
+    /// above the host's own registrable domain. `kobe.jp` is no suffix, and yet strangers register
+    /// names below `foo.kobe.jp`.
+    func reach(of domain: String, setBy host: String) -> CookieReach? {
+        guard CookieRules.domain(domain, covers: host) else { return nil }
+        if isEmpty { return domain != host && contains(domain) ? nil : .host }
+        if let own = registrable(host) {
+            return CookieRules.domain(own, covers: domain) ? .domain(domain) : nil
+        }
+        if domain != host { return nil }
+        return contains(host) ? .host : .domain(domain)
+    }
+
+    /// The highest domain whose cookies may go to a host; the whole of the host's name without a
+    /// list, with which no cookie reaches beyond its host.
+    func top(of host: String) -> String { isEmpty ? "" : registrable(host) ?? host }
+
+    /// Whether two hosts are of one site: equal, or of one registrable domain; without a list, one
+    /// below the other.
     func isSameSite(_ left: String, _ right: String) -> Bool {
         if left == right { return true }
-        if CookieRules.domain(left, covers: right) { return !contains(left) }
-        if CookieRules.domain(right, covers: left) { return !contains(right) }
-        guard !isEmpty, let site = site(of: left) else { return false }
-        return site == self.site(of: right)
+        if isEmpty {
+            if CookieRules.domain(left, covers: right) { return !contains(left) }
+            return CookieRules.domain(right, covers: left) && !contains(right)
+        }
+        guard let site = registrable(left) else { return false }
+        return site == registrable(right)
     }
 
-    // The registered name: one label more than the longest suffix.
-    private func site(of host: String) -> Substring? {
-        if IPAddress(host) != nil { return nil }
-        var site: Substring?
-        var rest = host[...]
-        while !contains(String(rest)) {
-            site = rest
-            guard let dot = rest.firstIndex(of: ".") else { return nil }
-            rest = rest[rest.index(after: dot)...]
+    private func registrable(_ host: String) -> String? {
+        if isEmpty || IPAddress(host) != nil { return nil }
+        let tails = Self.tails(of: host)
+        let suffix = suffix(tails)
+        return tails.lastIndex { $0.utf8.count > suffix.utf8.count }.map { String(tails[$0]) }
+    }
+
+    // The algorithm of publicsuffix.org: an exception decides, else the longest rule, else the last
+    // label.
+    private func suffix(_ tails: [Substring]) -> Substring {
+        if let place = tails.firstIndex(where: { exceptions.contains(String($0)) }) {
+            return tails[min(place + 1, tails.count - 1)]
         }
-        return site
+        let longest = tails.indices.first { place in
+            rules.contains(String(tails[place]))
+                || place + 1 < tails.count && wildcards.contains(String(tails[place + 1]))
+        }
+        return longest.map { tails[$0] } ?? tails.last ?? ""
+    }
+
+    // A name, and what is left of it without its first label, its first two, and so on; nothing
+    // where a label is empty.
+    private static func tails(of name: String) -> [Substring] {
+        var tails = [name[...]]
+        while let rest = tails.last, let dot = rest.utf8.firstIndex(of: UInt8(ascii: ".")) {
+            if dot == rest.startIndex { return [] }
+            tails.append(rest[rest.utf8.index(after: dot)...])
+        }
+        return tails.last?.isEmpty == true ? [] : tails
     }
 
     // As hosts are known: beyond ASCII by what DNS has for them (`公司.cn` is `xn--55qx5d.cn`).
@@ -103,8 +150,10 @@ public struct PublicSuffixes: Sendable {
         return URL(string: "http://\(rule)/").flatMap { Origin($0)?.host } ?? rule.lowercased()
     }
 
-    private static func looksLikeSuffix(_ label: Substring, _ country: Substring) -> Bool {
-        country.utf8.count == 2 && registryLabels.contains(String(label))
+    private static func looksLikeSuffix(_ domain: String) -> Bool {
+        let labels = domain.split(separator: ".")
+        return labels.count == 2 && labels[1].utf8.count == 2
+            && registryLabels.contains(String(labels[0]))
     }
 
     private static let registryLabels: Set<String> = [
@@ -113,4 +162,12 @@ public struct PublicSuffixes: Sendable {
         "me", "mil", "mod", "muni", "name", "ne", "net", "nhs", "nic", "nom", "nsw", "or", "org",
         "plc", "police", "press", "pro", "res", "sch", "school", "store", "tv", "vic", "web",
     ]
+}
+
+/// Where a cookie goes.
+enum CookieReach {
+    /// To the host that set it alone.
+    case host
+    /// To a domain and all hosts below it.
+    case domain(String)
 }
