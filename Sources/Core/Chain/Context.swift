@@ -166,10 +166,14 @@ public final class Context: Sendable {
     /// gate makes on behalf of many calls.
     ///
     /// It shares clocks and identifier with this call; values, sends and time limits are its own.
-    package func sideCall() -> Context {
+    /// - Parameter isOneTime: Whether not even the client's end reaches it
+    ///   (``RequestOptions/isOneTime``); then the caller ends it.
+    /// - Returns: The context.
+    package func sideCall(isOneTime: Bool = false) -> Context {
         Context(
             call: CallState(
-                id: id, environment: call.environment, number: random.next(), parent: call.parent))
+                id: id, environment: call.environment, number: random.next(),
+                parent: isOneTime ? nil : call.parent))
     }
 
     func freshAttempt() -> Context {

@@ -116,7 +116,7 @@ public final class Client: Sendable {
         }
         let call = CallState(
             id: CallID(client: tag, number: number), environment: environment, number: number - 1,
-            parent: generation)
+            parent: request.options.isOneTime ? nil : generation)
         call.record.begin(request, at: environment.timeSource.now)
         return (plan, Context(call: call))
     }

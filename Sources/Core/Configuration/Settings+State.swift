@@ -20,14 +20,18 @@ extension Settings {
     /// does.
     /// - Parameters:
     ///   - key: What the state is; gates that give the same key and equal settings get the same.
-    ///   - settings: What it was made from.
+    ///   - settings: What it was made from; what only rules over it is no part of that.
+    ///   - update: Brings state that is there already up to this gate's rules, once the stack is in
+    ///     force.
     ///   - make: Makes it.
     /// - Returns: The state.
     public func shared<State: AnyObject & Sendable, From: Hashable & Sendable>(
-        _ key: String, for settings: From, _ make: () throws -> State
+        _ key: String, for settings: From,
+        updating update: (@Sendable (State) -> Void)? = nil, _ make: () throws -> State
     ) rethrows -> State {
         let settings = AnyHashableSendable(settings)
-        return try state.value("\(key)/\(settings.hashValue)", for: settings, updating: nil, make)
+        return try state.value(
+            "\(key)/\(settings.hashValue)", for: settings, updating: update, make)
     }
 
     /// What the parts of all stacks share that are made with one registry and its copies: what must

@@ -72,7 +72,23 @@ public enum StreamingOption: RequestOptionKey {
     public typealias Value = Bool
 }
 
+/// Whether what a request sends is good for one time, as a refresh token that rotates: the server
+/// has taken it when it answers, and what follows it stands in the answer alone.
+package enum OneTimeOption: RequestOptionKey {
+    package typealias Value = Bool
+}
+
 extension RequestOptions {
+    /// Whether what the request sends is good for one time.
+    ///
+    /// Nothing but its own exchange's end, and what its sender has set for it, ends such a request:
+    /// gates' time limits and ``Client/cancelAll()`` let it be. It is sent again only where nothing
+    /// of it was sent.
+    package var isOneTime: Bool {
+        get { self[OneTimeOption.self] ?? false }
+        set { self[OneTimeOption.self] = newValue ? true : nil }
+    }
+
     /// Whether the response lasts as long as its server likes.
     public var isStreaming: Bool {
         get { self[StreamingOption.self] ?? false }

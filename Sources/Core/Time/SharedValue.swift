@@ -46,7 +46,18 @@ package final class SharedValue<Value: Sendable>: Sendable {
     /// Waits for the value.
     ///
     /// Cancelling the waiting task ends its wait alone.
-    package func value() async throws -> Value {
+    package func value() async throws -> Value { try await value { _ in } }
+
+    /// Waits for the value, unless something else ends this wait.
+    ///
+    /// Cancelling the waiting task does, too.
+    /// - Parameter arrange: Lets a timer, or a context, settle the waiter that it gets. It is not
+    ///   called if the value is settled already.
+    /// - Returns: The value.
+    /// - Throws: What the value, or this wait, was settled with.
+    package func value(
+        endedBy arrange: (OneShot<Value>) -> Void
+    ) async throws -> Value {
         let waiter = OneShot<Value>()
         let (result, id) = state.withLock { state in
             state.nextWaiter += 1
@@ -54,9 +65,9 @@ package final class SharedValue<Value: Sendable>: Sendable {
             return (state.result, state.nextWaiter)
         }
         if let result { return try result.get() }
-        return try await waiter.value { [self] in
-            _ = state.withLock { $0.waiters.removeValue(forKey: id) }
-            waiter.settle(.failure(CancellationError()))
-        }
+        // The value may be waited for by many more who leave early.
+        defer { _ = state.withLock { $0.waiters.removeValue(forKey: id) } }
+        arrange(waiter)
+        return try await waiter.value { waiter.settle(.failure(CancellationError())) }
     }
 }

@@ -16,6 +16,7 @@ public struct AttemptTimeout: Interceptor {
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
+        if request.options.isOneTime { return try await next(request) }
         if let left = context.timeLeft, left <= limit {
             return try await next.promptly(request, in: context.child())
         }

@@ -2,57 +2,84 @@ import Foundation
 import TurnpikeCore
 
 extension BearerAuthentication {
-    // What a token was made from: a reload that leaves it as it is keeps the token.
+    /// What a token is made from and had with.
+    private struct Source {
+        let token: BearerToken?
+        let refreshToken: Secret?
+        let endpoint: URL?
+        let clientID: String?
+        let clientSecret: String?
+        let scope: [String]
+
+        init(_ settings: Settings) {
+            let refreshToken = settings.string("refreshToken")
+            self.refreshToken = refreshToken.map { Secret($0) }
+            token = settings.string("token").map { BearerToken($0, refreshToken: refreshToken) }
+            endpoint = BearerAuthentication.endpoint(settings)
+            clientID = settings.string("clientID")
+            clientSecret = settings.string("clientSecret")
+            scope = settings.strings("scope")
+        }
+
+        /// Whether it is the client's own identity that gets tokens, as without a refresh token.
+        var isOwn: Bool { refreshToken == nil && clientID != nil && clientSecret != nil }
+
+        var provider: (any BearerTokenProvider)? {
+            guard let endpoint else { return nil }
+            let place = TokenEndpoint(endpoint, clientID: clientID, clientSecret: clientSecret)
+            if isOwn { return ClientCredentialsGrant(place, scope: scope) }
+            return RefreshTokenGrant(place, scope: scope)
+        }
+
+        /// What a reload must leave as it is to keep the token.
+        ///
+        /// What follows from a refresh token may be the only thing that is good still: it is kept
+        /// wherever the gate stands then, and whatever else the file says.
+        var key: Key {
+            Key(
+                token: refreshToken == nil ? token : nil, refreshToken: refreshToken,
+                endpoint: endpoint, clientID: clientID.map { Secret($0) },
+                scope: isOwn ? scope : [])
+        }
+    }
+
     private struct Key: Hashable, Sendable {
         let token: BearerToken?
+        let refreshToken: Secret?
         let endpoint: URL?
         let clientID: Secret?
-        let clientSecret: Secret?
         let scope: [String]
     }
 
     init(settings: Settings) {
-        let refreshToken = settings.string("refreshToken")
-        let key = Key(
-            token: settings.string("token").map { BearerToken($0, refreshToken: refreshToken) },
-            endpoint: Self.endpoint(settings),
-            clientID: settings.string("clientID").map { Secret($0) },
-            clientSecret: settings.string("clientSecret").map { Secret($0) },
-            scope: settings.strings("scope"))
+        let source = Source(settings)
         let policy = Self.policy(settings)
-        // Without a refresh token it is the client's own identity that gets tokens.
-        let isOwn = refreshToken == nil && key.clientID != nil && key.clientSecret != nil
-        if let fault = key.token.flatMap({ Settings.defect(.authorization, $0.value) }) {
-            settings.issue(at: "token", "cannot be sent: \(fault)")
-        }
-        if key.token?.isBlank == true, key.endpoint == nil {
-            settings.issue(at: "token", "is empty; look where it comes from")
-        }
-        if key.token == nil, !isOwn || key.endpoint == nil {
-            settings.issue(at: "token", "is missing; a text is wanted")
-        }
-        if key.endpoint == nil, refreshToken != nil || key.clientID != nil {
-            settings.issue(at: "refreshURL", "is missing; it says where tokens are had")
-        }
-        if key.endpoint != nil, refreshToken == nil, !isOwn {
-            settings.issue(
-                at: "refreshToken", "is missing; so are clientID and clientSecret, its substitutes")
-        }
-        let tokens = settings.kept(
-            "tokens", for: key, updating: { $0.update(policy) },
-            {
-                BearerTokens(
-                    key.token, provider: Self.provider(key, isOwn: isOwn), policy: policy)
-            })
+        Self.check(source, settings)
+        let (provider, scope) = (source.provider, source.scope)
+        let tokens = settings.shared(
+            "bearer", for: source.key,
+            updating: { $0.update(policy, provider, wishes: scope) },
+            { BearerTokens(source.token, provider: provider, policy: policy, wishes: scope) })
         self.init(tokens, scope: settings.credentialScope())
     }
 
-    private static func provider(_ key: Key, isOwn: Bool) -> (any BearerTokenProvider)? {
-        guard let url = key.endpoint else { return nil }
-        let endpoint = TokenEndpoint(
-            url, clientID: key.clientID?.value, clientSecret: key.clientSecret?.value)
-        if isOwn { return ClientCredentialsGrant(endpoint, scope: key.scope) }
-        return RefreshTokenGrant(endpoint, scope: key.scope)
+    private static func check(_ source: Source, _ settings: Settings) {
+        if let fault = source.token.flatMap({ Settings.defect(.authorization, $0.value) }) {
+            settings.issue(at: "token", "cannot be sent: \(fault)")
+        }
+        if source.token?.isBlank == true, source.endpoint == nil {
+            settings.issue(at: "token", "is empty; look where it comes from")
+        }
+        if source.token == nil, !source.isOwn || source.endpoint == nil {
+            settings.issue(at: "token", "is missing; a text is wanted")
+        }
+        if source.endpoint == nil, source.refreshToken != nil || source.clientID != nil {
+            settings.issue(at: "refreshURL", "is missing; it says where tokens are had")
+        }
+        if source.endpoint != nil, source.refreshToken == nil, !source.isOwn {
+            settings.issue(
+                at: "refreshToken", "is missing; so are clientID and clientSecret, its substitutes")
+        }
     }
 
     private static func policy(_ settings: Settings) -> RefreshPolicy {

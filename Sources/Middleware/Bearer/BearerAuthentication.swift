@@ -66,6 +66,9 @@ public struct BearerAuthentication: Interceptor {
         return try await next.attempt(sign(request, second))
     }
 
+    /// Waits for the answer to a refresh that is out, no longer than ``RefreshPolicy/timeLimit``.
+    public func shutdown() async { await tokens.bringHome() }
+
     // Once per call; attempts that run side by side, as those of a hedge, were refused alike.
     private func mayReplay(_ refused: BearerTokens.Credential, in context: Context) -> Bool {
         let tokens = ObjectIdentifier(tokens)

@@ -10,6 +10,8 @@ public import TurnpikeCore
 ///         let text = try await exchange.send(request).body.collect(upTo: 4096)
 ///         return BearerToken(String(decoding: text, as: UTF8.self))
 ///     }
+///
+///     var spendsRefreshToken: Bool { false }
 /// }
 /// ```
 ///
@@ -30,18 +32,33 @@ public protocol BearerTokenProvider: Sendable {
     func token(
         replacing old: BearerToken?, by exchange: TokenExchange
     ) async throws -> BearerToken
+
+    /// Whether the server may take the old token for spent once it is asked for a new one, as where
+    /// refresh tokens rotate; true unless a provider says otherwise.
+    ///
+    /// Then no second refresh begins before the answer to the first is here, or given up after
+    /// ``RefreshPolicy/answerLimit``, and gates' time limits and retries leave alone what is sent by
+    /// ``TokenExchange/send(_:)`` with a method that is not idempotent.
+    var spendsRefreshToken: Bool { get }
+}
+
+extension BearerTokenProvider {
+    /// True: to ask twice is what costs more.
+    public var spendsRefreshToken: Bool { true }
 }
 
 /// What a ``BearerTokenProvider`` may use.
 public struct TokenExchange: Sendable {
-    /// The refresh's own context: it ends with the refresh's time limit or with the client, not
-    /// with one of the calls that wait.
+    /// The refresh's own context, which no call and no client ends: ``RefreshPolicy/answerLimit``
+    /// does, and a token that is put in force meanwhile.
     public let context: Context
     private let next: Next
+    private let isOneTime: Bool
 
-    init(next: Next, context: Context) {
+    init(next: Next, context: Context, isOneTime: Bool) {
         self.next = next
         self.context = context
+        self.isOneTime = isOneTime
     }
 
     /// The present on the wall clock, for ``BearerToken/expires``.
@@ -52,8 +69,15 @@ public struct TokenExchange: Sendable {
     /// It carries no credential that the request itself does not have. Its sends do not count as
     /// those of a call.
     public func send(_ request: Request) async throws -> Response {
-        var request = request
+        var request = prepared(request)
         request.moveUserInformation()
         return try await next(request, context: context)
+    }
+
+    /// The request as it is sent, by whichever client.
+    func prepared(_ request: Request) -> Request {
+        var request = request
+        if isOneTime, !request.method.isIdempotent { request.options.isOneTime = true }
+        return request
     }
 }

@@ -12,9 +12,14 @@ import TurnpikeCore
 /// Gates of several clients may share one. However many calls need a new token, the provider is
 /// asked once:
 ///
-/// - A refresh runs in a task of its own, with a time limit of its own. A call that waits for it and
-///   is cancelled, or meets its deadline, leaves alone.
-/// - It ends with the client whose call began it; calls of others that wait begin another one.
+/// - A refresh runs in a task of its own, and what it brings is kept, whoever has given up by then: a
+///   refresh token may be good for one time, so that the answer has the only one there is. Neither
+///   calls that are cancelled, nor ``/TurnpikeCore/Client/cancelAll()``, nor the time limits of gates
+///   end it; ``/TurnpikeCore/Client/shutdown(grace:)`` waits for it, as long as a call would.
+/// - A call waits for it no longer than ``RefreshPolicy/timeLimit``, and leaves alone when it is
+///   cancelled or meets its deadline. Where the provider spends a refresh token
+///   (``BearerTokenProvider/spendsRefreshToken``), later calls wait for the same answer, up to
+///   ``RefreshPolicy/answerLimit``; else they begin another refresh.
 /// - Its failure reaches all who wait, and those whose refused request was signed before it failed.
 ///   The next call may try again, within ``RefreshPolicy/maxRefreshes``.
 /// - A token that is near its end is replaced while calls go on with it; none waits for that. One
@@ -27,7 +32,6 @@ public final class BearerTokens: Sendable {
         let failures: UInt64
     }
 
-    private let provider: (any BearerTokenProvider)?
     private let onRefresh: (@Sendable (BearerToken) -> Void)?
     private let state: Mutex<TokenState>
 
@@ -42,13 +46,19 @@ public final class BearerTokens: Sendable {
     ///   - policy: When and how often tokens are replaced.
     ///   - onRefresh: Runs with each new token, before the calls that wait for it go on, for
     ///     instance to save it; it must return at once.
-    public init(
+    public convenience init(
         _ token: BearerToken? = nil, provider: (any BearerTokenProvider)? = nil,
         policy: RefreshPolicy = .standard, onRefresh: (@Sendable (BearerToken) -> Void)? = nil
     ) {
-        self.provider = provider
+        self.init(token, provider: provider, policy: policy, wishes: [], onRefresh: onRefresh)
+    }
+
+    init(
+        _ token: BearerToken?, provider: (any BearerTokenProvider)?, policy: RefreshPolicy,
+        wishes: [String], onRefresh: (@Sendable (BearerToken) -> Void)? = nil
+    ) {
         self.onRefresh = onRefresh
-        state = Mutex(TokenState(token, policy, canRefresh: provider != nil))
+        state = Mutex(TokenState(token, policy, provider, wishes: wishes))
     }
 
     /// The token in force, or nil.
@@ -56,7 +66,7 @@ public final class BearerTokens: Sendable {
 
     /// Puts another token in force, after a sign-in for instance; nil lets go of the present one.
     ///
-    /// A refresh under way is ended, and what comes of it dropped.
+    /// A refresh under way is ended, and what comes of it dropped: this alone does that.
     public func replace(with token: BearerToken?) {
         let refresh = state.withLock { state in
             state.install(token, at: nil)
@@ -65,48 +75,58 @@ public final class BearerTokens: Sendable {
         refresh?.settle(.success(()))
     }
 
-    /// Puts another policy in force; the token stays.
-    func update(_ policy: RefreshPolicy) { state.withLock { $0.policy = policy } }
+    /// Puts other rules in force, and another provider for the same token; where its wishes are
+    /// others, the next call has the token replaced.
+    func update(
+        _ policy: RefreshPolicy, _ provider: (any BearerTokenProvider)?, wishes: [String]
+    ) {
+        state.withLock { $0.update(policy, provider, wishes: wishes) }
+    }
 
     /// Whether a refused token can be replaced.
-    var canRefresh: Bool { provider != nil }
+    var canRefresh: Bool { state.withLock { $0.canRefresh } }
 
     /// Whether the present task works for a refresh of this token.
     var isRefreshingHere: Bool { Self.underWay.contains(ObjectIdentifier(self)) }
 
     /// The credential for a request.
     func credential(in context: Context, next: Next) async throws -> Credential {
-        try await take(context, next) { $0.step($1, $2) }
+        try await take(context, next) { $0.step($1) }
     }
 
     /// The credential that follows a refused one.
     func credential(
         after refused: Credential, in context: Context, next: Next
     ) async throws -> Credential {
-        try await take(context, next) { state, now, _ in state.step(after: refused, now) }
+        try await take(context, next) { $0.step(after: refused, $1) }
     }
 
     /// Lets the next call replace a refused token, where the present one cannot send again.
     func refuse(_ credential: Credential) { state.withLock { $0.refuse(credential) } }
 
+    /// Waits for the answer to a refresh that is out, as long as a call would.
+    func bringHome() async {
+        let (refresh, limit) = state.withLock { ($0.refresh, $0.policy.timeLimit) }
+        await refresh?.end(within: limit)
+    }
+
     private func take(
         _ context: Context, _ next: Next,
-        _ step: (inout TokenState, MonotonicInstant, Date) -> TokenState.Step
+        _ step: (inout TokenState, any TimeSource) -> TokenState.Step
     ) async throws -> Credential {
         while true {
-            let (now, date) = (context.timeSource.now, context.timeSource.date)
-            switch state.withLock({ step(&$0, now, date) }) {
+            switch state.withLock({ step(&$0, context.timeSource) }) {
             case .fail(let error): throw error
             case .use(let credential, let refresh, let old):
                 if let refresh { begin(refresh, replacing: old, context, next) }
                 return credential
             case .wait(let refresh, let isNew, let old):
                 if isNew { begin(refresh, replacing: old, context, next) }
-                if try await refresh.wait(in: context) {
-                    return try state.withLock { try $0.credential() }
+                let limit = state.withLock { $0.policy.timeLimit }
+                try await refresh.wait(in: context, atMost: limit)
+                if let credential = try state.withLock({ try $0.credential(behind: refresh) }) {
+                    return credential
                 }
-                // It went with another client, or with this one.
-                try context.checkCancellation()
             }
         }
     }
@@ -114,13 +134,16 @@ public final class BearerTokens: Sendable {
     private func begin(
         _ refresh: TokenRefresh, replacing old: BearerToken?, _ context: Context, _ next: Next
     ) {
+        let (provider, limit) = state.withLock { ($0.provider, $0.policy.answerLimit) }
         guard let provider else { return }
-        let limit = state.withLock { $0.policy.timeLimit }
-        let inner = context.sideCall()
-        let exchange = TokenExchange(next: next, context: inner)
+        let inner = context.sideCall(isOneTime: true)
+        let exchange = TokenExchange(
+            next: next, context: inner, isOneTime: provider.spendsRefreshToken)
         let underWay = Self.underWay.union([ObjectIdentifier(self)])
-        // Belongs to no caller. It ends by itself; its time limit, the client's end and a token
-        // that is put in its place end it too, all by settling the refresh.
+        // Belongs to no caller and to no client: once it is sent, the old token may be spent, and the
+        // answer alone has the new one. It ends by itself, when the provider has the answer or an
+        // error. What else ends it settles the refresh: the limit for answers, and a token that
+        // somebody puts in its place. A client's `shutdown` waits for it.
         let task = Task.apart { [self] in
             do {
                 let token = try await Self.$underWay.withValue(underWay) {
@@ -128,34 +151,25 @@ public final class BearerTokens: Sendable {
                 }
                 finish(refresh, .success(token), at: exchange.date)
             } catch {
-                // What the client's end made fail is no failure of the refresh.
-                if inner.cancelReason != nil { return abandon(refresh) }
                 finish(refresh, .failure(error), at: exchange.date)
             }
         }
         let timer = inner.timeSource.schedule(after: limit) { [self] in
-            let error = ClientError(.auth, "the token's refresh took longer than \(limit.text)")
-            finish(refresh, .failure(error), at: inner.timeSource.date)
+            finish(refresh, .failure(TokenRefresh.late(limit)), at: inner.timeSource.date)
         }
-        let registration = inner.onCancel { [self] _ in abandon(refresh) }
         refresh.whenSettled {
             timer.cancel()
-            registration.end()
             inner.cancel(.handle)
             task.cancel()
         }
-    }
-
-    private func abandon(_ refresh: TokenRefresh) {
-        if state.withLock({ $0.abandon(refresh) }) { refresh.abandon() }
     }
 
     private func finish(
         _ refresh: TokenRefresh, _ result: Result<BearerToken, any Error>, at date: Date
     ) {
         let outcome = state.withLock { $0.finish(refresh, result, at: date) }
-        guard let outcome else { return }
         if case .success(let token) = result, case .success = outcome { onRefresh?(token) }
-        refresh.settle(outcome)
+        // One that nobody waits for any more ends all the same.
+        refresh.settle(outcome ?? .success(()))
     }
 }

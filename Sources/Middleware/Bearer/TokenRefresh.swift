@@ -2,24 +2,54 @@ import TurnpikeCore
 
 /// One refresh: settled once, awaited by any number of calls.
 final class TokenRefresh: Sendable {
-    // Whether it came to an end of its own.
-    private let outcome = SharedValue<Bool>()
+    /// The generation of the token that it replaces.
+    let generation: UInt64
+    /// The wishes that its provider had.
+    let wishes: [String]
+    /// When it began.
+    let begin: MonotonicInstant
+    private let timeSource: any TimeSource
+    private let outcome = SharedValue<Void>()
+
+    init(replacing generation: UInt64, wishes: [String], timeSource: any TimeSource) {
+        self.generation = generation
+        self.wishes = wishes
+        self.timeSource = timeSource
+        begin = timeSource.now
+    }
 
     /// Ends the refresh; only the first end counts.
-    func settle(_ result: Result<Void, any Error>) { outcome.settle(result.map { true }) }
-
-    /// Ends the refresh without an outcome: the client that it was begun for has ended.
-    func abandon() { outcome.settle(.success(false)) }
+    func settle(_ result: Result<Void, any Error>) { outcome.settle(result) }
 
     func whenSettled(_ handler: @escaping @Sendable () -> Void) { outcome.whenSettled(handler) }
 
-    /// Waits for the end, but not beyond a cancellation of the task or the context.
-    /// - Returns: Whether it had an outcome; else another one is to be begun.
-    func wait(in context: Context) async throws -> Bool {
-        let waiter = OneShot<Bool>()
-        outcome.whenSettled { [outcome] in waiter.settle(outcome.result ?? .success(false)) }
-        let registration = context.onCancel { waiter.settle(.failure($0.error)) }
-        defer { registration.end() }
-        return try await waiter.value { waiter.settle(.failure(CancellationError())) }
+    /// Waits for the end, but not beyond a cancellation of the task or the context, nor a limit.
+    func wait(in context: Context, atMost limit: Duration) async throws {
+        var registration: CancelRegistration?
+        var timer: (any TimerToken)?
+        defer {
+            registration?.end()
+            timer?.cancel()
+        }
+        try await outcome.value { waiter in
+            registration = context.onCancel { waiter.settle(.failure($0.error)) }
+            timer = timeSource.schedule(after: limit) {
+                waiter.settle(.failure(TokenState.failure(Self.late(limit))))
+            }
+        }
+    }
+
+    /// Waits for the end, whatever it is, and whoever would like to go on.
+    func end(within limit: Duration) async {
+        let waiter = OneShot<Void>()
+        outcome.whenSettled { waiter.settle(.success(())) }
+        let timer = timeSource.schedule(after: limit) { waiter.settle(.success(())) }
+        defer { timer.cancel() }
+        try? await waiter.value {}
+    }
+
+    /// What a call hears that has waited for long enough.
+    static func late(_ limit: Duration) -> ClientError {
+        ClientError(.auth, "the token's refresh took longer than \(limit.text)")
     }
 }

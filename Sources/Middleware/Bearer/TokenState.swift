@@ -14,41 +14,65 @@ struct TokenState: Sendable {
         case fail(ClientError)
     }
 
-    var policy: RefreshPolicy
+    private(set) var policy: RefreshPolicy
+    private(set) var provider: (any BearerTokenProvider)?
     private(set) var token: BearerToken?
-    private let canRefresh: Bool
     private var generation: UInt64 = 0
+    // What the provider is told that tokens are to be good for.
+    private var wishes: [String]
     // Until when it is used; nil for a token that was over when it came: it would be fetched for each
     // request anew, and a refusal tells more than a clock that may be wrong.
     private var end: Date?
     private var renewal: Date?
     private var wasRefused = false
-    private var refresh: TokenRefresh?
+    private(set) var refresh: TokenRefresh?
     private var begins: [MonotonicInstant] = []
     private var failures: UInt64 = 0
     private var lastFailure: ClientError?
 
-    init(_ token: BearerToken?, _ policy: RefreshPolicy, canRefresh: Bool) {
+    init(
+        _ token: BearerToken?, _ policy: RefreshPolicy, _ provider: (any BearerTokenProvider)?,
+        wishes: [String]
+    ) {
         self.policy = policy
-        self.canRefresh = canRefresh
+        self.provider = provider
+        self.wishes = wishes
         install(token, at: nil)
     }
 
-    /// The credential in force.
-    func credential() throws -> Credential {
+    var canRefresh: Bool { provider != nil }
+
+    /// Puts other rules in force; the token stays, and where the wishes are others the next call
+    /// has it replaced.
+    mutating func update(
+        _ policy: RefreshPolicy, _ provider: (any BearerTokenProvider)?, wishes: [String]
+    ) {
+        self.policy = policy
+        self.provider = provider
+        if wishes == self.wishes { return }
+        self.wishes = wishes
+        wasRefused = true
+    }
+
+    /// The credential in force behind a refresh; nil where there was another wish meanwhile.
+    func credential(behind refresh: TokenRefresh) throws -> Credential? {
+        if refresh.wishes != wishes { return nil }
         guard let token, !token.isBlank else { throw missing }
         return Credential(token: token, generation: generation, failures: failures)
     }
 
     /// What a call that is to be signed has to do.
-    mutating func step(_ now: MonotonicInstant, _ date: Date) -> Step {
-        guard let token, !token.isBlank else { return canRefresh ? join(now) : .fail(missing) }
+    mutating func step(_ timeSource: any TimeSource) -> Step {
+        guard let token, !token.isBlank else {
+            return canRefresh ? join(timeSource) : .fail(missing)
+        }
         let present = Credential(token: token, generation: generation, failures: failures)
         guard canRefresh else { return .use(present, beginning: nil, replacing: nil) }
-        if wasRefused || end.map({ $0 <= date }) ?? false { return join(now) }
+        let date = timeSource.date
+        if wasRefused || end.map({ $0 <= date }) ?? false { return join(timeSource) }
         // Once a generation: a renewal that failed is not tried again before it must be.
         if let renewal, renewal <= date, refresh == nil, lastFailure == nil,
-            case .wait(let refresh, _, let old) = join(now)
+            case .wait(let refresh, _, let old) = join(timeSource)
         {
             return .use(present, beginning: refresh, replacing: old)
         }
@@ -56,7 +80,7 @@ struct TokenState: Sendable {
     }
 
     /// What a call whose credential was refused has to do.
-    mutating func step(after refused: Credential, _ now: MonotonicInstant) -> Step {
+    mutating func step(after refused: Credential, _ timeSource: any TimeSource) -> Step {
         if refused.generation != generation, !wasRefused, let token {
             // The refusal was for an older token.
             let present = Credential(token: token, generation: generation, failures: failures)
@@ -66,7 +90,7 @@ struct TokenState: Sendable {
             // The request was on its way when the refresh failed that would have been its own.
             return .fail(lastFailure)
         }
-        return join(now)
+        return join(timeSource)
     }
 
     mutating func refuse(_ credential: Credential) {
@@ -74,48 +98,58 @@ struct TokenState: Sendable {
     }
 
     // The refresh under way, or a new one.
-    private mutating func join(_ now: MonotonicInstant) -> Step {
-        if let refresh { return .wait(refresh, isNew: false, replacing: nil) }
+    private mutating func join(_ timeSource: any TimeSource) -> Step {
+        let now = timeSource.now
+        if let refresh, !isGivenUp(refresh, now) {
+            return .wait(refresh, isNew: false, replacing: nil)
+        }
         begins.removeAll { $0.advanced(by: policy.window) <= now }
         guard begins.count < policy.maxRefreshes else {
             return .fail(excessive(now))
         }
         begins.append(now)
-        let new = TokenRefresh()
+        let new = TokenRefresh(replacing: generation, wishes: wishes, timeSource: timeSource)
         refresh = new
         return .wait(new, isNew: true, replacing: token)
     }
 
-    /// Takes in the end of a refresh; nil where it is no longer the one under way.
+    // Whether another refresh may begin while the answer to one is still out.
+    private func isGivenUp(_ refresh: TokenRefresh, _ now: MonotonicInstant) -> Bool {
+        provider?.spendsRefreshToken == false
+            && refresh.begin.advanced(by: policy.timeLimit) <= now
+    }
+
+    /// Takes in the end of a refresh: its token, however late it comes, unless another one has come
+    /// meanwhile; nil where nobody is to hear of it.
     mutating func finish(
         _ ended: TokenRefresh, _ result: Result<BearerToken, any Error>, at date: Date
     ) -> Result<Void, any Error>? {
-        guard refresh === ended else { return nil }
-        refresh = nil
+        let isUnderWay = refresh === ended
+        if isUnderWay { refresh = nil }
         switch result {
-        case .success(let token) where token.isBlank:
-            return fail(ClientError(.auth, "the provider gave an empty text for a token"))
-        case .success(let token):
+        case .success(let token) where !token.isBlank:
+            guard isUnderWay || ended.generation == generation else { return nil }
             install(token, at: date)
+            // The provider was told other wishes since: the next call asks for a token by them.
+            wasRefused = ended.wishes != wishes
             return .success(())
-        case .failure(let error): return fail(error)
+        case .success:
+            return isUnderWay
+                ? fail(ClientError(.auth, "the provider gave an empty text for a token")) : nil
+        case .failure(let error): return isUnderWay ? fail(error) : nil
         }
     }
 
     private mutating func fail(_ error: any Error) -> Result<Void, any Error> {
-        let failure = ClientError(
-            .auth, "the bearer token could not be refreshed", underlying: error)
+        let failure = Self.failure(error)
         failures += 1
         lastFailure = failure
         return .failure(failure)
     }
 
-    /// Forgets a refresh that ended without an outcome.
-    /// - Returns: Whether it was still the one under way.
-    mutating func abandon(_ ended: TokenRefresh) -> Bool {
-        guard refresh === ended else { return false }
-        refresh = nil
-        return true
+    /// What calls hear of a refresh that failed.
+    static func failure(_ cause: any Error) -> ClientError {
+        ClientError(.auth, "the bearer token could not be refreshed", underlying: cause)
     }
 
     /// Gives up the refresh under way.

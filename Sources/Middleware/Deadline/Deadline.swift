@@ -35,6 +35,7 @@ public struct Deadline: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         let options = request.options
+        if options.isOneTime { return try await next(request) }
         let limit = options[DeadlineOption.self] ?? limit
         let extent: TimeLimitExtent = options.isStreaming ? .head : .body
         return try await next(request, within: limit, upTo: extent) { limit in

@@ -56,7 +56,8 @@ public struct Hedge: Interceptor {
     ) async throws -> Response {
         let canHedge =
             attempts > 1 && request.method.isSafe && !request.options.isStreaming
-            && request.options[RetryableOption.self] != false && request.body.inMemory != nil
+            && request.options[RetryableOption.self] != false && !request.options.isOneTime
+            && request.body.inMemory != nil
         guard canHedge, let origin = request.origin else { return try await next(request) }
         budget?.depositForHedge(origin, in: context)
         let begin = context.timeSource.now

@@ -28,7 +28,7 @@ public struct IdleTimeout: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         let response = try await next(request)
-        if request.options.isStreaming { return response }
+        if request.options.isStreaming || request.options.isOneTime { return response }
         response.body.limitIdleTime(
             to: limit, minBytes: minBytes, window: window, timeSource: context.timeSource)
         return response

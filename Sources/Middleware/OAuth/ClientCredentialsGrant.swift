@@ -20,6 +20,9 @@ public struct ClientCredentialsGrant: BearerTokenProvider {
         form = OAuthForm(grant: "client_credentials", scope, parameters)
     }
 
+    /// False: the identifier and the secret are good for any number of tokens.
+    public var spendsRefreshToken: Bool { false }
+
     /// Asks for a token.
     public func token(
         replacing old: BearerToken?, by exchange: TokenExchange

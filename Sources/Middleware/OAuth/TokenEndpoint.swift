@@ -48,7 +48,7 @@ public struct TokenEndpoint: Sendable {
     /// - Returns: The token.
     /// - Throws: An ``OAuthError``, or what kept the request from being answered.
     func token(_ form: OAuthForm, by exchange: TokenExchange) async throws -> BearerToken {
-        let request = request(form)
+        let request = exchange.prepared(request(form))
         // Lifetimes count from before the request: too short rather than too long.
         let date = exchange.date
         let (status, content) = try await send(request, by: exchange)

@@ -93,7 +93,9 @@ public struct RetryPolicy: Sendable {
         guard condition?(outcome) ?? isListed(outcome) else { return false }
         let request = outcome.request
         if request.options[RetryableOption.self] == false { return false }
-        if outcome.isUnsent || methods.contains(request.method) { return true }
+        if outcome.isUnsent { return true }
+        if request.options.isOneTime { return false }
+        if methods.contains(request.method) { return true }
         // A 408 says that the request did not come whole (RFC 9110 §15.5.9): often it was on its
         // way to an idle connection already, and answers nothing. OkHttp repeats it whatever the
         // method too.

@@ -161,6 +161,82 @@ struct AuthenticationSettingsTests {
         #expect(transport.sentCount == 4, "the token is not refreshed anew")
     }
 
+    @Test(
+        "A reload keeps the token that lives, whatever else it changes",
+        arguments: [
+            ["scope": ["b"]], ["clientSecret": "q"], ["token": "other"], ["timeout": 3], [:],
+        ] as [JSONObject])
+    func rotation(change: JSONObject) async throws {
+        let server = RotatingTokenServer()
+        var gate = Self.bearer
+        gate["clientID"] = "svc"
+        gate["clientSecret"] = "p"
+        gate["scope"] = ["a"]
+        gate["refreshURL"] = "http://a.example/token"
+        let configured = try configured(gate, server.transport())
+        #expect(try await configured.client.get(anywhere).serialize(with: Text()) == "in")
+        for field in change where field.name != "timeout" { gate[field.name] = field.value }
+        // The gate stands elsewhere, too.
+        try configured.reload(
+            StackFile(["stack": [["use": "deadline"], .object(gate)]]))
+        for _ in 0..<2 {
+            #expect(try await configured.client.get(anywhere).serialize(with: Text()) == "in")
+        }
+        #expect(!server.isSignedOut)
+        // Another scope is asked for at once, with the refresh token that is good now.
+        let isAsked = change["scope"] != nil
+        #expect(server.forms.count == (isAsked ? 2 : 1))
+        if isAsked {
+            #expect(
+                server.forms.last == "grant_type=refresh_token&scope=b&refresh_token=r1")
+        }
+    }
+
+    @Test("A refresh that is out during a reload comes home; another scope is then asked for")
+    func reloadDuringRefresh() async throws {
+        let clock = ManualClock()
+        let server = RotatingTokenServer(answeringAfter: .seconds(1))
+        var gate = Self.bearer
+        gate["refreshURL"] = "http://a.example/token"
+        let configured = try ConfiguredClient(
+            try file(gate), registry: registry(server.transport()),
+            serializers: SerializerTable(), timeSource: clock)
+        let early = configured.client.get(anywhere).start(Text())
+        await clock.waitForTimer(in: .seconds(1))
+        gate["scope"] = ["b"]
+        try configured.reload(file(gate))
+        let late = configured.client.get(anywhere).start(Text())
+        for _ in 0..<2 {
+            await clock.waitForTimer(in: .seconds(1))
+            clock.advance(by: .seconds(1))
+        }
+        #expect(try await early.value == "in")
+        #expect(try await late.value == "in")
+        #expect(
+            server.forms == [
+                "grant_type=refresh_token&refresh_token=r0",
+                "grant_type=refresh_token&scope=b&refresh_token=r1",
+            ])
+    }
+
+    @Test("Two gates with one refresh token share what it brings")
+    func twoGates() async throws {
+        let server = RotatingTokenServer()
+        var gates = [Self.bearer, Self.bearer]
+        for (index, host) in ["a", "b"].enumerated() {
+            gates[index]["refreshURL"] = "http://a.example/token"
+            gates[index]["origins"] = [.string("http://\(host).example")]
+        }
+        let file = try StackFile(["stack": .array(gates.map { .object($0) })])
+        let client = try ConfiguredClient(
+            file, registry: registry(server.transport()), serializers: SerializerTable()
+        ).client
+        for target: Target in [anywhere, "http://b.example/x"] {
+            #expect(try await client.get(target).serialize(with: Text()) == "in")
+        }
+        #expect(server.forms.count == 1)
+    }
+
     @Test("basic and digest take a name and a password")
     func others() async throws {
         let server = DigestServer()

@@ -7,17 +7,20 @@ import TurnpikeMiddleware
 final class CountingProvider: BearerTokenProvider {
     private let begun = Mutex(0)
     private let life: Duration?
+    let spendsRefreshToken: Bool
     private let during: @Sendable (Int, TokenExchange) async throws -> Void
 
     /// Creates a provider.
     /// - Parameters:
     ///   - life: The life of its tokens.
+    ///   - spendsRefreshToken: Whether a refresh may not be made twice.
     ///   - during: Runs in each refresh, with its number.
     init(
-        life: Duration? = nil,
+        life: Duration? = nil, spendsRefreshToken: Bool = true,
         during: @escaping @Sendable (Int, TokenExchange) async throws -> Void = { _, _ in }
     ) {
         self.life = life
+        self.spendsRefreshToken = spendsRefreshToken
         self.during = during
     }
 

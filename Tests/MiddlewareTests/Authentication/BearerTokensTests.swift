@@ -199,36 +199,30 @@ struct BearerTokensTests {
         #expect(provider.count == 1)
     }
 
-    @Test("A refresh has a time limit of its own, deaf providers included")
-    func timeLimit() async throws {
+    @Test(
+        "A deaf provider costs each call its time limit, and is given up in the end",
+        arguments: [true, false])
+    func timeLimit(spends: Bool) async throws {
         let transport = guarded { $0 == "t2" }
-        let provider = CountingProvider { number, _ in
+        let provider = CountingProvider(spendsRefreshToken: spends) { number, _ in
             // Deaf to its cancellation.
             if number == 1 { await OneShot<Void>().never() }
         }
         let client = client(transport, provider)
-        let call = client.get(anywhere).start(Text())
-        await clock.waitForTimer(in: .seconds(30))
-        await until { provider.count == 1 }
-        clock.advance(by: .seconds(30))
-        let error = await #expect(throws: ClientError.self) { try await call.value }
-        #expect(error?.code == .auth)
-        #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
-        #expect(clock.timerCount == 0)
-    }
-
-    @Test("A refresh ends with its client")
-    func shutdown() async throws {
-        let transport = guarded { _ in false }
-        let provider = CountingProvider { _, exchange in
-            try await exchange.context.sleep(for: .seconds(10))
+        // Where nothing is spent, the second call asks again at once.
+        for _ in 0..<(spends ? 3 : 1) {
+            let call = client.get(anywhere).start(Text())
+            await clock.waitForTimer(in: .seconds(30))
+            await until { provider.count == 1 }
+            clock.advance(by: .seconds(30))
+            let error = await #expect(throws: ClientError.self) { try await call.value }
+            #expect(error?.code == .auth)
         }
-        let client = client(transport, provider)
-        let call = client.get(anywhere).start(Text())
-        await clock.waitForTimer(in: .seconds(10))
-        client.cancelAll()
-        await #expect(throws: (any Error).self) { try await call.value }
-        await until { clock.timerCount == 0 }
+        if spends { clock.advance(by: .seconds(30)) }
+        #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
+        #expect(provider.count == 2)
+        clock.advance(by: .seconds(90))
+        #expect(clock.timerCount == 0)
     }
 
     @Test("At most five refreshes begin within thirty seconds")

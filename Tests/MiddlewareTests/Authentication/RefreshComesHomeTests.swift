@@ -1,0 +1,243 @@
+import Foundation
+import Synchronization
+import Testing
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeTesting
+
+@Suite("A refresh that was sent comes home")
+struct RefreshComesHomeTests {
+    private let clock = ManualClock()
+    private let server = RotatingTokenServer(answeringAfter: .seconds(40))
+    private let endpoint = "http://a.example/token"
+
+    private func tokens(
+        _ onRefresh: (@Sendable (BearerToken) -> Void)? = nil
+    ) throws -> BearerTokens {
+        let endpoint = TokenEndpoint(try #require(URL(string: endpoint)))
+        return BearerTokens(
+            BearerToken("a0", refreshToken: "r0"), provider: RefreshTokenGrant(endpoint),
+            onRefresh: onRefresh)
+    }
+
+    /// A call that waits for a refresh, whose request the server has.
+    private func waiting(_ client: Client) async -> RunningCall<String> {
+        let call = client.get(anywhere).start(Text())
+        await clock.waitForTimer(in: .seconds(40))
+        // That of the call's own wait.
+        await clock.waitForTimer(in: .seconds(30))
+        return call
+    }
+
+    @Test("cancelAll ends the calls; the answer is kept, told, and used by later calls")
+    func cancelAll() async throws {
+        let saved = Mutex<[String?]>([])
+        let tokens = try tokens { token in saved.withLock { $0.append(token.refreshToken) } }
+        let client = Client(server.transport(), clock: clock, [.bearer(tokens)])
+        let call = await waiting(client)
+        client.cancelAll()
+        await #expect(throws: (any Error).self) { try await call.value }
+        clock.advance(by: .seconds(40))
+        await until { tokens.current?.value == "a1" }
+        #expect(saved.withLock { $0 } == ["r1"])
+        #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
+        #expect(server.forms.count == 1)
+        #expect(clock.timerCount == 0)
+    }
+
+    @Test("Calls of other clients go on waiting for the same answer")
+    func sharedTokens() async throws {
+        let tokens = try tokens()
+        let first = Client(server.transport(), clock: clock, [.bearer(tokens)])
+        let second = Client(server.transport(), clock: clock, [.bearer(tokens)])
+        let early = await waiting(first)
+        clock.advance(by: .seconds(15))
+        let late = second.get(anywhere).start(Text())
+        await clock.waitForTimer(in: .seconds(30))
+        first.cancelAll()
+        await #expect(throws: (any Error).self) { try await early.value }
+        clock.advance(by: .seconds(25))
+        #expect(try await late.value == "in")
+        #expect(server.forms.count == 1)
+    }
+
+    @Test("A call waits for no longer than the time limit; the answer that comes later counts")
+    func timeLimit() async throws {
+        let client = Client(server.transport(), clock: clock, [.bearer(try tokens())])
+        let call = await waiting(client)
+        clock.advance(by: .seconds(30))
+        let error = await #expect(throws: ClientError.self) { try await call.value }
+        #expect(error?.code == .auth)
+        let second = client.get(anywhere).start(Text())
+        await clock.waitForTimer(in: .seconds(30))
+        clock.advance(by: .seconds(10))
+        #expect(try await second.value == "in")
+        #expect(server.forms.count == 1, "a spent token is not sent again")
+        #expect(clock.timerCount == 0)
+    }
+
+    @Test("Time limits inside of the gate do not give the answer up")
+    func innerLimits() async throws {
+        let stack: Stack = [
+            .bearer(try tokens()), .deadline(.seconds(10)), .attemptTimeout(.seconds(5)),
+            .idleTimeout(.seconds(5)),
+        ]
+        let client = Client(server.transport(), clock: clock, stack)
+        let call = await waiting(client)
+        clock.advance(by: .seconds(29))
+        #expect(server.forms.count == 1)
+        let late = client.get(anywhere).start(Text())
+        await clock.waitForTimer(in: .seconds(30))
+        clock.advance(by: .seconds(11))
+        await #expect(throws: ClientError.self) { try await call.value }
+        #expect(try await late.value == "in")
+        #expect(server.forms.count == 1)
+    }
+
+    @Test("Nor do those of the endpoint's own client, nor its cancelAll")
+    func ownClient() async throws {
+        let authorization = Client(
+            server.transport(), clock: clock,
+            [.deadline(.seconds(10)), .idempotencyKey(), .retry(), .attemptTimeout(.seconds(5))])
+        let endpoint = TokenEndpoint(
+            try #require(URL(string: endpoint)), client: authorization)
+        let tokens = BearerTokens(
+            BearerToken("a0", refreshToken: "r0"), provider: RefreshTokenGrant(endpoint))
+        let client = Client(server.transport(), clock: clock, [.bearer(tokens)])
+        let call = await waiting(client)
+        authorization.cancelAll()
+        clock.advance(by: .seconds(29))
+        call.cancel()
+        clock.advance(by: .seconds(11))
+        await until { tokens.current?.value == "a1" }
+        #expect(server.forms.count == 1)
+    }
+
+    @Test("An endpoint's answer that may have spent the token is not asked for again")
+    func noSecondSend() async throws {
+        let transport = MockTransport { request in
+            request.method == .post ? .connectionLost : .status(401)
+        }
+        let retry = Retry(backoff: Backoff(base: .zero, throttledBase: .zero))
+        let client = Client(
+            transport, clock: clock, [.bearer(try tokens()), .idempotencyKey(), retry])
+        #expect(await code(of: client.get(anywhere)) == .auth)
+        #expect(transport.sent(.post, "/token").count == 1)
+    }
+
+    @Test(
+        "A shutdown waits for the answer, as long as a call would and no longer",
+        arguments: [20, 40])
+    func shutdown(seconds: Int) async throws {
+        let delay = Duration.seconds(seconds)
+        let server = RotatingTokenServer(answeringAfter: delay)
+        let tokens = try tokens()
+        let client = Client(server.transport(), clock: clock, [.bearer(tokens)])
+        let call = client.get(anywhere).start(Text())
+        await clock.waitForTimer(in: delay)
+        await clock.waitForTimer(in: .seconds(30))
+        let end = Task { await client.shutdown() }
+        await #expect(throws: (any Error).self) { try await call.value }
+        // For what was cancelled, and then for the refresh.
+        await clock.waitForTimer(in: .seconds(1))
+        clock.advance(by: .seconds(1))
+        await clock.waitForTimer(in: .seconds(30))
+        clock.advance(by: .seconds(30))
+        await end.value
+        #expect(tokens.current?.value == (seconds < 30 ? "a1" : "a0"))
+    }
+
+    @Test("An answer that never comes is given up in the end, and another refresh begun")
+    func neverAnswered() async throws {
+        let transport = MockTransport { request in
+            request.method == .post
+                ? .ok(json: ["access_token": "a1"]).delayed(by: .seconds(1000)) : .status(401)
+        }
+        let client = Client(transport, clock: clock, [.bearer(try tokens())])
+        for round in 1...2 {
+            let call = client.get(anywhere).start(Text())
+            await clock.waitForTimer(in: .seconds(1000))
+            await clock.waitForTimer(in: .seconds(30))
+            for _ in 0..<4 { clock.advance(by: .seconds(30)) }
+            await #expect(throws: (any Error).self) { try await call.value }
+            await until { clock.timerCount == 0 }
+            #expect(transport.sent(.post, "/token").count == round)
+        }
+    }
+
+    @Test("Where nothing is spent, a late answer does not keep the next call from asking again")
+    func repeatable() async throws {
+        let count = Counter(1)
+        let transport = MockTransport { request in
+            if request.method == .post {
+                return count.takeOne()
+                    ? .ok(json: ["access_token": "a1"]).delayed(by: .seconds(40))
+                    : .ok(json: ["access_token": "a2"])
+            }
+            return request.headers[.authorization] == "Bearer a2" ? .ok(text: "in") : .status(401)
+        }
+        let url = try #require(URL(string: endpoint))
+        let tokens = BearerTokens(
+            provider: ClientCredentialsGrant(TokenEndpoint(url, clientID: "c", clientSecret: "s")))
+        let client = Client(transport, clock: clock, [.bearer(tokens)])
+        let call = await waiting(client)
+        clock.advance(by: .seconds(30))
+        #expect(await code(of: client.get(anywhere)) == nil)
+        await #expect(throws: ClientError.self) { try await call.value }
+        clock.advance(by: .seconds(10))
+        #expect(tokens.current?.value == "a2", "the newer token stays")
+    }
+
+    @Test("A token that somebody puts in force is not overwritten by what comes late")
+    func replaced() async throws {
+        let tokens = try tokens()
+        let client = Client(server.transport(), clock: clock, [.bearer(tokens)])
+        let call = await waiting(client)
+        client.cancelAll()
+        await #expect(throws: (any Error).self) { try await call.value }
+        tokens.replace(with: BearerToken("signed-in"))
+        clock.advance(by: .seconds(40))
+        await until { clock.timerCount == 0 }
+        #expect(tokens.current?.value == "signed-in")
+    }
+}
+
+@Suite("Refreshes that rotate, concurrency")
+struct RotatingTokenConcurrencyTests {
+    @Test(
+        "500 calls that are cancelled in the middle of a refresh lose no token",
+        arguments: 0..<15)
+    func storm(round: Int) async throws {
+        let clock = ManualClock()
+        let server = RotatingTokenServer(answeringAfter: .seconds(1))
+        let url = try #require(URL(string: "http://a.example/token"))
+        let tokens = BearerTokens(
+            BearerToken("a0", refreshToken: "r0"),
+            provider: RefreshTokenGrant(TokenEndpoint(url)))
+        let client = Client(
+            server.transport(), clock: clock, [.deadline(), .bearer(tokens), .attemptTimeout()])
+        let calls = (0..<500).map { _ in client.get(anywhere).start(Text()) }
+        await clock.waitForTimer(in: .seconds(1))
+        // At another moment in each round: some are signed, some wait, some have not begun.
+        for _ in 0..<(round * 20) { await Task.yield() }
+        client.cancelAll()
+        var ends = (answered: 0, cancelled: 0)
+        for (index, call) in calls.enumerated() {
+            if index == 250 { clock.advance(by: .seconds(1)) }
+            do {
+                #expect(try await call.value == "in")
+                ends.answered += 1
+            } catch {
+                ends.cancelled += 1
+            }
+        }
+        #expect(ends.answered + ends.cancelled == 500)
+        await until { tokens.current?.value == "a1" }
+        for _ in 0..<3 {
+            #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
+        }
+        #expect(server.forms.count == 1)
+        #expect(!server.isSignedOut)
+        await until { clock.timerCount == 0 }
+    }
+}
