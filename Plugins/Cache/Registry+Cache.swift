@@ -23,6 +23,7 @@ extension Cache {
             disk: settings.int("disk", default: 256 << 20, in: 0...(1 << 50)))
         var options = Options()
         options.staleIfError = settings.seconds("staleIfError", default: .zero, orZero: true)
+        options.identityFields = Set(settings.headerNames("identityFields"))
         let meter = settings.meter()
         if settings.isDryRun {
             self.init(options: options)

@@ -71,7 +71,7 @@ struct CacheTests {
         let cached = CachedClient { request in
             .ok(
                 text: request.headers[.authorization] ?? "nobody",
-                headers: ["Cache-Control": "public, max-age=60"])
+                headers: ["Cache-Control": "private, max-age=60"])
         }
         for _ in 0..<2 {
             #expect(try await cached.get("/a").text == "nobody")

@@ -73,6 +73,27 @@ struct CoalesceTests {
         #expect(transport.sentCount == 2)
     }
 
+    @Test(
+        "Fields that tell who asks count, though they were named among those that do not",
+        arguments: [
+            ("Authorization", 2), ("Cookie", 2), ("X-Api-Key", 2), ("Private-Token", 2),
+            ("Proxy-Authorization", 2), ("X-CSRF-Token", 1), ("X-Sequence", 1),
+        ])
+    func neverAcrossUsers(name: String, sent: Int) async throws {
+        let field = HTTPHeaders.Name(name)
+        let coalesce = Coalesce(ignoring: [field])
+        let (client, transport) = client(coalesce, .ok(text: "x"))
+        let calls = ["a", "b"].map { value in
+            Task { try await client.get(anywhere).header(field, value).response() }
+        }
+        while coalesce.waiting < 2 { await Task.yield() }
+        await clock.waitForTimer(in: .seconds(1))
+        while transport.sentCount < sent { await Task.yield() }
+        clock.advance(by: .seconds(1))
+        for call in calls { _ = try await call.value }
+        #expect(transport.sentCount == sent)
+    }
+
     @Test("Gates or options of a call's own keep it apart; its trace does not")
     func ownGates() async throws {
         let coalesce = Coalesce()

@@ -11,8 +11,8 @@ public import TurnpikeMiddleware
 /// Place it inside ``/TurnpikeMiddleware/Redirect`` and ``/TurnpikeMiddleware/Cookies``, so that each
 /// hop is looked up by itself and cookies are part of the request; and outside retries, limits and
 /// what identifies all calls of the client alike. What tells users apart must be in the request when
-/// it comes here, or be given by ``Options/tenant``: a request with `Authorization` finds what was
-/// stored for that credential and nothing else.
+/// it comes here, or be given by ``Options/tenant``: what is one user's is found by no other.
+/// <doc:WhoseResponses> says what that is.
 ///
 /// Content is stored as its reader pulls it, and found once it was read to its end. What the cache
 /// did stands in `Cache-Status` (RFC 9211) on each response, in ``statistics``, and in the notes that
@@ -42,17 +42,19 @@ public struct Cache: Interceptor {
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
+        let isLookUp = request.method == .get || request.method == .head
+        if request.method.isSafe && !isLookUp { return try await next(request) }
+        let identity = CacheIdentity(
+            request, tenant: options.tenant?(request, context), fields: options.identityFields)
+        guard let keys = CacheKeys(request.url, identity) else { return try await next(request) }
         let call = CacheCall(
-            request: request, context: context, next: next, state: state, options: options)
-        if request.method == .get || request.method == .head {
-            guard request.body.isEmpty, request.headers.defect == nil,
-                !request.options.isStreaming,
-                let key = CacheKey(request, tenant: options.tenant?(request, context))
-            else { return try await next(request) }
-            return try await call.answer(key)
-        }
-        if request.method.isSafe { return try await next(request) }
-        return try await call.change()
+            request: request, keys: keys, context: context, next: next, state: state,
+            options: options)
+        if !isLookUp { return try await call.change() }
+        guard request.body.isEmpty, request.headers.defect == nil, !request.options.isStreaming,
+            keys.isStorable
+        else { return try await next(request) }
+        return try await call.answer()
     }
 
     /// Waits for what is asked for anew in the background, and until what was stored is safe; then
@@ -84,8 +86,15 @@ extension Cache {
         /// The most bytes of a changed response that callers who wait for one revalidation share.
         public var maxSharedBytes = 1 << 20
 
-        /// Names whose responses these are, beyond the credential in the request; nil for one for
-        /// all.
+        /// Header fields that tell who asks, beyond those that the cache knows: `X-User-ID` behind a
+        /// gateway, for instance.
+        public var identityFields: Set<HTTPHeaders.Name> = []
+
+        /// Names who asks, in the place of all that the request tells of it; where it returns nil, the
+        /// request decides.
+        ///
+        /// It is for credentials that gates inside the cache set, and for those that change while the
+        /// user is the same: tokens that are replaced, signatures, Digest.
         public var tenant: (@Sendable (Request, Context) -> String?)?
 
         /// Creates the default options.

@@ -4,8 +4,11 @@ import TurnpikeCore
 
 extension CacheCall {
     /// A response whose content is stored as it is read, if it may be, and whether it is.
+    ///
+    /// What it renews goes when it is stored, if it was this caller's own and stood elsewhere.
     func record(
-        _ response: consuming Response, _ mark: Recordings.Mark, _ inner: Context
+        _ response: consuming Response, _ mark: Recordings.Mark, _ inner: Context,
+        renewing old: CacheKey? = nil
     ) async -> (Response, Bool) {
         let now = date
         let received = response.head
@@ -16,7 +19,7 @@ extension CacheCall {
             let variant = Variant(received.headers, map, to: request.headers),
             body.length ?? 0 <= options.maxContentBytes
         else { return (response, false) }
-        if Self.isServerFault(received.status), await hasStandIn(mark.key, inner) {
+        if Self.isServerFault(received.status), await hasStandIn(inner) {
             return (response, false)
         }
         var headers: HTTPHeaders
@@ -27,15 +30,18 @@ extension CacheCall {
             headers.appendChecked(.date, HTTPDate.format(now))
         }
         // Without fragment and user information.
-        let isPlain = request.url.absoluteString == mark.key.url
+        let isPlain = request.url.absoluteString == keys.url
         let head = ResponseHead(
             status: received.status, headers: headers,
-            url: isPlain ? request.url : URL(string: mark.key.url) ?? request.url,
+            url: isPlain ? request.url : URL(string: keys.url) ?? request.url,
             version: received.version)
+        let freshness = Freshness(
+            head, control, map, requestTime: mark.requestTime, responseTime: now)
+        guard freshness.isUseful else { return (response, false) }
+        let key = keys.key(of: control, isPersonal: freshness.isPersonal)
         let stored = StoredResponse(
-            key: mark.key, variant: variant, head: head, control: control, map: map,
+            key: key, variant: variant, head: head, freshness: freshness,
             requestTime: mark.requestTime, responseTime: now)
-        guard stored.freshness.isUseful else { return (response, false) }
         let writer: (any CacheWriter)?
         do {
             writer = try await state.store.writer(for: stored, length: body.length)
@@ -45,8 +51,9 @@ extension CacheCall {
         }
         guard let writer else { return (response, false) }
         let recording = Recording(
-            body, writer, mark, variant, maxBytes: options.maxContentBytes, state: state,
-            context: inner)
+            body, writer, mark, stored,
+            replacing: old.flatMap { $0 != key && keys.isOwn($0) ? $0 : nil },
+            maxBytes: options.maxContentBytes, state: state, context: inner)
         if body.isEmpty {
             await recording.finish()
             return (response, true)
@@ -62,7 +69,9 @@ final class Recording: ResponseBodySource {
     private let body: ResponseBody
     private let writer: any CacheWriter
     private let mark: Recordings.Mark
+    private let key: CacheKey
     private let variant: Variant
+    private let replaced: CacheKey?
     private let maxBytes: Int64
     private let state: CacheState
     private let context: Context
@@ -72,12 +81,15 @@ final class Recording: ResponseBodySource {
 
     init(
         _ body: ResponseBody, _ writer: any CacheWriter, _ mark: Recordings.Mark,
-        _ variant: Variant, maxBytes: Int64, state: CacheState, context: Context
+        _ stored: StoredResponse, replacing replaced: CacheKey?, maxBytes: Int64,
+        state: CacheState, context: Context
     ) {
         self.body = body
         self.writer = writer
         self.mark = mark
-        self.variant = variant
+        key = stored.key
+        variant = stored.variant
+        self.replaced = replaced
         self.maxBytes = maxBytes
         self.state = state
         self.context = context
@@ -125,8 +137,10 @@ final class Recording: ResponseBodySource {
     // What is not stored is not what was there, either.
     private func giveUp() async {
         abandon()
-        guard mark.mayStore(variant) else { return }
-        _ = await state.attempt(context) { try await state.store.remove(mark.key) }
+        guard mark.mayStore(key, variant) else { return }
+        _ = await state.attempt(context) {
+            for key in [key, replaced].compactMap(\.self) { try await state.store.remove(key) }
+        }
     }
 
     /// Makes the entry findable, if it has the right length.
@@ -137,12 +151,13 @@ final class Recording: ResponseBodySource {
         }
         guard let count else { return }
         if let length = body.length, length != count { return writer.abandon() }
-        guard mark.mayStore(variant) else { return writer.abandon() }
+        guard mark.mayStore(key, variant) else { return writer.abandon() }
         do {
             try await writer.commit()
             state.counts.addStored()
             // Changed, or overtaken, while it was committed.
-            if !mark.mayStore(variant) { try await state.store.remove(mark.key) }
+            if !mark.mayStore(key, variant) { try await state.store.remove(key) }
+            if let replaced { try await state.store.remove(replaced) }
         } catch {
             writer.abandon()
             state.failed(error, context)

@@ -24,23 +24,49 @@ extension CacheCall {
         }
         switch landing {
         case .shared(.confirmed(let validation)):
-            let response = validation.entry.response
-            guard response.variant.matches(request.headers, of: response.head.headers) else {
-                break
-            }
+            guard isFor(validation.entry.response) else { break }
             return validated(validation, reason, isCollapsed: !seat.isFirst)
         case .own(let response):
             return try await checked(response.adopted(by: context), entry, reason)
-        case .shared(.changed(var head, let data, let variant, let isStored)):
-            guard variant.matches(request.headers, of: head.headers) else { break }
-            if !seat.isFirst { head = head.shared }
-            var response = Response(head: head, body: ResponseBody(data))
-            response.record = context.call.record
-            response = marked(response, reason, isStored: isStored, isCollapsed: !seat.isFirst)
-            return try await checked(response, entry, reason)
+        case .shared(.answered(let answer)):
+            if isFor(answer) { return try await given(answer, entry, reason, seat) }
+            // It is another's answer; that the server is at fault is true for all.
+            if Self.isServerFault(answer.head.status), mayStandIn(entry),
+                let response = stand(in: entry, status: answer.head.status.code)
+            {
+                return response
+            }
         case .alone: break
         }
         return try await renewAlone(entry, reason)
+    }
+
+    // Whether an answer that another call was given is one that this call could have found stored.
+    private func isFor(_ response: StoredResponse) -> Bool {
+        keys.allows(response.key, isPersonal: response.freshness.isPersonal)
+            && response.variant.matches(request.headers, of: response.head.headers)
+    }
+
+    private func isFor(_ answer: Revalidated.Answer) -> Bool {
+        keys.allows(answer.key, isPersonal: answer.isPersonal)
+            && answer.variant.matches(request.headers, of: answer.head.headers)
+    }
+
+    private func given(
+        _ answer: Revalidated.Answer, _ entry: CacheEntry, _ reason: CacheOutcome,
+        _ seat: Revalidations.Seat
+    ) async throws -> Response {
+        let content: Data
+        switch answer.content {
+        case .success(let data): content = data
+        case .failure(let error): return try staleOnError(entry, error)
+        }
+        let head = seat.isFirst ? answer.head : answer.head.shared
+        var response = Response(head: head, body: ResponseBody(content))
+        response.record = context.call.record
+        response = marked(
+            response, reason, isStored: answer.isStored, isCollapsed: !seat.isFirst)
+        return try await checked(response, entry, reason)
     }
 
     /// Asks for an entry anew while its stale content is served (RFC 5861 §3).
@@ -51,7 +77,8 @@ extension CacheCall {
             plain.headers.remove(name)
         }
         let call = CacheCall(
-            request: plain, context: context, next: next, state: state, options: options)
+            request: plain, keys: keys, context: context, next: next, state: state,
+            options: options)
         let seat = state.revalidations.join(
             RevalidationKey(entry.response, request, next), context: context.sideCall())
         guard seat.isFirst else {
@@ -96,37 +123,47 @@ extension CacheCall {
                 return flights.land(seat, .success(.confirmed(validation)))
             case .answered(let answer, let isRecorded): (response, isStored) = (answer, isRecorded)
             }
-            if flights.waiting(seat) > 1, let variant = shareable(response.head),
-                response.body.length ?? 0 <= options.maxSharedBytes
+            if flights.waiting(seat) > 1, response.body.length ?? 0 <= options.maxSharedBytes,
+                var answer = answer(response.head, isStored: isStored)
             {
                 let content = try await response.body.peek(upTo: options.maxSharedBytes + 1)
                 if content.count <= options.maxSharedBytes {
-                    let answer = Revalidated.changed(
-                        response.head, content, variant, isStored: isStored)
-                    return flights.land(seat, .success(answer))
+                    answer.content = .success(content)
+                    return flights.land(seat, .success(.answered(answer)))
                 }
             }
             // The other requests may differ in fields that nothing stored depends on.
             flights.giveBack(seat, .success(marked(response, reason, isStored: isStored)))
         } catch {
             // What a validator inside has refused is somebody's answer all the same.
-            let head = Outcome(request: request, result: .failure(error)).head
-            if let head, !Self.isServerFault(head.status), shareable(head)?.fields != [] {
+            guard let head = Outcome(request: request, result: .failure(error)).head else {
+                return flights.land(seat, .failure(error))
+            }
+            guard var answer = answer(head, isStored: false) else {
                 return flights.giveBack(seat, .failure(error))
             }
-            flights.land(seat, .failure(error))
+            answer.content = .failure(error)
+            flights.land(seat, .success(.answered(answer)))
         }
     }
 
-    // What may be stored could be found by all who wait, and a fault of the server would meet them
-    // too; anything else is for the one who asked (RFC 9111 §4).
-    private func shareable(_ head: ResponseHead) -> Variant? {
-        let map = FieldMap(head.headers)
-        let control = CacheControl(head.headers, map)
-        guard !control.noStore,
-            Self.isServerFault(head.status) || Storability.allows(head, control, map)
+    // What may be stored could be found by those who wait, as far as it is for them, and a fault of
+    // the server would meet them too; anything else is for the one who asked (RFC 9111 §4).
+    private func answer(_ head: ResponseHead, isStored: Bool) -> Revalidated.Answer? {
+        let received = FieldMap(head.headers)
+        let control = CacheControl(head.headers, received)
+        guard
+            Self.isServerFault(head.status)
+                || !control.noStore && Storability.allows(head, control, received),
+            let variant = Variant(head.headers, received, to: request.headers)
         else { return nil }
-        return Variant(head.headers, map, to: request.headers)
+        let (headers, map) = Storability.fields(head.headers, control, received)
+        let freshness = Freshness(
+            head.replacing(headers: headers), control, map, requestTime: date, responseTime: date)
+        let key = keys.key(of: control, isPersonal: freshness.isPersonal)
+        return Revalidated.Answer(
+            head: head, content: .success(Data()), variant: variant, key: key,
+            isPersonal: freshness.isPersonal, isStored: isStored)
     }
 
     private func renewAlone(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
@@ -218,13 +255,8 @@ extension CacheCall {
 
     /// Whether something is stored that may stand in for a fault of the server, for some request at
     /// least; the fault must not take its place then.
-    func hasStandIn(_ key: CacheKey, _ inner: Context) async -> Bool {
-        let headers = request.headers
-        let entry = await state.attempt(inner) {
-            try await state.store.entry(for: key) { response in
-                response.variant.matches(headers, of: response.head.headers)
-            }
-        }
+    func hasStandIn(_ inner: Context) async -> Bool {
+        let entry = await find(LookUp(keys, request.headers), inner)
         guard let entry else { return false }
         let freshness = entry.response.freshness
         return mayStandIn(entry, options.staleIfError.inSeconds)

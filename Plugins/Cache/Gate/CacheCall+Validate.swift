@@ -25,7 +25,7 @@ extension CacheCall {
         if let date = Freshness.validator(.lastModified, in: headers) {
             conditional.headers[.ifModifiedSince] = date
         }
-        let mark = state.recordings.begin(entry.response.key, at: date)
+        let mark = state.recordings.begin(keys, at: date)
         let outcome: Outcome
         do {
             outcome = Outcome(
@@ -43,7 +43,7 @@ extension CacheCall {
         await outcome.response?.discard(in: inner)
         if let validation = await confirm(entry, by: head, mark) { return .confirmed(validation) }
         // It confirms what is not stored: the whole is asked for.
-        let second = state.recordings.begin(entry.response.key, at: date)
+        let second = state.recordings.begin(keys, at: date)
         return await answered(try await next(request, context: inner), entry, second, inner)
     }
 
@@ -57,7 +57,8 @@ extension CacheCall {
             // It must not take the place of what stands in for it.
             return .answered(response, isStored: false)
         }
-        let (recorded, isStored) = await record(response, mark, inner)
+        let (recorded, isStored) = await record(
+            response, mark, inner, renewing: entry.response.key)
         if !isStored { await forgetIfObsolete(entry, by: recorded.status, inner) }
         return .answered(recorded, isStored: isStored)
     }
@@ -119,13 +120,19 @@ extension CacheCall {
         if !head.headers.contains(.date) { headers[.date] = HTTPDate.format(now) }
         // What either of them does not let be used again.
         headers = Storability.fields(headers, CacheControl(headers), FieldMap(headers)).0
-        let variant = Variant(headers, to: request.headers)
-        let response = old.replacing(
-            head: old.head.replacing(headers: headers), variant: variant ?? old.variant,
+        let (plain, stored) = (FieldMap(headers), CacheControl(headers))
+        let merged = old.head.replacing(headers: headers)
+        let freshness = Freshness(
+            merged, stored, plain, requestTime: mark.requestTime, responseTime: now)
+        let variant = Variant(headers, plain, to: request.headers)
+        // It is the same content, confirmed: it stays where it is, unless it is personal now.
+        let key = freshness.isPersonal ? keys.personal : old.key
+        let response = StoredResponse(
+            key: key, variant: variant ?? old.variant, head: merged, freshness: freshness,
             requestTime: mark.requestTime, responseTime: now)
         let isStorable =
-            variant != nil && !mark.isSpoiled
-            && Storability.allows(response.head, CacheControl(headers), FieldMap(headers))
+            variant != nil && key == old.key && !mark.isSpoiled(key)
+            && Storability.allows(merged, stored, plain)
         _ = await state.attempt(context) {
             if isStorable {
                 try await state.store.update(entry, to: response)
@@ -148,7 +155,7 @@ extension CacheCall {
 
     /// Forwards a HEAD, and takes over what it says of the entry (RFC 9111 §4.3.5).
     func renewByHead(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
-        let mark = state.recordings.begin(entry.response.key, at: date)
+        let mark = state.recordings.begin(keys, at: date)
         let response: Response
         do {
             response = try await next(request)
@@ -182,7 +189,7 @@ extension CacheCall {
 
     /// Forwards a request for a part, or with a condition of the caller's own.
     func forwardPart(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
-        let mark = state.recordings.begin(entry.response.key, at: date)
+        let mark = state.recordings.begin(keys, at: date)
         let response: Response
         do {
             response = try await next(request)
@@ -198,7 +205,8 @@ extension CacheCall {
         }
         state.counts.add(reason)
         await learn(from: response.head, entry, mark)
-        let (recorded, isStored) = await record(response, mark, context)
+        let (recorded, isStored) = await record(
+            response, mark, context, renewing: entry.response.key)
         if !isStored { await forgetIfObsolete(entry, by: recorded.status, context) }
         return marked(recorded, reason, isStored: isStored)
     }

@@ -5,6 +5,7 @@ import TurnpikeCore
 /// One pass of a request through the cache.
 struct CacheCall: Sendable {
     let request: Request
+    let keys: CacheKeys
     let context: Context
     let next: Next
     let state: CacheState
@@ -13,23 +14,15 @@ struct CacheCall: Sendable {
     var date: Date { context.timeSource.date }
 
     /// Answers a GET or HEAD (RFC 9111 §4).
-    func answer(_ key: CacheKey) async throws -> Response {
-        let headers = request.headers
-        let control = CacheControl(headers)
-        if control.noStore || Self.needsOrigin(headers) {
+    func answer() async throws -> Response {
+        let control = CacheControl(request.headers)
+        if control.noStore || Self.needsOrigin(request.headers) {
             return try await passing(.bypass, control)
         }
-        let lookUp = LookUp(key, headers)
-        let entry: CacheEntry?
-        do {
-            entry = try await state.store.entry(for: key) { lookUp.isMet(by: $0) }
-        } catch {
-            state.failed(error, context)
-            entry = nil
-        }
-        guard let entry else {
+        let lookUp = LookUp(keys, request.headers)
+        guard let entry = await find(lookUp, context) else {
             if control.onlyIfCached { return notCached() }
-            return try await fetch(key, lookUp.hasMetOthers ? .variantMiss : .miss)
+            return try await fetch(lookUp.hasMetOthers ? .variantMiss : .miss)
         }
         let usability = Usability(entry.response.freshness, for: control, at: date)
         switch usability {
@@ -48,6 +41,15 @@ struct CacheCall: Sendable {
         return try await renew(entry, usability == .stale ? .stale : .refused)
     }
 
+    /// The entry that answers the request, fresh or stale; a fault of the store is a miss.
+    func find(_ lookUp: LookUp, _ inner: Context) async -> CacheEntry? {
+        await state.attempt(inner) {
+            try await keys.first { key in
+                try await state.store.entry(for: key) { lookUp.isMet(by: $0) }
+            }
+        }
+    }
+
     // Preconditions that only the origin can judge (RFC 9110 §13.1).
     private static func needsOrigin(_ headers: HTTPHeaders) -> Bool {
         headers.contains(.ifMatch) || headers.contains(.ifUnmodifiedSince)
@@ -64,13 +66,13 @@ struct CacheCall: Sendable {
     }
 
     /// Sends the request, and stores what comes.
-    func fetch(_ key: CacheKey, _ reason: CacheOutcome) async throws -> Response {
+    func fetch(_ reason: CacheOutcome) async throws -> Response {
         guard request.method == .get else {
             let response = try await next(request)
             state.counts.add(reason)
             return marked(response, reason, isStored: false)
         }
-        let mark = state.recordings.begin(key, at: date)
+        let mark = state.recordings.begin(keys, at: date)
         let response = try await next(request)
         state.counts.add(reason)
         // Nobody else holds it then: it is changed, and not copied.
@@ -114,9 +116,10 @@ struct CacheCall: Sendable {
 
     /// Sends a request that may change what it names, and forgets what that was (RFC 9111 §4.4).
     func change() async throws -> Response {
-        let key = CacheKey(request, tenant: options.tenant?(request, context))
         // Only the response to a POST may be stored.
-        let mark = request.method == .post ? key.map { state.recordings.begin($0, at: date) } : nil
+        let mark =
+            request.method == .post && keys.isStorable
+            ? state.recordings.begin(keys, at: date) : nil
         let outcome: Outcome
         do {
             outcome = Outcome(request: request, result: .success(try await next(request)))
@@ -124,11 +127,11 @@ struct CacheCall: Sendable {
             outcome = Outcome(request: request, result: .failure(error))
         }
         if let head = outcome.head, (200..<400).contains(head.status.code) {
-            await forget(head, key?.partition, mark)
+            await forget(head, mark)
         }
         let response = try outcome.result.get()
         state.counts.add(.method)
-        guard let mark, isOwnContent(response, mark.key) else {
+        guard let mark, isOwnContent(response) else {
             return marked(response, .method, isStored: false)
         }
         let (recorded, isStored) = await record(response, mark, context)
@@ -136,18 +139,17 @@ struct CacheCall: Sendable {
     }
 
     // Whether the response to a POST says it is what a GET of the same URL gives (RFC 9110 §9.3.3).
-    private func isOwnContent(_ response: Response, _ key: CacheKey) -> Bool {
+    private func isOwnContent(_ response: Response) -> Bool {
         let control = CacheControl(response.headers)
         guard response.status.isSuccessful, control.maxAge != nil,
             let location = response.headers[.contentLocation],
             let url = URL(reference: location, relativeTo: request.url)?.absoluteURL
         else { return false }
-        return CacheKey(url, partition: key.partition) == key
+        return keys.keys(of: url).map(keys.isSameURL) ?? false
     }
 
-    private func forget(
-        _ head: ResponseHead, _ own: String?, _ mark: Recordings.Mark?
-    ) async {
+    // What is the caller's, and what all share: what is another's is not known to have changed.
+    private func forget(_ head: ResponseHead, _ mark: Recordings.Mark?) async {
         var urls = [request.url]
         for name in [HTTPHeaders.Name.location, .contentLocation] {
             // Another origin's responses are not this one's to forget.
@@ -158,8 +160,7 @@ struct CacheCall: Sendable {
             urls.append(url)
         }
         for url in urls {
-            for partition in Set([own, nil]) {
-                guard let key = CacheKey(url, partition: partition) else { continue }
+            for key in keys.keys(of: url)?.all ?? [] {
                 state.recordings.spoil(key, except: mark)
                 _ = await state.attempt(context) { try await state.store.remove(key) }
             }
@@ -169,21 +170,24 @@ struct CacheCall: Sendable {
 }
 
 /// What a request looks for, and whether it has met variants that do not fit.
-private final class LookUp: Sendable {
-    private let key: CacheKey
+final class LookUp: Sendable {
+    private let keys: CacheKeys
     private let headers: HTTPHeaders
     private let others = Atomic(false)
 
-    init(_ key: CacheKey, _ headers: HTTPHeaders) {
-        self.key = key
+    init(_ keys: CacheKeys, _ headers: HTTPHeaders) {
+        self.keys = keys
         self.headers = headers
     }
 
     var hasMetOthers: Bool { others.load(ordering: .relaxed) }
 
     func isMet(by response: StoredResponse) -> Bool {
+        guard keys.allows(response.key, isPersonal: response.freshness.isPersonal) else {
+            return false
+        }
         if response.variant.matches(headers, of: response.head.headers) { return true }
-        if response.key == key { others.store(true, ordering: .relaxed) }
+        others.store(true, ordering: .relaxed)
         return false
     }
 }

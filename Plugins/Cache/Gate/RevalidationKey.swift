@@ -19,11 +19,22 @@ struct RevalidationKey: Hashable {
     }
 }
 
-/// What a validation gives to all who wait for it.
+/// What a validation gives to all who wait for it; each of them takes what it could have found
+/// stored, and asks for itself where that is another's.
 enum Revalidated: Sendable {
     case confirmed(Validation)
-    /// A new response, for those whom its variant fits.
-    case changed(ResponseHead, Data, Variant, isStored: Bool)
+    case answered(Answer)
+
+    /// A new response, or what a validator inside made of one.
+    struct Answer: Sendable {
+        let head: ResponseHead
+        var content: Result<Data, any Error>
+        let variant: Variant
+        /// Where it stands if it is stored, and whom it is for.
+        let key: CacheKey
+        let isPersonal: Bool
+        let isStored: Bool
+    }
 }
 
 /// The validations under way.

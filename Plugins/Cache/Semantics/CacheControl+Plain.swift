@@ -55,16 +55,22 @@ extension CacheControl {
 
     private mutating func add(_ name: ShortName, _ seconds: Int64?) -> Bool {
         if let seconds {
-            guard name == Names.maxAge else { return name == Names.sharedMaxAge }
-            isExplicit = true
-            maxAge = min(maxAge ?? seconds, seconds)
+            switch name {
+            case Names.maxAge:
+                isExplicit = true
+                maxAge = min(maxAge ?? seconds, seconds)
+            case Names.sharedMaxAge: sharedMaxAge = min(sharedMaxAge ?? seconds, seconds)
+            default: return false
+            }
             return true
         }
         switch name {
         case Names.public:
             isExplicit = true
             isPublic = true
-        case Names.private: isExplicit = true
+        case Names.private:
+            isExplicit = true
+            isPrivate = true
         case Names.noStore: noStore = true
         case Names.noCache: noCache = true
         case Names.mustRevalidate: mustRevalidate = true

@@ -1,11 +1,14 @@
 import TurnpikeCore
 
-/// The directives of `Cache-Control` (RFC 9111 §5.2, RFC 5861, RFC 8246) that a private cache obeys.
+/// The directives of `Cache-Control` (RFC 9111 §5.2, RFC 5861, RFC 8246) that a private cache obeys,
+/// and by which it tells what several callers may have.
 ///
 /// Where a directive stands twice the stricter one counts, and a lifetime that is no number is zero
 /// (§4.2.1: what is malformed makes the response stale).
 struct CacheControl {
     var isPublic = false
+    /// For one caller alone; `private="…"` counts as `private` does (§5.2.2.7).
+    var isPrivate = false
     var noStore = false
     var noCache = false
     /// The fields that `no-cache="…"` names.
@@ -18,6 +21,8 @@ struct CacheControl {
     var isExplicit = false
     /// Seconds.
     var maxAge: Int64?
+    /// How long several callers may have it, in seconds.
+    var sharedMaxAge: Int64?
     var minFresh: Int64?
     /// Seconds; ``Int64/max`` where any staleness is accepted.
     var maxStale: Int64?
@@ -59,6 +64,7 @@ struct CacheControl {
         case "public", "private":
             isExplicit = true
             isPublic = isPublic || name == "public"
+            isPrivate = isPrivate || name == "private"
         case "no-store": noStore = true
         case "no-cache": addNoCache(argument)
         case "must-revalidate": mustRevalidate = true
@@ -68,6 +74,7 @@ struct CacheControl {
         case "max-age":
             isExplicit = true
             lower(&maxAge, argument.flatMap(DeltaSeconds.parse) ?? 0)
+        case "s-maxage": lower(&sharedMaxAge, argument.flatMap(DeltaSeconds.parse) ?? 0)
         case "min-fresh": minFresh = max(minFresh ?? 0, argument.flatMap(DeltaSeconds.parse) ?? 0)
         case "max-stale":
             lower(&maxStale, argument.map { DeltaSeconds.parse($0) ?? 0 } ?? .max)

@@ -14,7 +14,7 @@ public struct CacheKey: Sendable {
     public let method: HTTPMethod
     /// The normalised URL.
     public let url: String
-    /// Whose responses they are; nil for requests without a credential.
+    /// Whose responses they are; nil for what all callers share.
     public let partition: String?
 
     /// The longest URL that is cached, in bytes.
@@ -34,39 +34,18 @@ public struct CacheKey: Sendable {
 
     /// Creates the key of a URL, or nil where it is not http or https, or longer than 8 KiB.
     public init?(method: HTTPMethod = .get, _ url: URL, partition: String? = nil) {
-        let address = url.absoluteString
-        guard
-            let text = Self.isNormal(address) ? address : Self.normalised(url, address)
-        else { return nil }
+        guard let text = Self.text(of: url), text.utf8.count <= Self.maxURLBytes else { return nil }
         self.init(method: method, url: text, partition: partition)
     }
 
-    /// Creates the key of a request.
-    ///
-    /// Its credential (`Authorization`, user information) makes a partition of its own: a digest of
-    /// it, never the credential itself.
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - tenant: What the caller tells apart beyond that.
-    init?(_ request: Request, tenant: String?) {
-        let address = request.url.absoluteString
-        let isNormal = Self.isNormal(address)
-        guard let text = isNormal ? address : Self.normalised(request.url, address) else {
-            return nil
-        }
-        var identity = ""
-        for field in request.headers where field.name == .authorization {
-            identity += "authorization\n" + field.value + "\n"
-        }
-        if !isNormal, let userInformation = Self.userInformation(address) {
-            identity += "user\n" + userInformation + "\n"
-        }
-        if let tenant { identity += "tenant\n" + tenant + "\n" }
-        self.init(url: text, partition: identity.isEmpty ? nil : Digest.text(identity))
+    /// The normalised text of an http or https URL, however long; nil for another one.
+    static func text(of url: URL) -> String? {
+        let address = url.absoluteString
+        return isNormal(address) ? address : normalised(url, address)
     }
 
     private static func normalised(_ url: URL, _ text: String) -> String? {
-        guard text.utf8.count <= maxURLBytes, let origin = Origin(url) else { return nil }
+        guard let origin = Origin(url) else { return nil }
         let rest = afterAuthority(text).prefix { $0 != UInt8(ascii: "#") }
         return origin.description + (rest.first == UInt8(ascii: "/") ? "" : "/")
             + String(Substring(rest))
@@ -114,7 +93,8 @@ public struct CacheKey: Sendable {
             first + position, CInt(UInt8(ascii: "#")), bytes.count - position) == nil
     }
 
-    private static func userInformation(_ text: String) -> String? {
+    /// The user information of a URL's text.
+    static func userInformation(_ text: String) -> String? {
         guard text.utf8.contains(UInt8(ascii: "@")) else { return nil }
         let authority = text.utf8[..<afterAuthority(text).startIndex]
         guard let end = authority.lastIndex(of: UInt8(ascii: "@")) else { return nil }

@@ -17,6 +17,8 @@ struct Freshness: Sendable {
     let noCache: Bool
     let isImmutable: Bool
     let hasValidator: Bool
+    /// Whether it is for the one who asked, and for nobody else (``CacheIdentity``).
+    let isPersonal: Bool
 
     /// The part of the time since the last change for which a response without a lifetime is fresh
     /// (§4.2.2), and the most that comes of it.
@@ -55,6 +57,7 @@ struct Freshness: Sendable {
             lifetime = 0
         }
         self.isHeuristic = isHeuristic
+        isPersonal = CacheIdentity.isPersonal(head.status, control, map, lifetime: lifetime)
         staleWhileRevalidate = Double(control.staleWhileRevalidate ?? 0)
         staleIfError = control.staleIfError.map(Double.init)
         mustRevalidate = control.mustRevalidate

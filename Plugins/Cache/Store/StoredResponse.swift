@@ -45,17 +45,18 @@ public struct StoredResponse: Sendable {
         key: CacheKey, variant: Variant, head: ResponseHead, requestTime: Date, responseTime: Date
     ) {
         let map = FieldMap(head.headers)
+        let freshness = Freshness(
+            head, CacheControl(head.headers, map), map, requestTime: requestTime,
+            responseTime: responseTime)
         self.init(
-            key: key, variant: variant, head: head, control: CacheControl(head.headers, map),
-            map: map, requestTime: requestTime, responseTime: responseTime)
+            key: key, variant: variant, head: head, freshness: freshness,
+            requestTime: requestTime, responseTime: responseTime)
     }
 
     init(
-        key: CacheKey, variant: Variant, head: ResponseHead, control: CacheControl, map: FieldMap,
+        key: CacheKey, variant: Variant, head: ResponseHead, freshness: Freshness,
         requestTime: Date, responseTime: Date
     ) {
-        let freshness = Freshness(
-            head, control, map, requestTime: requestTime, responseTime: responseTime)
         storage = Storage(key, variant, head, requestTime, responseTime, freshness)
     }
 
@@ -77,14 +78,6 @@ public struct StoredResponse: Sendable {
         let (headers, fields) = (storage.head.headers, storage.variant.fields)
         return 256 + storage.key.url.utf8.count + headers.byteCount + 48 * headers.fields.count
             + fields.reduce(0) { $0 + $1.name.utf8.count + ($1.value?.utf8.count ?? 0) }
-    }
-
-    func replacing(
-        head: ResponseHead, variant: Variant, requestTime: Date, responseTime: Date
-    ) -> StoredResponse {
-        StoredResponse(
-            key: key, variant: variant, head: head, requestTime: requestTime,
-            responseTime: responseTime)
     }
 }
 

@@ -39,14 +39,15 @@ public struct Coalesce: Interceptor {
     /// Creates a gate that coalesces.
     /// - Parameters:
     ///   - maxBody: The most bytes of content that are shared.
-    ///   - ignored: The header fields that may differ between requests that are the same.
+    ///   - ignored: The header fields that may differ between requests that are the same. Those that
+    ///     tell who asks count all the same: cookies, credentials and API keys.
     public init(
         maxBody: Int = 1_048_576,
         ignoring ignored: Set<HTTPHeaders.Name> = Coalesce.standardIgnored
     ) {
         // One byte more is asked for, to see whether there is more.
         self.maxBody = min(max(maxBody, 0), .max - 1)
-        self.ignored = ignored
+        self.ignored = ignored.filter { CallerIdentity.part($0) == nil }
     }
 
     /// How many calls wait for an exchange.

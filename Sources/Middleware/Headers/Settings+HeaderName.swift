@@ -1,4 +1,4 @@
-import TurnpikeCore
+package import TurnpikeCore
 
 extension Settings {
     /// The name of a header field.
@@ -7,7 +7,7 @@ extension Settings {
     }
 
     /// A list of names of header fields; empty where the key is missing or null.
-    func headerNames(_ key: String) -> [HTTPHeaders.Name] {
+    package func headerNames(_ key: String) -> [HTTPHeaders.Name] {
         strings(key).enumerated().compactMap { headerName($0.element, at: "\(key)[\($0.offset)]") }
     }
 
