@@ -166,7 +166,7 @@ struct CurlCommandTests {
         let transport = MockTransport { _ in .ok() }
         let client = Client(transport, [.defaultHeaders(["Accept-Language": "en-US"])])
         let name: HTTPHeaders.Name = id == "V373" ? "X-Custom-Header" : "Accept-Language"
-        let value = id == "V373" ? #"{"key": "value"}"# : "en-GB"
+        let value = id == "V373" ? #"{"page": "value"}"# : "en-GB"
         _ = try await client.get(anywhere, headers: [name: value]).response()
         let command = try #require(transport.sent.first?.request.curlCommand())
         let (arguments, _) = try run(command)

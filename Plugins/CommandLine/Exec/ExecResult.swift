@@ -23,12 +23,12 @@ struct ExecResult: Sendable {
     private static func describe(_ error: any Error) -> JSONValue {
         let code: String
         var message = ""
-        var underlying: (any Error)?
+        var cause: String?
         switch error {
         case let error as ClientError:
             code = error.code.rawValue
-            message = error.message
-            underlying = error.underlying
+            message = error.shownMessage
+            cause = error.shownCause
         case is CancellationError:
             code = ClientError.Code.cancelled.rawValue
             message = "the task was cancelled"
@@ -38,7 +38,7 @@ struct ExecResult: Sendable {
         }
         return [
             "code": .string(code), "message": .string(message),
-            "underlying": underlying.map { .string(ClientError.describe($0)) } ?? .null,
+            "underlying": cause.map(JSONValue.string) ?? .null,
         ]
     }
 }

@@ -17,9 +17,13 @@ public import TurnpikeCore
 ///
 /// Secrets do not reach it: they are replaced while it is recorded, and requests are compared in
 /// the form without secrets, so that a replay needs no credential. Cookies keep their names, and
-/// JSON values their kinds. A file that would hold more secrets than can be looked for, about a
-/// thousand, is not written: the calls fail as ``/TurnpikeCore/ClientError/Code/tooLarge``. Several
-/// answers to the same request are given in their order.
+/// values of JSON and property lists their kinds. Content of a kind that is read for this (JSON,
+/// XML, property lists, forms, multipart, event streams, messages of HTTP) and cannot be read to its
+/// end is recorded by its name, length and hash alone (``withheld``); in all other content the
+/// secrets are looked for that the messages have shown. A file that would hold more secrets than can
+/// be looked for, some thousands, is not written: the calls fail as
+/// ``/TurnpikeCore/ClientError/Code/tooLarge``. Several answers to the same request are given in
+/// their order.
 ///
 /// What no transport answered is not recorded. Content whose reader left before its end is recorded
 /// as far as it came, and fails there when it is replayed. Trailer fields are not recorded, for HAR
@@ -79,6 +83,14 @@ public final class CassetteTransport: Transport {
     /// The exchanges of the file that were never asked for.
     public var unused: [String] { tape?.unused ?? [] }
 
+    /// The contents, or parts of them, that the file holds by name, length and hash alone; a line
+    /// each.
+    ///
+    /// Nobody could look for secrets in them: JSON that is none, parts that are cut off.
+    /// Where the answer itself is withheld, a replay gives the placeholder in its place. The
+    /// documentation lists the kinds of content that are read.
+    public var withheld: [String] { tape?.withheld ?? [] }
+
     /// Throws where a replay had no answer to a request, or an exchange was never asked for, or a
     /// recording could not be written.
     ///
@@ -124,7 +136,9 @@ public final class CassetteTransport: Transport {
         let asked = RecordedRequest(
             method: request.method, url: tape.redactor.url(request.url.absoluteString),
             headers: tape.redactor.headers(request.headers),
-            content: content.map { tape.redactor.content($0, headers: request.headers) },
+            content: content.map {
+                tape.redactor.content($0, headers: request.headers).content
+            },
             matching: tape.options.matching)
         guard let asked else { throw ClientError(.invalidRequest, "the URL cannot be parsed") }
         switch tape.find(asked, at: context.timeSource.date) {
@@ -152,7 +166,8 @@ public final class CassetteTransport: Transport {
         switch entry.answer {
         case .none(let reason):
             throw ClientError(
-                .connection, "the recording of \(request) cannot be played: \(reason)",
+                .connection,
+                "the recording of \(entry.request?.summary ?? "the request") cannot be played: \(reason)",
                 transfer: .init(.sending))
         case .response(let answer, let version):
             var response = try await answer.response(to: request, in: context)

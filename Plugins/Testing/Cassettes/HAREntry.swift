@@ -13,6 +13,8 @@ struct HAREntry: Sendable {
     private(set) var request: RecordedRequest?
     let started: Date?
     let answer: Answer
+    /// What of its contents stands in the file by its name alone.
+    let withheld: [String]
     /// The entry as it stands in the file.
     let json: JSONValue
 
@@ -40,6 +42,7 @@ struct HAREntry: Sendable {
         headers = try request.headers()
         content = try Self.content(of: request)
         let turnpike = try entry.member("_turnpike")
+        withheld = try RecordingMarks(turnpike).withheld
         answer = try Self.answer(
             of: try entry.required("response"), turnpike: turnpike, isHead: method == .head,
             isOurs: turnpike != nil)
@@ -55,7 +58,9 @@ struct HAREntry: Sendable {
         request = RecordedRequest(
             method: method, url: redactor.url(url.absoluteString),
             headers: redactor.headers(headers),
-            content: content.map { redactor.content($0, headers: headers) }, matching: matching)
+            content: content.map {
+                redactor.content($0, headers: headers, isRecorded: true).content
+            }, matching: matching)
     }
 
     // MARK: Request

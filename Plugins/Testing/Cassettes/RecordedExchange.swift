@@ -14,17 +14,19 @@ struct RecordedExchange {
     let wait: Duration
     let receive: Duration
 
-    /// The entry, without secrets.
-    func entry(redactor: CassetteRedactor) -> JSONValue {
+    /// The entry, without secrets, and what of its contents stands there by its name alone.
+    func entry(redactor: CassetteRedactor) -> (json: JSONValue, withheld: [String]) {
         redactor.learn(from: request, content: sent)
         redactor.learn(from: head.headers, content: received)
         let wait = milliseconds(wait)
         let receive = milliseconds(receive)
-        let shown = redactor.content(received, headers: head.headers)
+        let (shown, withheld) = redactor.content(
+            received, headers: head.headers, isPartial: marks.isPartial)
+        let (request, withheldOfRequest) = requestObject(redactor)
         var entry: JSONObject = [
             "startedDateTime": .string(HARDate.format(started)),
             "time": number(wait + receive),
-            "request": .object(requestObject(redactor)),
+            "request": .object(request),
             "response": .object(responseObject(redactor, shown)),
             "cache": [:],
             "timings": [
@@ -32,48 +34,60 @@ struct RecordedExchange {
                 "receive": number(receive), "ssl": -1,
             ],
         ]
+        let call = "\(self.request.method) \(redactor.url(self.request.url.absoluteString))"
+        let lines =
+            withheldOfRequest.map { "\(call), the request: \($0)" }
+            + withheld.map { "\(call), the response: \($0)" }
         // The sizes of what was changed tell nothing.
         let marks = RecordingMarks(
-            chunks: shown == received ? marks.chunks : [], isPartial: marks.isPartial)
+            chunks: shown == received ? marks.chunks : [], isPartial: marks.isPartial,
+            withheld: lines)
         entry["_turnpike"] = marks.json
-        return .object(entry)
+        return (.object(entry), lines)
     }
 
     // MARK: Request
 
-    private func requestObject(_ redactor: CassetteRedactor) -> JSONObject {
+    private func requestObject(
+        _ redactor: CassetteRedactor
+    ) -> (object: JSONObject, withheld: [String]) {
         let headers = redactor.headers(request.headers)
         let url = redactor.url(request.url.absoluteString).prefix { $0 != "#" }
         let query = url.firstIndex(of: "?").map { url[url.index(after: $0)...] } ?? ""
-        let cookies = headers.values(of: .cookie).flatMap(CookiePair.list).map { pair in
-            JSONValue.object(["name": .string(pair.name), "value": .string(pair.value)])
+        let cookies = headers.values(of: .cookie).flatMap(CookieItem.list).map { item in
+            JSONValue.object(["name": .string(item.name), "value": .string(item.value ?? "")])
         }
         var object: JSONObject = [
             "method": .string(request.method.rawValue), "url": .string(String(url)),
             "httpVersion": .string(version), "cookies": .array(cookies),
             "headers": fields(headers), "queryString": named(FormField.parse(query)),
         ]
-        if let posted = posted(redactor) { object["postData"] = .object(posted) }
+        let (posted, withheld) = posted(redactor, type: headers.first(.contentType) ?? "")
+        if let posted { object["postData"] = .object(posted) }
         object["headersSize"] = -1
         object["bodySize"] = .number(JSONNumber(sent?.count ?? -1))
-        return object
+        return (object, withheld)
     }
 
-    private func posted(_ redactor: CassetteRedactor) -> JSONObject? {
-        let type = request.headers.first(.contentType) ?? ""
-        guard let sent else { return ["mimeType": .string(type), "text": "", "_omitted": true] }
-        if sent.isEmpty { return nil }
-        let shown = redactor.content(sent, headers: request.headers)
+    private func posted(
+        _ redactor: CassetteRedactor, type: String
+    ) -> (object: JSONObject?, withheld: [String]) {
+        guard let sent else {
+            return (["mimeType": .string(type), "text": "", "_omitted": true], [])
+        }
+        if sent.isEmpty { return (nil, []) }
+        let (shown, withheld) = redactor.content(sent, headers: request.headers)
         guard let text = String(validating: shown, as: UTF8.self) else {
-            return [
+            let object: JSONObject = [
                 "mimeType": .string(type), "text": .string(shown.base64EncodedString()),
                 "_encoding": "base64",
             ]
+            return (object, withheld)
         }
         if MediaType(parsing: type)?.essence == MediaType.form.essence {
-            return ["mimeType": .string(type), "params": named(FormField.parse(text))]
+            return (["mimeType": .string(type), "params": named(FormField.parse(text))], withheld)
         }
-        return ["mimeType": .string(type), "text": .string(text)]
+        return (["mimeType": .string(type), "text": .string(text)], withheld)
     }
 
     // MARK: Response
@@ -101,16 +115,17 @@ struct RecordedExchange {
     }
 
     private func cookie(_ line: String) -> JSONValue {
-        let pairs = CookiePair.list(line)
+        let items = CookieItem.list(line)
         var object: JSONObject = [
-            "name": .string(pairs.first?.name ?? ""), "value": .string(pairs.first?.value ?? ""),
+            "name": .string(items.first?.name ?? ""), "value": .string(items.first?.value ?? ""),
         ]
-        for pair in pairs.dropFirst() {
-            switch pair.name.lowercased() {
-            case "path": object["path"] = .string(pair.value)
-            case "domain": object["domain"] = .string(pair.value)
+        for item in items.dropFirst() {
+            let value = item.value ?? ""
+            switch item.name.lowercased() {
+            case "path": object["path"] = .string(value)
+            case "domain": object["domain"] = .string(value)
             case "expires":
-                let date = HTTPDate.parse(pair.value, now: started)
+                let date = HTTPDate.parse(value, now: started)
                 object["expires"] = date.map { .string(HARDate.format($0)) }
             case "httponly": object["httpOnly"] = true
             case "secure": object["secure"] = true

@@ -2,21 +2,26 @@ import Foundation
 import TurnpikeCore
 
 /// What the format has no place for, in the entry's member `_turnpike`, which also tells that the
-/// entry is ours: how the content came in chunks, and whether its reader left before its end.
+/// entry is ours: how the content came in chunks, whether its reader left before its end, and what of
+/// it stands there by its name alone.
 struct RecordingMarks {
     var chunks: [Int] = []
     var isPartial = false
+    /// A line for each content, or part of one, that could not be searched for secrets.
+    var withheld: [String] = []
 
     private static let chunkLimit = 10_000
 
-    init(chunks: [Int], isPartial: Bool) {
+    init(chunks: [Int], isPartial: Bool, withheld: [String] = []) {
         self.chunks = chunks.count > Self.chunkLimit ? [] : chunks
         self.isPartial = isPartial
+        self.withheld = withheld
     }
 
     init(_ node: HARNode?) throws {
         guard let node else { return }
         isPartial = try node.member("partial")?.value.bool ?? false
+        withheld = try node.list("withheld").map { try $0.text() }
         chunks = try node.list("chunks").map { size in
             guard let bytes = size.value.int, bytes > 0 else { throw size.fault("a size in bytes") }
             return bytes
@@ -26,6 +31,7 @@ struct RecordingMarks {
     var json: JSONValue {
         var object = JSONObject()
         if isPartial { object["partial"] = true }
+        if !withheld.isEmpty { object["withheld"] = .array(withheld.map(JSONValue.string)) }
         if chunks.count > 1 { object["chunks"] = .array(chunks.map { .number(JSONNumber($0)) }) }
         return .object(object)
     }

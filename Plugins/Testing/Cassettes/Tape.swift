@@ -8,6 +8,8 @@ final class Tape: Sendable {
         var entry: HAREntry?
         /// The text in the file; nil while the exchange is under way, or where it came to nothing.
         var text: Data?
+        /// What of its contents stands there by its name alone.
+        var withheld: [String] = []
         var wasGiven = false
     }
 
@@ -66,7 +68,9 @@ final class Tape: Sendable {
         let kept = content ?? .empty
         var first = State(
             log: kept.log,
-            slots: kept.entries.map { Slot(entry: $0, text: HARFile.text(of: $0.json)) })
+            slots: kept.entries.map {
+                Slot(entry: $0, text: HARFile.text(of: $0.json), withheld: $0.withheld)
+            })
         for (index, entry) in kept.entries.enumerated() {
             guard let request = entry.request else { continue }
             first.byTarget["\(request.method.rawValue) \(request.path)", default: []].append(index)
@@ -154,9 +158,10 @@ final class Tape: Sendable {
 
     /// Fills a place and writes the file.
     func record(_ exchange: RecordedExchange, at index: Int) {
-        let text = HARFile.text(of: exchange.entry(redactor: redactor))
+        let (entry, withheld) = exchange.entry(redactor: redactor)
+        let text = HARFile.text(of: entry)
         state.withLock { state in
-            state.slots[index] = Slot(entry: nil, text: text, wasGiven: true)
+            state.slots[index] = Slot(text: text, withheld: withheld, wasGiven: true)
             state.recorded += 1
             state.version += 1
         }
@@ -199,6 +204,7 @@ final class Tape: Sendable {
     // MARK: What happened
 
     var unmatched: [String] { state.withLock { $0.unmatched } }
+    var withheld: [String] { state.withLock { $0.slots.flatMap(\.withheld) } }
     var replayed: Int { state.withLock { $0.replayed } }
     var recorded: Int { state.withLock { $0.recorded } }
 

@@ -97,16 +97,23 @@ public struct CallEvent: Sendable {
         guard let request = requestValue, let data = request.body.inMemory, maxBytes > 0 else {
             return nil
         }
+        // Nobody can look for secrets in what is coded.
+        if request.headers.contains(.contentEncoding) { return "(\(data.count) bytes)" }
         let type = request.headers[.contentType].flatMap { MediaType(parsing: $0) }
-        return redaction.content(data.prefix(maxBytes), type: type)
+        return redaction.content(
+            data.prefix(maxBytes), type: type, isCut: data.count > maxBytes,
+            known: secrets(redaction))
     }
 
     /// The beginning of the response's content, redacted, once the body has ended and as far as it
     /// was read (``RequestLogger/peekBytes``).
     public func responseContent(redaction: Redaction = .standard) -> String? {
-        guard let data = peeked?.data, !data.isEmpty else { return nil }
+        guard let peeked, !peeked.data.isEmpty else { return nil }
         let type = headValue?.headers[.contentType].flatMap { MediaType(parsing: $0) }
-        return withoutSent(redaction.content(data, type: type), redaction)
+        var isCut = peeked.isCut
+        if case .bodyEnded(let end) = kind, !end.isFinished { isCut = true }
+        return redaction.content(
+            peeked.data, type: type, isCut: isCut, known: secrets(redaction))
     }
 
     /// The error in words, redacted.
@@ -114,16 +121,24 @@ public struct CallEvent: Sendable {
 
     /// The error in words, redacted by stricter rules.
     public func errorDescription(redaction: Redaction) -> String? {
-        errorValue.map { withoutSent(redaction.text(String(describing: $0)), redaction) }
+        guard let errorValue else { return nil }
+        let pass = RedactionPass(redaction, .display, known: secrets(redaction))
+        return Grammar.escaped(pass.redacted(String(describing: errorValue), as: .text))
     }
 
-    // A server, or an error, may repeat what was sent.
-    private func withoutSent(_ text: String, _ redaction: Redaction) -> String {
-        let secrets = [requestValue, sentRequest].compactMap(\.self).flatMap(redaction.secrets(of:))
-        let shown = secrets.reduce(Data(text.utf8)) {
-            $0.substituting($1, with: Data(Redaction.mark.utf8))
-        }
-        return String(decoding: shown, as: UTF8.self)
+    // A server, or an error, may repeat what was sent, and what was answered.
+    private func secrets(_ redaction: Redaction) -> SecretIndex {
+        CarriedSecrets(
+            of: [requestValue, sentRequest].compactMap(\.self), headValue?.headers, by: redaction
+        ).index
+    }
+
+    /// What a gate has to say, redacted by stricter rules.
+    package func shown(_ message: String, redaction: Redaction) -> String {
+        let requests = [requestValue, record.lastSent].compactMap(\.self)
+        let known = CarriedSecrets(of: requests, headValue?.headers, by: redaction).index
+        let pass = RedactionPass(redaction, .display, known: known)
+        return Grammar.escaped(pass.redacted(message, as: .text))
     }
 
     /// The error as a word for a label: a code, a type's name, `cancelled`.
@@ -133,18 +148,43 @@ public struct CallEvent: Sendable {
     public var isCancellation: Bool { errorValue is CancellationError }
 }
 
+extension CallEvent: CustomStringConvertible, CustomReflectable {
+    /// What happened, and the request, the status and the error with it, in one line without secrets.
+    public var description: String {
+        var text = "\(id), attempt \(attempt): "
+        text += shown(String(describing: kind), redaction: .standard)
+        if let request { text += " [\(request)]" }
+        if let status { text += " [response \(status)]" }
+        if let errorDescription { text += " [\(errorDescription)]" }
+        return text
+    }
+
+    /// What a dump shows: no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}
+
 /// The first bytes of a body, kept as its reader pulls them.
 final class BodyPeek: Sendable {
-    private let kept = Mutex(Data())
+    private struct State {
+        var data = Data()
+        var isCut = false
+    }
+
+    private let state = Mutex(State())
     private let limit: Int
 
     init(limit: Int) { self.limit = limit }
 
-    var data: Data { kept.withLock { $0 } }
+    var data: Data { state.withLock { $0.data } }
+
+    /// Whether there was more than is kept.
+    var isCut: Bool { state.withLock { $0.isCut } }
 
     func add(_ chunk: Data) {
-        kept.withLock { kept in
-            if kept.count < limit { kept.append(chunk.prefix(limit - kept.count)) }
+        state.withLock { state in
+            let room = limit - state.data.count
+            if chunk.count > room { state.isCut = true }
+            if room > 0 { state.data.append(chunk.prefix(room)) }
         }
     }
 }

@@ -129,7 +129,7 @@ public struct Call: Sendable {
         guard let error = error as? ClientError else { return error }
         let record = context.call.record
         return error.completed(
-            request: record.lastSent.map { RequestSummary($0) }, attempts: record.sends,
+            sent: record.lastSent, attempts: record.sends,
             history: record.history)
     }
 }

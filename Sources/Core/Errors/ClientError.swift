@@ -18,6 +18,8 @@ public struct ClientError: Error, Sendable {
         var message: String
         var underlying: (any Error)?
         var request: RequestSummary?
+        // As it was sent: its secrets are looked for in all that is printed.
+        var sent: Request?
         var response: ResponseHead?
         var responseBody: Data
         var attempts = 0
@@ -85,11 +87,14 @@ public struct ClientError: Error, Sendable {
 
     /// The error with what the call knows filled in where it is missing.
     package func completed(
-        request: RequestSummary? = nil, response: ResponseHead? = nil, attempts: Int? = nil,
+        sent: Request? = nil, response: ResponseHead? = nil, attempts: Int? = nil,
         retryAfter: Duration? = nil, history: [AttemptSummary] = []
     ) -> ClientError {
         changed { details in
-            details.request = details.request ?? request
+            if details.request == nil, let sent {
+                details.request = RequestSummary(sent)
+                details.sent = sent.withoutLargeBody
+            }
             details.response = details.response ?? response
             details.attempts = attempts ?? details.attempts
             details.retryAfter = details.retryAfter ?? retryAfter
@@ -121,10 +126,23 @@ public struct ClientError: Error, Sendable {
     }
 }
 
+extension Request {
+    // An error may be kept for long.
+    fileprivate var withoutLargeBody: Request {
+        if body.isEmpty || (body.inMemory?.count ?? .max) <= 4096 { return self }
+        var request = self
+        request.body = .empty
+        return request
+    }
+}
+
 extension ClientError: CustomStringConvertible, CustomReflectable, LocalizedError {
     /// The code, the message, the request and the response in one line, without secrets.
+    ///
+    /// Those that the request and the response carry are hidden in the message and in the cause too.
     public var description: String {
-        var text = "\(code): \(message)"
+        let pass = RedactionPass(.standard, .display, known: carriedSecrets)
+        var text = "\(code): \(pass.redacted(message, as: .text))"
         if let request { text += " [\(request)]" }
         if let response { text += " [response \(response.status)]" }
         if !history.isEmpty {
@@ -133,17 +151,40 @@ extension ClientError: CustomStringConvertible, CustomReflectable, LocalizedErro
         } else if attempts > 1 {
             text += " [\(attempts) attempts]"
         }
-        if let underlying { text += " [caused by \(Self.describe(underlying))]" }
+        if let underlying { text += " [caused by \(Self.describe(underlying, pass))]" }
         return text
     }
 
-    // Foundation's errors print all they know, URLs included; their text is enough.
-    package static func describe(_ error: any Error) -> String {
-        guard let error = error as? URLError else {
-            return Redaction.standard.text(String(describing: error))
+    /// The message without secrets, for those who print it alone.
+    package var shownMessage: String {
+        RedactionPass(.standard, .display, known: carriedSecrets).redacted(message, as: .text)
+    }
+
+    /// The cause in words without secrets.
+    package var shownCause: String? {
+        underlying.map {
+            Self.describe($0, RedactionPass(.standard, .display, known: carriedSecrets))
         }
-        return Redaction.standard.text(
-            "URLError \(error.code.rawValue): \(error.localizedDescription)")
+    }
+
+    private var carriedSecrets: SecretIndex {
+        CarriedSecrets(
+            of: [details.sent].compactMap(\.self), response?.headers, content: responseBody,
+            by: .standard
+        ).index
+    }
+
+    // Foundation's errors print all they know, URLs included, and those of decoding what they found:
+    // their text is enough.
+    private static func describe(_ error: any Error, _ pass: RedactionPass) -> String {
+        let text =
+            switch error {
+            case let error as URLError:
+                "URLError \(error.code.rawValue): \(error.localizedDescription)"
+            case let error as DecodingError: "DecodingError: \(reason(error))"
+            default: String(describing: error)
+            }
+        return Grammar.escaped(pass.redacted(text, as: .text))
     }
 
     /// The same line as ``description``.

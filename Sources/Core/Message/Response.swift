@@ -48,6 +48,14 @@ public struct Hop: Sendable, Hashable {
     }
 }
 
+extension Hop: CustomStringConvertible, CustomReflectable {
+    /// Status and URL without secrets.
+    public var description: String { "\(status) from \(Redaction.standard.url(url))" }
+
+    /// What a dump shows: no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}
+
 /// A response: its head has arrived, its body is still to be read.
 ///
 /// A value one pointer wide over shared storage. Copies share the body, which is read once; letting

@@ -146,7 +146,11 @@ extension ClientError {
 
     // The path of a decoding error is worth more than its description, which quotes the content.
     private static func reason(_ error: any Error) -> String {
-        guard let error = error as? DecodingError else { return String(describing: error) }
+        (error as? DecodingError).map(reason) ?? String(describing: error)
+    }
+
+    /// What a decoding error says without the content.
+    static func reason(_ error: DecodingError) -> String {
         switch error {
         case .typeMismatch(let type, let context):
             return "\(path(context.codingPath)) is no \(type)"

@@ -60,7 +60,8 @@ struct LogRecord {
             attempt = next
         case .note(let gate, let message):
             self.gate = Self.cut(Grammar.escaped(gate), to: 256)
-            self.message = Self.cut(redaction.text(message), to: Self.maxText)
+            self.message = Self.cut(
+                event.shown(message, redaction: redaction), to: Self.maxText)
         case .bodyEnded(let end):
             bytes = end.bytes
             self.end = Self.name(of: end.reason)

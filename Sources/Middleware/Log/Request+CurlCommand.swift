@@ -66,24 +66,16 @@ private struct CurlContent {
         let type =
             request.headers[.contentType].map { MediaType(parsing: $0) } ?? request.body.contentType
         guard let length = request.body.length, length <= Int64(maxBytes), Self.isShown(type),
-            !request.headers.contains(.contentEncoding), let data = request.body.inMemory
+            !request.headers.contains(.contentEncoding), let data = request.body.inMemory,
+            let bytes = redaction.shownBytes(data, type: type)
         else {
             options = Self.fromInput
             return
         }
-        if let text = String(validating: data, as: UTF8.self) {
-            let text = redaction.redacted(text, type: type)
-            if ShellWord.isPrintable(text) {
-                options = ["--data-raw", ShellWord.quoted(text)]
-            } else {
-                pipe(text.utf8)
-            }
+        if let text = String(validating: bytes, as: UTF8.self), ShellWord.isPrintable(text) {
+            options = ["--data-raw", ShellWord.quoted(text)]
         } else {
-            // Byte for byte a scalar, so that names are found and the rest comes back as it was.
-            var scalars = String.UnicodeScalarView()
-            scalars.append(contentsOf: data.lazy.map { Unicode.Scalar($0) })
-            let text = redaction.redacted(String(scalars), type: type)
-            pipe(text.unicodeScalars.lazy.map { UInt8(truncatingIfNeeded: $0.value) })
+            pipe(bytes)
         }
     }
 
@@ -92,7 +84,7 @@ private struct CurlContent {
         options = Self.fromInput
     }
 
-    // Secrets in these are not found.
+    // Their parts and objects are no text.
     private static func isShown(_ type: MediaType?) -> Bool {
         guard let type else { return true }
         return type.type != "multipart" && !type.subtype.contains("plist")

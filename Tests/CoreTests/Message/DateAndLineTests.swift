@@ -116,7 +116,7 @@ struct RedactionTests {
         let error = ClientError(
             .connection, "it broke", underlying: Cause(), responseBody: Data("s3cret".utf8)
         )
-        .completed(request: RequestSummary(request), attempts: 2)
+        .completed(sent: request, attempts: 2)
         var dumped = ""
         dump(error, to: &dumped)
         for text in ["\(error)", String(reflecting: error), dumped, error.localizedDescription] {

@@ -194,6 +194,40 @@ struct CassetteSecretsTests {
         #expect(try await again.string() == "x")
     }
 
+    @Test("Content that cannot be read to its end is a placeholder, and the recording says so")
+    func withheld() async throws {
+        let broken = "{\"id\": 4711, \"password\": \"planted"
+        let line = "(withheld: JSON of \(broken.utf8.count) bytes, SHA-256 "
+        let (client, cassette, _) = try folder.recording { request in
+            let type = request.url.path() == "/text" ? "text/plain" : "application/json"
+            return .status(200, headers: ["Content-Type": type], body: Data(broken.utf8))
+        }
+        let body = Body.data(Data(broken.utf8), type: .json)
+        _ = try await client.post("https://a.example/?token=planted", body: body).data()
+        _ = try await client.get("https://a.example/whole").data()
+        #expect(cassette.withheld.count == 3)
+        #expect(
+            cassette.withheld[0].hasPrefix(
+                "POST https://a.example/?token=REDACTED, the request: \(line)"))
+        #expect(
+            cassette.withheld[1].hasPrefix(
+                "POST https://a.example/?token=REDACTED, the response: \(line)"))
+        let entry = try folder.entries()[0]
+        #expect(entry["_turnpike"]?["withheld"]?[0]?.string == cassette.withheld[0])
+        #expect(entry["response"]?["content"]?["text"]?.string?.hasPrefix(line) == true)
+        #expect(try !folder.text().contains("planted"))
+
+        let (replay, replaying) = try folder.replaying()
+        let again = try await replay.post("https://a.example/?token=other", body: body).string()
+        #expect(again.hasPrefix(line))
+        #expect(replaying.withheld == cassette.withheld)
+        // Other content that cannot be read is another request.
+        let other = Body.data(Data("{\"id\": 4712".utf8), type: .json)
+        await #expect(throws: ClientError.self) {
+            try await replay.post("https://a.example/?token=other", body: other).data()
+        }
+    }
+
     @Test("Marks beside a secret do not hide it", arguments: ["\u{301}", "\u{200D}"])
     func marks(mark: String) async throws {
         let (client, _, _) = try folder.recording { _ in
@@ -222,11 +256,11 @@ struct CassetteSecretsTests {
             "planted-\(number)-" + Self.secret("token")
         }
         let (client, cassette, _) = try folder.recording { _ in
-            .ok(json: ["tokens": .array((0..<1100).map { ["access_token": .string(token($0))] })])
+            .ok(json: ["tokens": .array((0..<4000).map { ["access_token": .string(token($0))] })])
         }
         _ = try await client.get("https://a.example/a").data()
         let later = await #expect(throws: ClientError.self) {
-            try await client.get(Target("https://a.example/\(token(1099))")).data()
+            try await client.get(Target("https://a.example/\(token(3999))")).data()
         }
         #expect(later?.code == .tooLarge)
         let error = #expect(throws: ClientError.self) { try cassette.save() }

@@ -12,7 +12,7 @@ struct RedactionContentTests {
         "In JSON the values of secret members are hidden, whatever they are",
         arguments: [
             (#"{"a":1,"password":"x"}"#, #"{"a":1,"password":"REDACTED"}"#),
-            (#"{"access_token" : "x", "b": 2}"#, #"{"access_token":"REDACTED", "b": 2}"#),
+            (#"{"access_token" : "x", "b": 2}"#, #"{"access_token" : "REDACTED", "b": 2}"#),
             (#"{"secret":["x",{"y":"z"}],"b":2}"#, #"{"secret":"REDACTED","b":2}"#),
             (#"{"secret":{"a":"}","b":"]"},"c":3}"#, #"{"secret":"REDACTED","c":3}"#),
             (#"{"token":12345,"b":2}"#, #"{"token":"REDACTED","b":2}"#),
@@ -22,7 +22,13 @@ struct RedactionContentTests {
             ),
             (#"{"pass\u0077ord":"x"}"#, #"{"pass\u0077ord":"REDACTED"}"#),
             (#"{"PassWord":"a\"b","c":"d"}"#, #"{"PassWord":"REDACTED","c":"d"}"#),
-            (#"{"name":"password","value":"kept"}"#, #"{"name":"password","value":"kept"}"#),
+            (#"{"name":"password","value":"x"}"#, #"{"name":"password","value":"REDACTED"}"#),
+            (#"{"value":["x"],"key":"pwd"}"#, #"{"value":"REDACTED","key":"pwd"}"#),
+            (#"{"name":"city","value":"kept"}"#, #"{"name":"city","value":"kept"}"#),
+            (
+                #"{"prompt_tokens":12345,"token_type":"kept"}"#,
+                #"{"prompt_tokens":12345,"token_type":"kept"}"#
+            ),
         ])
     func json(text: String, expected: String) { #expect(shown(text, .json) == expected) }
 

@@ -1,0 +1,105 @@
+/// A kind of content that is read to its end, so that each value in it is known with its name.
+///
+/// What has another kind is text, or bytes, in which secrets are searched for.
+enum ContentKind: Equatable {
+    case json
+    /// JSON texts in lines: one that is none is withheld, and not the others.
+    case jsonLines
+    case form
+    case xml
+    case propertyList
+    case eventStream
+    case multipart(boundary: String?)
+    /// A message of HTTP, or another with a head like that: `application/http`, `message/rfc822`.
+    case message
+
+    /// How a placeholder names it.
+    var name: String {
+        switch self {
+        case .json: "JSON"
+        case .jsonLines: "JSON in lines"
+        case .form: "a form"
+        case .xml: "XML"
+        case .propertyList: "a property list"
+        case .eventStream: "an event stream"
+        case .multipart: "multipart content"
+        case .message: "a message"
+        }
+    }
+
+    /// The kind that a media type names.
+    init?(_ type: MediaType) {
+        switch (type.type, type.subtype) {
+        case ("multipart", _): self = .multipart(boundary: type[parameter: "boundary"])
+        case ("message", _), ("application", "http"): self = .message
+        case ("application", "x-www-form-urlencoded"): self = .form
+        case ("text", "event-stream"): self = .eventStream
+        case (_, let subtype) where subtype.hasSuffix("plist"): self = .propertyList
+        case (_, let subtype) where Self.linesOfJSON.contains(where: subtype.contains):
+            self = .jsonLines
+        case (_, let subtype)
+        where subtype == "json" || subtype == "x-json" || type.suffix == "json":
+            self = .json
+        case (_, let subtype) where subtype == "xml" || type.suffix == "xml": self = .xml
+        default: return nil
+        }
+    }
+
+    private static let linesOfJSON = ["ndjson", "jsonl", "json-lines", "json-seq", "stream+json"]
+
+    /// The kind of a text that names none, by how it begins.
+    init?(sniffing text: [UInt8]) {
+        guard let first = text.firstIndex(where: { $0 > 0x20 }) else { return nil }
+        let rest = text[first...]
+        if rest.starts(with: "bplist0".utf8) {
+            self = .propertyList
+        } else if rest.starts(with: "<?xml".utf8) || rest.starts(with: "<!DOCTYPE plist".utf8) {
+            self = .xml
+        } else if Self.beginsJSON(rest) {
+            self = .json
+        } else {
+            return nil
+        }
+    }
+
+    // A list or an object; a bracket alone may begin a line of a log.
+    private static func beginsJSON(_ text: ArraySlice<UInt8>) -> Bool {
+        guard let next = text.dropFirst().first(where: { $0 > 0x20 }) else { return false }
+        switch text.first {
+        case UInt8(ascii: "{"): return next == UInt8(ascii: "\"") || next == UInt8(ascii: "}")
+        case UInt8(ascii: "["): return "{[]\"-".utf8.contains(next) || Grammar.isDigit(next)
+        default: return false
+        }
+    }
+
+    /// The content without its secrets; text is in UTF-8.
+    /// - Throws: ``Unreadable`` where it is not what its kind says.
+    func redacted(
+        _ content: [UInt8], isCut: Bool, in pass: RedactionPass
+    ) throws(Unreadable) -> [UInt8] {
+        switch self {
+        case .json: try JSONRedactor.redacted(content, isCut: isCut, in: pass)
+        case .jsonLines: LineRedactor.redactedJSON(content, isCut: isCut, in: pass)
+        case .form: FormRedactor.redacted(content, isCut: isCut, in: pass)
+        case .xml: try XMLRedactor.redacted(content, isCut: isCut, in: pass)
+        case .propertyList:
+            if BinaryPropertyList.isOne(content) {
+                try BinaryPropertyList.redacted(content, in: pass)
+            } else {
+                try XMLRedactor.redacted(content, isCut: isCut, in: pass)
+            }
+        case .eventStream: LineRedactor.redactedEvents(content, isCut: isCut, in: pass)
+        case .multipart(let boundary):
+            try MultipartRedactor.redacted(content, boundary: boundary, isCut: isCut, in: pass)
+        case .message: try MessageRedactor.redacted(content, isCut: isCut, in: pass)
+        }
+    }
+
+    /// Whether the content has parts with charsets of their own, or none at all.
+    var isBinary: Bool {
+        switch self {
+        case .multipart, .message: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,194 @@
+import Foundation
+
+/// Copies JSON texts without the values of members whose names are those of secrets, and without the
+/// secrets in all other strings.
+struct JSONRedactor {
+    private let bytes: [UInt8]
+    private let pass: RedactionPass
+    private let text: JSONTokens
+    private var output: [UInt8] = []
+    private var copied = 0
+    private var token = 0
+
+    /// - Parameters:
+    ///   - bytes: The text in UTF-8.
+    ///   - isCut: Whether it goes on where it ends here.
+    ///   - showsPart: Whether people are shown what could be read of a text that is broken.
+    ///   - pass: By which rules.
+    /// - Returns: The text.
+    /// - Throws: ``Unreadable`` where it is not JSON.
+    static func redacted(
+        _ bytes: [UInt8], isCut: Bool, showsPart: Bool = true, in pass: RedactionPass
+    ) throws(Unreadable) -> [UInt8] {
+        let text = JSONTokens(bytes, pass.redaction)
+        pass.work += 2 * bytes.count
+        switch text.end {
+        case .finished: break
+        case .cut where isCut: break
+        case .cut where pass.purpose == .record || !showsPart || text.tokens.isEmpty:
+            throw Unreadable("it ends within a value")
+        case .broken(let position, let reason)
+        where pass.purpose == .record || !showsPart || text.tokens.isEmpty:
+            throw Unreadable(reason, at: position)
+        case .cut, .broken: break
+        }
+        var redactor = JSONRedactor(bytes: bytes, pass: pass, text: text)
+        redactor.copyTokens()
+        return redactor.finished()
+    }
+
+    private init(bytes: [UInt8], pass: RedactionPass, text: JSONTokens) {
+        self.bytes = bytes
+        self.pass = pass
+        self.text = text
+        output.reserveCapacity(bytes.count)
+    }
+
+    private consuming func finished() -> [UInt8] {
+        switch text.end {
+        case .finished: output += bytes[copied...]
+        // The token at the end is not whole: nobody knows what it is.
+        case .cut: break
+        case .broken(let position, let reason):
+            let rest = bytes[copied...]
+            output += pass.withhold(rest, as: "JSON", Unreadable(reason, at: position))
+        }
+        return output
+    }
+
+    private mutating func copy(upTo end: Int) {
+        output += bytes[copied..<end]
+        copied = end
+    }
+
+    private mutating func replace(_ range: Range<Int>, with other: [UInt8]) {
+        copy(upTo: range.lowerBound)
+        output += other
+        copied = range.upperBound
+    }
+
+    private mutating func copyTokens() {
+        while token < text.tokens.count {
+            let one = text.tokens[token]
+            token += 1
+            switch one.kind {
+            case .string: string(one.range)
+            case .number: number(one.range)
+            case .name: member(one)
+            default: break
+            }
+            if text.end != .finished { copy(upTo: max(copied, end(of: one))) }
+        }
+    }
+
+    // With the quote behind it.
+    private func end(of token: JSONTokens.Token) -> Int {
+        switch token.kind {
+        case .name, .string: token.range.upperBound + 1
+        default: token.range.upperBound
+        }
+    }
+
+    private mutating func member(_ name: JSONTokens.Token) {
+        let namesSecret = text.namesSecret[Int(name.object)]
+        let isNamed =
+            namesSecret && SecretNames.isValueOfAnother(bytes[name.range])
+            || pass.redaction.hides(key: Self.meaning(of: bytes[name.range]))
+                && !(namesSecret && SecretNames.namesAnother(bytes[name.range]))
+        string(name.range)
+        guard isNamed, token < text.tokens.count else { return }
+        let value = text.tokens[token]
+        if value.kind == .number, SecretNames.isCount(bytes[name.range]) { return }
+        if value.kind == .string, SecretNames.isCodeOfError(bytes[name.range], bytes[value.range]) {
+            return
+        }
+        hideValue()
+    }
+
+    // MARK: Leaves
+
+    private mutating func string(_ range: Range<Int>) {
+        let plain = Self.meaning(of: bytes[range])
+        if let shown = pass.leaf(plain) { replace(range, with: literal(shown)) }
+    }
+
+    // A number that is known as a secret from elsewhere.
+    private func isKnown(_ range: Range<Int>) -> Bool {
+        var isKnown = false
+        pass.known.search(Array(bytes[range]), isCut: false, work: &pass.work) {
+            isKnown = isKnown || $0.count == range.count
+        }
+        return isKnown
+    }
+
+    private mutating func number(_ range: Range<Int>) {
+        if isKnown(range) { hideNumber(range) }
+    }
+
+    private mutating func hideNumber(_ range: Range<Int>) {
+        switch pass.purpose {
+        case .display: replace(range, with: Self.quotedMark)
+        // Shorter ones are counts and codes of errors.
+        case .record: if range.count > 3 { replace(range, with: [UInt8(ascii: "0")]) }
+        }
+    }
+
+    private static let quotedMark = Array("\"\(Redaction.mark)\"".utf8)
+
+    // MARK: Hidden values
+
+    // The value at the token: whole for people, else each leaf of it by its kind.
+    private mutating func hideValue() {
+        let first = token
+        var depth = 0
+        repeat {
+            let one = text.tokens[token]
+            token += 1
+            switch one.kind {
+            case .beginObject, .beginArray: depth += 1
+            case .endObject, .endArray: depth -= 1
+            case .string, .number: pass.learn(Self.meaning(of: bytes[one.range]), isNamed: true)
+            case .name, .word: break
+            }
+        } while depth > 0 && token < text.tokens.count
+        let value = text.tokens[first..<token]
+        if pass.purpose == .display, value.count > 2 {
+            let end = text.tokens[token - 1].range.upperBound
+            return replace(text.tokens[first].range.lowerBound..<end, with: Self.quotedMark)
+        }
+        for one in value where !one.range.isEmpty {
+            switch one.kind {
+            case .name: string(one.range)
+            case .string: replace(one.range, with: RedactionPass.mark)
+            case .number: hideNumber(one.range)
+            default: break
+            }
+        }
+    }
+
+    // MARK: Spelling
+
+    /// What a string means: its escapes resolved.
+    static func meaning(of literal: ArraySlice<UInt8>) -> [UInt8] {
+        guard literal.contains(UInt8(ascii: "\\")),
+            let text = try? JSONValue(parsing: Data([0x22] + literal + [0x22])).string
+        else { return Array(literal) }
+        return Array(text.utf8)
+    }
+
+    private func literal(_ text: [UInt8]) -> [UInt8] {
+        let quoted = JSONValue.string(String(decoding: text, as: UTF8.self)).jsonBytes()
+        let literal = Array(quoted.dropFirst().dropLast())
+        return pass.isForeign ? Self.inASCII(literal) : literal
+    }
+
+    // What is added to a text in another encoding than UTF-8.
+    private static func inASCII(_ literal: [UInt8]) -> [UInt8] {
+        guard literal.contains(where: { $0 >= 0x80 }) else { return literal }
+        return String(decoding: literal, as: UTF8.self).utf16.flatMap { unit -> [UInt8] in
+            if unit < 0x80 { return [UInt8(unit)] }
+            let digits = String(unit, radix: 16)
+            return Array(("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8)
+        }
+    }
+}

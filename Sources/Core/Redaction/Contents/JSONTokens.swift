@@ -1,0 +1,217 @@
+/// The tokens of JSON texts in a row (RFC 8259), read strictly, to the end or to the first fault.
+struct JSONTokens {
+    enum Kind: UInt8 {
+        case beginObject, endObject, beginArray, endArray, name, string, number, word
+    }
+
+    struct Token {
+        let kind: Kind
+        /// Where it stands; without the quotes, of a name or a string.
+        let range: Range<Int>
+        /// The object that it begins, or that it is a name of; else meaningless.
+        let object: Int32
+    }
+
+    /// Why the reading ended.
+    enum End: Equatable {
+        case finished
+        /// Within a value, at the end of the text.
+        case cut
+        case broken(at: Int, String)
+    }
+
+    private(set) var tokens: [Token] = []
+    private(set) var end = End.finished
+    /// For each object whether one of its members says that another one is a secret; where the text
+    /// is cut off before one can say so, it is taken to.
+    private(set) var namesSecret: [Bool] = []
+    private var hasName: [Bool] = []
+
+    private enum Expected {
+        case value, nameOrEnd, name, colon, commaOrEnd, valueOrEnd
+    }
+
+    private let bytes: [UInt8]
+    private let redaction: Redaction
+    private var position = 0
+    // The objects and arrays around; nil is an array.
+    private var stack: [Int32?] = []
+    private var isNaming = false
+
+    /// - Parameters:
+    ///   - bytes: The text in UTF-8.
+    ///   - redaction: Which names are those of secrets.
+    init(_ bytes: [UInt8], _ redaction: Redaction) {
+        self.bytes = bytes
+        self.redaction = redaction
+        do {
+            try read()
+        } catch {
+            end = error
+            for case let object? in stack where !hasName[Int(object)] {
+                namesSecret[Int(object)] = true
+            }
+        }
+    }
+
+    private mutating func read() throws(End) {
+        var expected = Expected.value
+        while let byte = next() {
+            expected = try read(byte, expected)
+        }
+        if !stack.isEmpty { throw .cut }
+    }
+
+    // Blanks; and the sign that begins a text in a sequence (RFC 7464).
+    private mutating func next() -> UInt8? {
+        while position < bytes.count {
+            switch bytes[position] {
+            case 0x20, 0x09, 0x0A, 0x0D: position += 1
+            case 0x1E where stack.isEmpty: position += 1
+            default: return bytes[position]
+            }
+        }
+        return nil
+    }
+
+    private mutating func read(_ byte: UInt8, _ expected: Expected) throws(End) -> Expected {
+        switch (expected, byte) {
+        case (.value, _): return try value(byte)
+        case (.valueOrEnd, UInt8(ascii: "]")): return close(.endArray)
+        case (.valueOrEnd, _): return try value(byte)
+        case (.nameOrEnd, UInt8(ascii: "}")): return close(.endObject)
+        case (.nameOrEnd, UInt8(ascii: "\"")), (.name, UInt8(ascii: "\"")):
+            let name = try string()
+            isNaming = SecretNames.namesAnother(bytes[name])
+            tokens.append(Token(kind: .name, range: name, object: (stack.last ?? nil) ?? 0))
+            return .colon
+        case (.colon, UInt8(ascii: ":")):
+            position += 1
+            return .value
+        case (.commaOrEnd, UInt8(ascii: ",")):
+            position += 1
+            return stack.last == .some(nil) ? .value : .name
+        case (.commaOrEnd, UInt8(ascii: "]")) where stack.last == .some(nil):
+            return close(.endArray)
+        case (.commaOrEnd, UInt8(ascii: "}")) where stack.last != .some(nil):
+            return close(.endObject)
+        default: throw .broken(at: position, Self.fault(expected))
+        }
+    }
+
+    private static func fault(_ expected: Expected) -> String {
+        switch expected {
+        case .value, .valueOrEnd: "a value is expected"
+        case .name, .nameOrEnd: "a name is expected"
+        case .colon: "a colon is expected"
+        case .commaOrEnd: "a comma is expected"
+        }
+    }
+
+    private mutating func close(_ kind: Kind) -> Expected {
+        add(kind, position..<position + 1)
+        position += 1
+        stack.removeLast()
+        return behindValue
+    }
+
+    private var behindValue: Expected { stack.isEmpty ? .value : .commaOrEnd }
+
+    private mutating func add(_ kind: Kind, _ range: Range<Int>, object: Int32 = 0) {
+        tokens.append(Token(kind: kind, range: range, object: object))
+    }
+
+    private mutating func value(_ byte: UInt8) throws(End) -> Expected {
+        let names = isNaming
+        isNaming = false
+        switch byte {
+        case UInt8(ascii: "{"):
+            let object = Int32(namesSecret.count)
+            namesSecret.append(false)
+            hasName.append(false)
+            add(.beginObject, position..<position + 1, object: object)
+            stack.append(object)
+            position += 1
+            return .nameOrEnd
+        case UInt8(ascii: "["):
+            add(.beginArray, position..<position + 1)
+            stack.append(nil)
+            position += 1
+            return .valueOrEnd
+        case UInt8(ascii: "\""):
+            let text = try string()
+            if names, case let object?? = stack.last {
+                hasName[Int(object)] = true
+                if redaction.hides(key: bytes[text]) { namesSecret[Int(object)] = true }
+            }
+            add(.string, text)
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): try number()
+        default: try word()
+        }
+        return behindValue
+    }
+
+    // MARK: Leaves
+
+    private mutating func string() throws(End) -> Range<Int> {
+        let start = position + 1
+        var place = start
+        while place < bytes.count {
+            switch bytes[place] {
+            case UInt8(ascii: "\""):
+                position = place + 1
+                return start..<place
+            case UInt8(ascii: "\\"): place = try escape(place)
+            case 0..<0x20: throw .broken(at: place, "a control character stands in a string")
+            default: place += 1
+            }
+        }
+        throw .cut
+    }
+
+    private func escape(_ start: Int) throws(End) -> Int {
+        guard start + 1 < bytes.count else { throw .cut }
+        switch bytes[start + 1] {
+        case UInt8(ascii: "u"):
+            let digits = bytes[(start + 2)...].prefix(4)
+            guard digits.allSatisfy(Grammar.isHexDigit) else { break }
+            guard digits.count == 4 else { throw .cut }
+            return start + 6
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"),
+            UInt8(ascii: "f"), UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
+            return start + 2
+        default: break
+        }
+        throw .broken(at: start, "an escape is none")
+    }
+
+    // More is read than the grammar has: what is longer or has another form is a number all the same.
+    private mutating func number() throws(End) {
+        let start = position
+        while position < bytes.count, Self.isOfNumber(bytes[position]) { position += 1 }
+        if position == bytes.count, !stack.isEmpty { throw .cut }
+        guard bytes[start..<position].contains(where: Grammar.isDigit) else {
+            throw .broken(at: start, "a number is none")
+        }
+        add(.number, start..<position)
+    }
+
+    private static func isOfNumber(_ byte: UInt8) -> Bool {
+        Grammar.isDigit(byte) || "+-.eE".utf8.contains(byte)
+    }
+
+    private mutating func word() throws(End) {
+        let start = position
+        for word in ["true", "false", "null"] {
+            let rest = bytes[start...].prefix(word.utf8.count)
+            if rest.elementsEqual(word.utf8) {
+                position = start + word.utf8.count
+                return add(.word, start..<position)
+            }
+            if start + rest.count == bytes.count, word.utf8.starts(with: rest) { throw .cut }
+        }
+        throw .broken(at: start, "a value is expected")
+    }
+}
+
+extension JSONTokens.End: Error {}

@@ -1,0 +1,110 @@
+/// Content in lines that stand for themselves: JSON in lines, and event streams.
+enum LineRedactor {
+    /// JSON in lines, or in a sequence (RFC 7464); what of it is none is withheld.
+    static func redactedJSON(_ text: [UInt8], isCut: Bool, in pass: RedactionPass) -> [UInt8] {
+        if let whole = try? JSONRedactor.redacted(text, isCut: isCut, showsPart: false, in: pass) {
+            return whole
+        }
+        var shown: [UInt8] = []
+        shown.reserveCapacity(text.count)
+        var isBroken = false
+        func take(_ line: ArraySlice<UInt8>, _ end: ArraySlice<UInt8>) {
+            let isLast = line.endIndex == text.count
+            do throws(Unreadable) {
+                // A text that began in the lines before may end in this one.
+                if isLast, isCut, isBroken { throw Unreadable("it is cut off") }
+                shown += try JSONRedactor.redacted(
+                    Array(line), isCut: isCut && isLast, showsPart: false, in: pass)
+            } catch {
+                isBroken = true
+                shown += pass.withhold(line, as: "JSON", error)
+            }
+            shown += end
+        }
+        if text.contains(0x1E) {
+            for record in text.split(separator: 0x1E, omittingEmptySubsequences: false) {
+                take(
+                    record,
+                    record.endIndex < text.count
+                        ? text[record.endIndex..<(record.endIndex + 1)] : [])
+            }
+        } else {
+            forEachLine(of: text, take)
+        }
+        return shown
+    }
+
+    /// An event stream: what the lines of `data` of one event say together is one text.
+    static func redactedEvents(_ text: [UInt8], isCut: Bool, in pass: RedactionPass) -> [UInt8] {
+        var stream = EventStream(pass: pass)
+        forEachLine(of: text) { line, end in
+            stream.take(line, end, isCut: isCut && line.endIndex == text.count)
+        }
+        return stream.finished(isCut: isCut)
+    }
+
+    // Lines end with CR, LF, or both.
+    private static func forEachLine(
+        of text: [UInt8], _ body: (ArraySlice<UInt8>, ArraySlice<UInt8>) -> Void
+    ) {
+        var start = 0
+        while start < text.count {
+            let end = text[start...].firstIndex { $0 == 0x0A || $0 == 0x0D } ?? text.count
+            var next = min(end + 1, text.count)
+            if end < text.count, text[end] == 0x0D, next < text.count, text[next] == 0x0A {
+                next += 1
+            }
+            body(text[start..<end], text[end..<next])
+            start = next
+        }
+    }
+}
+
+/// The lines of an event stream, copied event by event.
+private struct EventStream {
+    let pass: RedactionPass
+    private var output: [UInt8] = []
+    // The event at hand: its lines, and those of its data.
+    private var lines:
+        [(text: ArraySlice<UInt8>, end: ArraySlice<UInt8>, data: ArraySlice<UInt8>?)] = []
+
+    init(pass: RedactionPass) { self.pass = pass }
+
+    mutating func take(_ line: ArraySlice<UInt8>, _ end: ArraySlice<UInt8>, isCut: Bool) {
+        let isData =
+            line.starts(with: "data".utf8)
+            && (line.count == 4 || line[line.startIndex + 4] == UInt8(ascii: ":"))
+        guard isData else {
+            let shown = pass.leaf(Array(line), isCut: isCut).map { $0[...] } ?? line
+            lines.append((shown, end, nil))
+            if line.isEmpty { flush(isCut: false) }
+            return
+        }
+        var data = line.dropFirst(5)
+        if data.first == 0x20 { data = data.dropFirst() }
+        lines.append((line, end, data))
+    }
+
+    consuming func finished(isCut: Bool) -> [UInt8] {
+        flush(isCut: isCut)
+        return output
+    }
+
+    private mutating func flush(isCut: Bool) {
+        let data = Array(lines.compactMap(\.data).joined(separator: [0x0A]))
+        var shown = pass.leaf(data, isCut: isCut).map {
+            $0.split(separator: 0x0A, omittingEmptySubsequences: false)[...]
+        }
+        for line in lines {
+            guard let data = line.data, shown != nil else {
+                output += line.text + line.end
+                continue
+            }
+            // As many lines as there were, the rest of them in the last one.
+            guard let next = shown?.popFirst() else { continue }
+            output += line.text[..<data.startIndex] + next + line.end
+        }
+        while let next = shown?.popFirst() { output += Array("data: ".utf8) + next + [0x0A] }
+        lines = []
+    }
+}

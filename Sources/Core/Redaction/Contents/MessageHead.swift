@@ -1,0 +1,81 @@
+/// The field lines of a part or of a message within content, as they stand.
+struct MessageHead {
+    struct Field {
+        let name: ArraySlice<UInt8>
+        /// The value with its folded lines, without the blanks around it.
+        let value: ArraySlice<UInt8>
+    }
+
+    let fields: [Field]
+    /// The position behind the empty line.
+    let end: Int
+    /// Whether there is an empty line.
+    let isWhole: Bool
+
+    /// Reads field lines up to the empty line, or to the end.
+    /// - Throws: ``Unreadable`` where a line is none.
+    init(_ bytes: ArraySlice<UInt8>) throws(Unreadable) {
+        var fields: [Field] = []
+        var position = bytes.startIndex
+        while true {
+            let line = Self.line(bytes, position)
+            if line.isEmpty || line.startIndex == bytes.endIndex {
+                self.fields = fields
+                end = Self.behind(line, bytes)
+                isWhole = line.startIndex < bytes.endIndex
+                return
+            }
+            var last = line
+            // A line that begins with a blank goes on with the one before (RFC 9112 §5.2).
+            var next = Self.behind(line, bytes)
+            while next < bytes.endIndex, Grammar.isBlank(bytes[next]) {
+                last = Self.line(bytes, next)
+                next = Self.behind(last, bytes)
+            }
+            let field = bytes[line.startIndex..<last.endIndex]
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
+                line[..<colon].allSatisfy(Grammar.isTokenByte)
+            else {
+                throw Unreadable("a field line is none", at: line.startIndex - bytes.startIndex)
+            }
+            var value = field[(colon + 1)...]
+            while let first = value.first, first <= 0x20 { value = value.dropFirst() }
+            while let last = value.last, last <= 0x20 { value = value.dropLast() }
+            fields.append(Field(name: line[..<colon], value: value))
+            position = next
+        }
+    }
+
+    // Without its end, CRLF or LF.
+    private static func line(_ bytes: ArraySlice<UInt8>, _ start: Int) -> ArraySlice<UInt8> {
+        let end = bytes[start...].firstIndex(of: 0x0A) ?? bytes.endIndex
+        let isPair = end > start && end < bytes.endIndex && bytes[end - 1] == 0x0D
+        return bytes[start..<(isPair ? end - 1 : end)]
+    }
+
+    private static func behind(_ line: ArraySlice<UInt8>, _ bytes: ArraySlice<UInt8>) -> Int {
+        let end = bytes[line.endIndex...].firstIndex(of: 0x0A) ?? bytes.endIndex
+        return min(end + 1, bytes.endIndex)
+    }
+
+    /// The values of a field, in order, each in one line.
+    func values(_ name: String) -> [String] {
+        fields.filter { $0.name.map(Grammar.lowercased).elementsEqual(name.utf8) }.map { field in
+            String(decoding: field.value.map { $0 < 0x20 ? 0x20 : $0 }, as: UTF8.self)
+        }
+    }
+
+    /// The bytes up to the end of the head, with the values of secret fields hidden.
+    func redacted(_ bytes: ArraySlice<UInt8>, in pass: RedactionPass) -> [UInt8] {
+        var shown: [UInt8] = []
+        var copied = bytes.startIndex
+        for field in fields {
+            let name = HTTPHeaders.Name(String(decoding: field.name, as: UTF8.self))
+            let value = pass.header(name, String(decoding: field.value, as: UTF8.self))
+            if value.utf8.elementsEqual(field.value) { continue }
+            shown += bytes[copied..<field.value.startIndex] + value.utf8
+            copied = field.value.endIndex
+        }
+        return shown + bytes[copied..<end]
+    }
+}

@@ -1,0 +1,153 @@
+/// Copies multipart content (RFC 2046 §5.1.1): the head of each part as a message's, its content by its
+/// own type, and none of it where its name is that of a secret.
+struct MultipartRedactor {
+    private let bytes: [UInt8]
+    private let delimiter: [UInt8]
+    private let pass: RedactionPass
+    private let isCut: Bool
+
+    static func redacted(
+        _ bytes: [UInt8], boundary: String?, isCut: Bool, in pass: RedactionPass
+    ) throws(Unreadable) -> [UInt8] {
+        guard let boundary, !boundary.isEmpty, boundary.utf8.count <= 256 else {
+            throw Unreadable("its boundary is not named")
+        }
+        pass.work += 3 * bytes.count
+        let redactor = MultipartRedactor(
+            bytes: bytes, delimiter: Array("--\(boundary)".utf8), pass: pass, isCut: isCut)
+        return try redactor.redacted()
+    }
+
+    /// The boundary of content that looks like parts of a form, or nil.
+    static func boundary(sniffing content: [UInt8]) -> String? {
+        guard content.starts(with: "--".utf8) else { return nil }
+        let line = content.prefix(260).prefix { $0 != 0x0A && $0 != 0x0D }
+        let rest = content[line.endIndex...].drop { $0 == 0x0A || $0 == 0x0D }
+        guard line.count > 2, line.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
+            rest.prefix(8).map(Grammar.lowercased).elementsEqual("content-".utf8)
+        else { return nil }
+        return String(decoding: line.dropFirst(2), as: UTF8.self)
+    }
+
+    // MARK: Delimiters
+
+    /// A line that begins a part, or ends the last one.
+    private struct Line {
+        /// With the line end before it.
+        let range: Range<Int>
+        let isLast: Bool
+    }
+
+    private func redacted() throws(Unreadable) -> [UInt8] {
+        let lines = try delimiterLines()
+        guard let first = lines.first else { throw Unreadable("it has no parts") }
+        let isEnded = lines.last?.isLast == true
+        if !isEnded, !isCut { throw Unreadable("its last part has no end") }
+        var shown = other(bytes[..<first.range.lowerBound])
+        for (index, line) in lines.enumerated() {
+            shown += bytes[line.range]
+            let end = index + 1 < lines.count ? lines[index + 1].range.lowerBound : bytes.count
+            let part = bytes[line.range.upperBound..<end]
+            if line.isLast {
+                shown += other(part)
+            } else {
+                shown += try self.part(part, isCut: !isEnded && end == bytes.count)
+            }
+        }
+        return shown
+    }
+
+    // What stands before the first part and behind the last one.
+    private func other(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        pass.leaf(Array(text)) ?? Array(text)
+    }
+
+    // All of them have the line end of the first one: a text that holds a boundary behind another one
+    // would be two parts for one reader, and one for another.
+    private func delimiterLines() throws(Unreadable) -> [Line] {
+        var lines: [Line] = []
+        var endsWithCR: Bool?
+        var position = 0
+        while position < bytes.count {
+            let end = bytes[position...].firstIndex(of: 0x0A) ?? bytes.count
+            let line = bytes[position..<end]
+            defer { position = end + 1 }
+            guard line.starts(with: delimiter) else { continue }
+            var behind = line.dropFirst(delimiter.count)
+            let isLast = behind.starts(with: "--".utf8)
+            if isLast { behind = behind.dropFirst(2) }
+            let hasCR = behind.last == 0x0D
+            if hasCR { behind = behind.dropLast() }
+            // A longer boundary is that of another multipart content.
+            guard behind.allSatisfy(Grammar.isBlank) else { continue }
+            let hasCRBefore = position > 1 && bytes[position - 2] == 0x0D
+            if position > 0, hasCRBefore != (endsWithCR ?? hasCR) {
+                throw Unreadable("its lines end in several ways")
+            }
+            endsWithCR = endsWithCR ?? hasCR
+            if end < bytes.count, hasCR != endsWithCR {
+                throw Unreadable("its lines end in several ways")
+            }
+            let start = max(0, position - (position == 0 ? 0 : hasCRBefore ? 2 : 1))
+            lines.append(
+                Line(range: start..<min(end + 1, bytes.count), isLast: isLast))
+            if isLast { break }
+        }
+        return lines
+    }
+
+    // MARK: Parts
+
+    private func part(_ part: ArraySlice<UInt8>, isCut: Bool) throws(Unreadable) -> [UInt8] {
+        let head = try MessageHead(part)
+        // Of a head that is cut off nothing is known.
+        guard head.isWhole else {
+            if isCut { return [] }
+            throw Unreadable("a part has no content")
+        }
+        let shown = head.redacted(part, in: pass)
+        let content = Array(part[head.end...])
+        if content.isEmpty { return shown }
+        if names(of: head).contains(where: { pass.redaction.hides(key: $0[...]) }) {
+            return shown + pass.hide(content)
+        }
+        if let coding = head.values("content-encoding").first, coding.lowercased() != "identity" {
+            return shown + pass.withhold(content, as: "a part", Unreadable("its content is coded"))
+        }
+        return shown
+            + PartContent.redacted(
+                content, types: head.values("content-type"),
+                transfer: head.values("content-transfer-encoding").first, isCut: isCut, in: pass)
+    }
+
+    // All that a reader could take for the part's name.
+    private func names(of head: MessageHead) -> [[UInt8]] {
+        head.values("content-disposition").flatMap { line in
+            Grammar.split(line[...], at: UInt8(ascii: ";")).dropFirst().flatMap {
+                parameter -> [[UInt8]] in
+                guard let equals = parameter.utf8.firstIndex(of: UInt8(ascii: "=")) else {
+                    return []
+                }
+                let name = Grammar.trimmed(parameter[..<equals]).lowercased()
+                // `name*` and `name*0*` (RFC 8187, RFC 2231).
+                guard name == "name" || name.hasPrefix("name*") else { return [] }
+                let text = Grammar.trimmed(parameter[parameter.utf8.index(after: equals)...])
+                let value = Grammar.unquoted(text)
+                let extended =
+                    value.split(separator: "'", omittingEmptySubsequences: false).last ?? ""
+                return [
+                    Array(text.utf8), Array(value.utf8), Array(extended.utf8), Self.word(value),
+                ]
+            }
+        }
+    }
+
+    // An encoded word of mail (RFC 2047): `=?utf-8?B?cGFzc3dvcmQ=?=`.
+    private static func word(_ text: String) -> [UInt8] {
+        let parts = text.split(separator: "?", omittingEmptySubsequences: false)
+        guard parts.count == 5, parts[0] == "=", parts[4] == "=" else { return [] }
+        if parts[2].lowercased() == "b" { return Base64.decode(parts[3].utf8) ?? [] }
+        let percent = parts[3].utf8.map { $0 == UInt8(ascii: "=") ? UInt8(ascii: "%") : $0 }
+        return Spelling.unescaped(percent) ?? percent
+    }
+}

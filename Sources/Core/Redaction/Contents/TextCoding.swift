@@ -1,0 +1,215 @@
+/// How the text of some content is written as bytes, so that it can be read, and written again.
+struct TextCoding {
+    private enum Units {
+        case utf8
+        /// A byte is a character, and those below 0x80 are ASCII: which ones the others are does not
+        /// matter to a reader that writes them back.
+        case bytes
+        case utf16(isBig: Bool)
+        case utf32(isBig: Bool)
+    }
+
+    private let units: Units
+    private let mark: [UInt8]
+
+    /// Whether a character that is not of ASCII cannot be added as it is.
+    var isForeign: Bool {
+        if case .bytes = units { return true }
+        return false
+    }
+
+    /// Whether a character has more than one byte, those of ASCII too.
+    var isWide: Bool {
+        switch units {
+        case .utf8, .bytes: false
+        case .utf16, .utf32: true
+        }
+    }
+
+    // MARK: Reading
+
+    /// Finds out how content is written.
+    ///
+    /// What the bytes show counts more than what a label says; a label of an encoding in which bytes of
+    /// ASCII may mean something else is refused.
+    /// - Parameters:
+    ///   - content: The bytes.
+    ///   - labels: All charsets that are named, in the header field and in the content.
+    ///   - isCut: Whether the content goes on where it ends here, perhaps within a character.
+    /// - Throws: ``Unreadable`` where a charset is named that is not read.
+    init(of content: [UInt8], labels: [String], isCut: Bool) throws(Unreadable) {
+        let labels = labels.map { $0.lowercased().filter { !$0.isWhitespace } }
+        if let label = labels.first(where: { !Self.isReadable($0, content) }) {
+            throw Unreadable("its charset \(Self.shown(label)) is not read")
+        }
+        if let (units, count) = Self.mark(of: content) {
+            self.init(units: units, mark: Array(content.prefix(count)))
+        } else if let units = Self.unitsByZeros(content) ?? Self.unitsByLabel(labels) {
+            self.init(units: units, mark: [])
+        } else {
+            let whole = isCut ? Self.withoutCutScalar(content[...]) : content[...]
+            let isUTF8 = String(validating: whole, as: UTF8.self) != nil
+            self.init(units: isUTF8 ? .utf8 : .bytes, mark: [])
+        }
+    }
+
+    private init(units: Units, mark: [UInt8]) {
+        self.units = units
+        self.mark = mark
+    }
+
+    // A label is a peer's: only its beginning, and only what a charset's name is made of.
+    private static func shown(_ label: String) -> String {
+        String(
+            decoding: label.utf8.prefix(20).filter { Grammar.isAlphanumeric($0) || $0 == 0x2D },
+            as: UTF8.self)
+    }
+
+    private static func isReadable(_ label: String, _ content: [UInt8]) -> Bool {
+        let prefixes = [
+            "utf-8", "utf8", "us-ascii", "ascii", "utf-16", "utf16", "utf-32", "utf32",
+            "ucs-2", "ucs-4", "iso-8859-", "iso8859", "iso_8859", "latin", "windows-125", "cp125",
+            "windows-874", "koi8", "macintosh", "x-mac-", "unicode-1-1-utf-8", "ibm866", "tis-620",
+        ]
+        if prefixes.contains(where: label.hasPrefix) { return true }
+        // In these a byte of ASCII alone is itself; behind another one it is a part of a character.
+        let mixed = [
+            "shift", "sjis", "x-sjis", "ms_kanji", "windows-31j", "cp932", "gb", "big5",
+            "cp936", "cp949", "cp950", "euc", "ks_c", "ksc", "windows-949", "windows-936", "johab",
+        ]
+        return mixed.contains(where: label.hasPrefix) && content.allSatisfy { $0 < 0x80 }
+    }
+
+    private static func mark(of content: [UInt8]) -> (Units, Int)? {
+        if content.starts(with: [0xEF, 0xBB, 0xBF]) { return (.utf8, 3) }
+        if content.starts(with: [0xFF, 0xFE, 0, 0]) { return (.utf32(isBig: false), 4) }
+        if content.starts(with: [0, 0, 0xFE, 0xFF]) { return (.utf32(isBig: true), 4) }
+        if content.starts(with: [0xFF, 0xFE]) { return (.utf16(isBig: false), 2) }
+        if content.starts(with: [0xFE, 0xFF]) { return (.utf16(isBig: true), 2) }
+        return nil
+    }
+
+    // As a reader of JSON tells (RFC 4627 §3): its first characters are of ASCII.
+    private static func unitsByZeros(_ content: [UInt8]) -> Units? {
+        switch content.prefix(4).map({ $0 == 0 }) {
+        case [true, true, true, false]: .utf32(isBig: true)
+        case [false, true, true, true]: .utf32(isBig: false)
+        case [true, false, true, false], [true, false]: .utf16(isBig: true)
+        case [false, true, false, true], [false, true]: .utf16(isBig: false)
+        default: nil
+        }
+    }
+
+    private static func unitsByLabel(_ labels: [String]) -> Units? {
+        for label in labels {
+            let name = label.filter { $0 != "-" && $0 != "_" }
+            // Without a mark it is big-endian (RFC 2781 §4.3).
+            if name.hasPrefix("utf16") || name == "ucs2" {
+                return .utf16(isBig: !name.hasSuffix("le"))
+            }
+            if name.hasPrefix("utf32") || name == "ucs4" {
+                return .utf32(isBig: !name.hasSuffix("le"))
+            }
+        }
+        return nil
+    }
+
+    /// The text in UTF-8, without its byte order mark.
+    /// - Parameters:
+    ///   - content: The bytes.
+    ///   - isCut: Whether the content goes on where it ends here, perhaps within a character.
+    /// - Returns: The text.
+    /// - Throws: ``Unreadable`` where the bytes are not valid.
+    func decode(_ content: [UInt8], isCut: Bool) throws(Unreadable) -> [UInt8] {
+        let body = content.dropFirst(mark.count)
+        switch units {
+        case .utf8:
+            let body = isCut ? Self.withoutCutScalar(body) : body
+            // With a mark, and not valid.
+            guard String(validating: body, as: UTF8.self) != nil else {
+                throw Unreadable("it is not valid UTF-8")
+            }
+            return Array(body)
+        case .bytes:
+            var text: [UInt8] = []
+            text.reserveCapacity(body.count)
+            for byte in body { Self.append(UInt32(byte), to: &text) }
+            return text
+        case .utf16(let isBig): return try Self.utf16(body, isBig, isCut)
+        case .utf32(let isBig):
+            let values = Self.numbers(body, 4, isBig)
+            guard isCut || body.count % 4 == 0,
+                values.allSatisfy({ Unicode.Scalar($0) != nil })
+            else { throw Unreadable("it is not valid UTF-32") }
+            var text: [UInt8] = []
+            for value in values { Self.append(value, to: &text) }
+            return text
+        }
+    }
+
+    // Without the beginning of a character at the end.
+    private static func withoutCutScalar(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let tail = text.suffix(4).lastIndex { $0 & 0xC0 == 0xC0 }
+        guard let tail, String(validating: text[tail...], as: UTF8.self) == nil else { return text }
+        return text[..<tail]
+    }
+
+    private static func utf16(
+        _ body: ArraySlice<UInt8>, _ isBig: Bool, _ isCut: Bool
+    ) throws(Unreadable) -> [UInt8] {
+        var values = numbers(body, 2, isBig)
+        if isCut, let last = values.last, (0xD800..<0xDC00).contains(last) { values.removeLast() }
+        guard isCut || body.count % 2 == 0,
+            let text = String(
+                validating: values.map { UInt16(truncatingIfNeeded: $0) }, as: UTF16.self)
+        else { throw Unreadable("it is not valid UTF-16") }
+        return Array(text.utf8)
+    }
+
+    private static func numbers(_ body: ArraySlice<UInt8>, _ width: Int, _ isBig: Bool) -> [UInt32]
+    {
+        stride(from: body.startIndex, to: body.endIndex - width + 1, by: width).map { start in
+            (0..<width).reduce(0) { value, offset in
+                value << 8 | UInt32(body[isBig ? start + offset : start + width - 1 - offset])
+            }
+        }
+    }
+
+    private static func append(_ value: UInt32, to text: inout [UInt8]) {
+        if value < 0x80 {
+            text.append(UInt8(value))
+        } else if let scalar = Unicode.Scalar(value) {
+            text += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
+        }
+    }
+
+    // MARK: Writing
+
+    /// The bytes of a text.
+    func encode(_ text: [UInt8]) -> [UInt8] {
+        switch units {
+        case .utf8: return mark + text
+        case .bytes:
+            return String(decoding: text, as: UTF8.self).unicodeScalars.map {
+                UInt8(exactly: $0.value) ?? UInt8(ascii: "?")
+            }
+        case .utf16(let isBig):
+            return String(decoding: text, as: UTF8.self).utf16.reduce(into: mark) {
+                Self.append(UInt32($1), 2, isBig, to: &$0)
+            }
+        case .utf32(let isBig):
+            return String(decoding: text, as: UTF8.self).unicodeScalars.reduce(into: mark) {
+                Self.append($1.value, 4, isBig, to: &$0)
+            }
+        }
+    }
+
+    private static func append(
+        _ value: UInt32, _ width: Int, _ isBig: Bool, to bytes: inout [UInt8]
+    ) {
+        for offset in 0..<width {
+            let shift = UInt32(8 * (isBig ? width - 1 - offset : offset))
+            bytes.append(UInt8(truncatingIfNeeded: value >> shift))
+        }
+    }
+}

@@ -1,0 +1,231 @@
+/// Copies an XML document without what elements and attributes with secret names hold, and without
+/// the secrets in all other text.
+struct XMLRedactor {
+    private let bytes: [UInt8]
+    private let pass: RedactionPass
+    private let document: XMLTokens
+    private var output: [UInt8] = []
+    private var copied = 0
+    private var token = 0
+    // The elements around.
+    private var stack: [Int] = []
+    // How many of them are within the outermost one that is hidden, itself included.
+    private var hidden = 0
+
+    /// - Throws: ``Unreadable`` where it is not well-formed. What is shown to people may be cut off.
+    static func redacted(
+        _ bytes: [UInt8], isCut: Bool, in pass: RedactionPass
+    ) throws(Unreadable) -> [UInt8] {
+        let document = XMLTokens(bytes, pass.redaction)
+        pass.work += 2 * bytes.count
+        switch document.end {
+        case .finished: break
+        case .cut where isCut || pass.purpose == .display: break
+        case .cut: throw Unreadable("it ends within the document")
+        case .broken(let position, let reason):
+            if pass.purpose == .record || document.tokens.isEmpty {
+                throw Unreadable(reason, at: position)
+            }
+        }
+        var redactor = XMLRedactor(bytes: bytes, pass: pass, document: document)
+        redactor.copyTokens()
+        return redactor.finished()
+    }
+
+    private init(bytes: [UInt8], pass: RedactionPass, document: XMLTokens) {
+        self.bytes = bytes
+        self.pass = pass
+        self.document = document
+        output.reserveCapacity(bytes.count)
+    }
+
+    private consuming func finished() -> [UInt8] {
+        let end = document.tokens.last?.range.upperBound ?? 0
+        copy(upTo: end)
+        // What is behind the last whole token is cut off, or cannot be read.
+        if case .broken(let position, let reason) = document.end {
+            output += pass.withhold(bytes[end...], as: "XML", Unreadable(reason, at: position))
+        }
+        return output
+    }
+
+    private mutating func copy(upTo end: Int) {
+        guard copied < end else { return }
+        output += bytes[copied..<end]
+        copied = end
+    }
+
+    private mutating func replace(_ range: Range<Int>, with other: [UInt8]) {
+        copy(upTo: range.lowerBound)
+        output += other
+        copied = max(copied, range.upperBound)
+    }
+
+    private mutating func copyTokens() {
+        while token < document.tokens.count {
+            let one = document.tokens[token]
+            token += 1
+            switch one.kind {
+            case .open(let element, let attributes, let isEmpty):
+                open(element, attributes, isEmpty)
+            case .close:
+                stack.removeLast()
+                hidden = max(0, hidden - 1)
+            case .text, .characterData, .comment, .instruction: run(from: token - 1)
+            }
+        }
+    }
+
+    private mutating func open(_ element: Int, _ attributes: Range<Int>, _ isEmpty: Bool) {
+        let one = document.elements[element]
+        let isNamed = one.parent.map { document.elements[$0].holdsName } ?? false
+        let isSecret =
+            one.isSecret
+            || (isNamed
+                && (one.key == .value || SecretNames.isValueOfAnother(document.local(one.name))))
+        for attribute in document.attributes[attributes] {
+            copy(attribute, hidesAll: hidden > 0, hidesValue: isSecret || one.namesSecret)
+        }
+        if isEmpty { return }
+        if hidden > 0 || isSecret { hidden += 1 }
+        stack.append(element)
+    }
+
+    // MARK: Leaves
+
+    private mutating func copy(
+        _ attribute: XMLTokens.Attribute, hidesAll: Bool, hidesValue: Bool
+    ) {
+        if attribute.value.isEmpty || bytes[attribute.name].starts(with: "xmlns".utf8) { return }
+        let name = document.local(attribute.name)
+        let value = Self.meaning(of: bytes[attribute.value])
+        if hidesAll || pass.redaction.hides(element: name)
+            || (hidesValue && SecretNames.isValueOfAnother(name))
+        {
+            replace(attribute.value, with: pass.hide(value))
+        } else if let shown = pass.leaf(value) {
+            replace(attribute.value, with: escaped(shown))
+        }
+    }
+
+    // All text up to the next tag is one, whatever splits it.
+    private mutating func run(from first: Int) {
+        var text: [UInt8] = []
+        while token < document.tokens.count, isText(document.tokens[token]) { token += 1 }
+        let run = document.tokens[first..<token]
+        for one in run {
+            switch one.kind {
+            case .text: text += Self.meaning(of: bytes[one.inner])
+            case .characterData: text += bytes[one.inner]
+            default: break
+            }
+        }
+        guard let last = run.last else { return }
+        let range = document.tokens[first].range.lowerBound..<last.range.upperBound
+        if hidden > 0, !isKeyOfList {
+            hide(text, range)
+        } else if !text.allSatisfy({ $0 <= 0x20 }),
+            let shown = pass.leaf(
+                text, isCut: document.end == .cut && last.range.upperBound == bytes.count)
+        {
+            replace(range, with: escaped(shown))
+        } else {
+            for one in run { copyRemark(one) }
+        }
+    }
+
+    // Names of values stay, or two of them would become one.
+    private var isKeyOfList: Bool {
+        guard isPropertyList, let element = stack.last else { return false }
+        return bytes[document.elements[element].name].elementsEqual("key".utf8)
+    }
+
+    private func isText(_ token: XMLTokens.Token) -> Bool {
+        switch token.kind {
+        case .open, .close: false
+        default: true
+        }
+    }
+
+    private mutating func copyRemark(_ remark: XMLTokens.Token) {
+        switch remark.kind {
+        case .comment, .instruction:
+            if let shown = pass.leaf(Array(bytes[remark.inner])) {
+                replace(remark.inner, with: shown)
+            }
+        default: break
+        }
+    }
+
+    private mutating func hide(_ text: [UInt8], _ range: Range<Int>) {
+        let parts = text.split { $0 <= 0x20 }
+        guard let first = parts.first, let last = parts.last else {
+            // Remarks within what is hidden.
+            if bytes[range].contains(UInt8(ascii: "<")) { replace(range, with: []) }
+            return
+        }
+        pass.learn(text[first.startIndex..<last.endIndex], isNamed: true)
+        replace(
+            range,
+            with: Self.mark(
+                for: stack.last.map { document.local(document.elements[$0].name) } ?? [],
+                isPlist: isPropertyList))
+    }
+
+    private var isPropertyList: Bool {
+        document.elements.first.map { bytes[$0.name].elementsEqual("plist".utf8) } ?? false
+    }
+
+    // Values of property lists keep their kinds; the mark is base64 as well.
+    private static func mark(for element: ArraySlice<UInt8>, isPlist: Bool) -> [UInt8] {
+        guard isPlist else { return RedactionPass.mark }
+        switch String(decoding: element, as: UTF8.self) {
+        case "integer", "real": return [UInt8(ascii: "0")]
+        case "date": return Array("1970-01-01T00:00:00Z".utf8)
+        default: return RedactionPass.mark
+        }
+    }
+
+    // MARK: Spelling
+
+    // Without its entities and references; those that it has not are text.
+    private static func meaning(of text: ArraySlice<UInt8>) -> [UInt8] {
+        guard text.contains(UInt8(ascii: "&")) else { return Array(text) }
+        return Spelling(Array(text)).withoutEntities()
+    }
+
+    private func escaped(_ text: [UInt8]) -> [UInt8] {
+        var escaped: [UInt8] = []
+        escaped.reserveCapacity(text.count)
+        for byte in text {
+            switch byte {
+            case UInt8(ascii: "&"): escaped += "&amp;".utf8
+            case UInt8(ascii: "<"): escaped += "&lt;".utf8
+            case UInt8(ascii: ">"): escaped += "&gt;".utf8
+            case UInt8(ascii: "\""): escaped += "&quot;".utf8
+            case UInt8(ascii: "'"): escaped += "&apos;".utf8
+            default: escaped.append(byte)
+            }
+        }
+        return pass.isForeign ? Self.inASCII(escaped) : escaped
+    }
+
+    private static func inASCII(_ text: [UInt8]) -> [UInt8] {
+        String(decoding: text, as: UTF8.self).unicodeScalars.flatMap { scalar -> [UInt8] in
+            scalar.isASCII ? [UInt8(scalar.value)] : Array("&#\(scalar.value);".utf8)
+        }
+    }
+
+    /// The encodings that a document declares, as far as the declaration can be read as it stands.
+    static func declaredEncodings(_ content: [UInt8]) -> [String] {
+        let start = content.prefix(400)
+        let plain = String(decoding: start.filter { $0 != 0 && $0 < 0x80 }, as: UTF8.self)
+        guard let end = plain.firstRange(of: "?>"), plain.contains("<?xml") else { return [] }
+        let labels = plain[..<end.lowerBound].matches(of: /encoding\s*=\s*["']([^"']*)["']/).map {
+            String($0.1)
+        }
+        // A declaration in ASCII that says UTF-16 is wrong: readers go by the bytes.
+        let isWide = start.contains(0)
+        return labels.filter { isWide || !$0.lowercased().hasPrefix("utf-16") }
+    }
+}

@@ -1,0 +1,150 @@
+/// Secrets that are known, to be found in any text at a cost that does not depend on their number.
+///
+/// It is a tree of bytes. At each position of a text it is followed as far as it goes, at most
+/// ``depthLimit`` steps where nothing comes of it: what is found ends the search at that position, and
+/// the next one begins behind it.
+struct SecretIndex {
+    private struct Edge: Hashable {
+        let node: Int32
+        let byte: UInt8
+    }
+
+    /// Where a secret counts.
+    enum Reach: UInt8, Comparable {
+        /// As a word of its own: it is short, and could be a part of anything.
+        case words = 1
+        case anywhere = 2
+
+        static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    private var edges: [Edge: Int32] = [:]
+    private var reaches: [Reach?] = [nil]
+    // By the first two bytes of a text; made with the first secret.
+    private var beginnings: [Bool] = []
+    private(set) var isFull = false
+
+    // So much of a secret tells it, however long it is.
+    private static let depthLimit = 64
+    private static let maxNodes = 1 << 18
+    /// What is shorter stands everywhere and tells nothing.
+    static let minBytes = 4
+
+    var isEmpty: Bool { edges.isEmpty }
+
+    // MARK: What is known
+
+    /// Adds a secret in the spellings that are not undone before a text is searched.
+    mutating func insert(_ secret: [UInt8], _ reach: Reach) {
+        var spelling: [UInt8]? = secret
+        for _ in 0..<3 {
+            guard let current = spelling else { break }
+            add(current, reach)
+            // In a form a blank is a plus sign.
+            let plus = current.map { $0 == 0x20 ? UInt8(ascii: "+") : $0 }
+            if plus != current { add(plus, reach) }
+            spelling = Spelling.unescaped(current)
+        }
+        if secret.count >= 8 { for core in Self.base64Cores(of: secret) { add(core, .anywhere) } }
+    }
+
+    private mutating func add(_ bytes: [UInt8], _ reach: Reach) {
+        guard bytes.count >= Self.minBytes else { return }
+        if beginnings.isEmpty { beginnings = Array(repeating: false, count: 1 << 16) }
+        beginnings[Self.beginning(bytes, 0)] = true
+        var node: Int32 = 0
+        for byte in bytes {
+            let edge = Edge(node: node, byte: byte)
+            if let next = edges[edge] {
+                node = next
+                continue
+            }
+            guard reaches.count < Self.maxNodes else {
+                isFull = true
+                return
+            }
+            node = Int32(reaches.count)
+            edges[edge] = node
+            reaches.append(nil)
+        }
+        reaches[Int(node)] = max(reaches[Int(node)] ?? reach, reach)
+    }
+
+    // What a secret looks like within base64 of something longer: without the digits at its ends that
+    // depend on its neighbours, for each of the three places it can begin at.
+    private static func base64Cores(of secret: [UInt8]) -> Set<[UInt8]> {
+        var cores: Set<[UInt8]> = []
+        for offset in 0..<3 {
+            let padded = [UInt8](repeating: 0, count: offset) + secret.prefix(192)
+            let digits = Base64.encode(padded)
+            let core = Array(digits[[0, 2, 3][offset]..<(padded.count * 8 / 6)])
+            cores.insert(core)
+            cores.insert(
+                core.map { byte in
+                    switch byte {
+                    case UInt8(ascii: "+"): UInt8(ascii: "-")
+                    case UInt8(ascii: "/"): UInt8(ascii: "_")
+                    default: byte
+                    }
+                })
+        }
+        return cores
+    }
+
+    // MARK: What is found
+
+    /// The places of secrets in a text.
+    /// - Parameters:
+    ///   - bytes: The text.
+    ///   - isCut: Whether the text goes on where it ends here, perhaps within a secret.
+    ///   - work: Counts the steps.
+    ///   - found: Gets each place.
+    func search(
+        _ bytes: [UInt8], isCut: Bool, work: inout Int, found: (Range<Int>) -> Void
+    ) {
+        if isEmpty { return }
+        var position = 0
+        while position + 1 < bytes.count {
+            work += 1
+            guard beginnings[Self.beginning(bytes, position)],
+                let end = end(bytes, position, isCut, &work)
+            else {
+                position += 1
+                continue
+            }
+            found(position..<end)
+            position = end
+        }
+    }
+
+    private static func beginning(_ bytes: [UInt8], _ position: Int) -> Int {
+        Int(bytes[position]) << 8 | Int(bytes[position + 1])
+    }
+
+    private func end(
+        _ bytes: [UInt8], _ start: Int, _ isCut: Bool, _ work: inout Int
+    ) -> Int? {
+        var node: Int32 = 0
+        var position = start
+        var end: Int?
+        while position < bytes.count,
+            let next = edges[Edge(node: node, byte: bytes[position])]
+        {
+            node = next
+            position += 1
+            work += 1
+            switch reaches[Int(node)] {
+            case .anywhere: end = position
+            case .words where Self.isWord(bytes, start..<position): end = position
+            default: continue
+            }
+        }
+        let isPart = isCut && position == bytes.count && position - start >= Self.minBytes
+        return isPart || position - start >= Self.depthLimit ? position : end
+    }
+
+    private static func isWord(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
+        (range.lowerBound == 0 || !Grammar.isAlphanumeric(bytes[range.lowerBound - 1]))
+            && (range.upperBound == bytes.count || !Grammar.isAlphanumeric(bytes[range.upperBound]))
+    }
+}

@@ -1,0 +1,126 @@
+/// Which names say that their value is a secret: of header fields, query items, form fields, members
+/// of JSON, elements and attributes.
+enum SecretNames {
+    /// The letters and digits of a name in lower case: `X-Api_Key` and `xApiKey` are one name.
+    static func folded(_ name: some Sequence<UInt8>) -> [UInt8] {
+        name.lazy.map(Grammar.lowercased).filter(Grammar.isAlphanumeric)
+    }
+
+    /// Whether a name holds a word that stands for a secret, wherever in it.
+    ///
+    /// Names that describe a secret are none: `token_type`, `password_expires_at`.
+    static func isKeyLike(_ name: some Sequence<UInt8>) -> Bool {
+        let name = folded(name)
+        guard name.count >= 4, name.indices.contains(where: { isSecretWord(name, at: $0) }) else {
+            return false
+        }
+        return !describing.contains { name.hasSuffix($0) }
+    }
+
+    private static func isSecretWord(_ name: [UInt8], at start: Int) -> Bool {
+        // Byte by byte: this runs for each name in each text that is printed.
+        guard startsWord[Int(name[start])] else { return false }
+        let rest = name[start...]
+        return words.contains { $0[0] == name[start] && rest.starts(with: $0) }
+            && !harmless.contains { rest.starts(with: $0) }
+    }
+
+    /// Whether a name is a secret's where names stand for values alone, as in queries and JSON: in
+    /// prose `code` and `key` mean many things.
+    static func isShortKey(_ name: some Sequence<UInt8>) -> Bool {
+        shortKeys.contains(name.lazy.map(Grammar.lowercased).filter { $0 < 0x80 })
+    }
+
+    /// Whether it is such a name that means nothing else in prose either.
+    static func isShortKeyInText(_ name: some Sequence<UInt8>) -> Bool {
+        shortKeysInText.contains(name.lazy.map(Grammar.lowercased).filter { $0 < 0x80 })
+    }
+
+    /// Whether the value of a header field is a secret.
+    static func isHeader(_ name: String) -> Bool {
+        if secretHeaders.contains(name) || isKeyLike(name.utf8) { return true }
+        return name.utf8.split { !Grammar.isAlphanumeric($0) }.contains {
+            headerWords.contains(Array($0))
+        }
+    }
+
+    /// Whether a name before a colon in a text is that of such a field.
+    static func isHeaderInText(_ name: some Collection<UInt8>) -> Bool {
+        let text = String(decoding: name, as: UTF8.self).lowercased()
+        return secretHeaders.contains(text) || (name.contains(0x2D) && isHeader(text))
+    }
+
+    /// Whether a name is that of a number of tokens, as models of language are paid by.
+    static func isCount(_ name: some Sequence<UInt8>) -> Bool {
+        folded(name).hasSuffix(Array("tokens".utf8))
+    }
+
+    /// Whether a member is the code of an error, `"code": "not_found"`, and none that gives access.
+    static func isCodeOfError(
+        _ name: some Sequence<UInt8>, _ value: some Collection<UInt8>
+    ) -> Bool {
+        folded(name).elementsEqual("code".utf8) && value.count < 40
+            && value.allSatisfy { Grammar.lowercased($0) &- 0x61 < 26 || "_-. ".utf8.contains($0) }
+    }
+
+    /// Whether a name says that the value beside it is the name of something:
+    /// `{"name": "password", "value": …}`.
+    static func namesAnother(_ name: some Sequence<UInt8>) -> Bool { naming.contains(folded(name)) }
+
+    /// Whether a name stands for the value of what ``namesAnother(_:)`` has named.
+    static func isValueOfAnother(_ name: some Sequence<UInt8>) -> Bool {
+        valued.contains(folded(name))
+    }
+
+    private static func set(_ text: String) -> Set<[UInt8]> {
+        Set(text.split(separator: " ").map { Array($0.utf8) })
+    }
+
+    private static let secretHeaders: Set<String> = [
+        "authorization", "proxy-authorization", "cookie", "cookie2", "set-cookie", "set-cookie2",
+        "authentication-info", "proxy-authentication-info",
+    ]
+
+    // As words of their own: `X-Auth`, `X-Jwt-Assertion`.
+    private static let headerWords = set(
+        "auth jwt saml pass pwd pin otp totp csrf xsrf sid sessid session hmac cred creds bearer")
+
+    private static let shortKeys = set(
+        "sig signature code auth key pwd pass jwt sid session awsaccesskeyid assertion"
+            + " id_token_hint otp totp pin csrf xsrf saml creds cvv cvc")
+
+    private static let shortKeysInText = set("pwd awsaccesskeyid cvv cvc sid otp totp")
+
+    private static let words = set(
+        """
+        token secret apikey accesskey privatekey password passwd passphrase passcode credential \
+        signature sessionid sessid authkey authorization subscriptionkey functionskey \
+        applicationkey masterkey encryptionkey customerkey signingkey accountkey sharedkey \
+        sessionkey clientassertion samlresponse codeverifier devicecode authcode csrf xsrf jwt \
+        connectionstring passwort kennwort contrasena motdepasse wachtwoord
+        """)
+
+    private static let startsWord: [Bool] = (0...255).map { byte in
+        words.contains { Int($0[0]) == byte }
+    }
+
+    // Words that begin like one of those.
+    private static let harmless = set("secretar tokeniz tokenis")
+
+    // What a name ends with that tells something about a secret.
+    private static let describing = set(
+        """
+        type types expires expiresin expiresat expiry expiration ttl lifetime count limit length \
+        size policy supported required enabled changedat createdat updatedat algorithm strength \
+        tokensdetails
+        """)
+
+    private static let naming = set("name key field header param parameter property attribute")
+    private static let valued = set("value val content")
+}
+
+extension [UInt8] {
+    func hasSuffix(_ suffix: [UInt8]) -> Bool {
+        count >= suffix.count && self[(count - suffix.count)...].elementsEqual(suffix)
+    }
+}

@@ -1,0 +1,277 @@
+/// Values behind names: `password=…`, `"token": …`, `X-Api-Key: …`, `?sig=…`.
+extension SecretScanner {
+    /// A name before the sign at the position, and the value behind it.
+    mutating func assignment() {
+        guard let name = name(before: position) else { return }
+        let sign = bytes[position]
+        let strength = strength(of: name, sign: sign)
+        guard strength != .none else { return }
+        var value = position + 1
+        // `==`, `=>`, `:=`; but two colons are a path of names, and slashes those of a URL.
+        while value < bytes.count,
+            bytes[value] == UInt8(ascii: "=") || bytes[value] == UInt8(ascii: ">")
+        {
+            value += 1
+        }
+        if sign == UInt8(ascii: ":"), value < bytes.count,
+            bytes[value] == sign || (isSlash(value) && isSlash(value + 1))
+        {
+            return
+        }
+        let begin = value
+        while value < bytes.count, isBlank(value, acrossLines: name.isQuoted) { value += 1 }
+        // A tab that was escaped when the text was printed before.
+        if bytes[value...].starts(with: "\\u{9}".utf8) { value += 5 }
+        pass.work += value - position
+        guard value < bytes.count else { return }
+        let isSpaced = value > begin || name.isSpaced
+        hideValue(at: value, of: name, isSpaced: isSpaced, inQuery: strength == .inQuery)
+    }
+
+    private func isBlank(_ place: Int, acrossLines: Bool) -> Bool {
+        Grammar.isBlank(bytes[place]) || (acrossLines && bytes[place] <= 0x20)
+    }
+
+    // MARK: The name
+
+    private struct Name {
+        let range: Range<Int>
+        let isQuoted: Bool
+        let isSpaced: Bool
+    }
+
+    private enum Strength {
+        case none, anywhere, inQuery
+    }
+
+    private func name(before sign: Int) -> Name? {
+        var end = sign
+        while end > 0, sign - end < 8, Grammar.isBlank(bytes[end - 1]) { end -= 1 }
+        let isSpaced = end < sign
+        if end > 0, bytes[end - 1] == UInt8(ascii: "]"), end > 1, isQuote(end - 2) { end -= 1 }
+        let isQuoted = end > 0 && isQuote(end - 1)
+        if isQuoted { end -= 1 }
+        // The quotes of JSON in JSON.
+        while isQuoted, end > 0, bytes[end - 1] == UInt8(ascii: "\\") { end -= 1 }
+        var start = end
+        while start > 0, Self.isOfName(bytes[start - 1]) { start -= 1 }
+        pass.work += sign - start
+        return start < end
+            ? Name(range: start..<end, isQuoted: isQuoted, isSpaced: isSpaced) : nil
+    }
+
+    private func isQuote(_ place: Int) -> Bool {
+        let byte = bytes[place]
+        return byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") || byte == UInt8(ascii: "`")
+    }
+
+    // Bytes beyond ASCII too: a name with a mark in it is still the name that it looks like.
+    static func isOfName(_ byte: UInt8) -> Bool {
+        if Grammar.isAlphanumeric(byte) || byte >= 0x80 { return true }
+        return "-_.%[]$*".utf8.contains(byte)
+    }
+
+    private func strength(of name: Name, sign: UInt8) -> Strength {
+        let text = bytes[name.range]
+        let isMember = name.isQuoted && sign == UInt8(ascii: ":")
+        if sign == UInt8(ascii: "="), !name.isQuoted, !name.isSpaced,
+            isInQuery(at: name.range.lowerBound)
+        {
+            return pass.redaction.hides(key: text) ? .inQuery : .none
+        }
+        if isMember { return pass.redaction.hides(key: text) ? .anywhere : .none }
+        if pass.redaction.hidesInText(text) { return .anywhere }
+        if sign == UInt8(ascii: ":"), SecretNames.isHeaderInText(text) { return .anywhere }
+        return isKeyOfWords(name) ? .anywhere : .none
+    }
+
+    // `API key: …`
+    private func isKeyOfWords(_ name: Name) -> Bool {
+        guard bytes[name.range].map(Grammar.lowercased).elementsEqual("key".utf8) else {
+            return false
+        }
+        let end = name.range.lowerBound - 1
+        guard end > 0, bytes[end] == 0x20 else { return false }
+        let before = bytes[..<end].suffix(16).reversed().prefix(while: Grammar.isAlphanumeric)
+        return SecretNames.isKeyLike(before.reversed() + Array("key".utf8))
+    }
+
+    // MARK: The value
+
+    private mutating func hideValue(
+        at start: Int, of name: Name, isSpaced: Bool, inQuery: Bool
+    ) {
+        let end: Int
+        var value = start
+        switch bytes[start] {
+        case UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`"):
+            value += 1
+            end = endOfQuoted(start, isMember: name.isQuoted)
+        case UInt8(ascii: "{"), UInt8(ascii: "["):
+            let isWhole = name.isQuoted || (bytes[position] == UInt8(ascii: "=") && !inQuery)
+            if !isWhole, !inQuery { return }
+            end = isWhole ? endOfNested(start) : endOfItem(start)
+        default:
+            if inQuery {
+                end = endOfItem(start)
+            } else if bytes[position] == UInt8(ascii: ":"), !name.isQuoted, beginsLine(name) {
+                end = endOfLine(start)
+            } else {
+                end = endOfToken(start)
+            }
+        }
+        guard end > value, bytes[value..<end].contains(where: Self.isOfSecret) else { return }
+        if value == start, isSpaced || bytes[position] == UInt8(ascii: ":"),
+            let credential = credential(in: value..<end)
+        {
+            return hideNow(credential)
+        }
+        // A scheme without a credential: "Authorization: Bearer <token>".
+        if value == start, Self.isScheme(bytes[value..<end]) { return }
+        if isSpaced, value == start, isProse(value..<end) { return }
+        if SecretNames.isCount(bytes[name.range]), bytes[value..<end].allSatisfy(Grammar.isDigit) {
+            return
+        }
+        hideNow(value..<end)
+    }
+
+    private static func isOfSecret(_ byte: UInt8) -> Bool {
+        Grammar.isAlphanumeric(byte) || byte >= 0x80
+    }
+
+    // `Authorization: Bearer …`: the scheme stays.
+    private func credential(in value: Range<Int>) -> Range<Int>? {
+        let scheme = bytes[value.lowerBound...].prefix(24).prefix {
+            Grammar.isAlphanumeric($0) || $0 == UInt8(ascii: "-")
+        }
+        guard Self.isScheme(scheme), scheme.endIndex < bytes.count,
+            Grammar.isBlank(bytes[scheme.endIndex])
+        else { return nil }
+        let start =
+            bytes[scheme.endIndex...].firstIndex { !Grammar.isBlank($0) } ?? scheme.endIndex
+        let token = endOfToken(start)
+        let end = max(token, value.upperBound)
+        return start < end && !Prose.isWord(bytes[start..<token]) ? start..<end : nil
+    }
+
+    // People speak of a password and do not tell it: "password: required", "token: 12 was found".
+    private func isProse(_ value: Range<Int>) -> Bool {
+        let first = bytes[value].prefix { $0 != 0x20 }
+        let word = first.reversed().drop { ",;:.!?)".utf8.contains($0) }.reversed()
+        if Prose.isWord(Array(word)) { return true }
+        if SecretLooks.isMade(word) || bytes[position] == UInt8(ascii: "=") { return false }
+        let behind = bytes[first.endIndex...]
+        guard behind.first == 0x20 else { return false }
+        return Prose.isWord(behind.dropFirst().prefix(24).prefix { $0 > 0x20 && $0 != 0x2C })
+    }
+
+    private func beginsLine(_ name: Name) -> Bool {
+        var start = name.range.lowerBound
+        while start > 0, name.range.lowerBound - start < 64,
+            bytes[start - 1] == 0x20 || bytes[start - 1] == 0x09 || bytes[start - 1] == 0x2D
+        { start -= 1 }
+        return start == 0 || bytes[start - 1] == 0x0A || bytes[start - 1] == 0x0D
+    }
+
+    // MARK: Where a value ends
+
+    private func endOfLine(_ start: Int) -> Int {
+        let end = bytes[start...].firstIndex { $0 == 0x0A || $0 == 0x0D || $0 == 0x22 }
+        pass.work += (end ?? bytes.count) - start
+        return end ?? bytes.count
+    }
+
+    private func endOfQuoted(_ start: Int, isMember: Bool) -> Int {
+        var place = start + 1
+        while place < bytes.count, bytes[place] != bytes[start] {
+            if bytes[place] == UInt8(ascii: "\\") { place += 1 }
+            if !isMember, place < bytes.count, bytes[place] == 0x0A { break }
+            place += 1
+        }
+        pass.work += place - start
+        return min(place, bytes.count)
+    }
+
+    // A list or an object to its end, or to that of the text.
+    private func endOfNested(_ start: Int) -> Int {
+        var depth = 0
+        var place = start
+        while place < bytes.count {
+            switch bytes[place] {
+            case UInt8(ascii: "\""): place = endOfQuoted(place, isMember: true)
+            case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                depth -= 1
+                if depth == 0 { return place + 1 }
+            default: break
+            }
+            place += 1
+        }
+        pass.work += place - start
+        return bytes.count
+    }
+
+    // Of an item of a query; a parameter of a path ends with its segment.
+    private func endOfItem(_ start: Int) -> Int {
+        let isParameter = isParameter
+        return end(start, inQuery: !isParameter) { byte in
+            byte == UInt8(ascii: "&") || byte == UInt8(ascii: "#")
+                || (isParameter && ";/?".utf8.contains(byte))
+        }
+    }
+
+    // Whether the name at hand stands behind a semicolon in a path.
+    private var isParameter: Bool {
+        var place = position
+        while place > 0, Self.isOfName(bytes[place - 1]) { place -= 1 }
+        return place > 0 && bytes[place - 1] == UInt8(ascii: ";") && !isInQuery
+    }
+
+    /// Where a word ends that stands in a text.
+    func endOfToken(_ start: Int) -> Int { end(start) { $0 == UInt8(ascii: "&") } }
+
+    func end(_ start: Int, inQuery: Bool = false, _ isEnd: (UInt8) -> Bool) -> Int {
+        var place = start
+        while place < bytes.count {
+            let byte = bytes[place]
+            if Self.isBoundary(byte) || isEnd(byte) || isUnicodeBlank(place) { break }
+            if isEscapedControl(place) { break }
+            if ",;)]}'".utf8.contains(byte), isClosed(place, inQuery: inQuery) { break }
+            place += 1
+        }
+        pass.work += place - start
+        return place
+    }
+
+    // A closing sign belongs to a word unless the word ends with it, or another name follows.
+    private func isClosed(_ place: Int, inQuery: Bool) -> Bool {
+        let next = place + 1
+        guard next < bytes.count else { return true }
+        if Self.isBoundary(bytes[next]) || ",;)]}'.&".utf8.contains(bytes[next])
+            || isEscapedControl(next)
+        {
+            return true
+        }
+        guard !inQuery, bytes[place] == UInt8(ascii: ",") || bytes[place] == UInt8(ascii: ";")
+        else { return false }
+        let name = bytes[next...].prefix(64).prefix(while: Self.isOfName)
+        pass.work += name.count
+        guard !name.isEmpty, name.endIndex < bytes.count else { return false }
+        return bytes[name.endIndex] == UInt8(ascii: "=")
+            || bytes[name.endIndex] == UInt8(ascii: ":")
+    }
+
+    // U+0085, U+00A0, U+2000 to U+200A, U+2028, U+2029, U+3000.
+    private func isUnicodeBlank(_ place: Int) -> Bool {
+        switch bytes[place] {
+        case 0xC2:
+            bytes[place...].starts(with: [0xC2, 0x85])
+                || bytes[place...].starts(with: [0xC2, 0xA0])
+        case 0xE2:
+            bytes[place...].starts(with: [0xE2, 0x80]) && place + 2 < bytes.count
+                && (bytes[place + 2] <= 0x8A || (0xA8...0xA9).contains(bytes[place + 2]))
+        case 0xE3: bytes[place...].starts(with: [0xE3, 0x80, 0x80])
+        default: false
+        }
+    }
+}

@@ -1,0 +1,90 @@
+/// Elements and attributes of markup in text that need not be well-formed, as HTML.
+extension SecretScanner {
+    /// A tag at the position: what its element holds, or the value beside its name.
+    mutating func markup() {
+        let name = bytes[(position + 1)...].prefix { Self.isOfTagName($0) }
+        guard let first = name.first, !Grammar.isDigit(first) else { return }
+        var end = name.endIndex
+        var tag = MarkupTag()
+        while end < bytes.count, bytes[end] != UInt8(ascii: ">"), bytes[end] != UInt8(ascii: "<") {
+            end = attribute(at: end, of: &tag)
+        }
+        pass.work += end - position
+        if let value = tag.value, tag.namesSecret { hide(value, isNamed: true) }
+        let isOpen = end < bytes.count && bytes[end] == UInt8(ascii: ">")
+        guard isOpen, bytes[end - 1] != UInt8(ascii: "/"), pass.redaction.hides(element: name)
+        else {
+            return
+        }
+        if closers == nil { closers = MarkupClosers(bytes, work: &pass.work) }
+        if let close = closers?.next(name, behind: end) {
+            hideNow((end + 1)..<close)
+        } else if isCut {
+            hideNow((end + 1)..<bytes.count)
+        }
+    }
+
+    static func isOfTagName(_ byte: UInt8) -> Bool {
+        Grammar.isAlphanumeric(byte) || byte >= 0x80 || "-_.:".utf8.contains(byte)
+    }
+
+    // Of an attribute, or of one byte between two.
+    private func attribute(at start: Int, of tag: inout MarkupTag) -> Int {
+        let name = bytes[start...].prefix { Self.isOfTagName($0) }
+        if name.isEmpty { return start + 1 }
+        let equals = name.endIndex
+        guard equals + 1 < bytes.count, bytes[equals] == UInt8(ascii: "=") else { return equals }
+        let quote = bytes[equals + 1]
+        let isQuoted = quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'")
+        let begin = isQuoted ? equals + 2 : equals + 1
+        let end =
+            bytes[begin...].firstIndex {
+                if $0 == UInt8(ascii: "<") { return true }
+                return isQuoted ? $0 == quote : $0 <= 0x20 || $0 == UInt8(ascii: ">")
+            } ?? bytes.count
+        tag.note(name, begin..<end, bytes[begin..<end], pass.redaction)
+        return isQuoted && end < bytes.count && bytes[end] == quote ? end + 1 : end
+    }
+}
+
+/// What the attributes of a tag say together: `name="password" value="…"`.
+struct MarkupTag {
+    private(set) var namesSecret = false
+    private(set) var value: Range<Int>?
+
+    mutating func note(
+        _ name: some Sequence<UInt8>, _ place: Range<Int>, _ text: some Collection<UInt8>,
+        _ redaction: Redaction
+    ) {
+        if SecretNames.isValueOfAnother(name) {
+            value = place
+        } else if SecretNames.namesAnother(name) || SecretNames.folded(name) == Array("type".utf8) {
+            namesSecret = namesSecret || redaction.hides(key: text)
+        }
+    }
+}
+
+/// Where elements end in a text, so that no search for an end is made twice.
+struct MarkupClosers {
+    private var places: [[UInt8]: [Int]] = [:]
+
+    init(_ bytes: [UInt8], work: inout Int) {
+        work += bytes.count
+        for start in bytes.indices.dropLast(2)
+        where bytes[start] == UInt8(ascii: "<") && bytes[start + 1] == UInt8(ascii: "/") {
+            let name = bytes[(start + 2)...].prefix { SecretScanner.isOfTagName($0) }
+            places[name.map(Grammar.lowercased), default: []].append(start)
+        }
+    }
+
+    /// The first end of an element of that name behind a position.
+    func next(_ name: some Sequence<UInt8>, behind position: Int) -> Int? {
+        guard let places = places[name.map(Grammar.lowercased)] else { return nil }
+        var (low, high) = (0, places.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if places[middle] > position { high = middle } else { low = middle + 1 }
+        }
+        return low < places.count ? places[low] : nil
+    }
+}

@@ -1,0 +1,145 @@
+extension SecretScanner {
+    func isSlash(_ place: Int) -> Bool {
+        place < bytes.count
+            && (bytes[place] == UInt8(ascii: "/") || bytes[place] == UInt8(ascii: "\\"))
+    }
+
+    var isBehindColon: Bool { position > 0 && bytes[position - 1] == UInt8(ascii: ":") }
+
+    /// The authority of a URL, behind two slashes or what browsers take for them.
+    mutating func authority() {
+        var start = position
+        while isSlash(start) { start += 1 }
+        var end = start
+        var at: Int?
+        var colon: Int?
+        while end < bytes.count, !Self.isBoundary(bytes[end]), !isSlash(end) {
+            let byte = bytes[end]
+            if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { break }
+            if byte == UInt8(ascii: "@") { at = end }
+            if byte == UInt8(ascii: ":") { colon = colon ?? end }
+            end += 1
+        }
+        pass.work += end - start
+        // A password with a slash, a hash or a question mark in it ends the authority too early.
+        if at == nil, let colon, bytes[start] != UInt8(ascii: "["), !isPort(colon + 1, end) {
+            at = nextAt(from: end)
+        }
+        guard let at else {
+            position = max(start, position + 1)
+            return beginPath(at: end + 1)
+        }
+        hideUserInformation(start..<at)
+        position = at + 1
+        let host = bytes[at...].prefix { !Self.isBoundary($0) && !"/\\?#".utf8.contains($0) }
+        beginPath(at: host.endIndex + 1)
+    }
+
+    private func isPort(_ start: Int, _ end: Int) -> Bool {
+        bytes[start..<end].allSatisfy(Grammar.isDigit)
+    }
+
+    // The next `@` of the word.
+    private mutating func nextAt(from start: Int) -> Int? {
+        if start < withoutAt { return nil }
+        var place = start
+        while place < bytes.count, !Self.isBoundary(bytes[place]) {
+            if bytes[place] == UInt8(ascii: "@") { return place }
+            place += 1
+        }
+        pass.work += place - start
+        withoutAt = place
+        return nil
+    }
+
+    private mutating func hideUserInformation(_ range: Range<Int>) {
+        hide(range, isNamed: true)
+        if let colon = bytes[range].firstIndex(of: UInt8(ascii: ":")) {
+            pass.learn(bytes[(colon + 1)..<range.upperBound], isNamed: true)
+        }
+    }
+
+    /// User and password before a host without the slashes of a URL: `ada:pa55@db.example:5432`.
+    mutating func userInformationWithoutScheme() {
+        var start = position
+        var colon: Int?
+        while start > 0, Self.isOfUserInformation(bytes[start - 1]) {
+            start -= 1
+            if bytes[start] == UInt8(ascii: ":") { colon = start }
+        }
+        pass.work += position - start
+        guard let colon, colon > start, colon < position - 1, isHost(start),
+            !Self.labels.contains(bytes[start..<colon].map(Grammar.lowercased))
+        else { return }
+        hideUserInformation(start..<position)
+    }
+
+    // What looks like a host behind the `@`: with a dot, a port or a path. What stands behind a
+    // slash is a part of a URL in any case.
+    private func isHost(_ start: Int) -> Bool {
+        let isInURL = start > 0 && isSlash(start - 1)
+        let host = bytes[(position + 1)...].prefix(255).prefix {
+            Grammar.isAlphanumeric($0) || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "-")
+                || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "[")
+        }
+        if isCut, host.endIndex == bytes.count { return true }
+        if host.isEmpty { return false }
+        let behind = bytes[host.endIndex...]
+        if behind.first == UInt8(ascii: ":") {
+            let port = behind.dropFirst().prefix(6).prefix(while: Grammar.isDigit)
+            let isEnded =
+                port.endIndex == bytes.count || !Grammar.isAlphanumeric(bytes[port.endIndex])
+            if isCut, port.endIndex == bytes.count { return true }
+            return host.first == UInt8(ascii: "[") || ((1...5).contains(port.count) && isEnded)
+        }
+        let labels = host.split(separator: UInt8(ascii: "."))
+        let isName = labels.count > 1 && labels.last?.contains(where: Grammar.isDigit) == false
+        let isAddress = labels.count == 4 && labels.joined().allSatisfy(Grammar.isDigit)
+        return isInURL || isName || isAddress || behind.first == UInt8(ascii: "/")
+    }
+
+    private static func isOfUserInformation(_ byte: UInt8) -> Bool {
+        if Grammar.isAlphanumeric(byte) || byte >= 0x80 { return true }
+        return "-._~!$*+%:^".utf8.contains(byte)
+    }
+
+    // What stands before a colon and an address in prose, or names a scheme without user and password.
+    private static let labels = Set(
+        "mailto sip sips xmpp acct im pres cc bcc to from by email mail contact author npm pkg jsr"
+            .split(separator: " ").map { Array($0.utf8) })
+
+    // MARK: Where the text is cut
+
+    /// The last word of a text that goes on elsewhere: what would have told that it is a secret may
+    /// be cut off.
+    mutating func hideCutWord() {
+        var start = bytes.count
+        while start > 0, !Self.isBoundary(bytes[start - 1]) { start -= 1 }
+        pass.work += bytes.count - start
+        // A user and a password without the `@` behind them.
+        guard let slashes = bytes[start...].lastRange(of: Array("//".utf8)) else {
+            let colon = bytes[start...].lastIndex(of: UInt8(ascii: ":"))
+            if let colon, !isPort(colon + 1, bytes.count) {
+                hide((colon + 1)..<bytes.count, isNamed: true)
+            }
+            return
+        }
+        let authority = bytes[slashes.upperBound...]
+        let end = authority.firstIndex { "/?#".utf8.contains($0) } ?? bytes.count
+        guard let colon = authority[..<end].firstIndex(of: UInt8(ascii: ":")),
+            !isPort(colon + 1, end), !authority.contains(where: { "@[".utf8.contains($0) })
+        else { return }
+        hide(slashes.upperBound..<bytes.count, isNamed: true)
+    }
+}
+
+extension ArraySlice<UInt8> {
+    fileprivate func lastRange(of part: [UInt8]) -> Range<Int>? {
+        var start = endIndex - part.count
+        while start >= startIndex {
+            if self[start...].starts(with: part) { return start..<(start + part.count) }
+            start -= 1
+        }
+        return nil
+    }
+}

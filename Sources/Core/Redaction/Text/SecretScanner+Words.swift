@@ -1,0 +1,193 @@
+/// Secrets that words announce: schemes of authentication, options of commands, private keys.
+extension SecretScanner {
+    // MARK: Schemes
+
+    private enum Scheme {
+        /// Any word behind it is a credential.
+        case token
+        /// Base64 of a name and a password.
+        case pair
+        /// A word of everyday use too: what is behind it must look like a credential.
+        case word
+        /// Names and values; those of a client's answer are secret, those of a server's question not.
+        case parameters
+    }
+
+    private static let schemes: [(name: [UInt8], scheme: Scheme)] = [
+        ("bearer", Scheme.token), ("dpop", .token), ("basic", .pair), ("token", .word),
+        ("apikey", .word), ("negotiate", .word), ("ntlm", .word), ("oauth", .word),
+        ("ssws", .word), ("sharedkey", .word), ("splunk", .word), ("bot", .word), ("aws", .word),
+        ("hmac", .word), ("signature", .word), ("digest", .parameters), ("hawk", .parameters),
+        ("mac", .parameters), ("aws4-hmac-sha256", .parameters),
+    ].map { (Array($0.0.utf8), $0.1) }
+
+    static func isScheme(_ word: some Collection<UInt8>) -> Bool { scheme(word) != nil }
+
+    private static func scheme(_ word: some Collection<UInt8>) -> Scheme? {
+        guard (3...16).contains(word.count) else { return nil }
+        return schemes.first { $0.name.elementsEqual(word.lazy.map(Grammar.lowercased)) }?.scheme
+    }
+
+    /// A scheme of authentication at the position, and the credential behind it.
+    /// - Returns: Whether one was found, and hidden.
+    mutating func credentialOfScheme() -> Bool {
+        guard Self.beginsScheme[Int(bytes[position])] else { return false }
+        let word = bytes[position...].prefix(17).prefix {
+            Grammar.isAlphanumeric($0) || $0 == UInt8(ascii: "-")
+        }
+        guard let scheme = Self.scheme(word), let token = tokenBehind(word.endIndex) else {
+            return false
+        }
+        let text = bytes[token]
+        let isSecret =
+            switch scheme {
+            // "a ring bearer said": words in small letters are prose.
+            case .token:
+                !(word.first == UInt8(ascii: "b") && text.allSatisfy { $0 &- 0x61 < 26 })
+                    && !Self.isParameter(text) && !Self.speaksOfScheme(text)
+            case .pair: isPair(text)
+            case .word: isCredential(text) && !Self.isParameter(text)
+            case .parameters: text.contains(0x3D) && hideAnswer(from: token.lowerBound)
+            }
+        guard isSecret else { return false }
+        if scheme == .pair { learnPair(text) }
+        if scheme != .parameters { hideNow(token) }
+        return true
+    }
+
+    // The word behind blanks; in a query a blank is a plus sign.
+    private func tokenBehind(_ scheme: Int) -> Range<Int>? {
+        guard scheme < bytes.count else { return nil }
+        let isPlus = bytes[scheme] == UInt8(ascii: "+")
+        var start = bytes[scheme...].prefix(8).prefix {
+            isPlus ? $0 == UInt8(ascii: "+") : Grammar.isBlank($0)
+        }.endIndex
+        guard start > scheme, start < bytes.count else { return nil }
+        let quote = bytes[start]
+        let close = Self.closing[quote]
+        if close != nil { start += 1 }
+        let end = end(start) { $0 == 0x26 || $0 == close || (isPlus && $0 == 0x2B) }
+        return start < end ? start..<end : nil
+    }
+
+    private static let closing: [UInt8: UInt8] = [
+        0x22: 0x22, 0x27: 0x27, 0x3C: 0x3E, 0x28: 0x29, 0x7B: 0x7D,
+    ]
+
+    // Of the characters of a token (RFC 9110 §11.2), and not a word that a person wrote.
+    private func isCredential(_ token: ArraySlice<UInt8>) -> Bool {
+        token.count >= 16 && token.contains(where: Grammar.isDigit)
+            && token.allSatisfy { Grammar.isAlphanumeric($0) || "+/=._-~:".utf8.contains($0) }
+    }
+
+    private static let beginsScheme: [Bool] = (0...255).map { byte in
+        schemes.contains { Int($0.name[0]) == byte || Int($0.name[0]) == byte + 32 }
+    }
+
+    private static func isParameter(_ token: ArraySlice<UInt8>) -> Bool {
+        guard let equals = token.firstIndex(of: UInt8(ascii: "=")) else { return false }
+        return parameterNames.contains(token[..<equals].map(Grammar.lowercased))
+    }
+
+    private static func speaksOfScheme(_ token: ArraySlice<UInt8>) -> Bool {
+        let word = token.map(Grammar.lowercased).prefix(while: Grammar.isAlphanumeric)
+        return Prose.isWord(token)
+            || (word.count == token.count && schemeWords.contains(Array(word)))
+    }
+
+    private static let parameterNames = Set(
+        """
+        realm error error_description error_uri scope charset algorithm nonce qop opaque stale \
+        expires_in token_type grant_type domain uri resource_metadata authorization_uri resource resource_id client_id as_uri max_age
+        """.split(separator: " ").map { Array($0.utf8) })
+
+    private static let schemeWords = Set(
+        """
+        token tokens auth authentication authorization scheme schemes challenge header headers \
+        credential credentials realm access methods method format usage type redacted
+        """.split(separator: " ").map { Array($0.utf8) })
+
+    // MARK: Pairs and parameters
+
+    private func isPair(_ token: ArraySlice<UInt8>) -> Bool {
+        guard let pair = Base64.decode(token) else { return false }
+        return pair.contains(UInt8(ascii: ":")) && token.count >= 4
+            || (token.count >= 12 && SecretLooks.isMade(token))
+            || (isCut && token.endIndex == bytes.count)
+    }
+
+    private func learnPair(_ token: ArraySlice<UInt8>) {
+        guard let pair = Base64.decode(token) else { return }
+        pass.learn(pair, isNamed: true)
+        if let colon = pair.firstIndex(of: UInt8(ascii: ":")) {
+            pass.learn(pair[(colon + 1)...], isNamed: true)
+        }
+    }
+
+    // Only the answer to a challenge has a `response`, a `mac` or a `signature`.
+    private mutating func hideAnswer(from start: Int) -> Bool {
+        if start < withoutAnswer { return false }
+        let end = bytes[start...].firstIndex { $0 == 0x0A || $0 == 0x0D } ?? bytes.count
+        pass.work += end - start
+        let line = bytes[start..<end].map(Grammar.lowercased)
+        let isAnswer = ["response=", "mac=", "signature="].contains { line.contains($0.utf8) }
+        guard isAnswer else {
+            withoutAnswer = end
+            return false
+        }
+        hideNow(start..<end, isNamed: false)
+        return true
+    }
+
+    // MARK: Words
+
+    /// A word for a secret that a sentence tells: "the password is hunter2".
+    mutating func spokenSecret(_ word: Range<Int>) {
+        guard word.count >= 5, bytes[word.upperBound...].starts(with: " is ".utf8),
+            SecretNames.isKeyLike(bytes[word])
+        else { return }
+        let start = word.upperBound + 4
+        let end = endOfToken(start)
+        if end > start, end - start < 24 || isCredential(bytes[start..<end]),
+            isMade(start..<end), !Prose.isWord(bytes[start..<end])
+        {
+            hideNow(start..<end)
+        }
+    }
+
+    /// An option of a command with its value: `--password hunter2`.
+    mutating func option() {
+        guard position + 2 < bytes.count, bytes[position + 1] == UInt8(ascii: "-"),
+            position == 0 || !Self.isOfName(bytes[position - 1])
+        else { return }
+        let name = bytes[(position + 2)...].prefix(64).prefix(while: Self.isOfName)
+        let start = name.endIndex + 1
+        guard start < bytes.count, bytes[name.endIndex] == 0x20, SecretNames.isKeyLike(name) else {
+            return
+        }
+        var value = start
+        if bytes[start] == UInt8(ascii: "\"") || bytes[start] == UInt8(ascii: "'") { value += 1 }
+        guard value < bytes.count, bytes[value] != UInt8(ascii: "-") else { return }
+        let end = endOfToken(value)
+        if !Prose.isWord(bytes[value..<end]) { hideNow(value..<end) }
+    }
+
+    /// A private key in PEM (RFC 7468), to its end or that of the text.
+    mutating func privateKey() {
+        guard bytes[position...].starts(with: "-----BEGIN ".utf8) else { return }
+        let label = bytes[(position + 11)...].prefix(64).prefix { $0 != UInt8(ascii: "-") }
+        guard label.contains("PRIVATE KEY".utf8) else { return }
+        let start = min(label.endIndex + 5, bytes.count)
+        var end = start
+        while end < bytes.count, !bytes[end...].starts(with: "-----END".utf8) { end += 1 }
+        pass.work += end - position
+        hideNow(start..<end, isNamed: false)
+    }
+}
+
+extension Collection<UInt8> {
+    /// Whether the bytes hold others in a row.
+    func contains(_ part: some Collection<UInt8>) -> Bool {
+        indices.contains { self[$0...].starts(with: part) }
+    }
+}

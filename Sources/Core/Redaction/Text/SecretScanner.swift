@@ -1,0 +1,288 @@
+/// Finds the secrets in text that no grammar describes: in URLs, behind names, behind schemes of
+/// authentication, by their looks, and those that are known.
+///
+/// It reads bytes, and only those of ASCII mean something to it: a mark or a joiner behind a delimiter
+/// makes one character with it that is no delimiter, and a reader of the text takes it for one. It
+/// reads the text as it stands, and again without its escapes as long as there are any.
+///
+/// Each byte is looked at a bounded number of times, whatever the text is.
+struct SecretScanner {
+    /// What a text is as a whole.
+    enum Shape {
+        case text
+        /// A URL, or what stands in the place of one.
+        case url
+    }
+
+    let bytes: [UInt8]
+    let shape: Shape
+    let isCut: Bool
+    let pass: RedactionPass
+    private let spelling: Spelling
+    private let level: Int
+    private(set) var marks: SecretMarks
+    var looks: SecretLooks
+    var closers: MarkupClosers?
+
+    // Where the scan stands.
+    var position = 0
+    private var item: Int?
+    private var segment: Int?
+    private var segmentBefore: Range<Int>?
+    // Up to where it is known that no `@` stands.
+    var withoutAt = 0
+    // Up to where it is known that no answer of a client stands.
+    var withoutAnswer = 0
+
+    /// A text without its secrets, or nil where it has none.
+    static func redacted(
+        _ source: [UInt8], as shape: Shape, isCut: Bool = false, in pass: RedactionPass
+    ) -> [UInt8]? {
+        var marks = SecretMarks(count: source.count)
+        var spelling = Spelling(source)
+        for level in 0... {
+            var scanner = SecretScanner(spelling, shape, level, isCut, pass, marks)
+            scanner.scan()
+            marks = scanner.marks
+            guard let inner = spelling.unescaped() else { break }
+            if level == Spelling.maxLevels {
+                hidePacked(spelling, &marks)
+                break
+            }
+            spelling = inner
+        }
+        let plain = Spelling(source)
+        for other in [plain.withoutZeros(), plain.withoutLineEnds()] {
+            if let other { hideKnown(other, isCut, pass, &marks) }
+        }
+        return marks.isEmpty ? nil : marks.applied(to: source)
+    }
+
+    // Bytes without the secrets that are known, and those that are told by their looks; nil where
+    // there are none. Text may be escaped, or broken into lines.
+    static func redactedBinary(
+        _ source: [UInt8], isText: Bool = false, isCut: Bool, in pass: RedactionPass
+    ) -> [UInt8]? {
+        // What tells itself by its looks does so wherever it stands again.
+        if pass.onlyLearns { return nil }
+        var marks = SecretMarks(count: source.count)
+        let plain = Spelling(source)
+        let others = isText ? [plain.unescaped(), plain.withoutLineEnds()] : []
+        for spelling in [plain, plain.withoutZeros()] + others {
+            guard let spelling else { continue }
+            var scanner = SecretScanner(spelling, .text, 1, isCut, pass, marks)
+            scanner.scanForLooks()
+            marks = scanner.marks
+        }
+        return marks.isEmpty ? nil : marks.applied(to: source)
+    }
+
+    private init(
+        _ spelling: Spelling, _ shape: Shape, _ level: Int, _ isCut: Bool, _ pass: RedactionPass,
+        _ marks: SecretMarks
+    ) {
+        self.spelling = spelling
+        self.shape = shape
+        self.level = level
+        self.isCut = isCut
+        self.pass = pass
+        self.marks = marks
+        bytes = spelling.bytes
+        looks = SecretLooks(bytes, isCut: isCut)
+    }
+
+    // Words that are still packed when they were unpacked so often.
+    private static func hidePacked(_ spelling: Spelling, _ marks: inout SecretMarks) {
+        var start = 0
+        for end in 0...spelling.bytes.count
+        where end == spelling.bytes.count || isBoundary(spelling.bytes[end]) {
+            let word = spelling.bytes[start..<end]
+            if word.contains(where: Spelling.beginsEscape) {
+                marks.hide(spelling.source(of: start..<end))
+            }
+            start = end + 1
+        }
+    }
+
+    private static func hideKnown(
+        _ spelling: Spelling, _ isCut: Bool, _ pass: RedactionPass, _ marks: inout SecretMarks
+    ) {
+        pass.known.search(spelling.bytes, isCut: isCut, work: &pass.work) {
+            marks.hide(spelling.source(of: $0))
+        }
+    }
+
+    // MARK: The scan
+
+    private mutating func scan() {
+        Self.hideKnown(spelling, isCut, pass, &marks)
+        if shape == .url { segment = 0 }
+        while position < bytes.count {
+            let byte = bytes[position]
+            if Grammar.isAlphanumeric(byte) { word() } else { delimiter(byte) }
+        }
+        endWord()
+        if isCut { hideCutWord() }
+        pass.work += bytes.count + looks.work
+    }
+
+    private mutating func scanForLooks() {
+        Self.hideKnown(spelling, isCut, pass, &marks)
+        var isInWord = false
+        while position < bytes.count {
+            let start = position
+            if bytes[start] == UInt8(ascii: "-") {
+                privateKey()
+            } else if !isInWord, SecretLooks.mayBegin(bytes[start]) {
+                _ = credentialByLooks()
+            }
+            isInWord = Grammar.isAlphanumeric(bytes[start])
+            if position == start { position += 1 } else { isInWord = false }
+        }
+        pass.work += bytes.count + looks.work
+    }
+
+    private mutating func word() {
+        if credentialByLooks() || credentialOfScheme() { return }
+        let start = position
+        skipWord()
+        spokenSecret(start..<position)
+    }
+
+    private mutating func credentialByLooks() -> Bool {
+        guard let end = looks.credential(at: position) else { return false }
+        hideNow(position..<end)
+        return true
+    }
+
+    private mutating func skipWord() {
+        while position < bytes.count, Grammar.isAlphanumeric(bytes[position]) { position += 1 }
+    }
+
+    private mutating func delimiter(_ byte: UInt8) {
+        let start = position
+        // Who finds a secret goes on behind it.
+        defer { if position == start { position += 1 } }
+        switch byte {
+        case UInt8(ascii: "/"), UInt8(ascii: "\\"):
+            if isEscapedControl(position) { endWord() } else { slash() }
+        case UInt8(ascii: "="), UInt8(ascii: ":"): assignment()
+        case UInt8(ascii: "@"): userInformationWithoutScheme()
+        case UInt8(ascii: "?"):
+            endSegment()
+            segment = nil
+            item = item ?? position + 1
+        case UInt8(ascii: "&"), UInt8(ascii: "#"):
+            endSegment()
+            segment = nil
+            endItem()
+            item = position + 1
+        case UInt8(ascii: ";"):
+            endSegment()
+            segment = nil
+            if item != nil {
+                endItem()
+                item = position + 1
+            }
+        case UInt8(ascii: "-"):
+            privateKey()
+            option()
+        case UInt8(ascii: "<"):
+            endWord()
+            markup()
+        default: if Self.isBoundary(byte) { endWord() }
+        }
+    }
+
+    static func isBoundary(_ byte: UInt8) -> Bool {
+        byte <= 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "<")
+            || byte == UInt8(ascii: ">") || byte == UInt8(ascii: "`")
+    }
+
+    /// Whether a control character stands at a position, as this library writes it: it ends a word.
+    func isEscapedControl(_ place: Int) -> Bool {
+        bytes[place] == UInt8(ascii: "\\") && bytes[place...].starts(with: "\\u{".utf8)
+    }
+
+    // MARK: Parts of URLs
+
+    private mutating func endWord() {
+        endSegment()
+        segmentBefore = nil
+        // A URL is one word, whatever stands in it.
+        if shape == .url, position < bytes.count { return }
+        endItem()
+        segment = nil
+        item = nil
+    }
+
+    private mutating func slash() {
+        if isSlash(position + 1), bytes[position] == UInt8(ascii: "/") || isBehindColon {
+            authority()
+        } else if bytes[position] == UInt8(ascii: "/") {
+            let isFirst = position == 0 || !Grammar.isAlphanumeric(bytes[position - 1])
+            if segment != nil || isFirst {
+                endSegment()
+                segment = position + 1
+            }
+        }
+    }
+
+    /// Says where the path behind an authority begins.
+    mutating func beginPath(at start: Int) {
+        segment = start
+        segmentBefore = nil
+    }
+
+    // A segment is a secret where the one before says so: `/reset-token/4711a2`.
+    private mutating func endSegment() {
+        guard let start = segment, start <= position else { return }
+        let range = start..<position
+        if let before = segmentBefore, !before.isEmpty, isMade(range),
+            pass.redaction.hides(key: bytes[before])
+        {
+            hide(range, isNamed: true)
+        }
+        segmentBefore = range
+    }
+
+    /// Whether a word was made by a machine, as far as it is there.
+    func isMade(_ word: Range<Int>) -> Bool {
+        SecretLooks.isMade(bytes[word])
+            || (isCut && word.upperBound == bytes.count && !word.isEmpty)
+    }
+
+    // In a query a value is shown whole, or not at all.
+    private mutating func endItem() {
+        guard level == 0, let start = item, start < position else { return }
+        let equals = bytes[start..<position].firstIndex(of: UInt8(ascii: "="))
+        marks.noteField((equals.map { $0 + 1 } ?? start)..<position)
+    }
+
+    /// Whether the scan stands within a query.
+    var isInQuery: Bool { item != nil }
+
+    /// Whether a name stands where those of queries and parameters do.
+    func isInQuery(at name: Int) -> Bool {
+        if name == 0 { return false }
+        switch bytes[name - 1] {
+        case UInt8(ascii: "?"), UInt8(ascii: "&"), UInt8(ascii: "#"), UInt8(ascii: ";"): return true
+        default: return false
+        }
+    }
+
+    // MARK: What is hidden
+
+    /// Hides a part of the text.
+    mutating func hide(_ range: Range<Int>, isNamed: Bool) {
+        if range.isEmpty { return }
+        pass.learn(bytes[range], isNamed: isNamed)
+        marks.hide(spelling.source(of: range))
+    }
+
+    /// Hides a part of the text, and goes on behind it.
+    mutating func hideNow(_ range: Range<Int>, isNamed: Bool = true) {
+        hide(range, isNamed: isNamed)
+        position = max(position, range.upperBound)
+    }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import Testing
+import TurnpikeCore
+
+/// A text made of one piece again and again, which a careless reader looks at anew from each piece.
+struct CostlyText: Sendable, CustomTestStringConvertible {
+    let type: String
+    let head: String
+    let unit: String
+
+    init(_ type: String, _ unit: String, head: String = "") {
+        self.type = type
+        self.head = head
+        self.unit = unit
+    }
+
+    var testDescription: String { "\(type.isEmpty ? "text" : type): \(head)\(unit)…" }
+
+    func text(_ count: Int) -> Data {
+        Data((head + String(repeating: unit, count: count / unit.utf8.count)).utf8)
+    }
+
+    static let all: [CostlyText] = {
+        let units = [
+            "a=b;c?d//e@f&", "//a@b", "//a:b", "//a:b@", "?a=", "{\"", "<a b=", "Bearer 1 ",
+            "Bearer+", "Basic+", "token+./", "bearer ", "digest a=", "digest ", "eyJ-", "eyJ.",
+            "sk-", "sk-ghp_", "bot1:", "bot1", "token=", "token=-", "token: is ", "token:",
+            "token = ", "a:a:",
+            "a:a@", "a:b@c.d ", "password=(", "password=',", "token,", "token,a", ",;)]}'",
+            "\"token\":",
+            "\"token\":[", "\"token\":\"\\", "--token ", "<token>", "<token", "</token>",
+            "<token></token>", "<a b=\"", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "%25", "%",
+            "\\",
+            "\\\\", "\\u005c", "&amp;", "&#38;", "&", "/token/", "/a1b2c3", "a.", "a b", "\u{301}",
+            "\u{3000}", "\n",
+            " ", "\u{0}a", "aaaaaaaa\n", "REDACTED", "the token is ", "https:", "http://", "a@",
+            "key: ", "api key: ",
+        ]
+        let types = [
+            "", "text/plain", "text/html", "application/x-www-form-urlencoded", "text/event-stream",
+        ]
+        let json = [
+            "[", "{\"a\":", "\"\\u0022\",", "[]", "{\"token\":", "1\n", "\u{1E}1", "\"{\\\"", "{}",
+        ]
+        let xml = [
+            "<a>", "<a b='1'>", "<token>", "<!---->", "<![CDATA[]]>", "<?a?>", "&amp;",
+            "<!DOCTYPE x>", "<key>token</key>", "<b/>",
+        ]
+        let parts = [
+            "--b\r\n\r\n", "--b", "\r\n--b", "--b\r\nA:b\r\n\r\n",
+            "--b\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n",
+        ]
+        return types.flatMap { type in units.map { CostlyText(type, $0) } }
+            + json.flatMap { unit in
+                ["application/json", "application/x-ndjson"].map { CostlyText($0, unit) }
+                    + [CostlyText("application/json", unit, head: "[")]
+            }
+            + xml.flatMap { [CostlyText("text/xml", $0), CostlyText("text/xml", $0, head: "<x>")] }
+            + parts.map { CostlyText("multipart/mixed; boundary=b", $0) }
+            + ["GET / HTTP/1.1\r\n\r\n", "\r\n", "A: b\r\n", "A: b\r\n c\r\n"].map {
+                CostlyText("application/http", $0)
+            }
+    }()
+}
+
+@Suite("Cost of redaction")
+struct RedactionCostTests {
+    private func work(_ text: CostlyText, _ count: Int, knowing secrets: [String] = []) -> Int {
+        let redactor = ExchangeRedactor(.standard)
+        for secret in secrets { redactor.learn(["X-Token": secret], content: nil) }
+        let headers: HTTPHeaders = text.type.isEmpty ? [:] : ["Content-Type": text.type]
+        return redactor.work(onContent: text.text(count), headers: headers)
+    }
+
+    @Test("Work grows with the size, whatever the content is", arguments: CostlyText.all)
+    func linear(text: CostlyText) {
+        let works = [500, 1_000, 2_000].map { work(text, $0) }
+        #expect(works[1] < works[0] * 5 / 2 && works[2] < works[1] * 5 / 2, "\(works)")
+        // Levels of escapes, and contents in contents.
+        #expect(works[2] < 2_000 * 150, "\(works)")
+    }
+
+    @Test("Work does not grow with the number of known secrets")
+    func secrets() {
+        let text = CostlyText("text/plain", "planted-secret-number-1 or planted-secret-number-")
+        let few = work(text, 4_000, knowing: ["planted-secret-number-1x"])
+        let many = work(
+            text, 4_000, knowing: (0..<500).map { "planted-secret-number-\($0)x" })
+        #expect(many < few * 2, "\(few), \(many)")
+    }
+
+    @Test("A long secret is not looked for from each of its beginnings")
+    func longSecret() {
+        let secret = String(repeating: "ab1", count: 1_000)
+        let text = CostlyText("text/plain", "ab1", head: "x")
+        let works = [3_000, 6_000, 12_000].map { work(text, $0, knowing: [secret]) }
+        #expect(works[1] < works[0] * 5 / 2 && works[2] < works[1] * 5 / 2, "\(works)")
+    }
+}
