@@ -39,8 +39,30 @@ extension ClientError {
 /// Collects the mistakes of one file.
 final class IssueReport {
     private(set) var issues: [ConfigurationIssue] = []
+    // Texts of the environment and of other files.
+    private var hidden = SecretIndex()
+    private var hiddenWords: Set<String> = []
 
-    func add(_ issue: ConfigurationIssue) { issues.append(issue) }
+    func add(_ issue: ConfigurationIssue) {
+        issues.append(
+            ConfigurationIssue(
+                path: issue.path, message: shown(issue.message), kind: issue.kind))
+    }
+
+    /// Keeps a text out of all messages: the file refers to it so that it stands nowhere.
+    func hide(_ text: String) {
+        hidden.insert(Array(text.utf8), .anywhere)
+        if text.utf8.count < SecretIndex.minBytes { hiddenWords.insert(text) }
+    }
+
+    private func shown(_ message: String) -> String {
+        let pass = RedactionPass(.standard, .display, known: hidden)
+        let text = pass.redacted(message, as: .text)
+        // What is short stands everywhere; messages quote it.
+        return hiddenWords.reduce(text) { text, word in
+            word.isEmpty ? text : text.replacing("\"\(word)\"", with: "\"\(Redaction.mark)\"")
+        }
+    }
 
     func check() throws {
         if !issues.isEmpty { throw ClientError.configuration(issues) }

@@ -82,12 +82,14 @@ public final class Settings {
     public func choice<Choice: RawRepresentable & CaseIterable>(
         _ key: String, default fallback: Choice
     ) -> Choice where Choice.RawValue == String {
-        guard let name = string(key) else { return fallback }
+        guard let value = present(key), let name = text(value, at: key) else { return fallback }
         if let choice = Choice(rawValue: name) { return choice }
-        issue(
-            at: key,
-            "\"\(name)\" is not known"
-                + NearMiss.hint(for: name, among: Choice.allCases.map(\.rawValue)))
+        let choices = Choice.allCases.map(\.rawValue)
+        // Of a text from elsewhere not even the likeness is told: it may be a secret.
+        let (told, shown) =
+            value.string == nil
+            ? ("", "the text that is referred to") : (name, "\"\(Grammar.escaped(name))\"")
+        issue(at: key, shown + " is not known" + NearMiss.hint(for: told, among: choices))
         return fallback
     }
 
@@ -258,17 +260,23 @@ public final class Settings {
         case .string(let text): return text
         case .object(let object) where object.count == 1:
             if let name = object["env"]?.string {
-                if let text = ProcessInfo.processInfo.environment[name] { return text }
+                if let text = ProcessInfo.processInfo.environment[name] { return hidden(text) }
                 issue(at: key, "the environment variable \(Grammar.escaped(name)) is not set")
                 return nil
             }
-            if let path = object["file"]?.string { return contents(of: path, at: key) }
+            if let path = object["file"]?.string { return contents(of: path, at: key).map(hidden) }
         default: break
         }
         issue(
             at: key,
             "\(value.kindName) was found; a text, {\"env\": …} or {\"file\": …} is wanted")
         return nil
+    }
+
+    // No message shows what the file refers to.
+    private func hidden(_ text: String) -> String {
+        report.hide(text)
+        return text
     }
 
     private func contents(of path: String, at key: String) -> String? {
