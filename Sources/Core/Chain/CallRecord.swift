@@ -8,6 +8,8 @@ package final class CallRecord: Sendable {
         var attempts = 0
         var hops: [Hop] = []
         var history: [AttemptSummary] = []
+        var lastStop: RetryStop?
+        var hasFailed = false
         var described: Request?
         var lastSent: Request?
         var progress = TransferProgress()
@@ -59,6 +61,18 @@ package final class CallRecord: Sendable {
             state.history.append(attempt)
         }
     }
+
+    /// Why a retry let the last outcome that it judged stand, where it was one to try again.
+    package var lastStop: RetryStop? {
+        get { state.withLock { $0.lastStop } }
+        set { state.withLock { $0.lastStop = newValue } }
+    }
+
+    /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``): nothing tries again.
+    package var hasFailed: Bool { state.withLock { $0.hasFailed } }
+
+    /// Ends the call for all who would try again.
+    func fail() { state.withLock { $0.hasFailed = true } }
 
     /// The number of a fresh attempt, from 1.
     func nextAttempt() -> Int {

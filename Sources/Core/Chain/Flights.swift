@@ -93,7 +93,12 @@ package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable
     package func landing(_ seat: Seat, in context: Context) async throws -> Landing {
         let registration = context.onCancel { [self] in leave(seat, $0.error) }
         defer { registration.end() }
-        return try await seat.landing.value { [self] in leave(seat, CancellationError()) }
+        do {
+            return try await seat.landing.value { [self] in leave(seat, CancellationError()) }
+        } catch let end as CallEnd {
+            context.call.record.fail()
+            throw end.error
+        }
     }
 
     /// Gives a seat up; the last one to do so ends the exchange.
@@ -113,7 +118,11 @@ package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable
 
     /// Gives the same to all who wait.
     package func land(_ seat: Seat, _ result: Result<Value, any Error>) {
-        for landing in close(seat) { landing.settle(result.map { .shared($0) }) }
+        let hasFailed = context(of: seat)?.call.record.hasFailed == true
+        let landing = result.map { Landing.shared($0) }.mapError { error -> any Error in
+            hasFailed ? CallEnd(error: error) : error
+        }
+        for waiting in close(seat) { waiting.settle(landing) }
     }
 
     /// Gives the response to the one who has waited for longest, and nothing to the others.
@@ -150,6 +159,11 @@ package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable
         }
         return seats.sorted { $0.key < $1.key }.map(\.value)
     }
+}
+
+/// That a retrier has ended the call which made an exchange: it holds for all who wait for that.
+private struct CallEnd: Error {
+    let error: any Error
 }
 
 extension Response {

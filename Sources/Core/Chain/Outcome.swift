@@ -58,6 +58,11 @@ public struct Outcome: Sendable {
     /// Whether the request's body can be sent again.
     public var isReplayable: Bool { request.body.isReplayable }
 
+    /// A word for it: a status, or the kind of failure.
+    var label: String {
+        status.map { String($0.code) } ?? error.map(ClientError.label(of:)) ?? "a response"
+    }
+
     /// Whether the attempt ended because someone gave the call up.
     public var isCancellation: Bool {
         switch error {

@@ -43,13 +43,19 @@ extension Plan {
                 context.call.record.add(AttemptSummary(outcome, number: attempt.attempt))
             }
             if outcome.isCancellation || context.cancelReason != nil { return try result.get() }
+            // A retrier inside has ended the call, in this attempt or in one beside it.
+            if context.call.record.hasFailed { return try result.get() }
             switch await retrier.retry(outcome, context: context) {
             case .stop: return try result.get()
             case .fail(let error):
+                context.call.record.fail()
+                context.note(
+                    gate: retrier.name, "ends the call, whose outcome was \(outcome.label)")
                 await outcome.response?.discard(in: context)
-                throw error
+                throw (error as? ClientError)?.caused(by: outcome) ?? error
             case .retry(let delay):
                 guard outcome.isReplayable else {
+                    context.call.record.lastStop = RetryStop(outcome, RetryStop.oneShotBody)
                     retrier.retryWasAbandoned(outcome, context: context)
                     return try result.get()
                 }
@@ -93,7 +99,7 @@ extension Plan {
             return response
         } catch let error as ClientError where error.code == .validation {
             let body = await response.discard(in: context, keeping: 4096)
-            throw error.refusing(response.head, body: body)
+            throw error.refusing(response.head, body: body, at: context.timeSource.date)
         } catch {
             await response.discard(in: context)
             throw error
@@ -208,10 +214,11 @@ extension BodyEnd.Reason {
 }
 
 extension ClientError {
-    fileprivate func refusing(_ head: ResponseHead, body: Data) -> ClientError {
+    fileprivate func refusing(_ head: ResponseHead, body: Data, at now: Date) -> ClientError {
         ClientError(
             code, message, underlying: underlying, response: response ?? head,
             responseBody: responseBody.isEmpty ? body : responseBody,
-            transfer: transfer ?? TransferState(.receiving), retryAfter: retryAfter)
+            transfer: transfer ?? TransferState(.receiving),
+            retryAfter: retryAfter ?? RetryAfter.delay(in: head, now: now))
     }
 }

@@ -26,7 +26,13 @@ public enum RetryDecision: Sendable {
     case stop
     /// Another attempt after a wait.
     case retry(after: Duration)
-    /// The call fails with another error.
+    /// The call ends with another error.
+    ///
+    /// Nothing in it is tried again: no retry further out asks its policy, no hedge waits for another
+    /// answer, no redirect and no challenge that the outcome holds is followed, and calls that share
+    /// the exchange end as well. A gate may still answer in its place, as a fallback does, and one
+    /// that sends by itself may do so. A ``ClientError`` keeps the outcome: its error as
+    /// ``ClientError/underlying`` and its response as ``ClientError/response``, if they are not set.
     case fail(any Error)
 }
 

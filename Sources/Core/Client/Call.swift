@@ -130,7 +130,9 @@ public struct Call: Sendable {
         let record = context.call.record
         return error.completed(
             sent: record.lastSent, attempts: record.sends,
-            history: record.history)
+            retryAfter: RetryAfter.delay(in: error.response, now: context.timeSource.date),
+            history: record.history
+        ).explained(by: record.lastStop)
     }
 }
 

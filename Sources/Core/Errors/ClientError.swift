@@ -102,6 +102,20 @@ public struct ClientError: Error, Sendable {
         }
     }
 
+    /// The error with more words.
+    func adding(toMessage text: String) -> ClientError { changed { $0.message += text } }
+
+    /// The error that a retrier has put in the place of an outcome, with that outcome as its cause.
+    func caused(by outcome: Outcome) -> ClientError {
+        let cause = outcome.error as? ClientError
+        let isItself = cause?.code == code && cause?.message == message
+        return changed { details in
+            if !isItself { details.underlying = details.underlying ?? outcome.error }
+            details.response = details.response ?? outcome.head
+            details.transfer = details.transfer ?? outcome.transfer
+        }
+    }
+
     /// The error of an exchange that followed another one, which a server had answered: that nothing
     /// of the last request left does not say so of the first.
     package var behindAnAnswer: ClientError {

@@ -47,7 +47,7 @@ public struct BearerAuthentication: Interceptor {
         let first = try await tokens.credential(in: context, next: next)
         let outcome = await Outcome.of(sign(request, first), next)
         guard tokens.canRefresh, let head = outcome.head, Self.isRefusal(head),
-            scope.covers(head, to: request)
+            scope.covers(head, to: request), !context.call.record.hasFailed
         else { return try outcome.result.get() }
         guard outcome.isReplayable else {
             tokens.refuse(first)

@@ -53,7 +53,9 @@ public struct DigestAuthentication: Interceptor {
         var outcome = await Outcome.of(try await sign(request, answer), next)
         // A first answer, and one more where the server calls its nonce stale.
         for _ in 0..<2 {
-            guard let challenge = challenge(in: outcome, for: request) else { break }
+            guard !context.call.record.hasFailed,
+                let challenge = challenge(in: outcome, for: request)
+            else { break }
             if isFresh, !challenge.isStale { break }
             let first = DigestAnswer(
                 challenge, user: user, password: password.value, clientNonce: Self.nonce(context))

@@ -128,10 +128,12 @@ final class HedgeRace: Sendable {
     private func arrive(_ number: Int, _ answer: Answer) {
         let response = try? answer.get()
         let isGood = response.map { !Hedge.isBad($0.status) } ?? false
+        // A retrier inside has ended the call: no other attempt is to save it.
+        let isFinal = response == nil && context.call.record.hasFailed
         let (isDecisive, surplus) = state.withLock { state -> (Bool, Response?) in
             state.legs[number] = nil
             if state.isDecided { return (false, response) }
-            if isGood || state.legs.isEmpty { return (true, nil) }
+            if isGood || isFinal || state.legs.isEmpty { return (true, nil) }
             defer { if response != nil { state.held = response } }
             return (false, response == nil ? nil : state.held)
         }
@@ -145,7 +147,8 @@ final class HedgeRace: Sendable {
             if state.isDecided { return (nil, answer, try? answer.get()) }
             let before = state
             // When the last attempt fails, a bad response is better than none.
-            let stands = before.legs.isEmpty && (try? answer.get()) == nil
+            let stands =
+                before.legs.isEmpty && (try? answer.get()) == nil && !context.call.record.hasFailed
             let decision = stands ? before.held.map { .success($0) } ?? answer : answer
             state = State(isDecided: true, decision: decision)
             return (before, decision, stands ? nil : before.held)

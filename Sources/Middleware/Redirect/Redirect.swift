@@ -61,7 +61,9 @@ public struct Redirect: Interceptor {
                 return response
             }
             let outcome = Outcome(request: request, result: result)
-            guard limit > 0, let head = outcome.head, let target = rules.location(of: head) else {
+            guard limit > 0, !context.call.record.hasFailed, let head = outcome.head,
+                let target = rules.location(of: head)
+            else {
                 return try result.get()
             }
             let following: Request?

@@ -12,12 +12,14 @@ public import TurnpikeCore
 ///   and only with a body that can be replayed. Behind a 301, 302 or 303 that a ``Redirect`` inside
 ///   has followed, bytes were written, however the next hop fails.
 /// - `Retry-After`, in seconds or as a date, is never undercut. One above the cap ends the retries;
-///   one above the time left is ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once.
+///   one above the time left is ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once. Whatever
+///   becomes of it, the call's error has it (``/TurnpikeCore/ClientError/retryAfter``).
 /// - The ``RetryBudget`` must have room when the decision is made.
 ///
 /// The error that ends the call tells of all attempts
-/// (``/TurnpikeCore/ClientError/history``). A client that is used inside a retrying call of another
-/// makes one attempt, so that retries do not multiply.
+/// (``/TurnpikeCore/ClientError/history``), and says why the last one was not followed by another.
+/// A client that is used inside a retrying call of another makes one attempt, so that retries do not
+/// multiply.
 ///
 /// A response that is given up is drained or cancelled, the wait ends with the call, and the head
 /// that reaches the caller ends all retries: what breaks in the body later is not tried again.
@@ -51,23 +53,47 @@ public struct Retry: RequestRetrier {
     public func retry(_ outcome: Outcome, context: Context) async -> RetryDecision {
         let origin = outcome.request.origin
         if outcome.attempts == 1 { budget?.depositForRetry(origin, in: context) }
-        guard outcome.attempts < attempts, policy.allows(outcome, in: context),
-            outcome.isReplayable
-        else {
-            return .stop
+        guard policy.lists(outcome) else { return .stop }
+        let wish = RetryAfter.delay(in: outcome.head, now: context.timeSource.date)
+        if let obstacle = obstacle(to: outcome, in: context) {
+            return stop(outcome, obstacle, in: context)
+        }
+        guard outcome.attempts < attempts else {
+            // The error tells of the attempts anyway; but who reads how long the server asks to wait
+            // is not to wonder whether anybody did.
+            if wish == nil { return .stop }
+            return stop(
+                outcome, "the retry makes \(attempts) attempt\(attempts == 1 ? "" : "s")",
+                in: context)
         }
         var delay = backoff.delay(
             afterAttempt: outcome.attempts, isThrottled: outcome.isThrottled,
             previous: outcome.previousDelay, unit: context.random.unit())
-        if let wish = RetryAfter.delay(in: outcome.head, now: context.timeSource.date) {
-            if wish > maxRetryAfter { return Self.stop(outcome, retryAfter: wish) }
+        if let wish {
+            if wish > maxRetryAfter {
+                return stop(
+                    outcome,
+                    "the server asks to wait \(wish.text), and a Retry-After above"
+                        + " \(maxRetryAfter.text) is not obeyed (maxRetryAfter)", in: context)
+            }
             delay = max(delay, wish)
         }
         guard budget?.withdraw(for: origin, at: context.timeSource.now) ?? true else {
             context.note(gate: name, "the retry budget for \(origin?.description ?? "?") is spent")
-            return Self.spent(outcome)
+            return spent(outcome, in: context)
         }
         return .retry(after: delay)
+    }
+
+    // Why the request may not be sent a second time.
+    private func obstacle(to outcome: Outcome, in context: Context) -> String? {
+        if !policy.maySendAgain(outcome, in: context) {
+            return outcome.request.options[RetryableOption.self] == false
+                ? "the call is marked as one that is sent once (retryable)"
+                : "\(outcome.request.method) may have an effect each time; mark the call with"
+                    + " retryable(), or give it an Idempotency-Key"
+        }
+        return outcome.isReplayable ? nil : RetryStop.oneShotBody
     }
 
     /// Gives the budget back what was reserved.
@@ -78,14 +104,18 @@ public struct Retry: RequestRetrier {
     /// Writes what the budget's meter holds, where a stack file named the place.
     public func shutdown() async { await budget?.flush() }
 
-    // The outcome stands; an error tells how long the server wants to be left alone.
-    private static func stop(_ outcome: Outcome, retryAfter: Duration) -> RetryDecision {
-        guard let error = outcome.error as? ClientError else { return .stop }
-        return .fail(error.completed(retryAfter: retryAfter))
+    // The outcome stands, and the error that comes of it says why.
+    private func stop(
+        _ outcome: Outcome, _ reason: String, in context: Context
+    ) -> RetryDecision {
+        context.call.record.lastStop = RetryStop(outcome, reason)
+        return .stop
     }
 
-    private static func spent(_ outcome: Outcome) -> RetryDecision {
-        guard let error = outcome.error else { return .stop }
+    private func spent(_ outcome: Outcome, in context: Context) -> RetryDecision {
+        guard let error = outcome.error else {
+            return stop(outcome, "the retry budget of its origin is spent", in: context)
+        }
         return .fail(
             ClientError(
                 .retryBudget,

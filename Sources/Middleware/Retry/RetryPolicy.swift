@@ -89,8 +89,11 @@ public struct RetryPolicy: Sendable {
         return copy
     }
 
-    func allows(_ outcome: Outcome, in context: Context) -> Bool {
-        guard condition?(outcome) ?? isListed(outcome) else { return false }
+    /// Whether an outcome is one to try again, as far as statuses, errors and the condition go.
+    func lists(_ outcome: Outcome) -> Bool { condition?(outcome) ?? isListed(outcome) }
+
+    /// Whether the request of an outcome may be sent a second time.
+    func maySendAgain(_ outcome: Outcome, in context: Context) -> Bool {
         let request = outcome.request
         if request.options[RetryableOption.self] == false { return false }
         if outcome.isUnsent { return true }

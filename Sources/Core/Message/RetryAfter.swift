@@ -1,12 +1,11 @@
-import struct Foundation.Date
-import TurnpikeCore
+package import struct Foundation.Date
 
 /// The field `Retry-After` (RFC 9110 §10.2.3): seconds, or a date.
-enum RetryAfter {
+package enum RetryAfter {
     /// How long a response asks to wait; of several values the longest.
     ///
     /// nil where it asks nothing that can be read.
-    static func delay(in head: ResponseHead?, now: Date) -> Duration? {
+    package static func delay(in head: ResponseHead?, now: Date) -> Duration? {
         guard let head, head.headers.contains(.retryAfter) else { return nil }
         return head.headers.values(of: .retryAfter).compactMap { value -> Duration? in
             if let date = HTTPDate.parse(value, now: now) {
