@@ -66,6 +66,15 @@ extension TransportConformance {
                 let text = try await road.text(of: road.get("/"))
                 try require(text == "final", "the answer is “\(text)”")
             },
+            check("Content of a 205, which must not have any, is refused") { road in
+                road.server.route("/reset", .status(205, body: Data("x".utf8)))
+                road.server.route("/empty", .status(205))
+                _ = try await requireError(.protocol) {
+                    _ = try await road.content(of: road.get("/reset"))
+                }
+                let content = try await road.content(of: road.get("/empty"))
+                try require(content.isEmpty, "a 205 has content")
+            },
             check("HEAD, 204 and 304 have no content, whatever they announce") { road in
                 road.server.route("/head", .status(200, body: Data(count: 10)))
                 road.server.route("/empty", .status(204))

@@ -29,7 +29,7 @@ public struct TestAnswer: Sendable {
         _ status: HTTPStatus, headers: HTTPHeaders = [:], body: Data = Data()
     ) -> TestAnswer {
         TestAnswer { request in
-            let isBodiless = request.method == .head || status == 204 || status == 304
+            let isBodiless = request.method == .head || status.endsWithHead
             var fields = headers
             if status != 204 { fields.setIfAbsent(.contentLength, String(body.count)) }
             let head = head(status, fields)

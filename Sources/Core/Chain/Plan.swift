@@ -168,7 +168,10 @@ final class Plan: Sendable {
         var response = try await transport.send(request, context: context)
         record.didReceiveHead(of: response, at: context.timeSource.now)
         response.record = record
-        response.body.storage.attach(to: context.call)
+        response.body.storage.attach(to: context.call, head: response.head)
+        if response.status.hasNoContent || request.method == .head {
+            response.body.refuseContent(of: response.status, to: request.method)
+        }
         context.emit(.received, request: request, head: response.head)
         return response
     }

@@ -31,7 +31,7 @@ extension Next {
             let response = try await promptly(request, in: inner)
             switch extent {
             case .head: timer.cancel()
-            case .body: response.body.keepLimit(timer, of: inner)
+            case .body: response.body.keepLimit(timer, of: inner) { fault(limit) }
             }
             return response
         } catch {
@@ -75,7 +75,15 @@ extension Next {
 
 extension ResponseBody {
     /// Lets a cancellation of the context end the body, and the body's end end the limit.
-    fileprivate func keepLimit(_ timer: any TimerToken, of context: Context) {
+    fileprivate func keepLimit(
+        _ timer: any TimerToken, of context: Context,
+        orThrow fault: @escaping @Sendable () -> ClientError
+    ) {
+        // What is small is read before anybody could look at the time.
+        if let deadline = context.deadline, storage.length ?? .max > BodyExpiry.smallest {
+            storage.expire(
+                BodyExpiry(deadline: deadline, timeSource: context.timeSource, fault: fault))
+        }
         // What has no content may have no end either.
         // All of it has come in time, however late it is read.
         if storage.isComplete { return timer.cancel() }

@@ -18,6 +18,8 @@ final class BodyStorage: Sendable {
         var data: Data?
         // The call whose record hears of the bytes and of the end.
         var call: CallState?
+        var origin: BodyOrigin?
+        var expiry: BodyExpiry?
         var pullHandlers = Few<PullHandler>()
         var chunkHandlers = Few<ChunkHandler>()
         var endHandlers = Few<EndHandler>()
@@ -141,11 +143,11 @@ final class BodyStorage: Sendable {
     }
 
     private func refuse(_ maxBytes: Int) throws {
-        let error = ClientError(
-            .tooLarge,
-            "the response body is larger than \(maxBytes) bytes; stream it, or raise the limit")
-        cancel(.failed(error))
-        throw error
+        try fail(
+            ClientError(
+                .tooLarge,
+                "the response body is larger than \(maxBytes) bytes; stream it, or raise the limit")
+        )
     }
 
     /// A new storage for what is left to read, after a peek.
@@ -154,6 +156,11 @@ final class BodyStorage: Sendable {
     func continued() -> BodyStorage {
         BodyStorage(
             source: ContinuedSource(storage: self), length: nil, encodedLength: encodedLength)
+    }
+
+    /// The exchange that the body belongs to, where a call's transport gave it.
+    private var origin: BodyOrigin? {
+        state.withLock { $0.origin } ?? (source as? any WrappingSource)?.body.storage.origin
     }
 
     /// Whether no pull will have to wait.
@@ -181,9 +188,15 @@ final class BodyStorage: Sendable {
         do {
             try handlers.forEach { try $0.call(chunk) }
         } catch {
-            cancel(.failed(error))
-            throw error
+            try fail(error)
         }
+    }
+
+    // What is told is what was noted, with the exchange that it belongs to.
+    private func fail(_ error: any Error) throws {
+        cancel(.failed(error))
+        try throwEnd()
+        throw error
     }
 
     // Who ended the body first decides what the reader is told.
@@ -204,6 +217,7 @@ final class BodyStorage: Sendable {
 
     @discardableResult
     private func end(_ reason: BodyEnd.Reason, error: (any Error)? = nil) -> Bool {
+        let error = (error as? ClientError).map { origin?.complete($0) ?? $0 } ?? error
         let (handlers, end, call) = state.withLock { state in
             guard state.phase != .ended else {
                 return (Few<EndHandler>(), BodyEnd?.none, CallState?.none)
@@ -226,11 +240,26 @@ final class BodyStorage: Sendable {
         return true
     }
 
+    /// Sets a deadline for who works long on what was read; the first one counts, which is the
+    /// innermost.
+    func expire(_ expiry: BodyExpiry) {
+        state.withLock { $0.expiry = $0.expiry ?? expiry }
+    }
+
+    /// Throws if nobody waits any more for what the reader makes of the body.
+    func checkCancellation() throws {
+        try Task.checkCancellation()
+        let (error, expiry) = state.withLock { ($0.error, $0.expiry) }
+        if let error { throw error }
+        try expiry?.check()
+    }
+
     // MARK: Watching
 
-    /// Lets a call's record hear of the bytes and of the end.
-    func attach(to call: CallState) {
+    /// Lets a call's record hear of the bytes and of the end, and errors tell of the exchange.
+    func attach(to call: CallState, head: ResponseHead) {
         let hasEnded = state.withLock { state in
+            state.origin = BodyOrigin(record: call.record, head: head)
             if state.phase != .ended { state.call = call }
             return state.phase == .ended
         }

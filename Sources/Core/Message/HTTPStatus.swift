@@ -42,6 +42,12 @@ public struct HTTPStatus: Hashable, Sendable {
         code == 204 || code == 205 || code == 304 || kind == .informational
     }
 
+    /// Whether a message with this status ends with its head, whatever that announces.
+    ///
+    /// What follows is another message's (RFC 9112 §6.3). A 205 has no content either, but its head may
+    /// frame some.
+    package var endsWithHead: Bool { hasNoContent && code != 205 }
+
     /// 200.
     public static let ok = Self(200)
     /// 201.

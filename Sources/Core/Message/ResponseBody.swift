@@ -111,6 +111,15 @@ public struct ResponseBody: Sendable {
         package var encodedBytes: Int64? { storage?.encodedBytes }
     }
 
+    /// Throws if nobody waits any more for what is made of the body: its reader's task was cancelled,
+    /// the body was given up, or the call's deadline has passed.
+    ///
+    /// A body that has come whole may be read at any time, so nothing else tells of a deadline then.
+    /// A serializer that works long calls this between two pieces of its work; no deadline is known
+    /// for a body of at most 64 KiB.
+    /// - Throws: `CancellationError`, or the error with which the body ended or the deadline's.
+    public func checkCancellation() throws { try storage.checkCancellation() }
+
     /// Calls a handler each time the reader begins to wait for a chunk.
     public func onPull(_ handler: @escaping @Sendable () -> Void) { storage.add(onPull: handler) }
 

@@ -160,9 +160,14 @@ final class SequenceSource: ResponseBodySource {
     }
 }
 
+/// A source that takes its chunks from another body.
+protocol WrappingSource: ResponseBodySource {
+    var body: ResponseBody { get }
+}
+
 /// The chunks of another body, changed.
-final class TransformedSource: ResponseBodySource {
-    private let body: ResponseBody
+final class TransformedSource: WrappingSource {
+    let body: ResponseBody
     private let transform: @Sendable (Data) throws -> Data
     private let finish: @Sendable () throws -> Data?
     private let hasEnded = Atomic(false)
@@ -196,9 +201,10 @@ final class TransformedSource: ResponseBodySource {
 }
 
 /// Bytes that were read already, then another body.
-final class PrefixedSource: ResponseBodySource {
+final class PrefixedSource: WrappingSource {
     private let prefix: Mutex<Data?>
     private let rest: ResponseBody
+    var body: ResponseBody { rest }
     private let hasBegun = Atomic(false)
 
     init(prefix: Data, rest: ResponseBody) {
@@ -226,8 +232,9 @@ final class PrefixedSource: ResponseBodySource {
 }
 
 /// What is left of a body after a peek.
-final class ContinuedSource: ResponseBodySource {
+final class ContinuedSource: WrappingSource {
     private let storage: BodyStorage
+    var body: ResponseBody { ResponseBody(storage: storage) }
 
     init(storage: BodyStorage) { self.storage = storage }
 

@@ -29,6 +29,7 @@ public struct ReceivedParts: AsyncSequence, Sendable {
         private let open: @Sendable () async throws -> (Response, Int)
         private var parser: PartParser?
         private var chunks: ResponseBody.AsyncIterator?
+        private var complete: (any Error) -> any Error = { $0 }
         private var hasEnded = false
 
         fileprivate init(_ open: @escaping @Sendable () async throws -> (Response, Int)) {
@@ -48,6 +49,7 @@ public struct ReceivedParts: AsyncSequence, Sendable {
             do {
                 if parser == nil {
                     let (response, maxBytes) = try await open()
+                    complete = { response.completing($0) }
                     parser = try PartParser(response.head, maxBytes: maxBytes)
                     chunks = response.body.makeAsyncIterator()
                 }
@@ -62,6 +64,7 @@ public struct ReceivedParts: AsyncSequence, Sendable {
                 end()
                 return nil
             } catch {
+                let error = complete(error)
                 end()
                 throw error
             }
@@ -71,6 +74,7 @@ public struct ReceivedParts: AsyncSequence, Sendable {
             hasEnded = true
             chunks = nil
             parser = nil
+            complete = { $0 }
         }
     }
 

@@ -69,23 +69,40 @@ extension ResponseBody {
 /// Where a stream of records comes from: a call that is sent when the first is asked for, or a
 /// body.
 struct StreamSource: Sendable {
-    let open: @Sendable () async throws -> (body: ResponseBody, maxBytes: Int)
+    /// A stream whose head has come.
+    struct Opened: Sendable {
+        let body: ResponseBody
+        let maxBytes: Int
+        /// Lets an error tell of the exchange.
+        var complete: @Sendable (any Error) -> any Error = { $0 }
+    }
+
+    let open: @Sendable () async throws -> Opened
 
     init(_ call: Call) {
         open = {
-            try await call.serialize(with: BodySerializer())
+            let opened = try await call.serialize(with: OpeningSerializer())
+            return Opened(body: opened.response.body, maxBytes: opened.maxBytes) {
+                opened.response.completing($0)
+            }
         }
     }
 
-    init(_ body: ResponseBody, maxBytes: Int) { open = { (body, maxBytes) } }
+    init(_ body: ResponseBody, maxBytes: Int) {
+        open = { Opened(body: body, maxBytes: maxBytes) }
+    }
+}
 
-    /// Hands the body out, with the call's limit.
-    private struct BodySerializer: ResponseSerializer {
-        func serialize(
-            _ response: Response, context: SerializationContext
-        ) async throws -> (body: ResponseBody, maxBytes: Int) {
-            (response.body, context.maxLineBytes)
-        }
+/// Hands a response out as it begins, with the call's limit on lines and events.
+struct OpeningSerializer: ResponseSerializer {
+    /// Throws to refuse the response.
+    var check: @Sendable (ResponseHead) throws -> Void = { _ in }
+
+    func serialize(
+        _ response: Response, context: SerializationContext
+    ) async throws -> (response: Response, maxBytes: Int) {
+        try check(response.head)
+        return (response, context.maxLineBytes)
     }
 }
 
@@ -96,6 +113,7 @@ struct StreamSource: Sendable {
     private let make: (UnsafeRawBufferPointer, Int) throws -> Record?
     private var splitter: LineSplitter?
     private var chunks: ResponseBody.AsyncIterator?
+    private var complete: (any Error) -> any Error = { $0 }
     private var hasEnded = false
 
     /// Creates a reader.
@@ -111,9 +129,10 @@ struct StreamSource: Sendable {
         if hasEnded { return nil }
         do {
             if splitter == nil {
-                let (body, maxBytes) = try await source.open()
-                splitter = LineSplitter(maxBytes: maxBytes)
-                chunks = body.makeAsyncIterator()
+                let opened = try await source.open()
+                splitter = LineSplitter(maxBytes: opened.maxBytes)
+                chunks = opened.body.makeAsyncIterator()
+                complete = opened.complete
             }
             while true {
                 if let record = try takeRecord() { return record }
@@ -126,7 +145,7 @@ struct StreamSource: Sendable {
             }
         } catch {
             end()
-            throw error
+            throw complete(error)
         }
     }
 

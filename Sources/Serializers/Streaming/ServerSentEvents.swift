@@ -11,8 +11,15 @@ public import TurnpikeCore
 /// with `Last-Event-ID`, after the wait that the server named (3 s where it named none, never less
 /// than 500 ms nor more than 5 min), doubled for each connection in a row that gave no event. A
 /// status other than 200, or a content type other than `text/event-stream`, is an error at once;
-/// 204 ends the stream. The client's deadline covers each connection up to its head, and its idle
-/// limit does not apply: a stream may be silent for as long as it likes, unless
+/// 204 ends the stream, and so does a reader that asks for no further event.
+///
+/// Only a request with a safe method (RFC 9110 §9.2.1) is sent again: the answer to a POST may cost
+/// something, or do something, each time. The end of such a stream is its end, and a broken one
+/// throws. ``/TurnpikeCore/Call/retryable(_:)`` says otherwise for one call; with false it says that
+/// a GET is not sent again either.
+///
+/// The client's deadline covers each connection up to its head, and its idle limit does not apply: a
+/// stream may be silent for as long as it likes, unless
 /// ``TurnpikeCore/Call/events(reconnects:lastEventID:idleLimit:)`` is given a limit.
 public struct ServerSentEvents: AsyncSequence, Sendable {
     /// An event.
@@ -49,7 +56,8 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
 extension Call {
     /// The server-sent events of the response, as they come.
     /// - Parameters:
-    ///   - reconnects: How often in all the stream is asked for again.
+    ///   - reconnects: How often in all the stream is asked for again, if its request may be sent
+    ///     again (``ServerSentEvents``).
     ///   - lastEventID: The event behind which the stream is to begin.
     ///   - idleLimit: The longest silence of a connection before it counts as broken and the stream
     ///     is asked for again; nil sets none. Comments break a silence, so that it may be little
@@ -80,6 +88,7 @@ private struct EventReader {
         var chunks: ResponseBody.AsyncIterator
         var splitter: LineSplitter
         var parser: ServerSentEventParser
+        let complete: (any Error) -> any Error
 
         /// The next event, or nil at the end.
         mutating func next() async throws -> ServerSentEvent? {
@@ -104,7 +113,8 @@ private struct EventReader {
         call = events.call
         idleLimit = events.idleLimit
         reconnectsLeft = Swift.max(events.reconnects, 0)
-        lastEventID = events.lastEventID
+        let given = events.call.request.headers[.lastEventID] ?? ""
+        lastEventID = events.lastEventID.isEmpty ? given : events.lastEventID
     }
 
     mutating func next() async throws -> ServerSentEvent? {
@@ -118,6 +128,7 @@ private struct EventReader {
                 if hasEnded { return nil }
                 try await reconnect(after: nil)
             } catch {
+                let error = connection?.complete(error) ?? error
                 let isFinal = !Self.isPassing(error)
                 if isFinal { hasEnded = true }
                 leave()
@@ -136,22 +147,15 @@ private struct EventReader {
         let isSendable = Grammar.firstIllegalValueByte(lastEventID) == nil
         if !lastEventID.isEmpty, isSendable || !isToldByStream {
             call.request.headers[.lastEventID] = lastEventID
+        } else if isToldByStream {
+            // An empty one takes back what was sent before (§9.2.6).
+            call.request.headers[.lastEventID] = nil
         }
-        let (response, maxBytes) = try await call.serialize(with: HeadSerializer())
+        let (response, maxBytes) = try await call.serialize(
+            with: OpeningSerializer(check: Self.check))
         if response.status == 204 {
             hasEnded = true
             return
-        }
-        guard response.status == 200 else {
-            throw ClientError(
-                .validation, "the event stream was answered with \(response.status)",
-                response: response.head)
-        }
-        let type = response.headers[.contentType].flatMap { MediaType(parsing: $0) }
-        guard type?.essence == MediaType.eventStream.essence else {
-            throw ClientError(
-                .serialization, "the response is no event stream (text/event-stream)",
-                response: response.head)
         }
         if let idleLimit {
             response.body.limitIdleTime(to: idleLimit, timeSource: call.timeSource)
@@ -159,7 +163,22 @@ private struct EventReader {
         connection = Connection(
             chunks: response.body.makeAsyncIterator(),
             splitter: LineSplitter(ending: .any, maxBytes: maxBytes),
-            parser: ServerSentEventParser(lastEventID: lastEventID, maxBytes: maxBytes))
+            parser: ServerSentEventParser(lastEventID: lastEventID, maxBytes: maxBytes)
+        ) { response.completing($0) }
+    }
+
+    private static func check(_ head: ResponseHead) throws {
+        if head.status == 204 { return }
+        guard head.status == 200 else {
+            throw ClientError(
+                .validation, "the event stream was answered with \(head.status)", response: head)
+        }
+        let type = head.headers[.contentType].flatMap { MediaType(parsing: $0) }
+        guard type?.essence == MediaType.eventStream.essence else {
+            throw ClientError(
+                .serialization, "the response is no event stream (text/event-stream)",
+                response: head)
+        }
     }
 
     /// The next event of the connection, or nil at its end.
@@ -179,7 +198,7 @@ private struct EventReader {
     }
 
     private mutating func reconnect(after error: (any Error)?) async throws {
-        guard reconnectsLeft > 0 else {
+        guard reconnectsLeft > 0, mayAskAgain(after: error) else {
             hasEnded = true
             if let error { throw error }
             return
@@ -197,16 +216,18 @@ private struct EventReader {
         }
     }
 
+    // What was sent and is not safe may have been answered with something that is paid for.
+    private func mayAskAgain(after error: (any Error)?) -> Bool {
+        let request = call.request
+        guard request.body.isReplayable else { return false }
+        if let word = request.options[RetryableOption.self] { return word }
+        return request.method.isSafe || (error as? ClientError)?.transfer?.isUnsent == true
+    }
+
     // What may be gone after a while: the network, a connection that broke.
     private static func isPassing(_ error: any Error) -> Bool {
         guard let error = error as? ClientError else { return false }
         return [.connection, .incomplete, .dns, .connectTimeout, .attemptTimeout, .idleTimeout]
             .contains(error.code)
-    }
-
-    private struct HeadSerializer: ResponseSerializer {
-        func serialize(
-            _ response: Response, context: SerializationContext
-        ) async throws -> (Response, Int) { (response, context.maxLineBytes) }
     }
 }

@@ -249,6 +249,86 @@ struct ServerSentEventsTests {
         #expect(transport.requests.count == 1)
     }
 
+    @Test("What may cost something is asked for once, unless the caller vouches for it")
+    func unsafeMethods() async {
+        let lost = ClientError(.incomplete, "lost")
+        let post = { (transport: ScriptedTransport, clock: any TimeSource) in
+            client(transport, clock).post(anywhere, body: Body.data(Data("{}".utf8)))
+        }
+        let whole = ScriptedTransport(Self.stream("data: a\n\n"))
+        let (items, error) = await all(post(whole, ManualClock()).events(reconnects: 2))
+        #expect(items.map(\.data) == ["a"] && error == nil)
+        #expect(whole.requests.count == 1)
+
+        let broken = ScriptedTransport(Self.stream("id: 1\ndata: a\n\n", failure: lost))
+        let (others, failure) = await all(post(broken, ManualClock()).events())
+        #expect(others.map(\.data) == ["a"])
+        #expect((failure as? ClientError)?.code == .incomplete)
+        #expect(broken.requests.count == 1)
+
+        let clock = ManualClock()
+        let vouched = ScriptedTransport(
+            Self.stream("id: 1\ndata: a\n\n"), Self.stream("data: b\n\n"),
+            Self.stream("", status: 204), Self.stream("data: c\n\n"))
+        async let result = all(post(vouched, clock).retryable().events(reconnects: 9))
+        for _ in 0..<2 {
+            await clock.waitForTimer(in: .seconds(3))
+            clock.advance(by: .seconds(3))
+        }
+        #expect(await result.items.map(\.data) == ["a", "b"])
+        #expect(vouched.requests.map { $0.headers[.lastEventID] } == [nil, "1", "1"])
+    }
+
+    @Test("What was not sent is asked for again, whatever the method")
+    func unsent() async {
+        let clock = ManualClock()
+        let transport = ScriptedTransport(
+            { _ in
+                throw ClientError(.connection, "refused", transfer: TransferState(.connecting))
+            }, Self.stream("data: a\n\n"))
+        let call = client(transport, clock).post(anywhere, body: Body.data(Data("{}".utf8)))
+        async let result = all(call.events(reconnects: 2))
+        await clock.waitForTimer(in: .seconds(3))
+        clock.advance(by: .seconds(3))
+        #expect(await result.items.map(\.data) == ["a"])
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test(
+        "A GET is not asked for again where the caller forbids it, nor after the reader has stopped"
+    )
+    func finished() async throws {
+        let transport = ScriptedTransport(Self.stream("data: a\n\n"), Self.stream("data: b\n\n"))
+        let call = client(transport).get(anywhere)
+        #expect(await all(call.retryable(false).events()).items.map(\.data) == ["a"])
+        #expect(transport.requests.count == 1)
+        let clock = ManualClock()
+        let other = ScriptedTransport(Self.stream("data: a\n\n"), Self.stream("data: b\n\n"))
+        for try await event in client(other, clock).get(anywhere).events() {
+            #expect(event.data == "a")
+            break
+        }
+        clock.advance(by: .seconds(600))
+        #expect(other.requests.count == 1 && clock.timerCount == 0)
+    }
+
+    @Test("An empty id takes back the one before, the caller's too")
+    func emptyID() async {
+        let clock = ManualClock()
+        let transport = ScriptedTransport(
+            Self.stream("id: 5\n"),
+            Self.stream("id: 1\ndata: a\n\nid\ndata: b\n\nid: 2\ndata: half"),
+            Self.stream("", status: 204))
+        let call = client(transport, clock).get(anywhere).header(.lastEventID, "0")
+        async let result = all(call.events(reconnects: 2))
+        for _ in 0..<2 {
+            await clock.waitForTimer(in: .seconds(3))
+            clock.advance(by: .seconds(3))
+        }
+        #expect(await result.items.map(\.id) == ["1", ""])
+        #expect(transport.requests.map { $0.headers[.lastEventID] } == ["0", "0", nil])
+    }
+
     @Test("An id that no field may hold is the event's, and is not asked for")
     func unsendableID() async {
         let clock = ManualClock()

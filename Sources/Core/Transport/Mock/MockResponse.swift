@@ -98,7 +98,7 @@ public struct MockResponse: Sendable {
         switch content {
         case .failure(let error): throw error
         case .data(let data):
-            if request.method == .head || status.hasNoContent {
+            if request.method == .head || status.endsWithHead {
                 body = .empty
             } else if let trailers {
                 body = ResponseBody(data, trailers: trailers)

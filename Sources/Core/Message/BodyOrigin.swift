@@ -1,0 +1,20 @@
+/// The exchange that a body belongs to, for what its errors tell.
+struct BodyOrigin {
+    let record: CallRecord
+    let head: ResponseHead
+
+    /// The error with the request as it was sent and the head of the response.
+    func complete(_ error: ClientError) -> ClientError {
+        error.completed(
+            sent: record.lastSent, response: head, attempts: record.sends,
+            history: record.history)
+    }
+}
+
+extension Response {
+    /// An error of the body's reader, with the request as it was sent and the head of this response.
+    package func completing(_ error: any Error) -> any Error {
+        guard let record, let error = error as? ClientError else { return error }
+        return BodyOrigin(record: record, head: head).complete(error)
+    }
+}

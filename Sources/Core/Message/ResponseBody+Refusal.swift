@@ -1,0 +1,13 @@
+extension ResponseBody {
+    /// Refuses content of a response that must not have any (RFC 9110 §6.4.1, §15.3.6): its reader
+    /// gets an error with the first byte of it, and the transfer ends.
+    func refuseContent(of status: HTTPStatus, to method: HTTPMethod) {
+        onChunk { _ in
+            let what =
+                method == .head ? "an answer to HEAD" : "a response with status \(status.code)"
+            throw ClientError(
+                .protocol, "\(what) has content, which HTTP does not let it have",
+                transfer: TransferState(.receiving))
+        }
+    }
+}
