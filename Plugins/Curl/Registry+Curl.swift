@@ -79,7 +79,8 @@ extension CurlTransport.Trust {
 extension CurlTransport.Proxy {
     /// Creates a proxy from a URL, with user and password in it, or nil where it is none.
     init?(_ text: String) {
-        guard let components = URLComponents(string: text),
+        guard let components = URLComponents(string: text), let url = components.url,
+            AuthorityText(of: url).fault == nil,
             let scheme = components.scheme.flatMap({ Scheme(rawValue: $0.lowercased()) }),
             let host = components.host, !host.isEmpty
         else { return nil }

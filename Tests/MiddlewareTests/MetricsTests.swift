@@ -110,6 +110,9 @@ struct MetricsTests {
         clock.advance(by: .milliseconds(30))
         _ = try await running.value.body.collect(upTo: 10)
         #expect(store.active.isEmpty)
+        let idle =
+            #"http_client_active_requests{http_request_method="POST",server_address="a.example",server_port="80"} 0"#
+        #expect(store.prometheusText.contains(idle + "\n"))
         let series = try #require(store.series.first?.value)
         #expect(series.duration.counts[3] == 1, "30 ms lie between 25 and 50")
         #expect(series.requestBodySize.sum == 3)
@@ -206,6 +209,39 @@ struct MetricsTests {
     func odd(name: String, value: Double, line: String) {
         store.change(name, by: value, labels: [:])
         #expect(store.prometheusText.split(separator: "\n").last.map(String.init) == line)
+    }
+
+    @Test("No two metrics and no two labels share a name")
+    func collisions() throws {
+        func lines() -> Set<Substring> {
+            Set(store.prometheusText.split(separator: "\n").filter { !$0.hasPrefix("#") })
+        }
+        store.change("queue_length", by: 1, labels: [:])
+        _ = lines()
+        store.change("queue.length", by: 2, labels: [:])
+        store.change("queue length", by: 3, labels: [:])
+        store.add(4, to: "hits", labels: [:])
+        store.change("hits_total", by: 5, labels: [:])
+        store.add(6, to: "hits.total", labels: [:])
+        store.change("http.client.active_requests", by: 7, labels: [:])
+        store.change("http.client.request.duration_seconds_sum", by: 8, labels: [:])
+        store.change(
+            "x", by: 9, labels: ["a.b": "1", "a_b": "2", "a-b": "3", "le": "4", "__name__": "5"])
+        store.change("x", by: 10, labels: ["a_b": "1"])
+        store.change("x", by: 11, labels: ["a.b": "1", "http_request_method": "GET"])
+        let expected: Set<Substring> = [
+            "queue_length 1", "queue_length_2 3", "queue_length_3 2", "hits_total 4",
+            "hits_2_total 6", "hits_total_2 5", "http_client_active_requests_2 7",
+            "http_client_request_duration_seconds_sum_2 8",
+            #"x{_name__="5",a_b="3",a_b_2="1",a_b_3="2",le_2="4"} 9"#, #"x{a_b_3="1"} 10"#,
+            #"x{a_b_2="1",http_request_method_2="GET"} 11"#,
+        ]
+        #expect(lines() == expected)
+        // A name is kept, whatever else comes.
+        store.change("a", by: 1, labels: ["A.b": ""])
+        #expect(lines().subtracting(expected) == [#"a{A_b=""} 1"#])
+        let types = store.prometheusText.split(separator: "\n").filter { $0.hasPrefix("# TYPE") }
+        #expect(Set(types).count == types.count)
     }
 
     @Test("What gates count is bounded too")

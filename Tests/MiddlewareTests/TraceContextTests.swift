@@ -111,7 +111,8 @@ struct TraceContextTests {
     @Test(
         "A state that is not valid is not passed on",
         arguments: [
-            "a", "=1", "a=", "A=1", "a=1,a=2", "a=b=c", "a@b@c=1", "@a=1", "a=\u{e9}", ", ,",
+            "a", "=1", "a=", "A=1", "a=b=c", "@a=1", "a=\u{e9}", ", ,", "a =1", "a.b=1", "_a=1",
+            "a=1,b=", "a=1,b=c=d", "a=1,\u{e9}=1",
             String(repeating: "k", count: 257) + "=1", "k=" + String(repeating: "v", count: 257),
             (0..<33).map { "k\($0)=1" }.joined(separator: ","),
         ])
@@ -119,6 +120,29 @@ struct TraceContextTests {
         let parent = TraceParent(parsing: "00-\(trace)-\(span)-01", tracestate: state)
         #expect(parent != nil)
         #expect(parent?.state == nil)
+    }
+
+    @Test(
+        "A state is read as level 2 of the standard has it",
+        arguments: [
+            ("a=1", "a=1"), ("a=1,b=2", "a=1,b=2"), (" a=1 \t , \t b=2,c=3 ", "a=1,b=2,c=3"),
+            ("a=1,", "a=1"), ("a=1,a=1", "a=1"), ("a=1,b=2,a=3", "a=1,b=2"),
+            ("a@=1,b=2", "a@=1,b=2"), ("a@@b=1", "a@@b=1"), ("a@b@c=1", "a@b@c=1"),
+            ("1a@b=1", "1a@b=1"),
+            ("az09_-*/@az09_-*/= !\"#$%&'()*+-./:;<>?@[\\]^_`{|}~", nil),
+            (String(repeating: "z", count: 256) + "=1", nil),
+            ("a=" + String(repeating: "v", count: 256), nil),
+            ((0..<32).map { "k\($0)=1" }.joined(separator: ","), nil),
+        ] as [(String, String?)])
+    func goodState(state: String, expected: String?) {
+        let parent = TraceParent(parsing: "00-\(trace)-\(span)-01", tracestate: state)
+        #expect(parent?.state == expected ?? state)
+    }
+
+    @Test("A position with blanks around it is one", arguments: [" %", "\t%", "% ", "\t % \t"])
+    func blanks(form: String) {
+        let text = form.replacingOccurrences(of: "%", with: "00-\(trace)-\(span)-01")
+        #expect(TraceParent(parsing: text)?.traceID == trace)
     }
 
     @Test("A state that is too long loses long members first, then the last")

@@ -47,7 +47,8 @@ public final class CassetteTransport: Transport {
     ///   - transport: What sends; nil makes a `URLSessionTransport` in modes that send.
     ///   - options: How exchanges are recorded and found.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` where the file is missing in
-    ///   ``Mode/replay``, or is not what it should be; the message names the place in it.
+    ///   ``Mode/replay``, or is no HAR file; the message names the place in it. A mistake in one
+    ///   exchange is none of the file (``skipped``).
     public init(
         file: URL, mode: Mode = .replay, transport: (any Transport)? = nil,
         options: CassetteOptions = CassetteOptions()
@@ -90,6 +91,13 @@ public final class CassetteTransport: Transport {
     /// Where the answer itself is withheld, a replay gives the placeholder in its place. The
     /// documentation lists the kinds of content that are read.
     public var withheld: [String] { tape?.withheld ?? [] }
+
+    /// Why exchanges of the file cannot be played, each with the place of the mistake:
+    /// `log.entries[3].response.status is missing`.
+    ///
+    /// The others are. What is skipped stays in the file as it is, and the report on a request
+    /// without an answer tells of it.
+    public var skipped: [String] { tape?.skipped ?? [] }
 
     /// Throws where a replay had no answer to a request, or an exchange was never asked for, or a
     /// recording could not be written.

@@ -15,8 +15,6 @@ struct HAREntry: Sendable {
     let answer: Answer
     /// What of its contents stands in the file by its name alone.
     let withheld: [String]
-    /// The entry as it stands in the file.
-    let json: JSONValue
 
     private let method: HTTPMethod
     private let url: URL
@@ -27,7 +25,6 @@ struct HAREntry: Sendable {
     /// Reads an entry.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the place of a mistake.
     init(_ entry: HARNode) throws {
-        json = entry.value
         started = try entry.text("startedDateTime").flatMap(HARDate.parse)
         let request = try entry.required("request")
         method = HTTPMethod(try request.required("method").text())
@@ -106,7 +103,7 @@ struct HAREntry: Sendable {
         let data = try content?.bytes("text", encodings: ["encoding"])
         try restore(&headers, from: response, status)
         let version = httpVersion(try response.text("httpVersion"))
-        if isHead || status.hasNoContent {
+        if isHead || status.endsWithHead {
             return .response(.status(status, headers: headers), version: version)
         }
         if data == nil, let size = try content?.int("size"), size > 0 {

@@ -3,9 +3,28 @@ import TurnpikeCore
 
 /// A HAR 1.2 file: what stands around its entries, and they.
 struct HARFile {
+    /// A place in the list of entries.
+    struct Slot {
+        /// What stands in the file.
+        let json: JSONValue
+        /// nil for what cannot be played.
+        var entry: HAREntry?
+        /// Why it cannot be played, with the place of the mistake.
+        var fault: String?
+
+        init(_ node: HARNode) {
+            json = node.value
+            do {
+                entry = try HAREntry(node)
+            } catch {
+                fault = (error as? ClientError)?.message ?? "\(error)"
+            }
+        }
+    }
+
     /// The members of `log` but the entries.
     var log: JSONObject
-    var entries: [HAREntry]
+    var slots: [Slot]
 
     private static let maxBytes = 512 << 20
 
@@ -17,7 +36,7 @@ struct HARFile {
                 "creator": [
                     "name": "Turnpike", "version": .string(LibraryVersion.current),
                 ],
-            ], entries: [])
+            ], slots: [])
     }
 
     /// Reads a file, or gives nil where there is none.
@@ -48,10 +67,11 @@ struct HARFile {
         var rest = try log.object()
         rest["entries"] = nil
         if try log.member("creator") == nil { rest["creator"] = empty.log["creator"] }
-        var entries = try log.required("entries").elements().map { try HAREntry($0) }
-        for entry in entries { entry.teach(redactor) }
-        for index in entries.indices { entries[index].prepare(redactor, matching) }
-        return HARFile(log: rest, entries: entries)
+        // What one entry lacks takes nothing away from the others.
+        var slots = try log.required("entries").elements().map(Slot.init)
+        for slot in slots { slot.entry?.teach(redactor) }
+        for index in slots.indices { slots[index].entry?.prepare(redactor, matching) }
+        return HARFile(log: rest, slots: slots)
     }
 
     /// The text of a file.

@@ -16,6 +16,7 @@ final class Tape: Sendable {
     private struct State {
         var log: JSONObject
         var slots: [Slot]
+        var skipped: [String] = []
         var byTarget: [String: [Int]] = [:]
         var unmatched: [String] = []
         var replayed = 0
@@ -68,11 +69,13 @@ final class Tape: Sendable {
         let kept = content ?? .empty
         var first = State(
             log: kept.log,
-            slots: kept.entries.map {
-                Slot(entry: $0, text: HARFile.text(of: $0.json), withheld: $0.withheld)
-            })
-        for (index, entry) in kept.entries.enumerated() {
-            guard let request = entry.request else { continue }
+            slots: kept.slots.map {
+                Slot(
+                    entry: $0.entry, text: HARFile.text(of: $0.json),
+                    withheld: $0.entry?.withheld ?? [])
+            }, skipped: kept.slots.compactMap(\.fault))
+        for (index, slot) in kept.slots.enumerated() {
+            guard let request = slot.entry?.request else { continue }
             first.byTarget["\(request.method.rawValue) \(request.path)", default: []].append(index)
         }
         state = Mutex(first)
@@ -128,10 +131,15 @@ final class Tape: Sendable {
         on request: RecordedRequest, _ matching: [Int], _ state: State
     ) -> String {
         let name = file.lastPathComponent
+        var skipped = ""
+        if let first = state.skipped.first {
+            let count = state.skipped.count
+            skipped = "; \(count) of its exchanges cannot be played, the first because \(first)"
+        }
         if let last = matching.last {
             let count = matching.count == 1 ? "" : " (\(matching.count) of them)"
             return "\(name) has no further answer to \(request.summary): the exchange \(last)"
-                + count + " was given already"
+                + count + " was given already" + skipped
         }
         let nearest = state.slots.enumerated().compactMap { index, slot in
             slot.entry?.request.map { recorded in
@@ -139,10 +147,12 @@ final class Tape: Sendable {
             }
         }.min { $0.2.weight < $1.2.weight }
         guard let (index, recorded, mismatches) = nearest else {
-            return "\(name) has no answer to \(request.summary): it is empty"
+            let empty = state.slots.isEmpty ? "it is empty" : "it has none that can be played"
+            return "\(name) has no answer to \(request.summary): " + empty + skipped
         }
         return "\(name) has no answer to \(request.summary); the nearest is the exchange \(index)"
             + " “\(recorded.summary)”, but \(mismatches.texts.joined(separator: ", and "))"
+            + skipped
     }
 
     // MARK: Recording
@@ -205,6 +215,7 @@ final class Tape: Sendable {
 
     var unmatched: [String] { state.withLock { $0.unmatched } }
     var withheld: [String] { state.withLock { $0.slots.flatMap(\.withheld) } }
+    var skipped: [String] { state.withLock { $0.skipped } }
     var replayed: Int { state.withLock { $0.replayed } }
     var recorded: Int { state.withLock { $0.recorded } }
 

@@ -37,25 +37,9 @@ struct RequestURL: Sendable {
         guard Origin.defaultPort(scheme.lowercased()) != nil else {
             return "the URL's scheme is neither http nor https"
         }
-        guard let host = url.host(percentEncoded: true), !host.isEmpty else {
+        guard url.host(percentEncoded: true)?.isEmpty == false else {
             return "the URL has no host"
         }
-        if let port = url.port, !(1...65535).contains(port) {
-            return "the URL's port is not between 1 and 65535"
-        }
-        return isHost(host) ? nil : "the URL's host is not a name or an address"
-    }
-
-    // Names as DNS and the hosts files know them (letters, digits, hyphen, dot, underscore), IPv4,
-    // and IPv6, which Foundation has checked and gives without its brackets.
-    private static func isHost(_ host: String) -> Bool {
-        if host.utf8.contains(UInt8(ascii: ":")) { return true }
-        let isMadeOfHostBytes = host.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
-            default: Grammar.isAlphanumeric(byte)
-            }
-        }
-        return isMadeOfHostBytes && host.utf8.contains(where: Grammar.isAlphanumeric)
+        return AuthorityText(of: url).fault
     }
 }

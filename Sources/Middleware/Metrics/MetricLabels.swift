@@ -22,14 +22,17 @@ public struct MetricLabels: Sendable, Hashable {
 
     /// The attributes that have a value, by OpenTelemetry's names, in order.
     public var attributes: [(name: String, value: String)] {
-        let all: [(String, String?)] = [
-            ("http.request.method", method), ("server.address", address),
-            ("server.port", port.map(String.init)),
-            ("http.response.status_code", status.map(String.init)), ("error.type", errorType),
-            ("network.protocol.version", version),
+        let values = [
+            method, address, port.map(String.init), status.map(String.init), errorType, version,
         ]
-        return all.compactMap { name, value in value.map { (name, $0) } }
+        return zip(Self.names, values).compactMap { name, value in value.map { (name, $0) } }
     }
+
+    /// OpenTelemetry's names of the attributes, in order.
+    static let names = [
+        "http.request.method", "server.address", "server.port", "http.response.status_code",
+        "error.type", "network.protocol.version",
+    ]
 
     /// The labels of a measurement, for recorders of one's own; the number of servers is theirs to
     /// bound.

@@ -1,9 +1,13 @@
 extension MetricsStore {
     /// The store in Prometheus' text format (version 0.0.4): OpenTelemetry's names, with
     /// underscores, units and `_total` by its rules for Prometheus.
+    ///
+    /// Names of gates' figures and labels that Prometheus would write alike are told apart by a
+    /// number behind the later one.
     public var prometheusText: String {
-        var text = PrometheusText()
-        let series = series.map { (labels: $0.key.attributes, values: $0.value) }
+        let snapshot = snapshot()
+        var text = PrometheusText(labelNames: snapshot.labelNames)
+        let series = snapshot.series.map { (labels: $0.key.attributes, values: $0.value) }
             .sorted { Self.isBefore($0.labels, $1.labels) }
         func add(_ name: String, _ help: String, _ histogram: (Series) -> Histogram) {
             text.begin(name, type: "histogram", help: help)
@@ -11,34 +15,53 @@ extension MetricsStore {
                 text.add(name, labels, histogram(values))
             }
         }
-        add("http_client_request_duration_seconds", "Duration of HTTP client requests.") {
+        add(Self.durationName, "Duration of HTTP client requests.") {
             $0.duration
         }
-        add("http_client_request_body_size_bytes", "Size of HTTP client request bodies.") {
+        add(Self.requestSizeName, "Size of HTTP client request bodies.") {
             $0.requestBodySize
         }
-        add("http_client_response_body_size_bytes", "Size of HTTP client response bodies.") {
+        add(Self.responseSizeName, "Size of HTTP client response bodies.") {
             $0.responseBodySize
         }
-        let resends = "http_client_request_resends_total"
+        let resends = Self.resendsName
         text.begin(resends, type: "counter", help: "Requests that were sent again.")
         for (labels, values) in series where values.resends > 0 {
             text.add(resends, labels, Double(values.resends))
         }
-        let underWay = "http_client_active_requests"
+        let underWay = Self.activeName
         text.begin(underWay, type: "gauge", help: "HTTP client requests that are under way.")
-        let active = active.map { (labels: $0.key.attributes, count: $0.value) }
+        let active = snapshot.active.map { (labels: $0.key.attributes, count: $0.value) }
         for (labels, count) in active.sorted(by: { Self.isBefore($0.labels, $1.labels) }) {
             text.add(underWay, labels, Double(count))
         }
-        addFigures(to: &text)
+        Self.add(snapshot.figures, named: snapshot.names, to: &text)
         return text.text
     }
 
-    private func addFigures(to text: inout PrometheusText) {
+    /// Names that no figure of a gate gets: those of what is measured, with what stands behind them
+    /// in a histogram.
+    static let ownNames: Set<String> = {
+        let histograms = [durationName, requestSizeName, responseSizeName]
+        return Set(
+            [resendsName, activeName] + histograms
+                + histograms.flatMap { name in ["_bucket", "_sum", "_count"].map { name + $0 } })
+    }()
+
+    private static let durationName = "http_client_request_duration_seconds"
+    private static let requestSizeName = "http_client_request_body_size_bytes"
+    private static let responseSizeName = "http_client_response_body_size_bytes"
+    private static let resendsName = "http_client_request_resends_total"
+    private static let activeName = "http_client_active_requests"
+
+    private static func add(
+        _ figures: [GateFigure: Double], named names: PrometheusNames,
+        to text: inout PrometheusText
+    ) {
+        var names = names
         let figures = figures.map { figure, value in
             (
-                name: Self.name(of: figure), kind: figure.kind,
+                name: names.name(of: figure.name, figure.kind), kind: figure.kind,
                 labels: figure.labels.sorted { $0.key < $1.key }.map {
                     (name: $0.key, value: $0.value)
                 },
@@ -46,7 +69,7 @@ extension MetricsStore {
             )
         }
         let sorted = figures.sorted {
-            $0.name == $1.name ? Self.isBefore($0.labels, $1.labels) : $0.name < $1.name
+            $0.name == $1.name ? isBefore($0.labels, $1.labels) : $0.name < $1.name
         }
         var last: String?
         for figure in sorted {
@@ -59,14 +82,16 @@ extension MetricsStore {
         }
     }
 
-    private static func name(of figure: GateFigure) -> String {
-        let name = PrometheusText.metricName(figure.name)
-        return figure.kind == .counter && !name.hasSuffix("_total") ? name + "_total" : name
-    }
-
     private typealias Attributes = [(name: String, value: String)]
 
     private static func isBefore(_ left: Attributes, _ right: Attributes) -> Bool {
         left.lazy.map(\.value).lexicographicallyPrecedes(right.lazy.map(\.value))
+    }
+}
+
+extension PrometheusNames {
+    /// The name of figures: a counter's ends in `_total`.
+    mutating func name(of name: String, _ kind: GateFigure.Kind) -> String {
+        self.name(for: name, endingIn: kind == .counter ? "_total" : "")
     }
 }

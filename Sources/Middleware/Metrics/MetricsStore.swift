@@ -24,6 +24,29 @@ public final class MetricsStore: Sendable {
         var servers: Set<String> = []
         var active: [MetricLabels: Int] = [:]
         var figures: [GateFigure: Double] = [:]
+        // What has a name in Prometheus keeps it.
+        var names = PrometheusNames.metrics(taken: ownNames)
+        var labelNames = PrometheusNames.labels(first: MetricLabels.names)
+
+        mutating func nameAll() {
+            // In an order that does not change from one process to the next.
+            for kind in [GateFigure.Kind.counter, .gauge] {
+                let figures = figures.keys.filter { $0.kind == kind }
+                for name in Set(figures.map(\.name)).sorted() { _ = names.name(of: name, kind) }
+            }
+            let labels = figures.keys.reduce(into: Set()) { $0.formUnion($1.labels.keys) }
+            for label in labels.sorted() { _ = labelNames.name(for: label) }
+        }
+    }
+
+    /// What is in a store at one moment.
+    struct Snapshot {
+        let series: [MetricLabels: Series]
+        /// With a 0 where there were some: a series that vanishes is taken for a lost target.
+        let active: [MetricLabels: Int]
+        let figures: [GateFigure: Double]
+        let names: PrometheusNames
+        let labelNames: PrometheusNames
     }
 
     private let state = Mutex(State())
@@ -49,6 +72,16 @@ public final class MetricsStore: Sendable {
 
     /// What gates count.
     public var figures: [GateFigure: Double] { state.withLock { $0.figures } }
+
+    /// All that is in the store, each figure with a name in Prometheus.
+    func snapshot() -> Snapshot {
+        state.withLock { state in
+            state.nameAll()
+            return Snapshot(
+                series: state.series, active: state.active, figures: state.figures,
+                names: state.names, labelNames: state.labelNames)
+        }
+    }
 
     /// Whether nothing was measured yet.
     var isEmpty: Bool { state.withLock { $0.series.isEmpty && $0.figures.isEmpty } }

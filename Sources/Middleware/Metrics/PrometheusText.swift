@@ -1,13 +1,21 @@
 /// Prometheus' text format, version 0.0.4.
 struct PrometheusText {
     private(set) var text = ""
+    private(set) var labelNames: PrometheusNames
+
+    init(labelNames: PrometheusNames) { self.labelNames = labelNames }
 
     mutating func begin(_ name: String, type: String, help: String) {
         text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
     }
 
     mutating func add(_ name: String, _ labels: [(name: String, value: String)], _ value: Double) {
-        let list = labels.map { "\(Self.labelName($0.name))=\"\(Self.escaped($0.value))\"" }
+        add(name, labels.map { (labelNames.name(for: $0.name), $0.value) }, checked: value)
+    }
+
+    // Names as they are to stand.
+    private mutating func add(_ name: String, _ labels: [(String, String)], checked value: Double) {
+        let list = labels.map { "\($0)=\"\(Self.escaped($1))\"" }
         let block = list.isEmpty ? "" : "{" + list.joined(separator: ",") + "}"
         text += "\(name)\(block) \(Self.number(value))\n"
     }
@@ -15,30 +23,16 @@ struct PrometheusText {
     mutating func add(
         _ name: String, _ labels: [(name: String, value: String)], _ histogram: Histogram
     ) {
+        let named = labels.map { (labelNames.name(for: $0.name), $0.value) }
         var cumulative = 0
         for (index, count) in histogram.counts.enumerated() {
             cumulative += count
             let bound = index < histogram.bounds.count ? histogram.bounds[index] : .infinity
-            add(name + "_bucket", labels + [("le", Self.number(bound))], Double(cumulative))
+            let bucket = named + [("le", Self.number(bound))]
+            add(name + "_bucket", bucket, checked: Double(cumulative))
         }
         add(name + "_sum", labels, histogram.sum)
         add(name + "_count", labels, Double(histogram.count))
-    }
-
-    /// A metric's name: letters, digits, underscores and colons, no digit first.
-    static func metricName(_ name: String) -> String { checked(name, allowing: "_:") }
-
-    private static func labelName(_ name: String) -> String { checked(name, allowing: "_") }
-
-    private static func checked(_ name: String, allowing others: String) -> String {
-        let characters = name.unicodeScalars.map { scalar -> Character in
-            let isAllowed =
-                ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar)
-                || ("0"..."9").contains(scalar) || others.unicodeScalars.contains(scalar)
-            return isAllowed ? Character(scalar) : "_"
-        }
-        let startsWell = characters.first.map { !$0.isNumber } ?? false
-        return (startsWell ? "" : "_") + String(characters)
     }
 
     private static func escaped(_ value: String) -> String {

@@ -32,7 +32,7 @@ public struct TraceParent: Sendable, Hashable {
     ///   - traceparent: The value of the one field line.
     ///   - tracestate: The values of the field lines, joined with commas.
     public init?(parsing traceparent: String, tracestate: String? = nil) {
-        let bytes = Array(traceparent.utf8)
+        let bytes = Array(Grammar.trimmed(traceparent).utf8)
         guard bytes.count >= 55, [2, 35, 52].allSatisfy({ bytes[$0] == UInt8(ascii: "-") }),
             let version = Self.digits(bytes[0..<2]), version != "ff",
             bytes.count == 55 || (version != "00" && bytes[55] == UInt8(ascii: "-")),

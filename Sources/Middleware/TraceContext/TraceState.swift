@@ -1,8 +1,10 @@
 import TurnpikeCore
 
-/// The grammar of `tracestate` (W3C Trace Context §3.3).
+/// The grammar of `tracestate` (W3C Trace Context, level 2, §3.3).
 enum TraceState {
     /// The list without blanks around its members, or nil where it is not valid as a whole.
+    ///
+    /// Of members with one key the first is kept: it is what was said last.
     static func checked(_ text: String) -> String? {
         var members: [Substring] = []
         var keys: Set<Substring> = []
@@ -10,10 +12,9 @@ enum TraceState {
             let member = trimmed(piece)
             if member.isEmpty { continue }
             guard let equals = member.firstIndex(of: "="), isKey(member[..<equals]),
-                isValue(member[member.index(after: equals)...]),
-                keys.insert(member[..<equals]).inserted
+                isValue(member[member.index(after: equals)...])
             else { return nil }
-            members.append(member)
+            if keys.insert(member[..<equals]).inserted { members.append(member) }
         }
         guard (1...32).contains(members.count) else { return nil }
         return shortened(members).joined(separator: ",")
@@ -36,13 +37,12 @@ enum TraceState {
         return text
     }
 
+    // §3.3.1.3.1: since level 2 an at sign is a character like others, behind the first.
     private static func isKey(_ key: Substring) -> Bool {
-        let parts = key.split(separator: "@", omittingEmptySubsequences: false)
-        guard (1...2).contains(parts.count), key.utf8.count <= 256 else { return false }
-        return parts.allSatisfy { part in
-            guard let first = part.utf8.first, isLowerOrDigit(first) else { return false }
-            return part.utf8.allSatisfy { isLowerOrDigit($0) || "_-*/".utf8.contains($0) }
+        guard let first = key.utf8.first, isLowerOrDigit(first), key.utf8.count <= 256 else {
+            return false
         }
+        return key.utf8.allSatisfy { isLowerOrDigit($0) || "_-*/@".utf8.contains($0) }
     }
 
     private static func isValue(_ value: Substring) -> Bool {

@@ -26,7 +26,8 @@ extension Client {
     /// - Parameters:
     ///   - method: The method.
     ///   - target: The URL, or text that is resolved against the client's base URL.
-    ///   - parameters: A value with named members.
+    ///   - parameters: A value with named members; one without any is an empty form, with its
+    ///     `Content-Type`, and nil no form at all.
     ///   - encoder: The encoder.
     ///   - destination: Where the parameters go.
     ///   - headers: Header fields; a `Content-Type` among them counts instead of the encoder's.
@@ -36,6 +37,9 @@ extension Client {
         encoder: FormEncoder = FormEncoder(), in destination: ParameterDestination = .byMethod,
         headers: HTTPHeaders = [:]
     ) -> Call {
+        if (parameters as? any Nilable)?.isNil == true {
+            return request(method, target, headers: headers)
+        }
         let text: String
         do {
             text = try encoder.encode(parameters)
@@ -67,7 +71,19 @@ extension Client {
 
 extension FormEncoder {
     fileprivate func body(_ text: String) -> Body {
-        text.isEmpty ? .empty : .data(Data(text.utf8), type: mediaType)
+        // A form without fields is a form.
+        .data(Data(text.utf8), type: mediaType)
+    }
+}
+
+private protocol Nilable {
+    var isNil: Bool { get }
+}
+
+extension Optional: Nilable {
+    fileprivate var isNil: Bool {
+        if case .none = self { return true }
+        return false
     }
 }
 

@@ -43,6 +43,21 @@ struct TargetTests {
     }
 
     @Test(
+        "Hosts and ports of all kinds are let through",
+        arguments: [
+            "http://[::1]/", "http://[::1]:65535/", "http://[fe80::1%25eth0]/", "http://[::]/",
+            "http://[::ffff:192.0.2.1]:8080/x?a=[b]:99999#@[c]", "http://192.0.2.1:1/",
+            "http://u@h:8080/", "http://u:p@[2001:db8::1]/", "http://h:/", "http://H_1.x-y/",
+            "http://h:080/",
+            "http://h?x:99999", "http://h#:99999", "http://h/@[x]:99999",
+        ])
+    func authorities(text: String) throws {
+        #expect(Request(.get, Target(text)).fault == nil)
+        let typed = try #require(URL(string: text))
+        #expect(Request(.get, typed).fault == nil)
+    }
+
+    @Test(
         "What leaves the host, or is no URL, is refused",
         arguments: [
             "//evil.example/x", "//\u{FE0F}evil.example/x", "//\u{200D}evil.example/x",
@@ -50,6 +65,11 @@ struct TargetTests {
             "\\\\evil.example", "/\\evil.example", "a\r\nb", "a\0b", "%zz",
             "a%2",
             "http://", "http:///x", "http://[::1/", "http://h:99999/", "http://h:0/", "http://-/",
+            "http://[www.google.com]/", "http://[::1.2.]/", "http://[192.0.2.1]/", "http://[::1]x/",
+            "http://[v1.x]/", "http://[]/", "http://[::1%25]]/", "http://[1:2]/", "http://::1/",
+            "http://h:65536/", "http://h:18446744073709551617/", "http://h:80808080808/",
+            "http://[::1]:65536/", "http://u:p@h:99999999999999999999/x", "http://h:-1/",
+            "http://h:+1/",
             "http://ho st/", "ftp://h/", "file:///etc/passwd",
             "http://exa\0mple/",
         ])

@@ -9,7 +9,7 @@ struct PlacementVector: CustomTestStringConvertible, Sendable {
     let id: String
     let method: HTTPMethod
     let url: String
-    var parameters: [String: String] = ["a": "1"]
+    var parameters: [String: String]? = ["a": "1"]
     var destination = ParameterDestination.byMethod
     var headers: HTTPHeaders = [:]
     let sentURL: String
@@ -54,7 +54,10 @@ private let placements: [PlacementVector] = [
         id: "V133", method: .get, url: "http://h/p?baz=qux", parameters: ["foo": "bar"],
         sentURL: "http://h/p?baz=qux&foo=bar"),
     PlacementVector(
-        id: "V135", method: .post, url: "http://h/p", parameters: [:], sentURL: "http://h/p"),
+        id: "V134", method: .post, url: "http://h/p", parameters: [:], sentURL: "http://h/p",
+        body: "", contentType: form),
+    PlacementVector(
+        id: "V135", method: .post, url: "http://h/p", parameters: nil, sentURL: "http://h/p"),
     PlacementVector(
         id: "V411", method: .get, url: "http://example.com", parameters: [:],
         sentURL: "http://example.com"),

@@ -105,7 +105,9 @@ struct HARMistakesTests {
             text: String(repeating: "[", count: 100_000), complaint: "nest deeper than"),
     ]
 
-    @Test("Are refused with their place, and nothing traps", arguments: mistakes)
+    @Test(
+        "In the file are refused with their place, and nothing traps",
+        arguments: mistakes.filter { !$0.complaint.hasPrefix("log.entries[") })
     func refused(_ mistake: Mistake) throws {
         let folder = CassetteFolder()
         try folder.write(mistake.text)
@@ -118,6 +120,39 @@ struct HARMistakesTests {
             #expect(message.hasPrefix("the cassette tape.har: "))
             #expect(message.contains(mistake.complaint), "\(message)")
         }
+    }
+
+    @Test(
+        "In one exchange cost that one alone, and are told",
+        arguments: mistakes.filter { $0.complaint.hasPrefix("log.entries[") })
+    func skipped(_ mistake: Mistake) async throws {
+        let folder = CassetteFolder()
+        try folder.write(mistake.text)
+        let tape = try CassetteTransport(file: folder.file)
+        #expect(tape.skipped.count == 1)
+        #expect(tape.skipped.first?.contains(mistake.complaint) == true, "\(tape.skipped)")
+        let client = Client(transport: tape, stack: [])
+        #expect(try await client.get("http://a.example/").response().status == 200)
+        try tape.verify()
+        let error = await #expect(throws: ClientError.self) {
+            try await client.get("http://a.example/other").response()
+        }
+        #expect(error?.message.contains("1 of its exchanges cannot be played") == true)
+        #expect(error?.message.contains(mistake.complaint) == true)
+    }
+
+    @Test("What is skipped stays in the file when it is written anew")
+    func kept() async throws {
+        let folder = CassetteFolder()
+        try folder.write(Self.log(#"{"request":"?","mark":[1,2]}"#))
+        let tape = try CassetteTransport(
+            file: folder.file, mode: .recordMissing, transport: MockTransport { _ in .status(204) })
+        let client = Client(transport: tape, stack: [])
+        _ = try await client.get("http://a.example/new").data()
+        let file = try JSONValue(parsing: Data(contentsOf: folder.file))
+        let entries = try #require(file["log"]?["entries"]?.array)
+        #expect(entries.count == 3)
+        #expect(entries[1] == ["request": "?", "mark": [1, 2]])
     }
 
     @Test("A file that is missing says how to make it")

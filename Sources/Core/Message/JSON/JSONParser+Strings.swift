@@ -37,7 +37,7 @@ extension JSONParser {
         throw unsafe fault("the text ends inside a string")
     }
 
-    private mutating func parseEscape() throws(JSONSyntaxError) -> Unicode.Scalar {
+    mutating func parseEscape() throws(JSONSyntaxError) -> Unicode.Scalar {
         guard let byte = unsafe peek() else { throw unsafe fault("the text ends inside a string") }
         unsafe position += 1
         switch byte {
@@ -85,7 +85,7 @@ extension JSONParser {
         return value
     }
 
-    private func text(_ range: Range<Int>) throws(JSONSyntaxError) -> String {
+    func text(_ range: Range<Int>) throws(JSONSyntaxError) -> String {
         let bytes = unsafe UnsafeBufferPointer(rebasing: buffer[range])
         guard let text = unsafe String(validating: bytes, as: UTF8.self) else {
             throw unsafe fault("a string is not valid UTF-8")

@@ -28,7 +28,7 @@ struct JSONParser {
         return unsafe base[position]
     }
 
-    private mutating func skipBlanks() {
+    mutating func skipBlanks() {
         while let byte = unsafe peek(), byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
         {
             unsafe position += 1
@@ -53,7 +53,7 @@ struct JSONParser {
         }
     }
 
-    private mutating func parseWord(
+    mutating func parseWord(
         _ word: StaticString, _ value: JSONValue
     ) throws(JSONSyntaxError) -> JSONValue {
         let start = unsafe position
@@ -67,7 +67,7 @@ struct JSONParser {
         return value
     }
 
-    private mutating func enter() throws(JSONSyntaxError) {
+    mutating func enter() throws(JSONSyntaxError) {
         unsafe depth += 1
         if unsafe depth > options.maxDepth {
             throw unsafe fault("arrays and objects nest deeper than \(options.maxDepth)")
@@ -103,11 +103,7 @@ struct JSONParser {
                 }
                 let start = unsafe position
                 let name = try unsafe parseString()
-                unsafe skipBlanks()
-                guard unsafe peek() == UInt8(ascii: ":") else {
-                    throw unsafe fault("a colon must follow a member's name")
-                }
-                unsafe position += 1
+                try unsafe skipColon()
                 let isNew = object.append(name, try unsafe parseValue())
                 if !isNew, unsafe options.duplicateNames == .refuse {
                     unsafe position = start
@@ -119,7 +115,15 @@ struct JSONParser {
         return .object(object)
     }
 
-    private mutating func goesOn(until close: UInt8) throws(JSONSyntaxError) -> Bool {
+    mutating func skipColon() throws(JSONSyntaxError) {
+        unsafe skipBlanks()
+        guard unsafe peek() == UInt8(ascii: ":") else {
+            throw unsafe fault("a colon must follow a member's name")
+        }
+        unsafe position += 1
+    }
+
+    mutating func goesOn(until close: UInt8) throws(JSONSyntaxError) -> Bool {
         unsafe skipBlanks()
         guard let byte = unsafe peek() else {
             throw unsafe fault("the text ends inside an array or object")
@@ -129,67 +133,6 @@ struct JSONParser {
         }
         unsafe position += 1
         return byte != close
-    }
-
-    private mutating func parseNumber() throws(JSONSyntaxError) -> JSONNumber {
-        let start = unsafe position
-        var isInteger = true
-        var magnitude: UInt64 = 0
-        var overflows = false
-        let isNegative = unsafe peek() == UInt8(ascii: "-")
-        if isNegative { unsafe position += 1 }
-        let firstDigit = unsafe position
-        while let byte = unsafe peek(), byte &- UInt8(ascii: "0") < 10 {
-            let (product, high) = magnitude.multipliedReportingOverflow(by: 10)
-            let (sum, carry) = product.addingReportingOverflow(UInt64(byte &- UInt8(ascii: "0")))
-            magnitude = sum
-            overflows = overflows || high || carry
-            unsafe position += 1
-        }
-        let digits = unsafe position - firstDigit
-        guard digits > 0 else { throw unsafe fault("a digit is expected") }
-        if digits > 1, let base = unsafe base, unsafe base[firstDigit] == UInt8(ascii: "0") {
-            throw unsafe fault("a number cannot begin with 0 and another digit")
-        }
-        if unsafe peek() == UInt8(ascii: ".") {
-            isInteger = false
-            unsafe position += 1
-            try unsafe skipDigits()
-        }
-        if let byte = unsafe peek(), byte | 0x20 == UInt8(ascii: "e") {
-            isInteger = false
-            unsafe position += 1
-            if let sign = unsafe peek(), sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") {
-                unsafe position += 1
-            }
-            try unsafe skipDigits()
-        }
-        if unsafe position - start > options.maxNumberBytes {
-            unsafe position = start
-            throw unsafe fault("a number is longer than \(options.maxNumberBytes) bytes")
-        }
-        if isInteger, !overflows, !(isNegative && magnitude == 0) {
-            if !isNegative, let value = Int64(exactly: magnitude) { return JSONNumber(value) }
-            if isNegative, magnitude <= Int64.min.magnitude {
-                return JSONNumber(Int64(truncatingIfNeeded: 0 &- magnitude))
-            }
-        }
-        let text = unsafe String(
-            decoding: UnsafeBufferPointer(rebasing: buffer[start..<position]), as: UTF8.self)
-        if isInteger, !(isNegative && magnitude == 0 && !overflows) {
-            return JSONNumber(digits: text)
-        }
-        guard let value = Double(text), let number = JSONNumber(value) else {
-            unsafe position = start
-            throw unsafe fault("a number is beyond the range of a Double")
-        }
-        return number
-    }
-
-    private mutating func skipDigits() throws(JSONSyntaxError) {
-        let start = unsafe position
-        while let byte = unsafe peek(), byte &- UInt8(ascii: "0") < 10 { unsafe position += 1 }
-        if unsafe position == start { throw unsafe fault("a digit is expected") }
     }
 
     var buffer: UnsafeBufferPointer<UInt8> {

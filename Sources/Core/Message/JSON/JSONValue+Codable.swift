@@ -1,6 +1,14 @@
 extension JSONValue: Codable {
     /// Decodes any value of a format that knows the JSON kinds.
+    ///
+    /// From JSON text by the decoders of this library it is what stands in the text, integers of any
+    /// size included; by a `JSONDecoder` alone, integers beyond 64 bits become the nearest `Double`.
     public init(from decoder: any Decoder) throws {
+        let source = JSONSource.key.flatMap { decoder.userInfo[$0] as? JSONSource }
+        if let value = source?.value(at: decoder.codingPath) {
+            self = value
+            return
+        }
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {
             self = .null

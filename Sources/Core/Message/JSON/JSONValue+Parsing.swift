@@ -64,6 +64,16 @@ extension JSONValue {
         self = try result.get()
     }
 
+    /// Reads JSON text as ``init(parsing:options:)`` does, without making a value of it.
+    package static func check(_ data: Data) throws(JSONSyntaxError) {
+        let result = unsafe data.withUnsafeBytes { buffer -> Result<Void, JSONSyntaxError> in
+            let bytes = unsafe buffer.bindMemory(to: UInt8.self)
+            var parser = unsafe JSONParser(bytes: bytes, options: JSONReadingOptions())
+            return Result { () throws(JSONSyntaxError) in try unsafe parser.checkDocument() }
+        }
+        try result.get()
+    }
+
     /// Parses JSON text.
     /// - Throws: ``JSONSyntaxError``.
     public init(parsing text: String, options: JSONReadingOptions = .init()) throws(JSONSyntaxError)
