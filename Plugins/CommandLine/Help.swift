@@ -11,7 +11,7 @@ package enum Help: String, CaseIterable {
             try terminal.line(page.text)
             return ExitCode.success
         } catch {
-            return ExitCode.file
+            return terminal.ended(by: error)
         }
     }
 
@@ -81,7 +81,7 @@ package enum Help: String, CaseIterable {
             4  out of time
             5  answer refused, by its status or type
             6  answer broken off, malformed or too large
-            7  a file cannot be read or written
+            7  a file, the input or the output cannot be read or written
           130  ended by Ctrl-C, after cleaning up
         """
 
@@ -101,8 +101,8 @@ package enum Help: String, CaseIterable {
         An answer holds the line's id, an outcome, and a result for each repetition.
 
         Every line is answered, whatever it holds; the exit status is 0 at the end of the input,
-        7 where the input cannot be read any more, and 130 after Ctrl-C, which cancels the present
-        line and answers it.
+        7 if the input cannot be read or an answer cannot be written, and 130 after Ctrl-C, which
+        cancels the present line and answers it. A line with cancelAfter 0 sends nothing.
         """
 
     private static let checkText = """
@@ -110,7 +110,8 @@ package enum Help: String, CaseIterable {
 
           turnpike check stack.json
               says nothing and exits with 0 if the stack file is right; else tells every mistake
-              with its place, what was found and what is allowed, and exits with 2
+              with its place, what was found and what is allowed, and exits with 2; of more than
+              100 mistakes it tells the first 100 and the number of the others
 
         Nothing is sent, opened or made.
         """

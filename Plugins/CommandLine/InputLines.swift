@@ -50,7 +50,8 @@ package final class InputLines: Sendable {
     }
 }
 
-private struct LineReader {
+/// The lines of an input, read where they are asked for.
+package struct LineReader {
     private static let portion = 65_536
     private let maxBytes: Int
     private let read: @Sendable (Int) throws -> Data
@@ -59,12 +60,14 @@ private struct LineReader {
     private var start = 0
     private var hasEnded = false
 
-    init(maxBytes: Int, read: @escaping @Sendable (Int) throws -> Data) {
+    /// Creates a reader; see ``InputLines/init(maxBytes:read:)``.
+    package init(maxBytes: Int, read: @escaping @Sendable (Int) throws -> Data) {
         self.maxBytes = maxBytes
         self.read = read
     }
 
-    mutating func next() throws -> InputLines.Line? {
+    /// The next line; nil at the end of the input.
+    package mutating func next() throws -> InputLines.Line? {
         var scanned = start
         var isTooLong = false
         while true {

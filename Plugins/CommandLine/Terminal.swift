@@ -41,6 +41,15 @@ package struct Terminal: Sendable {
     /// Writes a line of output.
     package func line(_ text: String) throws { try output(Data((text + "\n").utf8)) }
 
+    /// Tells that the output could not be written or the input could not be read.
+    ///
+    /// A reader that has gone is not told: whoever closed the pipe knows.
+    /// - Returns: The exit status.
+    package func ended(by error: any Error) -> Int32 {
+        if (error as? OutputError)?.isBrokenPipe != true { self.error("\(error)") }
+        return ExitCode.of(error)
+    }
+
     /// The three descriptors of the process.
     package static var standard: Terminal {
         Terminal(
@@ -73,6 +82,20 @@ package struct OutputError: Error, CustomStringConvertible {
 
 /// Reads and writes of whole buffers.
 enum Descriptor {
+    /// Opens the null device in the place of each standard descriptor that the process was started
+    /// without.
+    ///
+    /// Else the next file or socket that is opened gets its number, and is taken for the input or
+    /// the output. The null device is opened the wrong way round for input and output, so that each
+    /// use fails: an answer that nobody can get is an error.
+    static func openMissing() {
+        for (descriptor, flags) in [(0, O_WRONLY), (1, O_RDONLY), (2, O_WRONLY)] as [(Int32, Int32)]
+        where fcntl(descriptor, F_GETFD) < 0 && errno == EBADF {
+            // The lowest free number, which is this one: those below are open.
+            _ = unsafe open("/dev/null", flags)
+        }
+    }
+
     static func put(_ data: Data, to descriptor: Int32, as name: String = "the output") throws {
         try unsafe data.withUnsafeBytes { bytes in
             var rest = unsafe bytes[...]

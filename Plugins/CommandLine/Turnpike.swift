@@ -12,6 +12,8 @@ import Darwin
 @main
 struct TurnpikeCommand {
     static func main() async {
+        // Before anything else is opened.
+        Descriptor.openMissing()
         // A reader that goes away is an error to be told, not the end of the process.
         signal(SIGPIPE, SIG_IGN)
         dropProxyEnvironment()

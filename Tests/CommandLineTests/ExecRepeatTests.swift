@@ -87,6 +87,24 @@ struct ExecRepeatTests {
         await server.wait { $0.open == 0 }
     }
 
+    @Test("A cancellation after no time at all sends nothing", arguments: ["urlsession", "curl"])
+    func cancelAtOnce(transport: String) async {
+        server.fallback(.text("x"))
+        for serialize in ["data", "lines", "events", "none"] {
+            let answer = await run(
+                "x",
+                [
+                    "transport": ["use": .string(transport)], "repeat": 50, "concurrency": 8,
+                    "cancelAfter": 0, "serialize": .string(serialize),
+                ])
+            let results = answer["results"]?.array ?? []
+            #expect(results.count == 50)
+            #expect(results.allSatisfy { $0["error"]?["code"] == "cancelled" })
+            #expect(results.allSatisfy { $0["attempts"] == 0 })
+        }
+        #expect(server.counts.accepted == 0)
+    }
+
     @Test("A cancellation that comes too late changes nothing")
     func lateCancellation() async {
         server.fallback(.text("x"))

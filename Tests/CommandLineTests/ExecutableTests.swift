@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeCache
 import TurnpikeTesting
 
 #if canImport(Glibc)
@@ -21,13 +22,29 @@ struct ExecutableTests {
         private let output = Pipe()
         private let messages = Pipe()
 
-        init(_ arguments: [String]) throws {
-            process.executableURL = Bundle.main.bundleURL.appending(path: "turnpike")
+        convenience init(_ arguments: [String]) throws {
+            try self.init(Bundle.main.bundleURL.appending(path: "turnpike"), arguments)
+        }
+
+        /// The command with the redirections of a shell, as `exec >&-`.
+        convenience init(shell line: String) throws {
+            let command = Bundle.main.bundleURL.appending(path: "turnpike")
+            try self.init(
+                URL(filePath: "/bin/sh"),
+                ["-c", "exec \"$0\" \(line)", command.path(percentEncoded: false)])
+        }
+
+        private init(_ program: URL, _ arguments: [String]) throws {
+            process.executableURL = program
             process.arguments = arguments
             process.standardInput = input
             process.standardOutput = output
             process.standardError = messages
             try process.run()
+            // What hangs fails its test, and not the whole run.
+            _ = SystemTimeSource().schedule(after: .seconds(60)) { [process] in
+                if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+            }
         }
 
         func write(_ text: String) throws {
@@ -149,5 +166,79 @@ struct ExecutableTests {
         _ = await idle.readLine()
         idle.signal(signal)
         #expect(await idle.end().status == 128 + signal)
+    }
+
+    private static let line =
+        #"{"stack": [], "transport": {"use": "mock"}, "request": {"url": "http://a.example/"}}"#
+
+    @Test(
+        "An output that cannot be written, and an input that cannot be read, end exec with an error",
+        arguments: [
+            (">&-", "cannot write the output: Bad file descriptor"),
+            ("<&-", "cannot read the input: Bad file descriptor"),
+            ("<&- >&-", "cannot read the input: Bad file descriptor"),
+            ("<&- >&- 2>&-", ""),
+            ("</", "cannot read the input: Is a directory"),
+            (Self.full, "cannot write the output: No space left on device"),
+        ])
+    func closedDescriptors(redirection: String, message: String) async throws {
+        let child = try Child(shell: "exec \(redirection)")
+        // To write where nobody reads would end the tests.
+        if !redirection.contains("<") { try child.write(Self.line + "\n" + Self.line + "\n") }
+        try child.closeInput()
+        let end = await child.end()
+        #expect(end.status == 7)
+        #expect(end.messages == (message.isEmpty ? "" : "turnpike: \(message)\n"))
+    }
+
+    // A device on which there is never any room.
+    #if os(Linux)
+    private static let full = ">/dev/full"
+    #else
+    private static let full = ">&- 2>&2"
+    #endif
+
+    @Test("What is told to nobody stops nothing")
+    func closedMessages() async throws {
+        let child = try Child(shell: "exec 2>&-")
+        try child.write(Self.line + "\n")
+        try child.closeInput()
+        let end = await child.end()
+        #expect(end.status == 0 && end.output.contains("\"status\":200"))
+    }
+
+    #if os(Linux)
+    @Test(
+        "Each command says that its output cannot be written",
+        arguments: ["--help", "send --help", "send URL", "send --json URL", "cache list FOLDER"])
+    func fullDevice(command: String) async throws {
+        let server = try TestServer()
+        server.route("/x", .text("hello"))
+        let folder = try TemporaryFolder()
+        let cache = Cache(DiskStore(directory: folder.path("cache"), maxBytes: 1 << 20))
+        let transport = MockTransport { _ in
+            .status(200, headers: ["Cache-Control": "max-age=60"], body: Data("x".utf8))
+        }
+        let client = Client(transport: transport, stack: [cache])
+        _ = try await client.get("http://a.example/").data()
+        await client.shutdown()
+        let line = command.replacingOccurrences(of: "URL", with: server.url.absoluteString + "x")
+            .replacingOccurrences(of: "FOLDER", with: folder.path("cache"))
+        let end = try await Child(shell: line + " >/dev/full").end()
+        #expect(end.status == 7)
+        #expect(end.messages == "turnpike: cannot write the output: No space left on device\n")
+    }
+    #endif
+
+    @Test("A request whose content cannot be read is not answered as if it had been sent")
+    func unreadableContent() async throws {
+        let server = try TestServer()
+        server.route("/x", .text("hello"))
+        let url = server.url.absoluteString + "x"
+        for redirection in ["<&-", "</"] {
+            let end = try await Child(shell: "send \(url) -d @- \(redirection)").end()
+            #expect(end.status == 7)
+            #expect(end.messages.contains("cannot read the input"))
+        }
     }
 }

@@ -27,6 +27,8 @@ package enum CacheCommand {
         } catch let error as ClientError {
             terminal.error(error.message)
             return ExitCode.of(error)
+        } catch let error as OutputError {
+            return terminal.ended(by: error)
         } catch {
             terminal.error("\(directory): \(error)")
             return ExitCode.file

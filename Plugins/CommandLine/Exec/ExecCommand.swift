@@ -6,8 +6,8 @@ package enum ExecCommand {
     /// The most bytes that a line may have.
     package static let maxLineBytes = 128 << 20
 
-    /// Answers lines until the input ends or cannot be read, nobody reads any more, or the task is
-    /// cancelled, which ends the exchange of the present line too.
+    /// Answers lines until the input ends or cannot be read, an answer cannot be written, or the task
+    /// is cancelled, which ends the exchange of the present line too.
     package static func run(
         _ arguments: [String], _ terminal: Terminal, maxLineBytes: Int = maxLineBytes
     ) async -> Int32 {
@@ -29,16 +29,10 @@ package enum ExecCommand {
                     case .whole(let bytes): await ExecLine.answer(bytes, clients)
                     case .tooLong: ExecLine.answer(tooLong: maxLineBytes)
                     }
-                do {
-                    try terminal.output(answer.data() + Data("\n".utf8))
-                } catch {
-                    // Nobody reads any more.
-                    break
-                }
+                try terminal.output(answer.data() + Data("\n".utf8))
             }
         } catch {
-            terminal.error("\(error)")
-            status = ExitCode.of(error)
+            status = terminal.ended(by: error)
         }
         await clients.shutdown()
         return Task.isCancelled ? ExitCode.interrupted : status
@@ -50,9 +44,7 @@ package enum ExecCommand {
         case 2 where arguments[0] == "--stack":
             let file = try StackFile(contentsOf: URL(filePath: arguments[1]))
             let issues = file.check(with: .commandLine)
-            guard issues.isEmpty else {
-                throw ClientError(.configuration, issues.map(\.description).joined(separator: "\n"))
-            }
+            guard issues.isEmpty else { throw ClientError.configuration(issues) }
             return file
         default: throw ClientError(.configuration, "exec knows one option: --stack FILE")
         }

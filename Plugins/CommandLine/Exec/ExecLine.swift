@@ -98,7 +98,9 @@ struct ExecLine {
     private func once(_ index: Int, _ client: Client) async -> JSONValue {
         // Awaited below, and cancelled by the timer or with the line.
         let exchange = Task {
-            await ExecExchange(request: request, reading: reading).run(index, client)
+            // Before the exchange begins: a timer would come behind what is sent at once.
+            if cancelAfter == .zero { unsafe withUnsafeCurrentTask { unsafe $0?.cancel() } }
+            return await ExecExchange(request: request, reading: reading).run(index, client)
         }
         let timer = cancelAfter.map { SystemTimeSource().schedule(after: $0) { exchange.cancel() } }
         defer { timer?.cancel() }

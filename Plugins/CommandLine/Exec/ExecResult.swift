@@ -24,11 +24,13 @@ struct ExecResult: Sendable {
         let code: String
         var message = ""
         var cause: String?
+        var retryAfter: Duration?
         switch error {
         case let error as ClientError:
             code = error.code.rawValue
             message = error.shownMessage
             cause = error.shownCause
+            retryAfter = error.retryAfter
         case is CancellationError:
             code = ClientError.Code.cancelled.rawValue
             message = "the task was cancelled"
@@ -36,10 +38,14 @@ struct ExecResult: Sendable {
             code = "plugin"
             message = Redaction.standard.text(String(describing: error))
         }
-        return [
+        var described: JSONObject = [
             "code": .string(code), "message": .string(message),
             "underlying": cause.map(JSONValue.string) ?? .null,
         ]
+        if let seconds = retryAfter.flatMap({ JSONNumber($0 / .seconds(1)) }) {
+            described["retryAfter"] = .number(seconds)
+        }
+        return .object(described)
     }
 }
 

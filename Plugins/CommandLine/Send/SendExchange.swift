@@ -92,7 +92,8 @@ struct SendExchange: Sendable {
                 try tell(failure)
             }
         } catch {
-            failure = failure ?? error
+            let status = terminal.ended(by: error)
+            if failure == nil { return status }
         }
         return failure.map(ExitCode.of) ?? ExitCode.success
     }
@@ -115,9 +116,8 @@ struct SendExchange: Sendable {
     }
 
     private func tell(_ failure: any Error) throws {
-        if (failure as? OutputError)?.isBrokenPipe == true || failure is CancellationError {
-            return
-        }
+        if failure is CancellationError { return }
+        if failure is OutputError { throw failure }
         if let failure = failure as? ClientError {
             // What a validator of the stack left of the answer.
             if !failure.responseBody.isEmpty { try terminal.output(failure.responseBody) }

@@ -27,7 +27,7 @@ public struct ConfigurationIssue: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension ClientError {
-    /// The error for a file with mistakes: all of them, a line each.
+    /// The error for a file with mistakes: a line each.
     package static func configuration(_ issues: [ConfigurationIssue]) -> ClientError {
         let isUnsupported = issues.allSatisfy { $0.kind == .unsupported }
         return ClientError(
@@ -36,17 +36,41 @@ extension ClientError {
     }
 }
 
-/// Collects the mistakes of one file.
+/// Collects the mistakes of one file: the first hundred, and the number of the others.
 final class IssueReport {
-    private(set) var issues: [ConfigurationIssue] = []
+    private static let maxIssues = 100
+    private var first: [ConfigurationIssue] = []
+    private var others = 0
+    private var othersKind = ConfigurationIssue.Kind.unsupported
     // Texts of the environment and of other files.
     private var hidden = SecretIndex()
     private var hiddenWords: Set<String> = []
 
-    func add(_ issue: ConfigurationIssue) {
-        issues.append(
-            ConfigurationIssue(
-                path: issue.path, message: shown(issue.message), kind: issue.kind))
+    var issues: [ConfigurationIssue] {
+        if others == 0 { return first }
+        let count = others == 1 ? "1 more mistake is" : "\(others) more mistakes are"
+        let rest = ConfigurationIssue(
+            path: "", message: count + " not told; mend these first", kind: othersKind)
+        return first + [rest]
+    }
+
+    /// Takes a mistake, whose text is made if it is told.
+    func add(
+        _ kind: ConfigurationIssue.Kind, at path: @autoclosure () -> String,
+        _ message: @autoclosure () -> String
+    ) {
+        if first.count < Self.maxIssues {
+            first.append(
+                ConfigurationIssue(path: path(), message: shown(message()), kind: kind))
+        } else {
+            others += 1
+            if kind == .mistake { othersKind = kind }
+        }
+    }
+
+    /// Takes the mistakes of another file.
+    func add(_ issues: [ConfigurationIssue]) {
+        for issue in issues { add(issue.kind, at: issue.path, issue.message) }
     }
 
     /// Keeps a text out of all messages: the file refers to it so that it stands nowhere.

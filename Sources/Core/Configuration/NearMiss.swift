@@ -1,32 +1,47 @@
 /// Finds the name that someone meant.
 package enum NearMiss {
+    // What is longer is no slip of a hand.
+    private static let maxLength = 64
+
     /// `; did you mean "x"?`, or nothing where no candidate is near, and what is allowed.
     package static func hint(for name: String, among candidates: some Sequence<String>) -> String {
         let sorted = candidates.sorted()
-        let near = sorted.map { ($0, distance(name.lowercased(), $0.lowercased())) }.min {
-            $0.1 < $1.1
-        }
-        if let near, near.1 <= max(1, name.count / 3) { return "; did you mean \"\(near.0)\"?" }
+        let meant = folded(name)
+        let limit = max(1, meant.count / 3)
+        let near = sorted.compactMap { candidate in
+            distance(meant, folded(candidate), upTo: limit).map { (candidate, $0) }
+        }.min { $0.1 < $1.1 }
+        if let near { return "; did you mean \"\(near.0)\"?" }
         return sorted.isEmpty ? "" : "; allowed: " + sorted.joined(separator: ", ")
     }
 
+    // Bytes, for a character may be of any length.
+    private static func folded(_ name: String) -> [UInt8] {
+        name.utf8.prefix(maxLength).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+    }
+
     /// The number of edits between two texts, a swap of neighbours being one (optimal string
-    /// alignment).
-    static func distance(_ left: String, _ right: String) -> Int {
-        let left = Array(left.prefix(64))
-        let right = Array(right.prefix(64))
-        var rows = [Array(0...right.count)]
+    /// alignment); nil where it is above a limit.
+    private static func distance(_ left: [UInt8], _ right: [UInt8], upTo limit: Int) -> Int? {
+        guard abs(left.count - right.count) <= limit else { return nil }
+        var before: [Int] = []
+        var last = Array(0...right.count)
         for (i, a) in left.enumerated() {
             var row = [i + 1]
+            var least = i + 1
             for (j, b) in right.enumerated() {
-                var best = min(row[j] + 1, rows[i][j + 1] + 1, rows[i][j] + (a == b ? 0 : 1))
+                var best = min(row[j] + 1, last[j + 1] + 1, last[j] + (a == b ? 0 : 1))
                 if i > 0, j > 0, a == right[j - 1], left[i - 1] == b {
-                    best = min(best, rows[i - 1][j - 1] + 1)
+                    best = min(best, before[j - 1] + 1)
                 }
                 row.append(best)
+                least = min(least, best)
             }
-            rows.append(row)
+            // A row is at most one edit above the row before it, and a swap, which reaches back two
+            // rows, costs one: nothing comes back below the limit.
+            if least > limit + 1 { return nil }
+            (before, last) = (last, row)
         }
-        return rows[left.count][right.count]
+        return last[right.count] <= limit ? last[right.count] : nil
     }
 }

@@ -68,7 +68,9 @@ public struct Registry: Sendable {
     private func named(_ name: String, _ settings: Settings) -> Stack {
         if let make = stacks[name] { return make() }
         settings.issue(
-            at: "stack", "\"\(name)\" is no stack" + NearMiss.hint(for: name, among: stacks.keys))
+            at: "stack",
+            "\"\(Grammar.escaped(name, upTo: 100))\" is no stack"
+                + NearMiss.hint(for: name, among: stacks.keys))
         return []
     }
 
@@ -85,7 +87,8 @@ public struct Registry: Sendable {
         let id = inner.string("id")
         inner.stateKey = id ?? "\(name)#\(number)"
         if let id, !ids.insert(id).inserted {
-            inner.issue(at: "id", "\"\(Grammar.escaped(id))\" is another gate's id already")
+            inner.issue(
+                at: "id", "\"\(Grammar.escaped(id, upTo: 100))\" is another gate's id already")
         }
         return attempt(inner, path, settings) { try make(inner) }
     }
@@ -127,7 +130,7 @@ public struct Registry: Sendable {
         guard names.contains(name) else {
             settings.issue(
                 at: path + ".use",
-                "there is no \(kind) \"\(Grammar.escaped(name))\""
+                "there is no \(kind) \"\(Grammar.escaped(name, upTo: 100))\""
                     + NearMiss.hint(for: name, among: names))
             return nil
         }

@@ -219,19 +219,22 @@ public final class Settings {
     // MARK: Mistakes
 
     /// Records a mistake at a key.
-    public func issue(at key: String, _ message: String) {
-        report.add(ConfigurationIssue(path: place(key), message: message))
+    ///
+    /// A report holds the first hundred mistakes, and the number of the others; the message is made
+    /// if it is told.
+    public func issue(at key: String, _ message: @autoclosure () -> String) {
+        report.add(.mistake, at: place(key), message())
     }
 
     /// Records mistakes that were found elsewhere, at places of their own.
     package func adopt(_ issues: [ConfigurationIssue]) {
-        for issue in issues { report.add(issue) }
+        report.add(issues)
     }
 
     /// Records that a key, where it is there, asks for what the transport cannot do.
     public func refuse(_ keys: String..., because reason: String) {
         for key in keys where present(key) != nil {
-            report.add(ConfigurationIssue(path: place(key), message: reason, kind: .unsupported))
+            report.add(.unsupported, at: place(key), reason)
         }
     }
 
@@ -239,7 +242,7 @@ public final class Settings {
     package func finish() {
         for member in object where !asked.contains(member.name) {
             issue(
-                at: member.name,
+                at: Grammar.escaped(member.name, upTo: 100),
                 "there is no such setting"
                     + NearMiss.hint(for: member.name, among: asked.filter { $0 != "use" }))
         }

@@ -10,6 +10,7 @@ struct NearMissTests {
         arguments: [
             ("retyr", "retry"), ("RETRY", "retry"), ("rety", "retry"),
             ("redirct", "redirect"), ("deadlne", "deadline"), ("lgo", "log"), ("logg", "log"),
+            ("dealdine", "deadline"), ("erdirect", "redirect"),
         ])
     func near(name: String, expected: String) {
         #expect(NearMiss.hint(for: name, among: names) == "; did you mean \"\(expected)\"?")
@@ -28,5 +29,8 @@ struct NearMissTests {
     func long() {
         let name = String(repeating: "retry", count: 1_000_000)
         #expect(NearMiss.hint(for: name, among: [name + "x", "retry"]) != "")
+        // One character, of a million bytes.
+        let marked = "r" + String(repeating: "\u{301}", count: 500_000)
+        #expect(NearMiss.hint(for: marked, among: names).hasPrefix("; allowed:"))
     }
 }
