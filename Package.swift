@@ -94,7 +94,8 @@ let package = Package(
         .testTarget(
             name: "XMLTests",
             dependencies: [
-                "TurnpikeCore", "TurnpikeSerializers", "TurnpikeTesting", "TurnpikeXML",
+                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeTesting",
+                "TurnpikeXML",
             ],
             path: "Tests/XMLTests", swiftSettings: settings),
         .testTarget(

@@ -3,8 +3,12 @@ public import TurnpikeCore
 
 /// The content as an XML document: its root element.
 ///
-/// Entities beyond the five of XML itself, and documents that declare them, are refused; nothing
-/// outside the content is ever read. What stands behind the root element is passed over.
+/// XML 1.0 without document types: one is refused, unless ``XMLLimits/allowsDocumentType`` lets it be
+/// passed over, and so is an entity beyond the five of XML itself. Nothing is expanded, and nothing
+/// outside the content is ever read. The encoding is that of a byte order mark, that of the `charset`
+/// of the `Content-Type`, that of the document's declaration, or UTF-8 (RFC 7303 §3).
+///
+/// The call's deadline and its cancellation hold while the document is read, too.
 public struct XMLSerializer: ContentSerializer {
     private let limits: XMLLimits
 
@@ -17,9 +21,20 @@ public struct XMLSerializer: ContentSerializer {
     /// XML.
     public var accept: [MediaType] { Self.mediaTypes }
 
-    /// Gives the root element.
+    /// Returns the root element.
     public func serialize(_ content: Data, of head: ResponseHead) throws -> XMLTree {
-        try XMLTree(parsing: content, limits: limits)
+        try XMLTree(parsing: content, charset: head.charset, limits: limits)
+    }
+
+    /// Collects the content and returns its root element.
+    public func serialize(_ response: Response, context: SerializationContext) async throws
+        -> XMLTree
+    {
+        try await serialize(response, context: context) { content, head in
+            try XMLTree(
+                parsing: content, charset: head.charset, limits: limits,
+                check: response.body.checkCancellation)
+        }
     }
 }
 
@@ -29,20 +44,27 @@ extension ResponseSerializer where Self == XMLSerializer {
 }
 
 extension XMLTree {
-    /// Reads a document and gives its root element.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` where it is not well formed,
-    ///   declares entities, or exceeds a limit.
+    /// Reads a document and returns its root element.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` where it is not well formed, has a
+    ///   document type, refers to an entity that is not XML's own, or exceeds a limit;
+    ///   `CancellationError` where the task is cancelled meanwhile.
     public init(parsing content: Data, limits: XMLLimits = XMLLimits()) throws {
+        try self.init(parsing: content, charset: nil, limits: limits)
+    }
+
+    init(
+        parsing content: Data, charset: String?, limits: XMLLimits,
+        check: () throws -> Void = { try Task.checkCancellation() }
+    ) throws {
         var open: [XMLTree] = []
         var root: XMLTree?
-        try XMLReader.read(content, limits: limits) { event in
+        try XMLReader.read(content, charset: charset, limits: limits, check: check) { event in
             switch event {
             case .begin(let name, let attributes):
                 open.append(XMLTree(name, attributes: attributes))
-            case .text(let text):
-                if !open.isEmpty { open[open.count - 1].nodes.append(.text(text)) }
+            case .text(let text): open[open.count - 1].nodes.append(.text(text))
             case .end:
-                guard let element = open.popLast() else { return }
+                let element = open.removeLast()
                 if open.isEmpty {
                     root = element
                 } else {
@@ -50,21 +72,29 @@ extension XMLTree {
                 }
             }
         }
-        guard let root else { throw XMLGuard.fault("has no element") }
+        guard let root else { throw XMLFault.error("has no element") }
         self = root
     }
 }
 
+extension ResponseHead {
+    /// The encoding that the `Content-Type` names.
+    fileprivate var charset: String? {
+        headers[.contentType].flatMap { MediaType(parsing: $0) }?[parameter: "charset"]
+    }
+}
+
 extension Call {
-    /// Sends the request and gives the content of the response as an XML document.
+    /// Sends the request and returns the content of the response as an XML document.
     public func xml(limits: XMLLimits = XMLLimits()) async throws -> XMLTree {
         try await serialize(with: XMLSerializer(limits: limits))
     }
 
     /// Sends the request and hands the content of the response to a closure, event by event, without
-    /// a document in memory.
+    /// making a tree of it.
     ///
-    /// What the closure throws ends the reading and is the error's `underlying`.
+    /// What the closure throws ends the reading and is the error's `underlying`. The deadline of the
+    /// call, and its cancellation, end the reading between two events.
     public func xmlEvents(
         limits: XMLLimits = XMLLimits(), _ handle: @escaping @Sendable (XMLEvent) throws -> Void
     ) async throws { try await serialize(with: XMLEventSerializer(limits: limits, handle: handle)) }
@@ -76,6 +106,14 @@ private struct XMLEventSerializer: ContentSerializer {
     var accept: [MediaType] { XMLSerializer.mediaTypes }
 
     func serialize(_ content: Data, of head: ResponseHead) throws {
-        try XMLReader.read(content, limits: limits, handle)
+        try XMLReader.read(content, charset: head.charset, limits: limits, handle)
+    }
+
+    func serialize(_ response: Response, context: SerializationContext) async throws {
+        try await serialize(response, context: context) { content, head in
+            try XMLReader.read(
+                content, charset: head.charset, limits: limits,
+                check: response.body.checkCancellation, handle)
+        }
     }
 }

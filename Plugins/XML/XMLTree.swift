@@ -54,10 +54,17 @@ public struct XMLTree: Sendable, Hashable {
 
     /// All text inside, that of elements included.
     public var text: String {
-        nodes.reduce(into: "") { text, node in
+        var text = ""
+        appendText(to: &text)
+        return text
+    }
+
+    // Each piece is copied once, however deep it stands.
+    private func appendText(to text: inout String) {
+        for node in nodes {
             switch node {
             case .text(let own): text += own
-            case .element(let element): text += element.text
+            case .element(let element): element.appendText(to: &text)
             }
         }
     }

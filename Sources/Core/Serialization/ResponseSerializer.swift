@@ -106,16 +106,30 @@ extension ContentSerializer {
     public func serialize(_ response: Response, context: SerializationContext) async throws
         -> Output
     {
-        let content = try await response.body.collect(upTo: context.maxBytes)
-        if content.isEmpty, context.expectsNoContent(of: response.status) {
-            return try serializeNothing(response.head)
-        }
-        return try serialize(all: content, response.head)
+        try await serialize(response, context: context) { try serialize($0, of: $1) }
     }
 
-    private func serialize(all content: Data, _ head: ResponseHead) throws -> Output {
+    /// Collects the content and turns it into a value by a function, as
+    /// ``serialize(_:context:)`` does by ``serialize(_:of:)``.
+    package func serialize(
+        _ response: Response, context: SerializationContext,
+        by read: (Data, ResponseHead) throws -> Output
+    ) async throws -> Output {
+        let content = try await response.body.collect(upTo: context.maxBytes)
+        let head = response.head
+        if content.isEmpty, context.expectsNoContent(of: head.status) {
+            return try serializeNothing(head, by: read)
+        }
+        return try serialize(all: content, head, by: read)
+    }
+
+    private func serialize(
+        all content: Data, _ head: ResponseHead, by read: (Data, ResponseHead) throws -> Output
+    ) throws -> Output {
         do {
-            return try serialize(content, of: head)
+            return try read(content, head)
+        } catch let error as CancellationError {
+            throw error
         } catch {
             throw ClientError.serialization(error, of: head, content: content)
         }
@@ -123,9 +137,11 @@ extension ContentSerializer {
 
     // By itself: a caller that holds an optional value pays for its type's metadata each time.
     @inline(never)
-    private func serializeNothing(_ head: ResponseHead) throws -> Output {
+    private func serializeNothing(
+        _ head: ResponseHead, by read: (Data, ResponseHead) throws -> Output
+    ) throws -> Output {
         if let emptyOutput { return emptyOutput }
-        return try serialize(all: Data(), head)
+        return try serialize(all: Data(), head, by: read)
     }
 }
 

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 
 #if canImport(Glibc)
 import Glibc
@@ -7,14 +7,14 @@ import Musl
 #endif
 
 /// A character encoding, by the label that a peer gives.
-enum Charset {
+package enum Charset {
     case foundation(String.Encoding)
     /// One that Foundation does not know, or cannot read on Linux, and the C library's iconv can.
     case library(String)
 
     /// The encoding of a label (ASCII case and blanks aside), or nil where it is not known, or not
     /// to this system's C library.
-    init?(label: String) {
+    package init?(label: String) {
         let name = Self.name(of: label.trimmingCharacters(in: .whitespaces).lowercased())
         switch name {
         case "utf-8": self = .foundation(.utf8)
@@ -52,7 +52,7 @@ enum Charset {
     ]
 
     /// The encoding that a byte order mark tells, and the mark's length.
-    static func byteOrderMark(of content: Data) -> (Charset, Int)? {
+    package static func byteOrderMark(of content: Data) -> (Charset, Int)? {
         if content.starts(with: [0xEF, 0xBB, 0xBF]) { return (.foundation(.utf8), 3) }
         if content.starts(with: [0xFF, 0xFE, 0, 0]) { return (.foundation(.utf32LittleEndian), 4) }
         if content.starts(with: [0, 0, 0xFE, 0xFF]) { return (.foundation(.utf32BigEndian), 4) }
@@ -62,7 +62,7 @@ enum Charset {
     }
 
     /// The text, or nil where the bytes are not valid in the encoding.
-    func decode(_ content: Data) -> String? {
+    package func decode(_ content: Data) -> String? {
         switch self {
         case .foundation(.utf8): String(validating: content, as: UTF8.self)
         case .foundation(.macOSRoman): Self.convert(content, from: Self.macRoman)

@@ -1,0 +1,174 @@
+import TurnpikeCore
+
+// What is passed over, and the small parts of which all else is made.
+extension XMLScanner {
+    /// Skips the declaration that a document may begin with (§2.8).
+    mutating func skipDeclaration() throws {
+        guard byte(after: 5).map(Self.isBlank) == true, skip("<?xml") else { return }
+        let start = position
+        try skip(past: "?>", of: "its declaration")
+        let text = String(decoding: bytes[start..<position - 2], as: UTF8.self)
+        let declaration =
+            #/
+            \s+ version \s*=\s* (["']) 1\.[0-9]+ \1
+            ( \s+ encoding \s*=\s* (["']) [A-Za-z][A-Za-z0-9._\-]* \3 )?
+            ( \s+ standalone \s*=\s* (["']) (yes|no) \5 )?
+            \s*
+            /#
+        if text.utf8.count > 200 || text.wholeMatch(of: declaration) == nil {
+            throw fault("begins with a declaration that cannot be read", at: 0)
+        }
+    }
+
+    /// Skips a processing instruction (§2.6).
+    mutating func skipInstruction() throws {
+        let start = position
+        position += 2
+        let name = string(try readName())
+        if name.lowercased() == "xml" {
+            throw fault("has a declaration that is not its beginning", at: start)
+        }
+        guard peek().map(Self.isBlank) == true || skip("?>", isKept: true) else {
+            throw fault("has a processing instruction that cannot be read", at: start)
+        }
+        try skip(past: "?>", of: "a processing instruction")
+    }
+
+    /// Skips what is left of a comment (§2.5).
+    mutating func skipComment() throws {
+        try skip(past: "--", of: "a comment")
+        guard skip(">") else { throw fault("has -- in a comment") }
+    }
+
+    /// Skips what is left of a document type (§2.8): name and external identifier.
+    mutating func skipDocumentType() throws {
+        guard skipBlanks() else { throw fault("has a document type that cannot be read") }
+        _ = try readName()
+        if skipBlanks() {
+            if skip("SYSTEM") {
+                try skipLiteral()
+            } else if skip("PUBLIC") {
+                try skipLiteral()
+                try skipLiteral()
+            }
+        }
+        skipBlanks()
+        if skip("[") {
+            throw fault("declares entities or attributes in its document type, which is refused")
+        }
+        guard skip(">") else { throw fault("has a document type that cannot be read") }
+    }
+
+    private mutating func skipLiteral() throws {
+        guard skipBlanks(), let quote = peek(),
+            quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'")
+        else { throw fault("has a document type that cannot be read") }
+        position += 1
+        try skip(past: String(Unicode.Scalar(quote)), of: "its document type")
+    }
+
+    // MARK: Small parts
+
+    /// The byte at the position, or nil at the end.
+    func peek() -> UInt8? { byte(after: 0) }
+
+    /// The byte so far behind the position.
+    func byte(after distance: Int) -> UInt8? {
+        position + distance < bytes.count ? bytes[position + distance] : nil
+    }
+
+    /// Skips a word if it stands here.
+    mutating func skip(_ word: StaticString, isKept: Bool = false) -> Bool {
+        let count = word.utf8CodeUnitCount
+        guard bytes.count - position >= count else { return false }
+        for offset in 0..<count where unsafe bytes[position + offset] != word.utf8Start[offset] {
+            return false
+        }
+        if !isKept { position += count }
+        return true
+    }
+
+    /// Skips blanks; false where there is none.
+    @discardableResult
+    mutating func skipBlanks() -> Bool {
+        let start = position
+        while let byte = peek(), Self.isBlank(byte) { position += 1 }
+        return position > start
+    }
+
+    /// Skips all up to a mark, and the mark.
+    mutating func skip(past mark: String, of thing: String) throws {
+        let start = position
+        let mark = Array(mark.utf8)
+        while position + mark.count <= bytes.count {
+            if bytes[position] == mark[0],
+                bytes[position..<position + mark.count].elementsEqual(mark)
+            {
+                position += mark.count
+                return
+            }
+            position += 1
+        }
+        throw fault("does not end \(thing)", at: start)
+    }
+
+    /// Reads a name (§2.3).
+    mutating func readName() throws -> Range<Int> {
+        let start = position
+        var isASCII = true
+        while let byte = peek(), Self.isName(byte) {
+            if byte >= 0x80 { isASCII = false }
+            position += 1
+        }
+        let name = start..<position
+        guard let first = name.first, !Self.isInner(bytes[first]),
+            isASCII || XMLName.isValid(string(name))
+        else { throw fault("has a name that is none", at: start) }
+        return name
+    }
+
+    func string(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
+
+    func fault(_ reason: String, at place: Int? = nil) -> ClientError {
+        XMLFault.error(reason, at: min(place ?? position, bytes.count), of: bytes)
+    }
+
+    static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x09 }
+
+    private static func isName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x61...0x7A, 0x41...0x5A, 0x5F, 0x3A, 0x80...0xFF: true
+        default: isInner(byte)
+        }
+    }
+
+    // Digits, - and ., which begin no name.
+    private static func isInner(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || byte == 0x2D || byte == 0x2E
+    }
+}
+
+/// Names with letters beyond ASCII.
+private enum XMLName {
+    static func isValid(_ name: String) -> Bool {
+        guard let first = name.unicodeScalars.first, isStart(first) else { return false }
+        return name.unicodeScalars.allSatisfy { isStart($0) || isInner($0) }
+    }
+
+    private static func isStart(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x3A, 0x5F, 0x41...0x5A, 0x61...0x7A, 0xC0...0xD6, 0xD8...0xF6, 0xF8...0x2FF,
+            0x370...0x37D, 0x37F...0x1FFF, 0x200C...0x200D, 0x2070...0x218F, 0x2C00...0x2FEF,
+            0x3001...0xD7FF, 0xF900...0xFDCF, 0xFDF0...0xFFFD, 0x10000...0xEFFFF:
+            true
+        default: false
+        }
+    }
+
+    private static func isInner(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x2D, 0x2E, 0x30...0x39, 0xB7, 0x300...0x36F, 0x203F...0x2040: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import TurnpikeCore
+
+/// Reads a document in one pass over its bytes, by XML 1.0 (fifth edition), and hands out its
+/// elements and its text.
+///
+/// Each byte is looked at a fixed number of times, whatever the document holds. What document types
+/// could declare is not known here, so nothing is ever expanded: what is handed out is no larger
+/// than twice what comes in.
+struct XMLScanner {
+    private enum Place {
+        /// Before the root element; `hasType` behind a document type.
+        case prolog(hasType: Bool)
+        case content
+        /// Behind the root element.
+        case epilog
+    }
+
+    let bytes: [UInt8]
+    let limits: XMLLimits
+    let handle: (XMLEvent) throws -> Void
+    var position = 0
+    // Text that is not handed out yet: comments do not divide it.
+    var text: [UInt8] = []
+    private var place = Place.prolog(hasType: false)
+    private var open: [Range<Int>] = []
+    private var nodes = 0
+    private var handedOut = 0
+
+    // How much is read between two looks at whether anybody still waits for it.
+    private static let pieceBytes = 65_536
+
+    init(
+        _ bytes: [UInt8], limits: XMLLimits, _ handle: @escaping (XMLEvent) throws -> Void
+    ) {
+        self.bytes = bytes
+        self.limits = limits
+        self.handle = handle
+    }
+
+    /// Reads the document.
+    /// - Parameter check: Is called between pieces; what it throws ends the reading.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization``, and what the closures throw.
+    mutating func run(check: () throws -> Void) throws {
+        try skipDeclaration()
+        var nextCheck = 0
+        while position < bytes.count {
+            if position >= nextCheck {
+                try check()
+                nextCheck = position + Self.pieceBytes
+            }
+            if peek() == UInt8(ascii: "<") { try readMarkup() } else { try readText() }
+        }
+        switch place {
+        case .prolog: throw fault("has no element")
+        case .content: throw fault("ends inside an element")
+        case .epilog: return
+        }
+    }
+
+    private mutating func readMarkup() throws {
+        switch (byte(after: 1), place) {
+        case (UInt8(ascii: "?"), _): try skipInstruction()
+        case (UInt8(ascii: "!"), _): try readDeclaration()
+        case (UInt8(ascii: "/"), .content): try readEndTag()
+        case (UInt8(ascii: "/"), _): throw fault("ends an element that did not begin")
+        case (_, .epilog): throw fault("has a second root element")
+        default: try readStartTag()
+        }
+    }
+
+    private mutating func readDeclaration() throws {
+        if skip("<!--") { return try skipComment() }
+        switch place {
+        case .content where skip("<![CDATA["): try readCharacterData()
+        case .prolog(hasType: false) where skip("<!DOCTYPE"):
+            if !limits.allowsDocumentType {
+                throw fault(
+                    "has a document type, which is refused unless XMLLimits.allowsDocumentType says"
+                        + " otherwise")
+            }
+            try skipDocumentType()
+            place = .prolog(hasType: true)
+        default: throw fault("has a declaration where none may stand")
+        }
+    }
+
+    // MARK: Elements
+
+    private mutating func readStartTag() throws {
+        position += 1
+        let name = try readName()
+        var attributes: [String: String] = [:]
+        while true {
+            let isApart = skipBlanks()
+            if skip(">") {
+                try begin(name, attributes)
+                return open.append(name)
+            }
+            if skip("/>") {
+                try begin(name, attributes)
+                return try end(name)
+            }
+            guard isApart else { throw fault("has a tag that does not end") }
+            if attributes.count >= limits.attributes {
+                throw XMLFault.error(
+                    "has an element with more than \(limits.attributes) attributes")
+            }
+            let (attribute, value) = try readAttribute()
+            // Names that only look the same would be one here, and one of them lost.
+            if attributes.updateValue(value, forKey: attribute) != nil {
+                throw fault("has an element with two attributes of one name")
+            }
+        }
+    }
+
+    private mutating func readAttribute() throws -> (name: String, value: String) {
+        let name = try readName()
+        skipBlanks()
+        guard skip("=") else { throw fault("has an attribute without a value") }
+        skipBlanks()
+        return (string(name), try readAttributeValue())
+    }
+
+    private mutating func readEndTag() throws {
+        position += 2
+        let name = try readName()
+        skipBlanks()
+        guard skip(">") else { throw fault("has a tag that does not end") }
+        guard let expected = open.last, bytes[expected] == bytes[name] else {
+            throw fault("ends another element than the one that is open")
+        }
+        open.removeLast()
+        try end(name)
+    }
+
+    // MARK: Handing out
+
+    private mutating func begin(_ name: Range<Int>, _ attributes: [String: String]) throws {
+        place = .content
+        nodes += 1 + attributes.count
+        if open.count >= limits.depth {
+            throw XMLFault.error("nests deeper than \(limits.depth)")
+        }
+        if nodes > limits.nodes {
+            throw XMLFault.error("has more than \(limits.nodes) elements and attributes")
+        }
+        try sendText()
+        let size = attributes.reduce(name.count) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+        try send(.begin(name: string(name), attributes: attributes), bytes: size)
+    }
+
+    private mutating func end(_ name: Range<Int>) throws {
+        try sendText()
+        try send(.end(name: string(name)), bytes: name.count)
+        if open.isEmpty { place = .epilog }
+    }
+
+    private mutating func sendText() throws {
+        if text.isEmpty { return }
+        let content = String(decoding: text, as: UTF8.self)
+        let count = text.count
+        text.removeAll(keepingCapacity: count <= Self.pieceBytes)
+        try send(.text(content), bytes: count)
+    }
+
+    private mutating func send(_ event: XMLEvent, bytes count: Int) throws {
+        handedOut += count
+        if handedOut > limits.bytes {
+            throw XMLFault.error("hands out more than \(limits.bytes) bytes")
+        }
+        try handle(event)
+    }
+
+    // MARK: Text
+
+    private mutating func readText() throws {
+        if case .content = place { return try readCharacters() }
+        guard skipBlanks() else { throw fault("has text outside of its root element") }
+    }
+}
