@@ -105,6 +105,14 @@ let package = Package(
         .testTarget(
             name: "TestingTests", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
             path: "Tests/TestingTests", swiftSettings: settings),
+        // What reading the worst inputs costs, for each parser of all modules.
+        .testTarget(
+            name: "CostTests",
+            dependencies: [
+                "TurnpikeCache", "TurnpikeCommandLine", "TurnpikeCore", "TurnpikeCurl",
+                "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeTesting", "TurnpikeXML",
+            ],
+            path: "Tests/CostTests", swiftSettings: settings),
         .testTarget(
             name: "OutageStudyTests", dependencies: ["TurnpikeCore", "outage-study"],
             path: "Tests/OutageStudyTests", swiftSettings: settings),

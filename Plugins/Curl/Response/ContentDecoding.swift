@@ -1,7 +1,7 @@
 import CTurnpikeCurl
 import Foundation
 import Synchronization
-import TurnpikeCore
+package import TurnpikeCore
 
 extension Response {
     /// The response with its content decoded, and without the fields that told of the coding.
@@ -10,7 +10,7 @@ extension Response {
     /// cannot become a large one that nobody asked for.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/decompression`` for a coding that was not asked
     ///   for.
-    func decoded() throws -> Response {
+    package func decoded() throws -> Response {
         guard let field = headers[.contentEncoding] else { return self }
         let codings = field.split(separator: ",").map { Grammar.trimmed($0).lowercased() }
             .filter { !$0.isEmpty && $0 != "identity" }

@@ -1,6 +1,6 @@
 import CTurnpikeCurl
-import Foundation
-import TurnpikeCore
+package import Foundation
+package import TurnpikeCore
 
 /// The lines of a head as they came.
 // SAFETY: the memory is its own until `read` or `free`, one of which is called once.
@@ -48,8 +48,8 @@ extension HTTPHeaders {
 }
 
 /// How the lines of a head become a ``/TurnpikeCore/ResponseHead``.
-enum CurlHead {
-    static func opening(
+package enum CurlHead {
+    package static func opening(
         of bytes: UnsafeBufferPointer<UInt8>, url: URL, isHead: Bool
     ) -> Result<Exchange.Opening, ClientError> {
         var lines = unsafe HeadLines(bytes: bytes)

@@ -79,10 +79,10 @@ public struct HTTPHeaders: Sendable {
                 return
             }
             fields[first] = field
-            for index in fields.indices.reversed() where index > first && fields[index].name == name
-            {
-                fields.remove(at: index)
-            }
+            // Most have one line; those behind it go in one pass.
+            guard fields[(first + 1)...].contains(where: { $0.name == name }) else { return }
+            let rest = fields[(first + 1)...].filter { $0.name != name }
+            fields.replaceSubrange((first + 1)..., with: rest)
         }
     }
 

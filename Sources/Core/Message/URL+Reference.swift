@@ -10,7 +10,11 @@ extension URL {
     ///   - text: The reference.
     ///   - base: What a relative reference is resolved against.
     package init?(reference text: String, relativeTo base: URL? = nil) {
-        self.init(string: ReferenceText(text).encoded, relativeTo: base)
+        let reference = ReferenceText(text)
+        // Foundation makes letters beyond ASCII those of DNS, in time that grows with the square of
+        // their number.
+        if reference.hasLongAuthority { return nil }
+        self.init(string: reference.encoded, relativeTo: base)
     }
 }
 
@@ -19,6 +23,14 @@ private struct ReferenceText {
     private let text: String
 
     init(_ text: String) { self.text = text }
+
+    /// Whether the authority is longer than any that is used: a name of DNS has 253 bytes, and may
+    /// be written with several for each of them.
+    var hasLongAuthority: Bool {
+        text.utf8.count > Self.longest && Self.endOfAuthority(Array(text.utf8)) > Self.longest
+    }
+
+    private static let longest = 4096
 
     var encoded: String {
         // Without an escape there is nothing that Foundation could take apart.

@@ -51,6 +51,7 @@ struct CookieTable: Sendable {
         forHost host: String, upTo top: String, at date: Date, where condition: (Cookie) -> Bool
     ) -> [Cookie] {
         var found: [Cookie] = []
+        if host.utf8.count > HostName.maxBytes { return found }
         clock += 1
         var rest = host[...]
         while true {

@@ -134,8 +134,9 @@ public struct PublicSuffixes: Sendable {
     }
 
     // A name, and what is left of it without its first label, its first two, and so on; nothing
-    // where a label is empty.
+    // where a label is empty, or the name is longer than any: each tail costs its length.
     private static func tails(of name: String) -> [Substring] {
+        if name.utf8.count > HostName.maxBytes { return [] }
         var tails = [name[...]]
         while let rest = tails.last, let dot = rest.utf8.firstIndex(of: UInt8(ascii: ".")) {
             if dot == rest.startIndex { return [] }

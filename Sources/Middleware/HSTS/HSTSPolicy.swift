@@ -19,8 +19,10 @@ package struct HSTSPolicy: Hashable, Sendable {
         var maxAge: Int64?
         var includesSubdomains = false
         for directive in Grammar.split(line, at: UInt8(ascii: ";")) {
-            let parts = directive.split(
-                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            // By bytes: characters are told apart by what stands before them, however much.
+            let parts = directive.utf8.split(
+                separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false
+            ).map { Substring($0) }
             let name = Grammar.trimmed(parts[0]).lowercased()
             if name.isEmpty && parts.count == 1 { continue }
             guard Grammar.isToken(name), seen.count < 32, seen.insert(name).inserted else {

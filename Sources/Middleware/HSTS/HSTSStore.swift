@@ -54,7 +54,8 @@ public final class HSTSStore: Sendable {
     /// Whether requests to a host must use TLS.
     public func requiresTLS(_ host: String, at date: Date) -> Bool {
         entries.withLock { entries in
-            if entries.isEmpty { return false }
+            // A name is looked for with each of its ends, and none is longer (RFC 1035 §2.3.4).
+            if entries.isEmpty || host.utf8.count > HostName.maxBytes { return false }
             var rest = Self.key(host)[...]
             var isHostItself = true
             while true {

@@ -8,6 +8,9 @@ package enum HostName: Hashable {
     /// It looks like an address, and parsers differ about which; or like nothing at all.
     case unclear
 
+    /// The most bytes that a name has, with a dot behind it (RFC 1035 §2.3.4).
+    static let maxBytes = 254
+
     package init(_ host: String) {
         let text = Self.folded(host)
         if let address = IPAddress(text) {

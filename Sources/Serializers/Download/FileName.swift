@@ -65,12 +65,17 @@ enum FileName {
     private static func cut(_ name: String) -> String? {
         guard name.utf8.count > maxBytes else { return name }
         var ending = ""
-        if let dot = name.lastIndex(of: "."), name[dot...].utf8.count <= 32 {
+        // Bytes and scalars: to step back by characters may cost all that stands before.
+        if let dot = name.utf8.suffix(32).lastIndex(of: UInt8(ascii: ".")) {
             ending = String(name[dot...])
         }
-        var stem = name.dropLast(ending.count)
-        while stem.utf8.count + ending.utf8.count > maxBytes { stem.removeLast() }
-        let kept = trimmed(String(stem))
+        let room = maxBytes - ending.utf8.count
+        var stem = ""
+        for character in name {
+            guard stem.utf8.count + String(character).utf8.count <= room else { break }
+            stem.append(character)
+        }
+        let kept = trimmed(stem)
         return kept.isEmpty ? nil : kept + ending
     }
 }

@@ -4,11 +4,16 @@ import TurnpikeCore
 /// What Foundation's readers of property lists must not be given.
 ///
 /// Its XML reader recurses once for each level and overflows the stack; its binary reader expands
-/// shared references, so that 150 bytes become 10⁹ values. Both are refused here, in time linear in
-/// the input.
+/// shared references, so that 150 bytes become 10⁹ values, and 100 kB as many texts of 50 kB each.
+/// Both are refused here, in time linear in the input.
 enum PropertyListGuard {
     static let maxDepth = 256
-    static let maxValues = 10_000_000
+    /// How many times its size a binary list may become, as coded content may (`Limits`).
+    static let maxRatio = 100
+    /// What a small one may become in any case.
+    static let freeBytes = 1 << 20
+    /// What a value counts as, besides the bytes of a text or of data.
+    static let valueBytes = 16
 
     static func check(_ content: Data) throws {
         if content.starts(with: Array("bplist00".utf8)) {
@@ -79,7 +84,10 @@ enum PropertyListGuard {
     // stands for itself can be looked at.
     private static func checkEncoding(_ bytes: [UInt8]) throws {
         guard bytes.starts(with: "<?xml".utf8) else { return }
-        let declaration = String(decoding: bytes[..<skip(past: "?>", bytes, 2)], as: UTF8.self)
+        let end = skip(past: "?>", bytes, 2)
+        // All that it may hold is short, and what is not looked at would be read all the same.
+        guard end <= 200 else { throw fault("has a declaration of more than 200 bytes") }
+        let declaration = String(decoding: bytes[..<end], as: UTF8.self)
         let names = declaration.matches(of: /encoding\s*=\s*["']([^"']*)["']/)
             .map { $0.1.lowercased() }
         guard names.count == declaration.ranges(of: "encoding").count,
@@ -115,7 +123,8 @@ private struct BinaryCheck {
     private let objectCount: Int
     private let top: Int
     private let table: Int
-    // The values that an object expands to; 0 while it is being visited.
+    private let limit: Int
+    // The bytes that an object expands to; 0 while it is being visited.
     private var sizes: [Int: Int] = [:]
 
     init(_ content: Data) throws {
@@ -134,6 +143,7 @@ private struct BinaryCheck {
         self.objectCount = objectCount
         self.top = top
         self.table = table
+        limit = PropertyListGuard.freeBytes + bytes.count * PropertyListGuard.maxRatio
     }
 
     mutating func run() throws { _ = try size(of: top, depth: 0) }
@@ -151,16 +161,30 @@ private struct BinaryCheck {
             offset < table
         else { throw PropertyListGuard.fault("refers to what it does not hold") }
         sizes[object] = 0
-        var total = 1
+        var total = PropertyListGuard.valueBytes + textBytes(at: offset)
         for child in try children(at: offset) {
             total += try size(of: child, depth: depth + 1)
-            if total > PropertyListGuard.maxValues {
+            if total > limit {
                 throw PropertyListGuard.fault(
-                    "expands to more than \(PropertyListGuard.maxValues) values")
+                    "expands to more than \(PropertyListGuard.maxRatio) times its size")
             }
         }
         sizes[object] = total
         return total
+    }
+
+    // What data, or a text, holds besides its mark; a length that does not fit is Foundation's to
+    // refuse.
+    private func textBytes(at offset: Int) -> Int {
+        let kind = bytes[offset] >> 4
+        guard (0x4...0x6).contains(kind) else { return 0 }
+        var count = Int(bytes[offset] & 0xF)
+        if count == 0xF, offset + 1 < table {
+            let width = 1 << Int(bytes[offset + 1] & 0xF)
+            count = width <= 8 ? Self.integer(bytes, offset + 2, width) ?? 0 : 0
+        }
+        // A text of 16 bits may become one of three bytes for each.
+        return min(count, bytes.count) * (kind == 0x6 ? 3 : 1)
     }
 
     private func children(at offset: Int) throws -> [Int] {

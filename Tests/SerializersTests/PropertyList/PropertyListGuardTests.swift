@@ -78,6 +78,27 @@ struct PropertyListGuardTests {
         }
     }
 
+    @Test("A text that many places share does not become many texts without end")
+    func sharedTexts() throws {
+        // As Foundation writes it: the text once, and a reference to it for each element.
+        func list(_ text: String, _ count: Int) throws -> Data {
+            try PropertyListValue.array(Array(repeating: .string(text), count: count))
+                .data(format: .binary)
+        }
+        let kept = try list(String(repeating: "x", count: 500), 500)
+        #expect(kept.count < 2000)
+        #expect(try PropertyListValue(parsing: kept)[499]?.string?.count == 500)
+        for letter in ["x", "\u{4E00}"] {
+            let bomb = try list(String(repeating: letter, count: 50_000), 50_000)
+            #expect(bomb.count < 300_000)
+            let error = #expect(throws: ClientError.self) { try PropertyListValue(parsing: bomb) }
+            #expect(error?.message.contains("expands to more than 100 times its size") == true)
+            #expect(throws: ClientError.self) {
+                try PropertyListValueDecoder().decode([String].self, from: bomb)
+            }
+        }
+    }
+
     @Test("Integers of 16 bytes are exact, or refused where 64 bits do not hold them")
     func longIntegers() async throws {
         func list(_ bytes: [UInt8]) -> Data {

@@ -18,6 +18,13 @@ public struct JSONObject: Sendable {
         let text: String
 
         static func == (left: Self, right: Self) -> Bool { Grammar.areSame(left.text, right.text) }
+
+        // The bytes: as text, all spellings of one name would hash alike, and somebody could send
+        // a million of them.
+        func hash(into hasher: inout Hasher) {
+            var text = text
+            text.withUTF8 { unsafe hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        }
     }
 
     private var members: [Member] = []
