@@ -182,8 +182,12 @@ struct DiskFaultTests {
             directory: folder.path, maxBytes: 64 << 20, writingAfter: nil,
             lockPatience: .milliseconds(20))
         #expect(try await name(store) == "one")
-        try await put(store, "two")
-        #expect(try await name(store) == "two")
+        for _ in 0..<3 {
+            // Nobody is told that something is stored which will not be.
+            await #expect(throws: (any Error).self) { try await put(store, "two") }
+        }
+        try await store.remove(key)
+        #expect(try await name(store) == nil)
         await store.flush()
         await #expect(throws: (any Error).self) { _ = try await name(store) }
         #expect(try await name(store) == nil)

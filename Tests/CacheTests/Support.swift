@@ -158,3 +158,16 @@ struct NoteCounter: RequestLogger {
         if case .note(gate: "Cache", _) = event.kind { _ = counter.next() }
     }
 }
+
+/// Keeps the notes of the cache.
+final class NoteTexts: RequestLogger {
+    private let notes = Mutex<[String]>([])
+
+    var texts: [String] { notes.withLock { $0 } }
+
+    func log(_ event: CallEvent) {
+        if case .note(gate: "Cache", message: let text) = event.kind {
+            notes.withLock { $0.append(text) }
+        }
+    }
+}

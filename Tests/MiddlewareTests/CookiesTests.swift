@@ -261,8 +261,9 @@ struct SavedStateTests {
         #expect(try mode(path) == 0o600)
         clock.advance(by: .seconds(10))
         let again = try HSTSStore(file: path, timeSource: clock)
-        #expect(again.hosts == ["a.example"])
+        #expect(again.hosts == ["a.example", "b.example"])
         #expect(again.requiresTLS("x.a.example", at: clock.date))
+        #expect(!again.requiresTLS("b.example", at: clock.date))
         try Data("{\n\u{0}\n{\"host\":1}\n".utf8).write(to: URL(filePath: path))
         #expect(try HSTSStore(file: path, timeSource: clock).hosts.isEmpty)
     }

@@ -108,7 +108,7 @@ struct HSTSTests {
                 ? .status(302, headers: ["Location": "http://a.example/y"])
                 : .ok(text: request.headers[.authorization] ?? "-")
         }
-        store.insert("a.example", until: .distantFuture, includesSubdomains: false, at: clock.date)
+        store.insert("a.example", until: .distantFuture, includesSubdomains: false)
         for begin in ["http://a.example/x", "https://a.example/x"] {
             let client = Client(transport, clock: clock, [.redirect(), .hsts(store)])
             let call = client.get(Target(begin), headers: ["Authorization": "s"])
@@ -125,7 +125,7 @@ struct HSTSTests {
         for number in 0..<HSTSStore.maxHosts + 100 {
             store.insert(
                 "h\(number).example", until: clock.date.addingTimeInterval(Double(number + 10)),
-                includesSubdomains: false, at: clock.date)
+                includesSubdomains: false)
         }
         #expect(store.hosts.count <= HSTSStore.maxHosts)
         #expect(store.requiresTLS("h\(HSTSStore.maxHosts + 99).example", at: clock.date))

@@ -12,8 +12,8 @@ public struct CassetteOptions: Sendable {
     /// How old a recorded exchange may be, by its date in the file and the client's time source;
     /// nil for any age.
     ///
-    /// An older one fails in ``CassetteTransport/Mode/replay`` and is made anew in
-    /// ``CassetteTransport/Mode/recordMissing``.
+    /// An older one, and one whose date lies as far ahead, fails in
+    /// ``CassetteTransport/Mode/replay`` and is made anew in ``CassetteTransport/Mode/recordMissing``.
     public var expiry: Duration?
 
     /// Whether the last of several answers to the same request is given again and again in

@@ -30,7 +30,8 @@ public import TurnpikeCore
 /// has no place for them. A request body that can be opened once is collected before it is
 /// compared; in ``Mode/record`` it is recorded as it leaves.
 ///
-/// A file belongs to one transport at a time: two that record would replace each other's.
+/// A file belongs to one transport at a time: two that record would replace each other's. A replay reads
+/// a file through a link; what records refuses a link in the file's place, for it would write elsewhere.
 public final class CassetteTransport: Transport {
     /// The file.
     public let file: URL
@@ -47,8 +48,9 @@ public final class CassetteTransport: Transport {
     ///   - transport: What sends; nil makes a `URLSessionTransport` in modes that send.
     ///   - options: How exchanges are recorded and found.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` where the file is missing in
-    ///   ``Mode/replay``, or is no HAR file; the message names the place in it. A mistake in one
-    ///   exchange is none of the file (``skipped``).
+    ///   ``Mode/replay``, or is no HAR file, or could not be written in a mode that records because a
+    ///   link or a device has its place; the message names the place. A mistake in one exchange is
+    ///   none of the file (``skipped``).
     public init(
         file: URL, mode: Mode = .replay, transport: (any Transport)? = nil,
         options: CassetteOptions = CassetteOptions()

@@ -39,14 +39,14 @@ struct HARFile {
             ], slots: [])
     }
 
-    /// Reads a file, or gives nil where there is none.
+    /// Reads a file; nil if there is none.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the place of a mistake.
     static func read(
-        _ file: URL, redactor: CassetteRedactor, matching: CassetteMatching
+        _ file: URL, as content: PrivateFile, redactor: CassetteRedactor,
+        matching: CassetteMatching
     ) throws -> HARFile? {
         do {
-            let path = file.path(percentEncoded: false)
-            guard let data = try PrivateFile.read(path, maxBytes: maxBytes) else { return nil }
+            guard let data = try content.read(maxBytes: maxBytes) else { return nil }
             return try parse(data, redactor: redactor, matching: matching)
         } catch {
             let reason = (error as? ClientError)?.message ?? "\(error)"

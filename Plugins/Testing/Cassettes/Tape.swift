@@ -33,6 +33,7 @@ final class Tape: Sendable {
     }
 
     let file: URL
+    private let content: PrivateFile
     let options: CassetteOptions
     let redactor: CassetteRedactor
     private let givesOnce: Bool
@@ -57,16 +58,21 @@ final class Tape: Sendable {
         self.options = options
         self.givesOnce = givesOnce
         redactor = CassetteRedactor(options.redaction)
-        let content =
+        let isReadOnly = mustExist
+        content = PrivateFile(file.path(percentEncoded: false), followsLink: isReadOnly)
+        if !isReadOnly { try Self.prepare(content, file) }
+        let recorded =
             isNew
-            ? nil : try HARFile.read(file, redactor: redactor, matching: options.matching)
-        if content == nil, mustExist {
+            ? nil
+            : try HARFile.read(
+                file, as: content, redactor: redactor, matching: options.matching)
+        if recorded == nil, mustExist {
             throw ClientError(
                 .configuration,
                 "there is no cassette \(file.path(percentEncoded: false)); record it with the mode"
                     + " record or record-missing")
         }
-        let kept = content ?? .empty
+        let kept = recorded ?? .empty
         var first = State(
             log: kept.log,
             slots: kept.slots.map {
@@ -123,7 +129,8 @@ final class Tape: Sendable {
             return "has no date, so that its age is not known; record it anew"
         }
         let age = Duration.seconds(date.timeIntervalSince(started))
-        return age > expiry
+        // A date far ahead says no more of the age than none: a clock was wrong.
+        return age > expiry || age < .zero - expiry
             ? "was recorded on \(HARDate.format(started)) and has expired; record it anew" : nil
     }
 
@@ -201,14 +208,26 @@ final class Tape: Sendable {
             do {
                 try FileManager.default.createDirectory(
                     at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-                try PrivateFile.write(text, to: file.path(percentEncoded: false))
+                try content.write(text)
             } catch {
                 throw ClientError(
-                    .download, "the cassette \(file.lastPathComponent) cannot be written",
+                    .download, "the cassette \(file.lastPathComponent) cannot be written: \(error)",
                     underlying: error)
             }
             written = version
         }
+    }
+
+    // A file that could not be written is told before anything is sent.
+    private static func prepare(_ content: PrivateFile, _ file: URL) throws {
+        do {
+            try content.check()
+        } catch {
+            throw ClientError(
+                .configuration, "the cassette \(file.lastPathComponent): \(error)",
+                underlying: error)
+        }
+        content.removeLeftovers()
     }
 
     // MARK: What happened

@@ -11,8 +11,16 @@ public import TurnpikeCore
 ///
 /// The file has mode 0600 and is replaced as a whole, a second after a change and on `shutdown` of
 /// the client. It holds the cookies that have an end; those without one live as long as the jar. A
-/// line in it that is no cookie is passed over. Two jars with one file overwrite each other's
-/// cookies: let the clients of a process share a jar, as those do whose stack files name one file.
+/// line in it that is no cookie is passed over. What a process that was killed while it wrote has left
+/// beside the file is removed when a jar opens it next.
+///
+/// The path may be that of a link: what it leads to is replaced, and the link stays. File, link and
+/// folder must belong to this user, or to the superuser, and nobody else may be able to write to them;
+/// a folder like `/tmp`, where users cannot touch the files of others, will do. Otherwise the jar is
+/// refused. If that becomes so later, calls go on with the cookies in memory, and a note says why.
+///
+/// Two jars with one file overwrite each other's cookies: let the clients of a process share a jar, as
+/// those do whose stack files name one file.
 public final class CookieJar: CookieStorage {
     /// The most cookies of one domain.
     public static let maxPerDomain = 180
@@ -37,20 +45,21 @@ public final class CookieJar: CookieStorage {
     ///   - path: The file; it need not exist.
     ///   - suffixes: The domains that nobody may set cookies for.
     ///   - timeSource: What the delay of writing is measured on.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` where there is a file that cannot
-    ///   be read.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if there is a file that cannot be
+    ///   read, or that is not to be trusted; the message names it and the reason.
     public init(
         file path: String, suffixes: PublicSuffixes = .standard,
         timeSource: any TimeSource = SystemTimeSource()
     ) throws {
         self.suffixes = Mutex(suffixes)
-        file = SavedFile(path: path, timeSource: timeSource)
+        let file = SavedFile(path: path, timeSource: timeSource)
+        self.file = file
         let lines: [JSONObject]
         do {
-            lines = try SavedFile.lines(of: path, maxBytes: Self.maxFileBytes)
+            lines = try file.lines(maxBytes: Self.maxFileBytes)
         } catch {
             throw ClientError(
-                .configuration, "the file of cookies cannot be read", underlying: error)
+                .configuration, "the file of cookies cannot be read: \(error)", underlying: error)
         }
         let date = timeSource.date
         state.withLock { table in
@@ -138,6 +147,9 @@ public final class CookieJar: CookieStorage {
 
     /// Returns when all changes so far are in the file.
     public func flush() async { await file?.flush(content) }
+
+    /// Why the file is not written, if nobody was told yet.
+    func takeNews() -> String? { file?.takeNews() }
 
     private func content() -> Data {
         let lasting = cookies.filter { $0.expires != nil }

@@ -15,15 +15,23 @@ public import TurnpikeCore
 /// to one identity: calls for different users need jars, and clients, of their own.
 public struct Cookies: Interceptor {
     private let storage: any CookieStorage
+    // The storage, if it may have news of its file.
+    private let jar: CookieJar?
 
     /// Creates a gate that sends and keeps cookies.
     /// - Parameter storage: Where they are kept; a jar of its own, in memory, if none is given.
-    public init(_ storage: any CookieStorage = CookieJar()) { self.storage = storage }
+    public init(_ storage: any CookieStorage = CookieJar()) {
+        self.storage = storage
+        jar = storage as? CookieJar
+    }
 
     /// Adds the cookies, and takes those of the response.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
+        if let news = jar?.takeNews() {
+            context.note(gate: name, "the file of cookies is not written: \(news)")
+        }
         var request = request
         if !request.headers.contains(.cookie) {
             let cookies = storage.cookies(for: request, at: context.timeSource.date)

@@ -29,7 +29,7 @@ public struct PublicSuffixes: Sendable {
     public init(contentsOf url: URL) throws {
         let content: Data?
         do {
-            content = try PrivateFile.read(url.path(percentEncoded: false), maxBytes: 16 << 20)
+            content = try PrivateFile(url.path(percentEncoded: false)).read(maxBytes: 16 << 20)
         } catch {
             throw ClientError(
                 .configuration, "the list of public suffixes cannot be read", underlying: error)

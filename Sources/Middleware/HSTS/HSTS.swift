@@ -21,6 +21,9 @@ public struct HSTS: Interceptor {
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
+        if let news = store.takeNews() {
+            context.note(gate: name, "the file of HSTS hosts is not written: \(news)")
+        }
         let upgraded = Self.upgrade(request, store, at: context.timeSource.date)
         if upgraded.url.scheme != request.url.scheme {
             context.note(gate: name, "http was upgraded to https")

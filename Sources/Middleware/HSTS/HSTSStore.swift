@@ -4,10 +4,14 @@ public import TurnpikeCore
 
 /// The hosts that want TLS (RFC 6797), in memory, and in a file if wished.
 ///
-/// At most ``maxHosts`` are kept; above that the one goes whose wish ends first. The file has mode
-/// 0600, is replaced as a whole a second after a change, and a line in it that is none is passed
-/// over. Two stores with one file overwrite each other's hosts: let the clients of a process share
-/// a store, as those do whose stack files name one file.
+/// At most ``maxHosts`` are kept; above that those go whose wishes end first. A wish that has ended
+/// counts no more, and stays until its room is needed: a clock that is ahead for a while must not make
+/// a host forgotten for good.
+///
+/// The file has mode 0600, is replaced as a whole a second after a change, and a line in it that is
+/// none is passed over. It is trusted as the file of a ``CookieJar`` is. Two stores with one file
+/// overwrite each other's hosts: let the clients of a process share a store, as those do whose stack
+/// files name one file.
 public final class HSTSStore: Sendable {
     private struct Entry: Sendable, Equatable {
         var expires: Date
@@ -26,29 +30,29 @@ public final class HSTSStore: Sendable {
     /// - Parameters:
     ///   - path: The file; it need not exist.
     ///   - timeSource: What the delay of writing is measured on.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` where there is a file that cannot
-    ///   be read.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if there is a file that cannot be
+    ///   read, or that is not to be trusted; the message names it and the reason.
     public init(file path: String, timeSource: any TimeSource = SystemTimeSource()) throws {
-        file = SavedFile(path: path, timeSource: timeSource)
+        let file = SavedFile(path: path, timeSource: timeSource)
+        self.file = file
         let lines: [JSONObject]
         do {
-            lines = try SavedFile.lines(of: path, maxBytes: 8 << 20)
+            lines = try file.lines(maxBytes: 8 << 20)
         } catch {
             throw ClientError(
-                .configuration, "the file of HSTS hosts cannot be read", underlying: error)
+                .configuration, "the file of HSTS hosts cannot be read: \(error)",
+                underlying: error)
         }
-        let date = timeSource.date
         for line in lines {
             guard let host = line["host"]?.string, let expires = line["expires"]?.int else {
                 continue
             }
             let subdomains = line["includeSubDomains"]?.bool ?? false
-            let end = Date(timeIntervalSince1970: Double(expires))
-            if end > date { insert(host, until: end, includesSubdomains: subdomains, at: date) }
+            put(host, until: Date(timeIntervalSince1970: Double(expires)), subdomains)
         }
     }
 
-    /// The hosts, in order.
+    /// The hosts, in order; the wishes of some may have ended.
     public var hosts: [String] { entries.withLock { $0.keys.sorted() } }
 
     /// Whether requests to a host must use TLS.
@@ -82,24 +86,29 @@ public final class HSTSStore: Sendable {
         } else {
             insert(
                 host, until: date.addingTimeInterval(Double(policy.maxAge)),
-                includesSubdomains: policy.includesSubdomains, at: date)
+                includesSubdomains: policy.includesSubdomains)
         }
     }
 
     /// Adds a host of which it is known that it wants TLS.
     public func insert(
-        _ host: String, until expires: Date, includesSubdomains: Bool, at date: Date
+        _ host: String, until expires: Date, includesSubdomains: Bool
     ) {
-        guard case .name(let key) = HostName(host), key.utf8.count <= 253 else { return }
+        if put(host, until: expires, includesSubdomains) { file?.changed(content) }
+    }
+
+    // Returns whether that is worth a write.
+    @discardableResult
+    private func put(_ host: String, until expires: Date, _ includesSubdomains: Bool) -> Bool {
+        guard case .name(let key) = HostName(host), key.utf8.count <= 253 else { return false }
         let entry = Entry(expires: expires, includesSubdomains: includesSubdomains)
-        let hasChanged = entries.withLock { entries in
+        return entries.withLock { entries in
             // An end that moves by seconds with each response is not worth a write.
             let before = entries.updateValue(entry, forKey: key)
-            if entries.count > Self.maxHosts { Self.shrink(&entries, at: date) }
+            if entries.count > Self.maxHosts { Self.shrink(&entries) }
             guard let before, before.includesSubdomains == includesSubdomains else { return true }
             return abs(before.expires.timeIntervalSince(expires)) > 3600
         }
-        if hasChanged { file?.changed(content) }
     }
 
     /// Removes a host.
@@ -111,16 +120,18 @@ public final class HSTSStore: Sendable {
     /// Returns when all changes so far are in the file.
     public func flush() async { await file?.flush(content) }
 
+    /// Why the file is not written, if nobody was told yet.
+    func takeNews() -> String? { file?.takeNews() }
+
     private static func key(_ host: String) -> String {
         var host = host.lowercased()
         while host.utf8.last == UInt8(ascii: ".") { host.removeLast() }
         return host
     }
 
-    // A tenth goes at once, so that the search is paid for by many insertions.
-    private static func shrink(_ entries: inout [String: Entry], at date: Date) {
-        entries = entries.filter { date < $0.value.expires }
-        guard entries.count > maxHosts else { return }
+    // A tenth goes at once, so that the search is paid for by many insertions: those whose wishes have
+    // ended, or will first. No clock is asked.
+    private static func shrink(_ entries: inout [String: Entry]) {
         let first = entries.sorted { $0.value.expires < $1.value.expires }.prefix(maxHosts / 10)
         for (host, _) in first { entries[host] = nil }
     }

@@ -11,7 +11,9 @@ final class FileKeepers<Keeper: AnyObject & Sendable>: Sendable {
 
     /// The keeper of a file; a new one where nobody has it open.
     func keeper(at path: String, _ make: () throws -> Keeper) rethrows -> Keeper {
-        let path = URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
+        // A link and what it leads to are one file.
+        let path = URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath()
+            .path(percentEncoded: false)
         return try references.withLock { references in
             if let known = references[path]?.keeper { return known }
             let new = try make()

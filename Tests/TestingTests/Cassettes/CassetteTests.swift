@@ -124,10 +124,14 @@ struct CassetteTests {
 
     @Test("A file that cannot be written is told at the next request, and by verify")
     func unwritable() async throws {
-        try folder.write("")
         let inside = folder.file.appending(path: "tape.har")
-        let cassette = try CassetteTransport(
-            file: inside, mode: .record, transport: MockTransport { _ in .ok(text: "x") })
+        let mock = MockTransport { _ in .ok(text: "x") }
+        let cassette = try CassetteTransport(file: inside, mode: .record, transport: mock)
+        try folder.write("")
+        let error = #expect(throws: ClientError.self) {
+            try CassetteTransport(file: inside, mode: .record, transport: mock)
+        }
+        #expect(error?.code == .configuration)
         let client = Client(transport: cassette, stack: [])
         _ = try await client.get(Self.url).data()
         #expect(throws: ClientError.self) { try cassette.verify() }

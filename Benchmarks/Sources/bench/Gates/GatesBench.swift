@@ -50,7 +50,7 @@ enum GatesBench {
     private static func hosts() -> HSTSStore {
         let store = HSTSStore()
         store.insert(
-            "example.com", until: .distantFuture, includesSubdomains: true, at: Date())
+            "example.com", until: .distantFuture, includesSubdomains: true)
         return store
     }
 

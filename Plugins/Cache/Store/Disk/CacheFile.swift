@@ -18,28 +18,26 @@ final class CacheFile: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Opens a file, or gives nil where there is none.
-    static func existing(_ path: String, forWriting: Bool = false) throws -> CacheFile? {
-        let mode = forWriting ? O_RDWR : O_RDONLY
-        let descriptor = unsafe open(path, mode | O_NOFOLLOW | O_CLOEXEC)
-        if descriptor >= 0 { return CacheFile(descriptor: descriptor) }
-        if errno == ENOENT { return nil }
-        throw FileFault("open a cached response")
+    /// Opens a file; nil if there is none.
+    static func existing(
+        _ name: String, in folder: Folder, forWriting: Bool = false
+    ) throws -> CacheFile? {
+        do {
+            return CacheFile(
+                descriptor: try folder.openFile(name, forWriting ? O_RDWR : O_RDONLY))
+        } catch  where error.code == ENOENT {
+            return nil
+        }
     }
 
     /// Makes a file that is not there yet, of mode 0600.
-    static func new(_ path: String) throws -> CacheFile {
-        let descriptor = unsafe open(
-            path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw FileFault("create a file of the cache") }
-        return CacheFile(descriptor: descriptor)
+    static func new(_ name: String, in folder: Folder) throws -> CacheFile {
+        CacheFile(descriptor: try folder.openFile(name, O_RDWR | O_CREAT | O_EXCL))
     }
 
-    /// Opens a file, and makes it where there is none.
-    static func shared(_ path: String) throws -> CacheFile {
-        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw FileFault("open the cache's lock") }
-        return CacheFile(descriptor: descriptor)
+    /// Opens a file, and makes it if there is none.
+    static func shared(_ name: String, in folder: Folder) throws -> CacheFile {
+        CacheFile(descriptor: try folder.openFile(name, O_RDWR | O_CREAT))
     }
 
     /// Takes the file's lock, which a process that ends gives back.
@@ -96,14 +94,11 @@ final class CacheFile: Sendable {
         return Self.state(info)
     }
 
-    /// The state of a file that is not opened, or nil where there is none.
+    /// The state of a file that is not opened; nil if there is none.
     ///
     /// It takes no descriptor, of which there may be none left.
-    static func state(of path: String) throws -> (size: Int64, used: Int)? {
-        var info = stat()
-        if unsafe lstat(path, &info) == 0 { return state(info) }
-        if errno == ENOENT { return nil }
-        throw FileFault("look at a file")
+    static func state(of name: String, in folder: Folder) throws -> (size: Int64, used: Int)? {
+        try folder.status(of: name).map(state)
     }
 
     private static func state(_ info: stat) -> (size: Int64, used: Int) {
@@ -224,24 +219,6 @@ final class CacheFile: Sendable {
         while ftruncate(descriptor, off_t(size)) != 0 {
             if errno != EINTR { throw FileFault("resize a file of the cache") }
         }
-    }
-
-    /// Removes a file; false where it was not there.
-    @discardableResult
-    static func remove(_ path: String) throws -> Bool {
-        if unsafe unlink(path) == 0 { return true }
-        if errno == ENOENT { return false }
-        throw FileFault("remove a cached response")
-    }
-
-    static func move(_ path: String, to other: String) throws {
-        guard unsafe rename(path, other) == 0 else { throw FileFault("keep a cached response") }
-    }
-
-    /// Whether there is a folder at a path.
-    static func isFolder(_ path: String) -> Bool {
-        var info = stat()
-        return unsafe lstat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
     }
 
     /// The present in seconds since 1970, for what ``state()`` is compared with.

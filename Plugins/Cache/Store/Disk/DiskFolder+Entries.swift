@@ -8,9 +8,11 @@ extension DiskFolder {
 
     /// The entry at a place, or nil where there is none.
     func entry(_ place: DiskIndex.Place, forWriting: Bool = false) throws -> EntryFile? {
-        try CacheFile.existing(path(place.file), forWriting: forWriting).flatMap { file in
-            try EntryFile(file, at: place)
-        }
+        guard let packs = try foundPacks(),
+            let file = try CacheFile.existing(
+                Self.name(place.file), in: packs, forWriting: forWriting)
+        else { return nil }
+        return try EntryFile(file, at: place)
     }
 
     /// Keeps what was gathered as a new file, if there is room, and forgets it.
@@ -28,25 +30,27 @@ extension DiskFolder {
     ///   - usage: What there is.
     /// - Throws: What keeps the file from being made, or its entries from being found.
     func keep(_ pack: inout DiskPack, _ index: DiskIndex, _ usage: inout CacheUsage) throws {
-        try keep(pack.entries, bytes: Int64(pack.bytes), index, &usage) { path in
-            try pack.write(to: path)
+        try keep(pack.entries, bytes: Int64(pack.bytes), index, &usage) { name, packs in
+            try pack.write(as: name, in: packs)
         }
     }
 
     /// Keeps a file that was written, with a single entry, if there is room.
     func keep(
-        _ response: StoredResponse, file: String, bytes: Int64, _ index: DiskIndex,
+        _ response: StoredResponse, _ file: TemporaryEntry, bytes: Int64, _ index: DiskIndex,
         _ usage: inout CacheUsage
     ) throws {
         let entry = DiskPack.Entry(
             response: response, mark: index.mark(of: response.key), removals: nil,
             offset: DiskPack.openingBytes, bytes: 0)
-        try keep([entry], bytes: bytes, index, &usage) { try CacheFile.move(file, to: $0) }
+        try keep([entry], bytes: bytes, index, &usage) { name, packs in
+            try file.folder.move(file.name, to: packs, as: name)
+        }
     }
 
     private func keep(
         _ entries: [DiskPack.Entry], bytes: Int64, _ index: DiskIndex, _ usage: inout CacheUsage,
-        making make: (String) throws -> Void
+        making make: (_ name: String, _ packs: Folder) throws -> Void
     ) throws {
         let room = Self.room(bytes)
         guard try makeRoom(room, index, &usage) else {
@@ -58,8 +62,9 @@ extension DiskFolder {
         let number: UInt32
         do {
             try note(usage)
-            number = try newNumber()
-            try self.make { try make(path(number)) }
+            let packs = try packs()
+            number = try Self.newNumber(in: packs)
+            try make(Self.name(number), packs)
         } catch {
             usage.bytes -= room
             throw error
@@ -70,10 +75,10 @@ extension DiskFolder {
         }
     }
 
-    private func newNumber() throws -> UInt32 {
+    private static func newNumber(in packs: Folder) throws -> UInt32 {
         while true {
             let number = UInt32.random(in: 1...UInt32.max)
-            if try CacheFile.state(of: path(number)) == nil { return number }
+            if try packs.status(of: name(number)) == nil { return number }
         }
     }
 
@@ -105,15 +110,16 @@ extension DiskFolder {
     // when its file goes.
     private func release(_ place: DiskIndex.Place, _ usage: inout CacheUsage) {
         usage.entries -= 1
-        let path = path(place.file)
-        guard let file = try? CacheFile.existing(path, forWriting: true),
+        let name = Self.name(place.file)
+        guard let packs = try? foundPacks(),
+            let file = try? CacheFile.existing(name, in: packs, forWriting: true),
             let count = file.number(at: 0)
         else { return }
         if count > 1 {
             try? file.write(count - 1, at: 0)
             // What was removed is not to be read by anybody.
             try? file.write(Data(count: place.bytes), at: Int64(place.offset))
-        } else if let size = try? file.state().size, (try? CacheFile.remove(path)) == true {
+        } else if let size = try? file.state().size, (try? packs.remove(name)) == true {
             usage.bytes -= Self.room(size)
         }
     }

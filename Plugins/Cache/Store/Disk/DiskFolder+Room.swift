@@ -1,4 +1,5 @@
 import Foundation
+import TurnpikeCore
 
 // What there is, and the bound.
 extension DiskFolder {
@@ -24,33 +25,41 @@ extension DiskFolder {
     /// What a file of a size takes.
     static func room(_ size: Int64) -> Int64 { (size + 4095) / 4096 * 4096 }
 
-    /// The path of a file of entries.
-    func path(_ number: UInt32) -> String {
+    /// The name of a file of entries.
+    static func name(_ number: UInt32) -> String {
         let digits = String(number, radix: 16)
-        return "\(root)/packs/" + String(repeating: "0", count: 8 - digits.count) + digits
+        return String(repeating: "0", count: 8 - digits.count) + digits
     }
 
     /// Counts what there is, and removes what dead processes left behind, within the lock.
     func census(_ index: DiskIndex) throws -> Census {
-        for name in try Self.names(root + "/tmp") {
-            let path = "\(root)/tmp/\(name)"
-            // Who writes a file holds its lock. What cannot be removed stays for the next count.
-            if let file = try? CacheFile.existing(path), file.lock(waiting: false) {
-                _ = try? CacheFile.remove(path)
+        if let folder = try foundTemporaries() {
+            for name in try folder.names() {
+                // Who writes a file holds its lock. What cannot be removed stays for the next count.
+                if let file = try? CacheFile.existing(name, in: folder),
+                    file.lock(waiting: false)
+                {
+                    _ = try? folder.remove(name)
+                }
             }
         }
-        let numbers = Set(try Self.names(root + "/packs").compactMap { UInt32($0, radix: 16) })
+        // One that cannot be listed must not be taken for an empty one.
+        let packs = try foundPacks()
+        let numbers = Set(try packs?.names().compactMap { UInt32($0, radix: 16) } ?? [])
         let counts = try index.keep(only: numbers)
         var files: [Census.File] = []
+        guard let packs else { return Census(files: []) }
+        // A use that lies ahead was noted by a clock that was wrong, and says nothing.
+        let latest = CacheFile.now + EntryFile.useInterval
         for number in numbers {
-            let entries = counts[number] ?? 0
+            let (entries, name) = (counts[number] ?? 0, Self.name(number))
             // Of that nobody will ever know.
-            if entries == 0, (try? CacheFile.remove(path(number))) != nil { continue }
-            guard let state = try CacheFile.state(of: path(number)) else { continue }
+            if entries == 0, (try? packs.remove(name)) != nil { continue }
+            guard let state = try CacheFile.state(of: name, in: packs) else { continue }
             files.append(
                 Census.File(
-                    number: number, entries: entries, room: Self.room(state.size), used: state.used)
-            )
+                    number: number, entries: entries, room: Self.room(state.size),
+                    used: state.used > latest ? 0 : state.used))
         }
         return Census(files: files)
     }
@@ -66,8 +75,9 @@ extension DiskFolder {
         // A tenth more than is needed, so that the search is paid for by many.
         let aim = max(0, min(maxBytes - bytes, maxBytes / 10 * 9))
         var kept: Set<UInt32> = []
+        let packs = try foundPacks()
         for file in files.sorted(by: { $0.used > $1.used }) {
-            if usage.bytes + file.room > aim, (try? CacheFile.remove(path(file.number))) != nil {
+            if usage.bytes + file.room > aim, (try? packs?.remove(Self.name(file.number))) != nil {
                 usage.evictions += file.entries
                 continue
             }
@@ -77,16 +87,5 @@ extension DiskFolder {
         }
         _ = try index.keep(only: kept)
         return usage.bytes + bytes <= maxBytes
-    }
-
-    /// What stands in a folder; nothing where there is none.
-    /// - Throws: What keeps the folder from being read: it must not be taken for an empty one.
-    private static func names(_ path: String) throws -> [String] {
-        do {
-            return try FileManager.default.contentsOfDirectory(atPath: path)
-        } catch {
-            if CacheFile.isFolder(path) { throw error }
-            return []
-        }
     }
 }

@@ -11,12 +11,21 @@ import TurnpikeCore
 /// tmp     what is being written and is too large to wait in memory
 /// ```
 ///
+/// Each level is held by its descriptor (``/TurnpikeCore/Folder``): links, and what is another user's or
+/// open to others' writing, are refused.
+///
 /// All that changes entries is done under the lock; a process that dies gives it back. Whoever opens
 /// the folder, or makes room in it, counts anew. It is used by one queue.
 // SAFETY: one serial queue uses it; what others use is static, or has a lock of its own.
 final class DiskFolder: @unchecked Sendable {
-    let root: String
+    private struct Opened {
+        let root: Folder
+        let index: DiskIndex
+        var packs: Folder?
+    }
+
     let maxBytes: Int64
+    private let directory: String
     private let patience: Duration
     private var isPatient = true
     private var lockFile: CacheFile?
@@ -25,35 +34,93 @@ final class DiskFolder: @unchecked Sendable {
     private var noted: CacheUsage?
     // What there is, while the lock is held for several changes.
     private var held: CacheUsage?
-    private let openIndex = Mutex<DiskIndex?>(nil)
+    private let opened = Mutex<Opened?>(nil)
     /// Entries that are to share the next file; between two portions of changes there are none, and
     /// its memory is kept for the next one.
     var gathered: DiskPack
 
+    // Entries of another layout would stand in a folder beside this one.
+    private static let version = "v2"
+
     /// Creates the folder's side of a process; nothing is touched yet.
     /// - Parameters:
-    ///   - root: The path.
+    ///   - directory: The folder that the user has named.
     ///   - maxBytes: The most bytes.
     ///   - patience: For how long to wait for another process that has the lock.
-    init(root: String, maxBytes: Int64, patience: Duration) {
-        self.root = root
+    init(directory: String, maxBytes: Int64, patience: Duration) {
+        self.directory = directory
         self.maxBytes = maxBytes
         self.patience = patience
         gathered = DiskPack(maxBytes: Int(min(maxBytes / 64, Int64(DiskPack.maxSharedBytes))))
     }
 
-    // MARK: The lock
+    /// Whether there is such a folder in a directory.
+    static func exists(in directory: String) -> Bool {
+        FileManager.default.fileExists(atPath: "\(directory)/\(version)/lock")
+    }
+
+    // MARK: What is open
 
     /// The folder's index, from when it was first opened.
-    var index: DiskIndex? { openIndex.withLock { $0 } }
+    var index: DiskIndex? { opened.withLock { $0?.index } }
 
-    /// The folder's index, for look-ups: nil where there is none yet.
+    /// The folder's index, for look-ups; nil if there is none yet.
     func foundIndex() throws -> DiskIndex? {
-        try openIndex.withLock { index in
-            if index == nil { index = try DiskIndex.existing(root + "/index") }
+        try opened.withLock { opened in
+            if let opened { return opened.index }
+            guard
+                let root = try Self.ifThere({ () throws(FileFault) in
+                    try Folder.named(directory, .own).folder(Self.version)
+                }),
+                let index = try DiskIndex.existing(in: root)
+            else { return nil }
+            opened = Opened(root: root, index: index)
             return index
         }
     }
+
+    /// The folder of the files of entries, for reading; nil if there is none yet.
+    func foundPacks() throws -> Folder? {
+        try opened.withLock { opened in
+            if let packs = opened?.packs { return packs }
+            guard let root = opened?.root else { return nil }
+            let packs = try Self.ifThere { () throws(FileFault) in try root.folder("packs") }
+            opened?.packs = packs
+            return packs
+        }
+    }
+
+    /// The folder of the files of entries, for new ones; it is made if there is none, or none any
+    /// more.
+    func packs() throws -> Folder {
+        try opened.withLock { opened in
+            if let packs = opened?.packs, packs.isStillThere { return packs }
+            guard let root = opened?.root else {
+                throw FileFault("find the cache's folder", code: ENOENT)
+            }
+            let packs = try root.folder("packs", making: true)
+            opened?.packs = packs
+            return packs
+        }
+    }
+
+    /// The folder of what is being written; nil if there is none.
+    func foundTemporaries() throws -> Folder? {
+        guard let root = opened.withLock({ $0?.root }) else { return nil }
+        return try Self.ifThere { () throws(FileFault) in try root.folder("tmp") }
+    }
+
+    private static func ifThere(
+        _ open: () throws(FileFault) -> Folder
+    ) throws(FileFault) -> Folder? {
+        do {
+            return try open()
+        } catch  where error.code == ENOENT {
+            return nil
+        }
+    }
+
+    // MARK: The lock
 
     /// Does something that changes entries, within the lock.
     func change<Value>(
@@ -92,16 +159,23 @@ final class DiskFolder: @unchecked Sendable {
     /// little.
     func note(_ usage: CacheUsage) throws { if let lockFile { try write(usage, lockFile) } }
 
-    /// Opens the folder, and its index, where that is still to be done.
-    func open() throws { _ = try opened() }
+    /// Opens the folder, and makes what is missing of it.
+    /// - Throws: What keeps entries from being stored in it.
+    func open() throws {
+        let (lock, _) = try locked()
+        defer { lock.unlock() }
+        _ = try packs()
+    }
 
-    // The lock, which is taken, and the index. Where somebody has removed the folder, or made a damaged
-    // index anew, other processes share others than ours by now.
+    // The lock, which is taken, and the index. If somebody has removed or moved the folder, or made a
+    // damaged index anew, other processes share others than ours by now.
     private func locked() throws -> (CacheFile, DiskIndex) {
         for _ in 0..<3 {
-            let (lock, index) = try opened()
+            let (lock, opened) = try openedFolder()
             try take(lock)
-            if !lock.isRemoved, !index.isRemoved { return (lock, index) }
+            if !lock.isRemoved, !opened.index.isRemoved, opened.root.isStillThere {
+                return (lock, opened.index)
+            }
             lock.unlock()
             lockFile = nil
         }
@@ -117,25 +191,17 @@ final class DiskFolder: @unchecked Sendable {
         throw FileFault("lock the cache, which another process has", code: EWOULDBLOCK)
     }
 
-    private func opened() throws -> (CacheFile, DiskIndex) {
-        if let lockFile, let index { return (lockFile, index) }
-        try makeFolders()
-        let lock = try CacheFile.shared(root + "/lock")
+    private func openedFolder() throws -> (CacheFile, Opened) {
+        if let lockFile, let opened = opened.withLock({ $0 }) { return (lockFile, opened) }
+        let root = try Folder.making(directory, .own).folder(Self.version, making: true)
+        let lock = try CacheFile.shared("lock", in: root)
         try take(lock)
         defer { lock.unlock() }
-        let index = try DiskIndex.opened(root + "/index", maxBytes: maxBytes)
-        openIndex.withLock { $0 = index }
-        try write(census(index).usage, lock)
+        let new = Opened(root: root, index: try DiskIndex.opened(in: root, maxBytes: maxBytes))
+        opened.withLock { $0 = new }
+        try write(census(new.index).usage, lock)
         lockFile = lock
-        return (lock, index)
-    }
-
-    private func makeFolders() throws {
-        for name in ["tmp", "packs"] {
-            try FileManager.default.createDirectory(
-                atPath: "\(root)/\(name)", withIntermediateDirectories: true,
-                attributes: [.posixPermissions: 0o700])
-        }
+        return (lock, new)
     }
 
     private func read(_ lock: CacheFile) throws -> CacheUsage? {
@@ -158,23 +224,28 @@ final class DiskFolder: @unchecked Sendable {
 
     // MARK: New files
 
-    /// Makes something in the folder; where somebody has removed the folders, they are made first.
-    func make<Value>(_ action: () throws -> Value) throws -> Value {
-        do {
-            return try action()
-        } catch let fault as FileFault where fault.code == ENOENT {
-            try makeFolders()
-            return try action()
+    /// Makes a file that goes with its writer, unless it is moved.
+    func temporary() throws -> TemporaryEntry {
+        guard let root = opened.withLock({ $0?.root }) else {
+            throw FileFault("find the cache's folder", code: ENOENT)
         }
-    }
-
-    /// Makes a file that goes with its writer, unless it is renamed.
-    func temporary() throws -> (path: String, file: CacheFile) {
         temporaries += 1
-        let name = "\(ProcessInfo.processInfo.processIdentifier)-\(temporaries)-"
-        let path = "\(root)/tmp/" + name + String(UInt32.random(in: 0...UInt32.max), radix: 16)
-        let file = try make { try CacheFile.new(path) }
+        let name =
+            "\(ProcessInfo.processInfo.processIdentifier)-\(temporaries)-"
+            + String(UInt32.random(in: 0...UInt32.max), radix: 16)
+        let folder = try root.folder("tmp", making: true)
+        let file = try CacheFile.new(name, in: folder)
         _ = file.lock(waiting: false)
-        return (path, file)
+        return TemporaryEntry(folder: folder, name: name, file: file)
     }
+}
+
+/// The file of an entry that is being written and is too large to wait in memory.
+struct TemporaryEntry: Sendable {
+    let folder: Folder
+    let name: String
+    let file: CacheFile
+
+    /// Removes the file, if it has not been moved.
+    func remove() throws { try folder.remove(name) }
 }

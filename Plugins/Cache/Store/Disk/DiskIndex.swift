@@ -62,26 +62,28 @@ final class DiskIndex: Sendable {
     let seed: UInt64
     let own = Mutex(OwnRemovals())
 
-    /// Opens an index, or gives nil where there is none.
-    static func existing(_ path: String) throws -> DiskIndex? {
-        try CacheFile.existing(path, forWriting: true).flatMap { try DiskIndex($0) }
+    private static let name = "index"
+
+    /// Opens the index of a folder; nil if there is none.
+    static func existing(in folder: Folder) throws -> DiskIndex? {
+        try CacheFile.existing(name, in: folder, forWriting: true).flatMap { try DiskIndex($0) }
     }
 
     /// Opens the index of a folder, or makes an empty one, within the folder's lock.
     /// - Parameters:
-    ///   - path: The file.
+    ///   - folder: The folder.
     ///   - maxBytes: The bound of the folder, which tells how many entries there may be.
     /// - Returns: The index.
     /// - Throws: What keeps the file from being opened or made.
-    static func opened(_ path: String, maxBytes: Int64) throws -> DiskIndex {
-        if let index = try existing(path) { return index }
+    static func opened(in folder: Folder, maxBytes: Int64) throws -> DiskIndex {
+        if let index = try existing(in: folder) { return index }
         // About a place for each KiB, half of what a small response takes: few buckets are ever full.
         let wanted = UInt64(clamping: maxBytes >> 14)
         var buckets = bucketRange.lowerBound
         while buckets < wanted, buckets < bucketRange.upperBound { buckets *= 2 }
         // Not in the place of a damaged one: who has that open is to see that it has gone.
-        try CacheFile.remove(path)
-        let file = try CacheFile.new(path)
+        try folder.remove(name)
+        let file = try CacheFile.new(name, in: folder)
         let index = DiskIndex(file, buckets: buckets, seed: UInt64.random(in: 0...UInt64.max))
         try file.resize(to: index.bytes)
         var opening = RecordWriter()

@@ -1,4 +1,5 @@
 import Foundation
+import TurnpikeCore
 
 /// Entries that are stored together, as one file.
 ///
@@ -45,15 +46,15 @@ struct DiskPack: ~Copyable {
     /// How long the file is.
     var bytes: Int { body.count }
 
-    /// Makes the file at a path.
-    mutating func write(to path: String) throws {
+    /// Makes the file.
+    mutating func write(as name: String, in folder: Folder) throws {
         body.set(UInt64(entries.count), at: 0)
-        let file = try CacheFile.new(path)
+        let file = try CacheFile.new(name, in: folder)
         do {
             try file.write(body, at: 0)
         } catch {
             // Else it goes when the folder is counted.
-            _ = try? CacheFile.remove(path)
+            _ = try? folder.remove(name)
             throw error
         }
     }

@@ -95,7 +95,7 @@ extension DiskStore {
         do {
             try folder.together { failed = write(changes, $0) }
         } catch {
-            state.withLock { $0.fault = error }
+            self.failed(error)
             failed = changes.filter { !$0.isOther }.map(\.key)
         }
         let removals = failed.filter { key in (try? removeEntries(of: key)) == nil }
@@ -110,7 +110,7 @@ extension DiskStore {
             do {
                 try action()
             } catch {
-                state.withLock { $0.fault = error }
+                self.failed(error)
                 failed += keys
             }
         }

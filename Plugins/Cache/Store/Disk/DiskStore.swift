@@ -12,6 +12,10 @@ import TurnpikeCore
 /// loss of power has torn is found by its checksums. Credentials stand nowhere; URLs do, in what the
 /// owner alone may read.
 ///
+/// The folder must belong to this user, or to the superuser, and nobody else may be able to write to it,
+/// unless it is sticky, as `/tmp` is. The same holds for all below it, where links are refused too. Otherwise
+/// it is not used: each call goes on without it, and a note, once a minute, names the folder and the reason.
+///
 /// The folder takes `maxBytes`, whatever the number of processes, of which a thirtieth and 512 bytes at most
 /// are the index's; what each is writing comes on top. Above that, the files of which nothing was used for longest go.
 /// A head is read when it is looked up, not kept in memory: a hit costs one file.
@@ -28,16 +32,24 @@ import TurnpikeCore
 /// not go on, as one that was stopped, is waited for once, for five seconds; then calls go on without what
 /// would have to be written, until it gives the lock back.
 public final class DiskStore: CacheStore {
+    /// Whether entries can be stored, as far as is known.
+    enum Opening {
+        case untried
+        case open
+        /// They could not be; the next writer tries again.
+        case failed(any Error)
+        /// A writer tries again; the others are told the fault of before meanwhile.
+        case retrying(any Error)
+    }
+
     struct State {
         var usage = CacheUsage()
         var fault: (any Error)?
-        // Whether the first writer has come.
-        var hasTriedToOpen = false
+        var opening = Opening.untried
         var looks = RecentLooks()
     }
 
     let folder: DiskFolder
-    private let root: String
     private let maxEntryBytes: Int64
     let delay: Duration?
     let writes = DispatchQueue(label: "turnpike.cache.write", qos: .utility)
@@ -65,20 +77,15 @@ public final class DiskStore: CacheStore {
         writingAfter delay: Duration?, maxBacklog: Int = 8 << 20,
         lockPatience: Duration = .seconds(5)
     ) {
-        root = directory + "/" + Self.versionFolder
         self.maxEntryBytes = min(max(maxEntryBytes ?? maxBytes / 8, 0), max(maxBytes, 0))
         self.delay = delay
         backlog = DiskBacklog(maxBytes: maxBacklog)
-        folder = DiskFolder(root: root, maxBytes: max(maxBytes, 0), patience: lockPatience)
+        folder = DiskFolder(
+            directory: directory, maxBytes: max(maxBytes, 0), patience: lockPatience)
     }
-
-    // Entries of another layout would stand in a folder beside this one.
-    private static let versionFolder = "v2"
 
     /// Whether there is a cache in a folder.
-    public static func exists(in directory: String) -> Bool {
-        FileManager.default.fileExists(atPath: directory + "/" + versionFolder + "/lock")
-    }
+    public static func exists(in directory: String) -> Bool { DiskFolder.exists(in: directory) }
 
     // MARK: Looking up
 
@@ -127,7 +134,7 @@ public final class DiskStore: CacheStore {
         }
         guard let best else { return nil }
         let content = try best.entry.content(read(key)) { [weak self] in
-            self?.removeDamaged(best.place, key)
+            self?.removeDamaged(best.place, key, hiding: true)
         }
         guard let content else {
             removeDamaged(best.place, key)
@@ -137,8 +144,11 @@ public final class DiskStore: CacheStore {
         return CacheEntry(response: best.entry.response, content: content)
     }
 
-    private func removeDamaged(_ place: DiskIndex.Place, _ key: CacheKey) {
-        behind(key) { store in
+    // Hiding it costs the key's look-ups a wait until it is gone: for what they would find again.
+    private func removeDamaged(
+        _ place: DiskIndex.Place, _ key: CacheKey, hiding isHidden: Bool = false
+    ) {
+        let removal: DiskBacklog.Change.Action = { store in
             try store.change { index, usage in
                 // It may have been removed meanwhile, or read while its head was written.
                 if let entry = try store.folder.entry(place),
@@ -150,27 +160,55 @@ public final class DiskStore: CacheStore {
                 try store.folder.remove(place, index, &usage)
             }
         }
+        change(key, isHidden ? .update(removal) : .other(removal))
     }
 
     // MARK: Changing
 
-    /// Begins to store a response; nil where its content is larger than an entry may be.
+    /// Begins to store a response; nil if its content is larger than an entry may be, or if too much
+    /// waits to be written.
+    /// - Throws: What keeps entries from being stored in the folder.
     public func writer(
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)? {
-        if let length, length > maxEntryBytes { return nil }
-        let isFirst = state.withLock { state in
-            defer { state.hasTriedToOpen = true }
-            return !state.hasTriedToOpen
-        }
-        if isFirst {
-            // Before its first change: what others remove from now on is to be known then. A fault
-            // is that of the change.
-            _ = try? await besideWrites { try $0.folder.open() }
-        }
+        if maxEntryBytes == 0 || length ?? 0 > maxEntryBytes { return nil }
+        try await open()
+        if backlog.isFull { return nil }
         return DiskWriter(
             store: self, response: response, maxBytes: maxEntryBytes,
             removals: removals(of: response.key))
+    }
+
+    // Opens the folder before its first change: what others remove from now on is to be known then.
+    // After a fault one writer at a time tries again, so that calls never queue for a folder that
+    // cannot be had.
+    private func open() async throws {
+        let mayTry = try state.withLock { state in
+            switch state.opening {
+            case .open: return false
+            case .untried: return true
+            case .retrying(let fault): throw fault
+            case .failed(let fault):
+                state.opening = .retrying(fault)
+                return true
+            }
+        }
+        guard mayTry else { return }
+        do {
+            try await besideWrites { try $0.folder.open() }
+            state.withLock { $0.opening = .open }
+        } catch {
+            state.withLock { $0.opening = .failed(error) }
+            throw error
+        }
+    }
+
+    /// Takes note of a fault of the writing, for the next look-up to throw.
+    func failed(_ error: any Error) {
+        state.withLock { state in
+            state.fault = error
+            state.opening = .failed(error)
+        }
     }
 
     // As of the look-up before the request, as a rule: then nothing is read.

@@ -10,7 +10,7 @@ final class DiskWriter: CacheWriter {
         // What has left the buffer.
         var written: Int64 = 0
         var checksums: [UInt64] = []
-        var temporary: (path: String, file: CacheFile)?
+        var temporary: TemporaryEntry?
         var hasEnded = false
         var isTooLarge = false
     }
@@ -72,7 +72,7 @@ final class DiskWriter: CacheWriter {
                 return state.hasEnded
             }
             if hasEnded {
-                try CacheFile.remove(target.path)
+                try target.remove()
                 return
             }
         }
@@ -97,7 +97,7 @@ final class DiskWriter: CacheWriter {
         if state.hasEnded { return }
         state.buffer = state.buffer.exact
         if isTaken(state) { return }
-        if let temporary = state.temporary { remove(temporary.path) }
+        if let temporary = state.temporary { remove(temporary) }
         // What is not stored is not what was there, either.
         if store.mayHold(response.key) { try await store.remove(response.key) }
     }
@@ -112,23 +112,22 @@ final class DiskWriter: CacheWriter {
         }
         let update = DiskBacklog.Change.Work.update { store in
             // Where it was kept, nothing is there any more; what stays goes when the folder is counted.
-            defer { _ = try? CacheFile.remove(temporary.path) }
+            defer { try? temporary.remove() }
             var beginning = Self.opening
             let layout = EntryFile.addHead(
                 of: response, length: state.written + Int64(state.buffer.count), to: &beginning)
             var end = RecordWriter(capacity: state.buffer.count + 8 * layout.blockCount)
             end.add(state.buffer)
             for sum in state.checksums + EntryFile.checksums(state.buffer) { end.add(sum) }
-            let (path, file) = temporary
-            try file.write(end, at: layout.contentOffset + state.written)
-            try file.write(beginning, at: 0)
+            try temporary.file.write(end, at: layout.contentOffset + state.written)
+            try temporary.file.write(beginning, at: 0)
             try store.change { index, usage in
                 let mark = index.mark(of: response.key)
                 guard removals == nil || index.removalsByOthers(mark) == removals else {
                     // What it was to take the place of is older still.
                     return try store.folder.removeAll(mark, index, &usage)
                 }
-                try store.folder.keep(response, file: path, bytes: layout.end, index, &usage)
+                try store.folder.keep(response, temporary, bytes: layout.end, index, &usage)
             }
         }
         return store.store(response.key, update, bytes: bytes)
@@ -143,10 +142,10 @@ final class DiskWriter: CacheWriter {
             }
             return state.hasEnded ? nil : state.temporary
         }
-        if let temporary { remove(temporary.path) }
+        if let temporary { remove(temporary) }
     }
 
-    private func remove(_ path: String) {
-        store.behind(response.key) { _ in try CacheFile.remove(path) }
+    private func remove(_ temporary: TemporaryEntry) {
+        store.behind(response.key) { _ in try temporary.remove() }
     }
 }

@@ -125,8 +125,11 @@ struct EntryFile {
         return CachedData(Data(data))
     }
 
-    /// Remembers that the file was used, to the minute; where that fails, it goes sooner.
-    func markUsed() { if CacheFile.now - used > 60 { file.touch() } }
+    /// How exactly it is known when a file was used, in seconds.
+    static let useInterval = 60
+
+    /// Remembers that the file was used; where that fails, it goes sooner.
+    func markUsed() { if abs(CacheFile.now - used) > Self.useInterval { file.touch() } }
 
     // MARK: Writing
 

@@ -21,11 +21,12 @@ package final class UnnamedFile: Sendable {
         let unnamed = unsafe open(directory, unnamedFlag | O_RDWR | O_CLOEXEC | O_EXCL, 0o600)
         if unnamed >= 0 { return UnnamedFile(descriptor: unnamed) }
         #endif
-        var template = Array((directory + "/turnpike-XXXXXX").utf8CString)
-        let named = unsafe mkstemp(&template)
+        // A name that nobody can guess, for as long as it takes to remove it.
+        let path = "\(directory)/turnpike-\(UInt64.random(in: 0...UInt64.max))"
+        let named = unsafe open(
+            path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard named >= 0 else { throw FileFault("create a temporary file") }
-        unsafe unlink(template)
-        _ = fcntl(named, F_SETFD, FD_CLOEXEC)
+        unsafe unlink(path)
         return UnnamedFile(descriptor: named)
     }
 
@@ -34,6 +35,11 @@ package final class UnnamedFile: Sendable {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileFault("open the file") }
         return UnnamedFile(descriptor: descriptor)
+    }
+
+    /// Opens a file in a folder for reading.
+    package static func reading(_ name: String, in folder: Folder) throws -> UnnamedFile {
+        UnnamedFile(descriptor: try folder.openFile(name, O_RDONLY))
     }
 
     private init(descriptor: CInt) { self.descriptor = descriptor }

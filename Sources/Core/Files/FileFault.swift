@@ -8,14 +8,21 @@ import Musl
 import Darwin
 #endif
 
-/// What the system said to an operation on a file.
+/// What kept an operation on a file from being done.
 package struct FileFault: Error, CustomStringConvertible {
     package let description: String
     package let code: CInt
 
+    /// What the system said to it.
     package init(_ action: String, code: CInt = errno) {
         self.code = code
         unsafe description = "cannot \(action): \(String(cString: strerror(code)))"
+    }
+
+    /// Why a file or folder is not used, though the system would allow it.
+    package init(refusing what: String, _ reason: String, code: CInt) {
+        self.code = code
+        description = "\(what) is not used: \(reason)"
     }
 }
 
