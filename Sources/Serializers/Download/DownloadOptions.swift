@@ -1,9 +1,10 @@
 /// How a download deals with a transfer that breaks.
 ///
 /// A transfer is taken up again by a range, if the server gave a strong validator: a strong entity
-/// tag, or a date of modification well before that of the response (RFC 9110 §8.8). Where it did
-/// not, or where the resource has changed since, the download starts over; a file is never made of
-/// two versions.
+/// tag, or a date of modification well before that of the response (RFC 9110 §8.8). If it did not, if
+/// the resource has changed since, or if the part that comes does not name the same validator, the
+/// download starts over; a file is never made of two versions. An answer to the range that is neither
+/// a part nor the whole (204, say) fails the download and leaves what has come as it is.
 public struct DownloadOptions: Sendable {
     /// How often in all a transfer that broke is taken up again within the call.
     ///

@@ -25,7 +25,15 @@ struct DownloadSerializer: ResponseSerializer {
         case 416 where isResuming:
             response.body.cancel(.drop)
             return try session.finishComplete(head)
-        case 200..<300: return try await start(response, context.request)
+        // The whole in place of a part. Any other success says something else than either, and must
+        // not cost what has come.
+        case 200..<300 where !isResuming || head.status == 200 || head.status == 203:
+            return try await start(response, context.request)
+        case 200..<300:
+            response.body.cancel(.drop)
+            throw ClientError(
+                .download, "a part of the content was asked for, and \(head.status) came",
+                response: head)
         default:
             let content = try await response.body.beginning(upTo: 4096)
             throw ClientError(
@@ -103,14 +111,14 @@ struct DownloadSerializer: ResponseSerializer {
 }
 
 extension ResumeData {
-    /// Whether a part is of the same content, as far as it says what it is of: a server that does not
-    /// heed `If-Range` gives a part of whatever there is now.
+    /// Whether a part says that it is of the same content.
     ///
-    /// It names a tag, if there is one (RFC 9110 §15.3.7), and need not name the date.
+    /// A server that ignores `If-Range` gives a part of whatever there is now. So a part counts only if
+    /// it names the validator of what has come: a tag, which a part must name if the whole has one (RFC
+    /// 9110 §15.3.7), or a date where there is no tag.
     fileprivate func fits(_ head: ResponseHead) -> Bool {
-        if let tag = head.headers[.eTag] { return Grammar.areSame(tag, validator) }
-        guard let date = head.headers[.lastModified] else { return true }
-        return date == lastModified
+        let named = head.headers[.eTag] ?? head.headers[.lastModified]
+        return named.map { Grammar.areSame($0, validator) } ?? false
     }
 }
 

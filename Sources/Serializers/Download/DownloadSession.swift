@@ -78,7 +78,9 @@ final class DownloadSession: Sendable {
                 if startsLeft == 0 {
                     throw end(
                         ClientError(
-                            .download, "the server's ranges contradict each other; nothing is saved"
+                            .download,
+                            "the server's parts do not say which version they are of, or contradict"
+                                + " each other; nothing is saved"
                         ),
                         note)
                 }
@@ -162,8 +164,7 @@ final class DownloadSession: Sendable {
             }
             let data = ResumeData(
                 validator: validator, totalBytes: total, partialFile: partial.url,
-                suggestedName: head.suggestedFilename, lastModified: head.headers[.lastModified],
-                resource: ResumeData.resource(request.url))
+                suggestedName: head.suggestedFilename, resource: ResumeData.resource(request.url))
             state.resume = data
             // Before the first byte: the process may end at any.
             try note?.write(data)

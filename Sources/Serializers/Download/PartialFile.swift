@@ -13,8 +13,9 @@ import Darwin
 /// locked against another download.
 final class PartialFile: Sendable {
     let url: URL
+    private let folder: Folder
     private let descriptor: CInt
-    private var path: String { url.path(percentEncoded: false) }
+    private var name: String { url.lastPathComponent }
 
     static func isName(_ name: String) -> Bool {
         name.wholeMatch(of: /\.turnpike-[0-9a-f]{32}\.part/) != nil
@@ -26,33 +27,32 @@ final class PartialFile: Sendable {
         let bytes = (0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) }
         let url = directory.appending(
             path: ".turnpike-\(bytes.hexadecimal).part", directoryHint: .notDirectory)
-        let descriptor = unsafe open(
-            url.path(percentEncoded: false),
-            O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw fault("make a file in the directory") }
-        let file = PartialFile(url: url, descriptor: descriptor)
-        _ = flock(descriptor, LOCK_EX | LOCK_NB)
-        return file
+        return try attempt {
+            let folder = try Folder.holding(url)
+            let descriptor = try folder.openFile(
+                url.lastPathComponent, O_CREAT | O_EXCL | O_RDWR)
+            _ = flock(descriptor, LOCK_EX | LOCK_NB)
+            return PartialFile(url: url, in: folder, descriptor: descriptor)
+        }
     }
 
-    /// Opens a file that an earlier download left, or gives nil where it is gone, in use, or not
-    /// such a file.
+    /// Opens a file that an earlier download left; nil if it is gone, in use, or not such a file.
     static func reopen(_ url: URL) -> PartialFile? {
-        guard url.isFileURL, isName(url.lastPathComponent) else { return nil }
-        let descriptor = unsafe open(
-            url.path(percentEncoded: false), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
-        let file = PartialFile(url: url, descriptor: descriptor)
+        guard url.isFileURL, isName(url.lastPathComponent),
+            let folder = try? Folder.holding(url),
+            let descriptor = try? folder.openFile(url.lastPathComponent, O_RDWR)
+        else { return nil }
+        let file = PartialFile(url: url, in: folder, descriptor: descriptor)
         var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            status.st_uid == geteuid(), status.st_nlink == 1,
-            flock(descriptor, LOCK_EX | LOCK_NB) == 0
+        guard unsafe fstat(descriptor, &status) == 0, status.st_uid == geteuid(),
+            status.st_nlink == 1, flock(descriptor, LOCK_EX | LOCK_NB) == 0
         else { return nil }
         return file
     }
 
-    private init(url: URL, descriptor: CInt) {
+    private init(url: URL, in folder: Folder, descriptor: CInt) {
         self.url = url
+        self.folder = folder
         self.descriptor = descriptor
     }
 
@@ -78,30 +78,46 @@ final class PartialFile: Sendable {
         guard ftruncate(descriptor, off_t(size)) == 0 else { throw Self.fault("empty the file") }
     }
 
-    /// Gives the file its name, in one step.
+    /// Gives the file its name, in one step; a link that has that name is replaced, not followed.
     func move(to destination: URL, replacing: Bool) throws {
-        let target = destination.path(percentEncoded: false)
-        if !replacing {
-            if unsafe link(path, target) == 0 {
-                unlink()
-                return
+        try Self.attempt {
+            let isHere = destination.deletingLastPathComponent() == url.deletingLastPathComponent()
+            let folder = isHere ? self.folder : try Folder.holding(destination)
+            let target = destination.lastPathComponent
+            if !replacing {
+                do throws(FileFault) {
+                    try self.folder.link(name, in: folder, as: target)
+                    return unlink()
+                } catch  where error.code != EEXIST {
+                    // No hard links on this file system: the name is taken by an empty file first.
+                    close(try folder.openFile(target, O_CREAT | O_EXCL | O_WRONLY))
+                }
             }
-            if errno == EEXIST { throw Self.fault("take the file's name") }
-            // No hard links on this file system: the name is taken by an empty file first.
-            let placeholder = unsafe open(
-                target, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0o600)
-            guard placeholder >= 0 else { throw Self.fault("take the file's name") }
-            close(placeholder)
+            try self.folder.move(name, to: folder, as: target)
         }
-        guard unsafe rename(path, target) == 0 else { throw Self.fault("take the file's name") }
     }
 
     /// Removes the file.
-    func unlink() { _ = unsafe remove(path) }
+    func unlink() { _ = try? folder.remove(name) }
+
+    private static func attempt<Value>(_ action: () throws -> Value) throws -> Value {
+        do {
+            return try action()
+        } catch let error as FileFault {
+            throw fault(error)
+        }
+    }
 
     private static func fault(_ action: String) -> ClientError { fault(FileFault(action)) }
 
     private static func fault(_ fault: FileFault) -> ClientError {
-        ClientError(.download, "the download \(fault)", underlying: fault)
+        ClientError(.download, "the download: \(fault)", underlying: fault)
+    }
+}
+
+extension Folder {
+    /// Opens the folder of a file; owners and modes are the user's affair.
+    static func holding(_ file: URL) throws(FileFault) -> Folder {
+        try named(file.deletingLastPathComponent().path(percentEncoded: false), .any)
     }
 }

@@ -22,8 +22,6 @@ public struct ResumeData: Codable, Sendable, Hashable {
     public let partialFile: URL
     /// The name that the first response suggested, made safe.
     public let suggestedName: String
-    // The date of modification beside a tag, which a part may name instead.
-    let lastModified: String?
     // The URL's hash: what lies in a directory goes on with the same resource alone.
     let resource: String
 
@@ -37,7 +35,7 @@ public struct ResumeData: Codable, Sendable, Hashable {
     /// Removes what has come.
     public func discard() {
         if PartialFile.isName(partialFile.lastPathComponent) {
-            try? FileManager.default.removeItem(at: partialFile)
+            _ = try? Folder.holding(partialFile).remove(partialFile.lastPathComponent)
         }
     }
 
@@ -58,8 +56,6 @@ extension ResumeData {
         partialFile = try values.decode(URL.self, forKey: .partialFile)
         let name = try values.decode(String.self, forKey: .suggestedName)
         suggestedName = FileName.safe(name) ?? "download"
-        let date = try values.decodeIfPresent(String.self, forKey: .lastModified)
-        lastModified = date ?? (validator.utf8.first == UInt8(ascii: "\"") ? nil : validator)
         resource = try values.decode(String.self, forKey: .resource)
     }
 }

@@ -31,13 +31,13 @@ struct ResumeNote: Sendable {
 
     /// What was left for the same resource, if it is there and makes sense.
     func read() -> ResumeData? {
-        let descriptor = unsafe open(
-            file.path(percentEncoded: false), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
+        guard
+            let descriptor = try? Folder.holding(file).openFile(file.lastPathComponent, O_RDONLY)
+        else { return nil }
         let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            status.st_uid == geteuid(), status.st_size <= Self.maxBytes,
+        guard unsafe fstat(descriptor, &status) == 0, status.st_uid == geteuid(),
+            status.st_size <= Self.maxBytes,
             let content = try? handle.read(upToCount: Self.maxBytes),
             let data = try? JSONDecoder().decode(ResumeData.self, from: content),
             data.resource == resource
@@ -47,8 +47,7 @@ struct ResumeNote: Sendable {
             validator: data.validator, totalBytes: data.totalBytes,
             partialFile: directory.appending(
                 path: data.partialFile.lastPathComponent, directoryHint: .notDirectory),
-            suggestedName: data.suggestedName, lastModified: data.lastModified,
-            resource: resource)
+            suggestedName: data.suggestedName, resource: resource)
     }
 
     /// Leaves a note, whole or not at all.
@@ -63,5 +62,5 @@ struct ResumeNote: Sendable {
         }
     }
 
-    func remove() { try? FileManager.default.removeItem(at: file) }
+    func remove() { _ = try? Folder.holding(file).remove(file.lastPathComponent) }
 }

@@ -11,6 +11,8 @@ final class RangeServer: Sendable {
         var headers: HTTPHeaders = ["Accept-Ranges": "bytes"]
         /// After how many bytes a response breaks off; nil lets it end.
         var cut: Int?
+        /// Whether only the next response breaks off.
+        var cutsOnce = false
         /// Changes the answer to a range.
         var change: @Sendable (inout HTTPHeaders, inout Data) -> HTTPStatus = { _, _ in 206 }
         /// Ranges are passed over.
@@ -47,7 +49,10 @@ final class RangeServer: Sendable {
     var ranges: [String?] { transport.sent.map { $0.request.headers[.range] } }
 
     private func answer(_ request: Request) -> MockResponse {
-        let setup = setup.withLock { $0 }
+        let setup = setup.withLock { setup in
+            defer { if setup.cutsOnce { setup.cut = nil } }
+            return setup
+        }
         var headers = setup.headers
         if let tag = setup.tag { headers[.eTag] = tag }
         let range = request.headers[.range]?.wholeMatch(of: /bytes=(\d+)-/)?.1

@@ -31,10 +31,74 @@ struct ResumeTagTests {
         #expect(file.resumedFrom != 30_000)
     }
 
+    // Such a server has given the middle of another version with the right range.
     @Test(
-        "A part of what was changed at another date, or has a tag now, is none",
+        "A part that names no validator is none, although the range fits",
+        arguments: [true, false])
+    func unnamed(isWithinCall: Bool) async throws {
+        let server = RangeServer()
+        let directory = try TemporaryDirectory()
+        let old = server.setup.withLock { $0.content }
+        let new = Data(old.map { $0 ^ 0xFF })
+        server.update { setup in
+            setup.cut = 30_000
+            setup.change = { headers, rest in
+                headers[.eTag] = nil
+                rest = new.dropFirst(30_000)
+                return 206
+            }
+        }
+        let call = server.client().get("http://a.example/big.bin")
+        let options = DownloadOptions(resumes: isWithinCall ? 1 : 0, keepsPartialFile: true)
+        if !isWithinCall {
+            await #expect(throws: ClientError.self) {
+                try await call.download(to: directory.url, options: options)
+            }
+            server.update { $0.cut = nil }
+        } else {
+            server.update { $0.cutsOnce = true }
+        }
+        let file = try await call.download(to: directory.url, options: options)
+        #expect(try Data(contentsOf: file.url) == old)
+        #expect(file.resumedFrom == 0)
+        #expect(server.ranges == [nil, "bytes=30000-", nil])
+    }
+
+    @Test(
+        "A success that is neither a part nor the whole keeps what has come, and fails",
+        arguments: [201, 202, 204, 205, 207, 226] as [HTTPStatus])
+    func otherSuccess(status: HTTPStatus) async throws {
+        let server = RangeServer()
+        let directory = try TemporaryDirectory()
+        server.update { $0.cut = 30_000 }
+        let call = server.client().get("http://a.example/big.bin")
+        let kept = DownloadOptions(resumes: 0, keepsPartialFile: true)
+        await #expect(throws: ClientError.self) {
+            try await call.download(to: directory.url, options: kept)
+        }
+        server.update { setup in
+            setup.cut = nil
+            setup.change = { headers, rest in
+                headers[.contentRange] = nil
+                rest = status == 204 || status == 205 ? Data() : Data("later".utf8)
+                return status
+            }
+        }
+        let error = await #expect(throws: ClientError.self) {
+            try await call.download(to: directory.url, options: kept)
+        }
+        #expect(error?.code == .download && error?.response?.status == status)
+        #expect(error?.resumeData?.receivedBytes == 30_000)
+        server.update { $0.change = { _, _ in 206 } }
+        let file = try await call.download(to: directory.url, options: kept)
+        #expect(try Data(contentsOf: file.url) == server.setup.withLock { $0.content })
+        #expect(file.resumedFrom == 30_000)
+    }
+
+    @Test(
+        "A part of what was changed at another date, has a tag now, or names neither is none",
         arguments: [
-            (nil, "Mon, 01 Jan 2024 00:00:00 GMT", true), (nil, nil, true),
+            (nil, "Mon, 01 Jan 2024 00:00:00 GMT", true), (nil, nil, false),
             (nil, "Tue, 02 Jan 2024 00:00:00 GMT", false),
             ("\"v2\"", "Mon, 01 Jan 2024 00:00:00 GMT", false),
         ] as [(String?, String?, Bool)])

@@ -141,6 +141,10 @@ struct ResumeTests {
                 headers[.lastModified] = "Mon, 01 Jan 2024 00:00:00 GMT"
                 return 206
             },
+            Hostile(testDescription: "a part that names nothing") { headers, _ in
+                headers[.eTag] = nil
+                return 206
+            },
             Hostile(testDescription: "several parts") { headers, _ in
                 headers[.contentType] = "Multipart/Byteranges; boundary=x"
                 return 206

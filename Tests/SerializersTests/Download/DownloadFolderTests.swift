@@ -1,0 +1,72 @@
+import Foundation
+import Synchronization
+import Testing
+import TurnpikeCore
+import TurnpikeSerializers
+import TurnpikeTesting
+
+@Suite("The folder of a download")
+struct DownloadFolderTests {
+    private let server = RangeServer()
+
+    @Test("A link that takes the folder's place leads nothing elsewhere", arguments: [true, false])
+    func swapped(replaces: Bool) async throws {
+        let directory = try TemporaryDirectory()
+        let folder = directory.url.appending(path: "downloads", directoryHint: .isDirectory)
+        let moved = directory.url.appending(path: "moved")
+        let victim = directory.url.appending(path: "victim", directoryHint: .isDirectory)
+        for url in [folder, victim] {
+            try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
+        }
+        try Data("precious".utf8).write(to: victim.appending(path: "big.bin"))
+        let hasMoved = Atomic(false)
+        let destination = DownloadDestination.file(folder.appending(path: "big.bin"))
+        let file = try? await server.client().get("http://a.example/big.bin").download(
+            to: replaces ? destination.replacingFile() : destination
+        ) { _ in
+            if hasMoved.exchange(true, ordering: .relaxed) { return }
+            try? FileManager.default.moveItem(at: folder, to: moved)
+            try? FileManager.default.createSymbolicLink(
+                atPath: directory.url.path() + "downloads", withDestinationPath: victim.path())
+        }
+        #expect(file != nil)
+        let names = try FileManager.default.contentsOfDirectory(atPath: victim.path())
+        #expect(names == ["big.bin"])
+        #expect(try Data(contentsOf: victim.appending(path: "big.bin")) == Data("precious".utf8))
+        let content = try Data(contentsOf: moved.appending(path: "big.bin"))
+        #expect(content == server.setup.withLock { $0.content })
+    }
+
+    @Test("A link that has the file's name is replaced and not followed")
+    func link() async throws {
+        let directory = try TemporaryDirectory()
+        let victim = directory.url.appending(path: "victim")
+        try Data("precious".utf8).write(to: victim)
+        let link = directory.url.appending(path: "big.bin")
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: victim)
+        let call = server.client().get("http://a.example/big.bin")
+        await #expect(throws: ClientError.self) { try await call.download(to: .file(link)) }
+        let file = try await call.download(to: .file(link).replacingFile())
+        #expect(try Data(contentsOf: file.url) == server.setup.withLock { $0.content })
+        #expect(try Data(contentsOf: victim) == Data("precious".utf8))
+        #expect(directory.names == ["big.bin", "victim"])
+    }
+
+    @Test("Discarding resume data removes one file, and no folder")
+    func discarded() async throws {
+        let directory = try TemporaryDirectory()
+        server.update { $0.cut = 30_000 }
+        let error = await #expect(throws: ClientError.self) {
+            try await server.client().get("http://a.example/big.bin").download(
+                to: directory.url, options: DownloadOptions(resumes: 0, keepsPartialFile: true))
+        }
+        let data = try #require(error?.resumeData)
+        let part = data.partialFile
+        try FileManager.default.removeItem(at: part)
+        try FileManager.default.createDirectory(at: part, withIntermediateDirectories: false)
+        let inside = part.appending(path: "precious")
+        try Data().write(to: inside)
+        data.discard()
+        #expect(FileManager.default.fileExists(atPath: inside.path()))
+    }
+}
