@@ -3,7 +3,8 @@ import Synchronization
 import TurnpikeCore
 
 extension CacheCall {
-    /// A response whose content is stored as it is read, if it may be, and whether it is.
+    /// A response whose content is stored as it is read, if it may be, and whether the store has taken
+    /// it on: `stored` of `Cache-Status`.
     ///
     /// What it renews goes when it is stored, if it was this caller's own and stood elsewhere.
     func record(
@@ -37,8 +38,8 @@ extension CacheCall {
             version: received.version)
         let freshness = Freshness(
             head, control, map, requestTime: mark.requestTime, responseTime: now)
-        guard freshness.isUseful else { return (response, false) }
         let key = keys.key(of: control, isPersonal: freshness.isPersonal)
+        guard freshness.isUseful, !mark.isSpoiled(key) else { return (response, false) }
         let stored = StoredResponse(
             key: key, variant: variant, head: head, freshness: freshness,
             requestTime: mark.requestTime, responseTime: now)
@@ -55,8 +56,8 @@ extension CacheCall {
             replacing: old.flatMap { $0 != key && keys.isOwn($0) ? $0 : nil },
             maxBytes: options.maxContentBytes, state: state, context: inner)
         if body.isEmpty {
-            await recording.finish()
-            return (response, true)
+            let isStored = await recording.finish()
+            return (response, isStored)
         }
         response.body = ResponseBody(
             source: recording, length: body.length, encodedLength: body.encodedLength)
@@ -144,24 +145,31 @@ final class Recording: ResponseBodySource {
     }
 
     /// Makes the entry findable, if it has the right length.
-    func finish() async {
+    /// - Returns: Whether it is.
+    @discardableResult
+    func finish() async -> Bool {
         let count = self.count.withLock { count in
             defer { count = nil }
             return count
         }
-        guard let count else { return }
-        if let length = body.length, length != count { return writer.abandon() }
-        guard mark.mayStore(key, variant) else { return writer.abandon() }
+        guard let count else { return false }
+        guard body.length ?? count == count, mark.mayStore(key, variant) else {
+            writer.abandon()
+            return false
+        }
         do {
             try await writer.commit()
             state.counts.addStored()
             // Changed, or overtaken, while it was committed.
-            if !mark.mayStore(key, variant) { try await state.store.remove(key) }
+            let isStored = mark.mayStore(key, variant)
+            if !isStored { try await state.store.remove(key) }
             if let replaced { try await state.store.remove(replaced) }
+            return isStored
         } catch {
             writer.abandon()
             state.failed(error, context)
         }
+        return false
     }
 
     private func abandon() {

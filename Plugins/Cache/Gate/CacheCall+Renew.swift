@@ -20,7 +20,7 @@ extension CacheCall {
         do {
             landing = try await state.revalidations.landing(seat, in: context)
         } catch {
-            return try staleOnError(entry, error)
+            return try await staleOnError(entry, error)
         }
         switch landing {
         case .shared(.confirmed(let validation)):
@@ -32,7 +32,7 @@ extension CacheCall {
             if isFor(answer) { return try await given(answer, entry, reason, seat) }
             // It is another's answer; that the server is at fault is true for all.
             if Self.isServerFault(answer.head.status), mayStandIn(entry),
-                let response = stand(in: entry, status: answer.head.status.code)
+                let response = await stand(in: entry, status: answer.head.status.code)
             {
                 return response
             }
@@ -59,7 +59,7 @@ extension CacheCall {
         let content: Data
         switch answer.content {
         case .success(let data): content = data
-        case .failure(let error): return try staleOnError(entry, error)
+        case .failure(let error): return try await staleOnError(entry, error)
         }
         let head = seat.isFirst ? answer.head : answer.head.shared
         var response = Response(head: head, body: ResponseBody(content))
@@ -176,7 +176,7 @@ extension CacheCall {
                     marked(response, reason, isStored: isStored), entry, reason)
             }
         } catch {
-            return try staleOnError(entry, error)
+            return try await staleOnError(entry, error)
         }
     }
 
@@ -208,7 +208,7 @@ extension CacheCall {
         _ response: Response, _ entry: CacheEntry, _ reason: CacheOutcome
     ) async throws -> Response {
         guard Self.isServerFault(response.status), mayStandIn(entry),
-            let other = stand(in: entry, status: response.status.code)
+            let other = await stand(in: entry, status: response.status.code)
         else {
             state.counts.add(reason)
             return response
@@ -217,22 +217,23 @@ extension CacheCall {
         return other
     }
 
-    func staleOnError(_ entry: CacheEntry, _ error: any Error) throws -> Response {
+    func staleOnError(_ entry: CacheEntry, _ error: any Error) async throws -> Response {
         let outcome = Outcome(request: request, result: .failure(error))
         guard !outcome.isCancellation, context.cancelReason == nil, !Task.isCancelled,
             Self.isPassing(outcome), mayStandIn(entry, isReachable: !Self.isUnreachable(outcome)),
-            let response = stand(in: entry, status: outcome.status?.code)
+            let response = await stand(in: entry, status: outcome.status?.code)
         else { throw error }
         return response
     }
 
-    // Nil where the request is for parts that the entry does not give.
-    private func stand(in entry: CacheEntry, status: Int?) -> Response? {
-        guard let part = StoredPart(of: entry, for: request, at: date) else { return nil }
-        state.counts.add(.staleHit)
+    // Nil if the request is for parts that the entry does not give, or if it cannot be read.
+    private func stand(in entry: CacheEntry, status: Int?) async -> Response? {
         let left = entry.response.freshness.timeLeft(at: date)
+        let text = CacheStatus.staleOnError(status, secondsLeft: left)
+        guard let response = try? await begun(entry, text) else { return nil }
+        state.counts.add(.staleHit)
         context.note(gate: "Cache", "a stale response stands in for an error")
-        return response(entry, part, CacheStatus.staleOnError(status, secondsLeft: left))
+        return response
     }
 
     func mayStandIn(_ entry: CacheEntry, isReachable: Bool = true) -> Bool {

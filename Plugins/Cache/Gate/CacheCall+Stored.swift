@@ -1,13 +1,49 @@
 import Foundation
 import TurnpikeCore
 
+/// The content of an entry cannot be read, and nothing of it was handed over: it is no entry.
+struct UnreadableEntry: Error {}
+
 extension CacheCall {
-    /// The answer that an entry gives, or nil where the request is for parts that it does not give.
-    func stored(_ entry: CacheEntry, _ outcome: CacheOutcome) -> Response? {
-        guard let part = StoredPart(of: entry, for: request, at: date) else { return nil }
-        state.counts.add(outcome)
+    /// The answer that an entry gives; nil if the request is for parts that it does not give.
+    /// - Throws: ``UnreadableEntry``, or `CancellationError`.
+    func stored(_ entry: CacheEntry, _ outcome: CacheOutcome) async throws -> Response? {
         let left = entry.response.freshness.timeLeft(at: date)
-        return response(entry, part, CacheStatus.hit(secondsLeft: left))
+        guard let response = try await begun(entry, CacheStatus.hit(secondsLeft: left)) else {
+            return nil
+        }
+        state.counts.add(outcome)
+        return response
+    }
+
+    /// A response out of an entry, whose first bytes were read and found right: as long as nothing was
+    /// handed over, the origin can be asked in place of an entry that is damaged.
+    ///
+    /// It is nil if the request is for parts that the entry does not give.
+    /// - Throws: ``UnreadableEntry``, or `CancellationError`.
+    func begun(_ entry: CacheEntry, _ status: String) async throws -> Response? {
+        guard let part = StoredPart(of: entry, for: request, at: date) else { return nil }
+        var response = response(entry, part, status)
+        if entry.content is CachedData || response.body.isEmpty { return response }
+        do {
+            _ = try await response.body.peek(upTo: 1)
+            return response
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            state.failed(error, context)
+            throw UnreadableEntry()
+        }
+    }
+
+    /// Whether the content of an entry can be read, as far as its first bytes show.
+    func isReadable(_ entry: CacheEntry, _ inner: Context) async -> Bool {
+        if entry.content is CachedData || entry.content.length == 0 { return true }
+        let begin = await state.attempt(inner) {
+            var body = entry.content.body(0..<entry.content.length)
+            return try await body.peek(upTo: 1)
+        }
+        return begin != nil
     }
 
     /// A response out of an entry.

@@ -41,8 +41,10 @@ extension CacheCall {
             return await answered(try outcome.result.get(), entry, mark, inner)
         }
         await outcome.response?.discard(in: inner)
-        if let validation = await confirm(entry, by: head, mark) { return .confirmed(validation) }
-        // It confirms what is not stored: the whole is asked for.
+        if await isReadable(entry, inner), let validation = await confirm(entry, by: head, mark) {
+            return .confirmed(validation)
+        }
+        // It confirms what is not stored, or not any more: the whole is asked for.
         let second = state.recordings.begin(keys, at: date)
         return await answered(try await next(request, context: inner), entry, second, inner)
     }
@@ -160,7 +162,7 @@ extension CacheCall {
         do {
             response = try await next(request)
         } catch {
-            return try staleOnError(entry, error)
+            return try await staleOnError(entry, error)
         }
         if response.status == .ok {
             if Self.isSame(response.headers, entry), entry.response.head.status == .ok {
@@ -198,7 +200,7 @@ extension CacheCall {
             let outcome = Outcome(request: request, result: .failure(error))
             if let head = outcome.head { await learn(from: head, entry, mark) }
             await forgetIfGone(entry, outcome, context)
-            return try staleOnError(entry, error)
+            return try await staleOnError(entry, error)
         }
         if Self.isServerFault(response.status), mayStandIn(entry) {
             return try await checked(marked(response, reason, isStored: false), entry, reason)

@@ -25,28 +25,43 @@ struct CacheCall: Sendable {
             return try await fetch(lookUp.hasMetOthers ? .variantMiss : .miss)
         }
         let usability = Usability(entry.response.freshness, for: control, at: date)
-        switch usability {
-        case .fresh:
-            if let response = stored(entry, .hit) { return response }
-        case .staleAccepted:
-            if let response = stored(entry, .staleHit) { return response }
-        case .staleWhileRevalidate:
-            if let response = stored(entry, .staleHit) {
-                if !control.onlyIfCached { refresh(entry) }
+        do {
+            if let response = try await stored(entry, usability) {
+                if usability == .staleWhileRevalidate, !control.onlyIfCached { refresh(entry) }
                 return response
             }
-        case .stale, .refused: break
+        } catch is UnreadableEntry {
+            if control.onlyIfCached { return notCached() }
+            return try await fetch(.miss)
         }
         if control.onlyIfCached { return notCached() }
         return try await renew(entry, usability == .stale ? .stale : .refused)
     }
 
     /// The entry that answers the request, fresh or stale; a fault of the store is a miss.
+    ///
+    /// One that came later than now was stored while a clock was ahead, and must not hide what came
+    /// since.
     func find(_ lookUp: LookUp, _ inner: Context) async -> CacheEntry? {
         await state.attempt(inner) {
-            try await keys.first { key in
-                try await state.store.entry(for: key) { lookUp.isMet(by: $0) }
-            }
+            let present = date
+            let entry = try await first { lookUp.isMet(by: $0) }
+            guard let entry, entry.response.responseTime > present else { return entry }
+            return try await first { $0.responseTime <= present && lookUp.isMet(by: $0) } ?? entry
+        }
+    }
+
+    private func first(
+        where isMatch: @escaping @Sendable (StoredResponse) -> Bool
+    ) async throws -> CacheEntry? {
+        try await keys.first { try await state.store.entry(for: $0, where: isMatch) }
+    }
+
+    private func stored(_ entry: CacheEntry, _ usability: Usability) async throws -> Response? {
+        switch usability {
+        case .fresh: try await stored(entry, .hit)
+        case .staleAccepted, .staleWhileRevalidate: try await stored(entry, .staleHit)
+        case .stale, .refused: nil
         }
     }
 

@@ -81,8 +81,12 @@ struct Freshness: Sendable {
 
     /// How old the response is (§4.2.3).
     ///
-    /// A clock that was set back makes nothing younger than it came.
-    func age(at date: Date) -> Double { initialAge + max(0, date.timeIntervalSince(responseTime)) }
+    /// Of one that came later than now nobody can tell, since a clock was ahead or went back: it counts
+    /// as older than anything allows.
+    func age(at date: Date) -> Double {
+        let resident = date.timeIntervalSince(responseTime)
+        return resident >= 0 ? initialAge + resident : .infinity
+    }
 
     /// How long it is still fresh; below zero, since when it is stale.
     func timeLeft(at date: Date) -> Double { lifetime - age(at: date) }

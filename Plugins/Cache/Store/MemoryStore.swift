@@ -30,11 +30,12 @@ public final class MemoryStore: CacheStore {
         table.withLock { $0.entry(for: key, where: isMatch) }
     }
 
-    /// Begins to store a response; nil where its content is larger than an entry may be.
+    /// Begins to store a response; nil if its content is larger than an entry may be, or if nothing may
+    /// be stored at all.
     public func writer(
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)? {
-        if let length, length > maxEntryBytes { return nil }
+        if maxEntryBytes == 0 || length ?? 0 > maxEntryBytes { return nil }
         return MemoryWriter(store: self, response: response, maxBytes: maxEntryBytes)
     }
 

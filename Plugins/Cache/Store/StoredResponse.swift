@@ -60,7 +60,8 @@ public struct StoredResponse: Sendable {
         storage = Storage(key, variant, head, requestTime, responseTime, freshness)
     }
 
-    /// How old it is: since its origin made it, as far as that is known (RFC 9111 §4.2.3).
+    /// How old it is: since its origin made it, as far as that is known (RFC 9111 §4.2.3); ages, if it
+    /// came later than this date.
     public func age(at date: Date) -> Duration { Self.duration(freshness.age(at: date)) }
 
     /// How long it is fresh; zero or less where it is stale.
@@ -68,9 +69,9 @@ public struct StoredResponse: Sendable {
         Self.duration(freshness.timeLeft(at: date))
     }
 
-    // Dates and ages are bounded, and so is what comes of them.
+    // The age of what came later than now has no bound.
     private static func duration(_ seconds: Double) -> Duration {
-        .seconds(seconds.isFinite ? min(max(seconds, -1e12), 1e12) : 0)
+        .seconds(seconds.isNaN ? 0 : min(max(seconds, -1e12), 1e12))
     }
 
     /// About how many bytes it takes in memory, without its content.
