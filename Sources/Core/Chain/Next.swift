@@ -12,6 +12,11 @@ public struct Next: Sendable {
         self.context = context
     }
 
+    /// The same rest of the chain, run under another context.
+    package func bound(to context: Context) -> Next {
+        Next(plan: plan, position: position, context: context)
+    }
+
     /// What tells the gates of one call from those of another: calls with gates of their own differ
     /// from all others, and calls before a reload from those behind it.
     package var planIdentity: ObjectIdentifier { ObjectIdentifier(plan) }

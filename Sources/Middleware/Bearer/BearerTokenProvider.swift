@@ -74,6 +74,14 @@ public struct TokenExchange: Sendable {
         return try await next(request, context: context)
     }
 
+    /// Sends a request as ``send(_:)`` does, and follows redirects as a gate says.
+    func send(_ request: Request, through redirect: Redirect) async throws -> Response {
+        var request = prepared(request)
+        request.moveUserInformation()
+        return try await redirect.intercept(
+            request, context: context, next: next.bound(to: context))
+    }
+
     /// The request as it is sent, by whichever client.
     func prepared(_ request: Request) -> Request {
         var request = request

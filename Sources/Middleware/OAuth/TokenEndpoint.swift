@@ -4,6 +4,9 @@ public import TurnpikeCore
 /// The token endpoint of an OAuth 2 authorization server, and how a client shows who it is
 /// (RFC 6749 §2.3, §3.2).
 ///
+/// A redirect that keeps the form (307, 308) is followed within the endpoint's origin, whatever gates are
+/// around. Any other is refused (``/TurnpikeCore/ClientError/Code/redirect``): the form holds secrets.
+///
 /// What it sends and gets is bounded and never printed: of an answer that is no token, an
 /// ``OAuthError`` tells the status and the error's code.
 public struct TokenEndpoint: Sendable {
@@ -29,7 +32,7 @@ public struct TokenEndpoint: Sendable {
     ///   - clientSecret: The client's secret; a public client has none.
     ///   - authentication: Where the secret stands.
     ///   - client: What sends the requests; nil sends them through the gates inside of the bearer
-    ///     gate and its client's transport. Redirects are followed to the same origin alone.
+    ///     gate and its client's transport.
     public init(
         _ url: URL, clientID: String? = nil, clientSecret: String? = nil,
         authentication: ClientAuthentication = .basic, client: Client? = nil
@@ -76,6 +79,9 @@ public struct TokenEndpoint: Sendable {
         return request
     }
 
+    // It obeys `StaysAtHome`, as a redirect gate of the client's own does.
+    private static let redirect = Redirect(limit: 5)
+
     // A validator may stand on the way, and have refused the answer.
     private func send(
         _ request: Request, by exchange: TokenExchange
@@ -84,9 +90,10 @@ public struct TokenEndpoint: Sendable {
             let response: Response
             if let client {
                 let home = StayingAtHome(home: request.origin)
-                response = try await client.request(request).through(home).response()
+                response = try await client.request(request).through(Self.redirect).through(home)
+                    .response()
             } else {
-                response = try await exchange.send(request)
+                response = try await exchange.send(request, through: Self.redirect)
             }
             return (response.status, try await response.body.collect(upTo: TokenAnswer.maxBytes))
         } catch let error as ClientError where error.code == .validation {

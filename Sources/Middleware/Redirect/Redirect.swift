@@ -114,8 +114,13 @@ public struct Redirect: Interceptor {
                 following = other
             }
         }
-        if request.options[StaysAtHome.self] == true, following.origin != request.origin {
-            throw RedirectRules.refusal("the content is for its own origin alone", head)
+        if request.options[StaysAtHome.self] == true {
+            guard following.origin == request.origin else {
+                throw RedirectRules.refusal("the content is for its own origin alone", head)
+            }
+            guard following.method == request.method else {
+                throw RedirectRules.refusal("the redirect would drop the content", head)
+            }
         }
         path.hops += 1
         if RedirectRules.mayHaveEffect(head.status) { path.hasEffect = true }

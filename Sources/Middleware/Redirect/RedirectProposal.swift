@@ -39,8 +39,8 @@ public enum RedirectTrail: RequestOptionKey {
     public typealias Value = [Origin]
 }
 
-/// Whether a request is for its origin alone, because its content holds secrets: a redirect to
-/// another one is refused.
+/// Whether a request is its content, which holds secrets and is for its origin alone: a redirect to
+/// another one is refused, and one that would drop the content.
 enum StaysAtHome: RequestOptionKey {
     typealias Value = Bool
 }
