@@ -149,6 +149,13 @@ let package = Package(
             name: "turnpike-fault", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Tests/Programs/Fault", swiftSettings: settings),
         .executableTarget(
+            name: "turnpike-descriptors",
+            dependencies: [
+                "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl",
+                "TurnpikeReachability", "TurnpikeTesting",
+            ],
+            path: "Tests/Programs/Descriptors", swiftSettings: settings),
+        .executableTarget(
             name: "turnpike-endurance", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Tests/Programs/Endurance", swiftSettings: settings),
     ]

@@ -82,6 +82,17 @@ struct ProgramTests {
         #expect(report["bytes"]?.int == 2100 << 20)
     }
 
+    #if os(Linux)
+    @Test("A child inherits no descriptor that the library has opened")
+    func descriptors() async throws {
+        let report = try await Program("turnpike-descriptors").run(
+            "--transport", "curl", within: .seconds(60))
+        #expect(report["inherited"] == [])
+        #expect((report["local"]?.int ?? 99) <= 2)
+        #expect((report["open"]?.int ?? 0) > 15)
+    }
+    #endif
+
     @Test("A download whose process is killed again and again is right in the end")
     func resume() async throws {
         let report = try await Program("turnpike-resume").run(

@@ -47,7 +47,12 @@ final class TestSocket: Sendable {
         return socket
     }
 
-    private static func makeSocket() -> CInt { socket(AF_INET, streamSocket, 0) }
+    // No child that a test starts inherits a socket: the connection would stay open with it.
+    private static func makeSocket() -> CInt {
+        let descriptor = socket(AF_INET, streamSocket, 0)
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        return descriptor
+    }
 
     func localPort() throws -> Int {
         var address = sockaddr_in()
@@ -77,12 +82,14 @@ final class TestSocket: Sendable {
 
     private static func acceptNext(_ listener: CInt) -> CInt {
         #if canImport(Darwin)
-        unsafe Darwin.accept(listener, nil, nil)
+        let descriptor = unsafe Darwin.accept(listener, nil, nil)
         #elseif canImport(Musl)
-        unsafe Musl.accept(listener, nil, nil)
+        let descriptor = unsafe Musl.accept(listener, nil, nil)
         #else
-        Glibc.accept(listener, nil, nil)
+        let descriptor = Glibc.accept(listener, nil, nil)
         #endif
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        return descriptor
     }
 
     /// The next bytes, or nil when the peer has closed.
