@@ -39,17 +39,17 @@ final class Circuits: Sendable {
     func admit(_ origin: Origin, at now: MonotonicInstant) -> Answer {
         state.withLock { state in
             let (rules, window) = (state.rules, state.window)
-            var evicted: Origin?
+            var evicted: [Origin] = []
             let (admission, hasChanged) = state.circuits.update(
                 origin, orMake: Circuit(window: window),
-                evicting: { origin, _ in evicted = origin },
+                evicting: { origin, _ in evicted.append(origin) },
                 { circuit in
                     let before = circuit.state
                     return (circuit.admit(at: now, rules), circuit.state != before)
                 })
             var answer = Answer(admission: admission)
             if hasChanged { answer.changed.append(origin) }
-            if let evicted { answer.changed.append(evicted) }
+            answer.changed += evicted
             return answer
         }
     }

@@ -29,24 +29,20 @@ package final class Permits: Sendable {
         func limit(after old: Double) -> Double { min(max(old, lowest), Double(perOrigin)) }
     }
 
-    /// What one origin may have, has, and is asked for.
-    private struct Share: OriginEntry {
-        var limit: Double
-        var held = 0
-        var line = WaitingLine()
-        var mayShrinkFrom: MonotonicInstant?
-
-        var isInUse: Bool { held > 0 || !line.isEmpty }
-        var hasRoom: Bool { held < Int(limit) }
-    }
-
     private struct State {
         var rules: Rules
-        var shares = OriginMap<Share>()
+        var shares = OriginMap<OriginShare>()
+        var ready = ReadyOrigins()
         var held = 0
         var waiting = 0
         var nextTicket: UInt64 = 0
-        var waitingOrigins: Set<Origin> = []
+
+        // To be told of each change by which somebody may become the next: one who is first in line
+        // now, or room for one who was.
+        mutating func noteNext(of origin: Origin) {
+            guard waiting > 0, let ticket = shares[origin]?.readyTicket else { return }
+            ready.insert(origin, ticket, in: shares)
+        }
     }
 
     private let state: Mutex<State>
@@ -79,7 +75,9 @@ package final class Permits: Sendable {
         let (served, origins) = state.withLock { state in
             state.rules = rules
             state.shares.updateAll { $0.limit = rules.limit(after: $0.limit) }
-            return (serve(&state), state.shares.origins { _ in true })
+            let origins = state.shares.origins { _ in true }
+            for origin in origins { state.noteNext(of: origin) }
+            return (serve(&state), origins)
         }
         for waiter in served { waiter.turn.settle(.success(())) }
         for origin in origins { tell(of: origin) }
@@ -98,16 +96,16 @@ package final class Permits: Sendable {
     /// Takes a permit, or a place in line for one.
     /// - Returns: Who waits, or nil where a permit was taken.
     package func take(_ origin: Origin) throws -> Waiter? {
-        var evicted: Origin?
-        defer { if let evicted { tell(of: evicted) } }
+        var evicted: [Origin] = []
+        defer { for origin in evicted { tell(of: origin) } }
         return try state.withLock { state in
             let rules = state.rules
             let hasRoom = state.held < rules.total
             let hasPlace = state.waiting < rules.queue
             let ticket = state.nextTicket
-            let new = Share(limit: rules.first)
+            let new = OriginShare(limit: rules.first)
             let waiter = try state.shares.update(
-                origin, orMake: new, evicting: { origin, _ in evicted = origin },
+                origin, orMake: new, evicting: { origin, _ in evicted.append(origin) },
                 { share in
                     // All who could go have gone: one who waits here waits for this origin, or for all.
                     if hasRoom, share.hasRoom, share.line.isEmpty {
@@ -119,13 +117,13 @@ package final class Permits: Sendable {
                     share.line.append(waiter)
                     return waiter
                 })
-            if waiter == nil {
+            guard let waiter else {
                 state.held += 1
-            } else {
-                state.nextTicket += 1
-                state.waiting += 1
-                state.waitingOrigins.insert(origin)
+                return nil
             }
+            state.nextTicket += 1
+            state.waiting += 1
+            if state.shares[origin]?.readyTicket == ticket { state.noteNext(of: origin) }
             return waiter
         }
     }
@@ -135,11 +133,12 @@ package final class Permits: Sendable {
     package func leave(_ origin: Origin, _ waiter: Waiter) -> Bool {
         state.withLock { state in
             let left = state.shares.updateIfPresent(origin) { share in
-                (share.line.remove(waiter.ticket), share.line.isEmpty)
+                let isFirst = share.line.firstTicket == waiter.ticket
+                return (isThere: share.line.remove(waiter.ticket), isFirst: isFirst)
             }
-            guard let left, left.0 else { return false }
+            guard let left, left.isThere else { return false }
             state.waiting -= 1
-            if left.1 { state.waitingOrigins.remove(origin) }
+            if left.isFirst { state.noteNext(of: origin) }
             return true
         }
     }
@@ -151,6 +150,7 @@ package final class Permits: Sendable {
         let served = state.withLock { state in
             state.held -= 1
             state.shares.updateIfPresent(origin) { $0.held -= 1 }
+            state.noteNext(of: origin)
             return serve(&state)
         }
         for waiter in served { waiter.turn.settle(.success(())) }
@@ -158,20 +158,15 @@ package final class Permits: Sendable {
 
     private func serve(_ state: inout State) -> [Waiter] {
         var served: [Waiter] = []
-        while state.held < state.rules.total, !state.waitingOrigins.isEmpty {
-            let ready = state.waitingOrigins.compactMap { origin -> (Origin, UInt64)? in
-                guard let share = state.shares[origin], share.hasRoom else { return nil }
-                return share.line.firstTicket.map { (origin, $0) }
-            }
-            guard let origin = ready.min(by: { $0.1 < $1.1 })?.0 else { break }
+        while state.held < state.rules.total, let origin = state.ready.popFirst(in: state.shares) {
             state.shares.updateIfPresent(origin) { share in
                 guard let waiter = share.line.popFirst() else { return }
                 share.held += 1
                 served.append(waiter)
-                if share.line.isEmpty { state.waitingOrigins.remove(origin) }
             }
             state.held += 1
             state.waiting -= 1
+            state.noteNext(of: origin)
         }
         return served
     }
@@ -199,6 +194,7 @@ package final class Permits: Sendable {
                     share.mayShrinkFrom = now.advanced(by: adaptive.pause)
                 }
             }
+            state.noteNext(of: origin)
             return serve(&state)
         }
         for waiter in served { waiter.turn.settle(.success(())) }

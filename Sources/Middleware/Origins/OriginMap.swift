@@ -9,7 +9,9 @@ protocol OriginEntry {
 /// What gates remember of origins, bounded: of more than 1024, the one unused for longest that no
 /// call depends on makes room.
 ///
-/// So the number of entries is at most that bound and the number of calls under way.
+/// Where calls depend on more than that, room is made as often as a quarter has been added, so that
+/// an entry costs no search. So the number of entries is at most that bound, or the number of calls
+/// under way and a quarter.
 struct OriginMap<Value: OriginEntry> {
     private struct Entry {
         var value: Value
@@ -25,6 +27,8 @@ struct OriginMap<Value: OriginEntry> {
 
     private var entries: [Origin: Entry] = [:]
     private var uses: UInt64 = 0
+    // With how many entries room is made.
+    private var fullCount = Self.bound
     // Where the entry of the last use stands: most clients speak with one server for long. It holds
     // until an entry comes or goes.
     private var latest: (origin: Origin, index: Dictionary<Origin, Entry>.Index)?
@@ -36,8 +40,8 @@ struct OriginMap<Value: OriginEntry> {
     /// The entry of an origin, where there is one.
     subscript(origin: Origin) -> Value? { entries[origin]?.value }
 
-    /// Changes the entry of an origin in place; makes one where there is none, and tells of the one
-    /// that makes room for it.
+    /// Changes the entry of an origin in place; makes one where there is none, and tells of those
+    /// that make room for it.
     mutating func update<Result>(
         _ origin: Origin, orMake make: @autoclosure () -> Value,
         evicting: (Origin, Value) -> Void = { _, _ in },
@@ -45,7 +49,7 @@ struct OriginMap<Value: OriginEntry> {
     ) rethrows -> Result {
         uses &+= 1
         if let index = index(of: origin) { return try entries.values[index].use(uses, change) }
-        if entries.count >= Self.bound { makeRoom(evicting) }
+        if entries.count >= fullCount { makeRoom(evicting) }
         var entry = Entry(value: make(), lastUse: uses)
         defer {
             latest = nil
@@ -80,11 +84,17 @@ struct OriginMap<Value: OriginEntry> {
     }
 
     private mutating func makeRoom(_ evicting: (Origin, Value) -> Void) {
-        let oldest = entries.lazy.filter { !$0.value.value.isInUse }
-            .min { $0.value.lastUse < $1.value.lastUse }
-        guard let oldest else { return }
+        let excess = entries.count - Self.bound + 1
+        let unused = entries.lazy.filter { !$0.value.value.isInUse }
+        let leaving =
+            excess == 1
+            ? unused.min { $0.value.lastUse < $1.value.lastUse }.map { [$0] } ?? []
+            : Array(unused.sorted { $0.value.lastUse < $1.value.lastUse }.prefix(excess))
         latest = nil
-        entries[oldest.key] = nil
-        evicting(oldest.key, oldest.value.value)
+        for (origin, entry) in leaving {
+            entries[origin] = nil
+            evicting(origin, entry.value)
+        }
+        fullCount = entries.count < Self.bound ? Self.bound : entries.count / 4 * 5
     }
 }
