@@ -112,22 +112,23 @@ public struct TestAnswer: Sendable {
 
     // MARK: Answers in parts
 
-    /// 200 in chunks (RFC 9112 §7.1).
+    /// An answer in chunks (RFC 9112 §7.1).
     /// - Parameters:
     ///   - chunks: The chunks.
+    ///   - status: The status.
     ///   - interval: The time before each of them.
     ///   - headers: Header fields.
     ///   - endsWell: Whether the last chunk is sent; without it the connection is closed.
     ///   - trailers: The fields behind the last chunk.
     /// - Returns: The answer.
     public static func chunked(
-        _ chunks: [Data], every interval: Duration = .zero, headers: HTTPHeaders = [:],
-        endsWell: Bool = true, trailers: HTTPHeaders = [:]
+        _ chunks: [Data], status: HTTPStatus = .ok, every interval: Duration = .zero,
+        headers: HTTPHeaders = [:], endsWell: Bool = true, trailers: HTTPHeaders = [:]
     ) -> TestAnswer {
         TestAnswer { request in
             var fields = headers
             fields[.transferEncoding] = "chunked"
-            var steps: [Step] = [.write(head(.ok, fields))]
+            var steps: [Step] = [.write(head(status, fields))]
             if request.method == .head { return steps }
             for chunk in chunks {
                 if interval > .zero { steps.append(.wait(interval)) }

@@ -33,8 +33,9 @@ public struct CallEvent: Sendable {
     public let id: CallID
     /// The attempt's number within its call, from 1.
     public let attempt: Int
-    /// The time since the call began.
-    public let elapsed: Duration
+    /// The time since the request entered the logger's pass: since the call began for a logger that
+    /// stands outermost, since the attempt began for one inside a retry.
+    public var elapsed: Duration { passBegan.duration(to: now) }
 
     /// When the things of the call happened, up to now.
     public var timeline: Timeline { record.timeline }
@@ -46,6 +47,9 @@ public struct CallEvent: Sendable {
     /// samples by.
     public var share: Double { random.share }
 
+    // When the logger's pass began that hears of the event.
+    fileprivate var passBegan: MonotonicInstant
+    private let now: MonotonicInstant
     private let record: CallRecord
     private let timeSource: any TimeSource
     private let random: CallRandom
@@ -56,9 +60,10 @@ public struct CallEvent: Sendable {
     private let peeked: BodyPeek?
 
     init(
-        _ kind: Kind, context: Context, request: Request?, head: ResponseHead? = nil,
-        error: (any Error)? = nil, peeked: BodyPeek? = nil
+        _ kind: Kind, context: Context, since passBegan: MonotonicInstant, request: Request?,
+        head: ResponseHead? = nil, error: (any Error)? = nil, peeked: BodyPeek? = nil
     ) {
+        self.passBegan = passBegan
         self.peeked = peeked
         self.kind = kind
         id = context.id
@@ -66,8 +71,7 @@ public struct CallEvent: Sendable {
         record = context.call.record
         timeSource = context.timeSource
         random = context.random
-        let now = timeSource.now
-        elapsed = (context.call.record.timeline.start ?? now).duration(to: now)
+        now = timeSource.now
         requestValue = request
         sentRequest = peeked == nil && error == nil ? nil : context.call.record.lastSent
         headValue = head
@@ -192,10 +196,13 @@ final class BodyPeek: Sendable {
 /// The loggers that hear of a context's events, innermost first.
 package final class ObserverList: Sendable {
     let logger: any RequestLogger
+    /// When its pass began.
+    let began: MonotonicInstant
     let rest: ObserverList?
 
-    init(logger: any RequestLogger, rest: ObserverList?) {
+    init(logger: any RequestLogger, began: MonotonicInstant, rest: ObserverList?) {
         self.logger = logger
+        self.began = began
         self.rest = rest
     }
 }
@@ -215,11 +222,13 @@ extension Context {
         error: (any Error)? = nil
     ) {
         guard var observer = observers else { return }
-        let event = CallEvent(kind, context: self, request: request, head: head, error: error)
+        var event = CallEvent(
+            kind, context: self, since: observer.began, request: request, head: head, error: error)
         while true {
             observer.logger.log(event)
             guard let outer = observer.rest else { return }
             observer = outer
+            event.passBegan = observer.began
         }
     }
 }

@@ -6,6 +6,7 @@ package final class CallRecord: Sendable {
         var timeline = Timeline()
         var sends = 0
         var attempts = 0
+        var heads = 0
         var hops: [Hop] = []
         var history: [AttemptSummary] = []
         var lastStop: RetryStop?
@@ -118,8 +119,11 @@ package final class CallRecord: Sendable {
         }
     }
 
-    func didReceive(bytes: Int) {
+    /// Bytes of content were read.
+    /// - Parameter head: The number of the response's head.
+    func didReceive(bytes: Int, behind head: Int) {
         advance { state in
+            guard state.heads == head else { return }
             state.timeline.bodyBytesReceived += Int64(bytes)
             state.progress.bytesReceived = state.timeline.bodyBytesReceived
         }
@@ -133,15 +137,22 @@ package final class CallRecord: Sendable {
         for handler in handlers { handler(progress) }
     }
 
-    func didEndBody(at now: MonotonicInstant?) { state.withLock { $0.timeline.bodyEnd = now } }
+    /// The body behind a head has ended; one that was given up for another tells nothing.
+    func didEndBody(at now: MonotonicInstant?, behind head: Int) {
+        state.withLock { if $0.heads == head { $0.timeline.bodyEnd = now } }
+    }
 
-    func didReceiveHead(of response: Response, at now: MonotonicInstant) {
+    /// A head has come.
+    /// - Returns: Its number within the call.
+    func didReceiveHead(of response: Response, at now: MonotonicInstant) -> Int {
         let (length, encodedLength) = (response.body.length, response.body.encodedLength)
-        state.withLock { state in
+        return state.withLock { state in
+            state.heads += 1
             state.timeline.head = now
             state.timeline.protocolVersion = response.head.version
             state.timeline.encodedBodyBytes = encodedLength
             state.progress.totalToReceive = length
+            return state.heads
         }
     }
 }

@@ -182,10 +182,10 @@ public final class Context: Sendable {
             observers: observers)
     }
 
-    func observed(by logger: any RequestLogger) -> Context {
+    func observed(by logger: any RequestLogger, since began: MonotonicInstant) -> Context {
         Context(
             parent: self, deadline: deadline,
-            observers: ObserverList(logger: logger, rest: observers))
+            observers: ObserverList(logger: logger, began: began, rest: observers))
     }
 
     // MARK: Cancellation

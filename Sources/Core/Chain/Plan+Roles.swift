@@ -111,11 +111,12 @@ extension Plan {
     func log(
         _ logger: any RequestLogger, _ request: Request, from position: Int, in context: Context
     ) async throws -> Response {
-        let context = context.observed(by: logger)
-        tell(logger, .began, request, context)
+        let began = context.timeSource.now
+        let context = context.observed(by: logger, since: began)
+        tell(logger, .began, request, context, since: began)
         do {
             let response = try await run(request, from: position, in: context)
-            tell(logger, .responded, request, context, head: response.head)
+            tell(logger, .responded, request, context, since: began, head: response.head)
             let peek = logger.peekBytes > 0 ? BodyPeek(limit: logger.peekBytes) : nil
             if let peek { response.body.onChunk { peek.add($0) } }
             response.body.onEnd { [head = response.head] end in
@@ -123,24 +124,25 @@ extension Plan {
                 if case .failed(let failure) = end.reason { error = failure }
                 logger.log(
                     CallEvent(
-                        .bodyEnded(end), context: context, request: request, head: head,
-                        error: error,
-                        peeked: peek))
+                        .bodyEnded(end), context: context, since: began, request: request,
+                        head: head, error: error, peeked: peek))
             }
             return response
         } catch {
             tell(
-                logger, .failed, request, context, head: (error as? ClientError)?.response,
-                error: error)
+                logger, .failed, request, context, since: began,
+                head: (error as? ClientError)?.response, error: error)
             throw error
         }
     }
 
     private func tell(
         _ logger: any RequestLogger, _ kind: CallEvent.Kind, _ request: Request, _ context: Context,
-        head: ResponseHead? = nil, error: (any Error)? = nil
+        since began: MonotonicInstant, head: ResponseHead? = nil, error: (any Error)? = nil
     ) {
-        logger.log(CallEvent(kind, context: context, request: request, head: head, error: error))
+        logger.log(
+            CallEvent(
+                kind, context: context, since: began, request: request, head: head, error: error))
     }
 
     // MARK: Measure
@@ -153,7 +155,8 @@ extension Plan {
         recorder.passBegins(request)
         do {
             let response = try await run(request, from: position, in: context)
-            let headAt = context.timeSource.now
+            // The transport's, where a gate inside has held the response back.
+            let headAt = max(response.headAt ?? context.timeSource.now, begin)
             response.body.onEnd { [head = response.head] end in
                 recorder.record(
                     CallMeasurement(

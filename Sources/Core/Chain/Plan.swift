@@ -166,12 +166,15 @@ final class Plan: Sendable {
         }
         context.emit(.sent, request: request)
         var response = try await transport.send(request, context: context)
-        record.didReceiveHead(of: response, at: context.timeSource.now)
+        let headAt = context.timeSource.now
+        let head = record.didReceiveHead(of: response, at: headAt)
         response.record = record
-        response.body.storage.attach(to: context.call, head: response.head)
+        response.headAt = headAt
+        response.body.storage.attach(to: context.call, head: response.head, number: head)
         if response.status.hasNoContent || request.method == .head {
             response.body.refuseContent(of: response.status, to: request.method)
         }
+        response.body.storage.endIfNothingComes()
         context.emit(.received, request: request, head: response.head)
         return response
     }

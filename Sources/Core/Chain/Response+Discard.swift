@@ -21,7 +21,7 @@ extension Response {
     package func drain(
         in context: Context, keeping maxBytes: Int = 0
     ) async -> (kept: Data, isEndless: Bool) {
-        if body.isEmpty { return (Data(), false) }
+        if body.storage.hasEnded { return (Data(), false) }
         if let length = body.length, length > Self.drainLimit, maxBytes == 0 {
             body.cancel(.drop)
             return (Data(), false)

@@ -16,8 +16,9 @@ final class BodyStorage: Sendable {
         var end: BodyEnd?
         var bytes: Int64 = 0
         var data: Data?
-        // The call whose record hears of the bytes and of the end.
+        // The call whose record hears of the bytes and of the end, and the number of the head.
         var call: CallState?
+        var headNumber = 0
         var origin: BodyOrigin?
         var expiry: BodyExpiry?
         var pullHandlers = Few<PullHandler>()
@@ -154,8 +155,10 @@ final class BodyStorage: Sendable {
     ///
     /// The watchers stay with this one.
     func continued() -> BodyStorage {
-        BodyStorage(
-            source: ContinuedSource(storage: self), length: nil, encodedLength: encodedLength)
+        let read = state.withLock { $0.bytes }
+        return BodyStorage(
+            source: ContinuedSource(storage: self), length: length.map { max($0 - read, 0) },
+            encodedLength: encodedLength)
     }
 
     /// The exchange that the body belongs to, where a call's transport gave it.
@@ -163,8 +166,11 @@ final class BodyStorage: Sendable {
         state.withLock { $0.origin } ?? (source as? any WrappingSource)?.body.storage.origin
     }
 
-    /// Whether no pull will have to wait.
+    /// Whether no pull will have to wait, and none will find that the content broke off.
     var isComplete: Bool { source?.isComplete ?? true }
+
+    /// Whether the end was told.
+    var hasEnded: Bool { state.withLock { $0.phase == .ended } }
 
     /// How much of the coded content has been taken in, where the source counts it.
     var encodedBytes: Int64? { source?.encodedBytes }
@@ -180,11 +186,11 @@ final class BodyStorage: Sendable {
     }
 
     private func deliver(_ chunk: Data) throws {
-        let (handlers, call) = state.withLock { state in
+        let (handlers, call, head) = state.withLock { state in
             if state.phase != .ended { state.bytes += Int64(chunk.count) }
-            return (state.chunkHandlers, state.call)
+            return (state.chunkHandlers, state.call, state.headNumber)
         }
-        call?.record.didReceive(bytes: chunk.count)
+        call?.record.didReceive(bytes: chunk.count, behind: head)
         do {
             try handlers.forEach { try $0.call(chunk) }
         } catch {
@@ -212,15 +218,21 @@ final class BodyStorage: Sendable {
     // MARK: Ending
 
     func cancel(_ reason: CancelReason) {
-        if end(reason.bodyEndReason, error: reason.error) { source?.cancel(reason) }
+        // Of no content nothing is left unread.
+        let isRead = length == 0 && reason.owner == .drop
+        let hasEnded = isRead ? end(.finished) : end(reason.bodyEndReason, error: reason.error)
+        if hasEnded { source?.cancel(reason) }
     }
+
+    /// Ends a body without content that has come: there is nothing to read, so nobody may ever do.
+    func endIfNothingComes() { if length == 0, isComplete { end(.finished) } }
 
     @discardableResult
     private func end(_ reason: BodyEnd.Reason, error: (any Error)? = nil) -> Bool {
         let error = (error as? ClientError).map { origin?.complete($0) ?? $0 } ?? error
-        let (handlers, end, call) = state.withLock { state in
+        let (handlers, end, call, head) = state.withLock { state in
             guard state.phase != .ended else {
-                return (Few<EndHandler>(), BodyEnd?.none, CallState?.none)
+                return (Few<EndHandler>(), BodyEnd?.none, CallState?.none, 0)
             }
             let end = BodyEnd(reason: reason, bytes: state.bytes)
             state.phase = .ended
@@ -232,10 +244,10 @@ final class BodyStorage: Sendable {
                 state.endHandlers = Few()
                 state.call = nil
             }
-            return (state.endHandlers, end, state.call)
+            return (state.endHandlers, end, state.call, state.headNumber)
         }
         guard let end else { return false }
-        call?.record.didEndBody(at: call?.environment.timeSource.now)
+        call?.record.didEndBody(at: call?.environment.timeSource.now, behind: head)
         handlers.forEach { $0.call(end) }
         return true
     }
@@ -257,13 +269,19 @@ final class BodyStorage: Sendable {
     // MARK: Watching
 
     /// Lets a call's record hear of the bytes and of the end, and errors tell of the exchange.
-    func attach(to call: CallState, head: ResponseHead) {
+    /// - Parameters:
+    ///   - call: The call.
+    ///   - head: The head that came before the body.
+    ///   - number: Which of the call's heads it is.
+    func attach(to call: CallState, head: ResponseHead, number: Int) {
         let hasEnded = state.withLock { state in
             state.origin = BodyOrigin(record: call.record, head: head)
-            if state.phase != .ended { state.call = call }
+            if state.phase != .ended { (state.call, state.headNumber) = (call, number) }
             return state.phase == .ended
         }
-        if hasEnded { call.record.didEndBody(at: call.environment.timeSource.now) }
+        if hasEnded {
+            call.record.didEndBody(at: call.environment.timeSource.now, behind: number)
+        }
     }
 
     func add(onPull handler: @escaping @Sendable () -> Void) {

@@ -65,6 +65,7 @@ public struct Response: Sendable {
         var head: ResponseHead
         var body: ResponseBody
         var record: CallRecord?
+        var headAt: MonotonicInstant?
     }
 
     // SAFETY: the storage is changed through a `Response` that holds the only reference to it, so
@@ -135,6 +136,12 @@ public struct Response: Sendable {
 
     /// The redirects that were followed.
     public var hops: [Hop] { parts.record?.hops ?? [] }
+
+    /// When the transport gave the head; nil where none did.
+    package var headAt: MonotonicInstant? {
+        get { parts.headAt }
+        set { parts.headAt = newValue }
+    }
 
     package var record: CallRecord? {
         get { parts.record }

@@ -22,8 +22,8 @@ public protocol ResponseBodySource: Sendable {
     /// Ends the transfer: at most once, from any thread, perhaps while ``next()`` waits.
     func cancel(_ reason: CancelReason)
 
-    /// Whether all that will come is here, so that ``next()`` waits for nothing any more; false by
-    /// default.
+    /// Whether all of the content is here, so that ``next()`` neither waits nor finds that it broke
+    /// off; false by default.
     var isComplete: Bool { get }
 
     /// The trailer fields, once ``next()`` has given nil; none by default.

@@ -228,8 +228,12 @@ extension Exchange: ResponseBodySource {
         return chunk?.data()
     }
 
-    /// Whether the exchange has ended.
-    public var isComplete: Bool { hasEnded }
+    /// Whether the response has come to its end.
+    public var isComplete: Bool {
+        core.state.withLock { state in
+            if case .success = state.end { true } else { false }
+        }
+    }
 
     /// What came behind the content.
     public var trailers: HTTPHeaders {
