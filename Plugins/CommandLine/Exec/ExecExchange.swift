@@ -106,6 +106,8 @@ private struct Observing<Inner: ResponseSerializer>: ResponseSerializer {
 
     func accept(in table: SerializerTable) -> [MediaType] { inner.accept(in: table) }
 
+    func collectedBytes(in table: SerializerTable) -> Int { inner.collectedBytes(in: table) }
+
     func serialize(_ response: Response, context: SerializationContext) async throws -> Inner.Output
     {
         observed.see(response)

@@ -11,6 +11,8 @@ struct SendReading: ResponseSerializer {
     /// Whether a status that is no success is refused, its content shown.
     let refuses: Bool
 
+    func collectedBytes(in table: SerializerTable) -> Int { collects ? .max : 0 }
+
     func serialize(
         _ response: Response, context: SerializationContext
     ) async throws -> JSONValue? {

@@ -221,6 +221,31 @@ public struct TestAnswer: Sendable {
         changed { $0 + [.close] }
     }
 
+    /// The same answer up to a number of bytes, behind which the connection ends.
+    /// - Parameters:
+    ///   - count: The bytes that are sent, head included; all of them where there are fewer.
+    ///   - resets: Whether the connection is reset; else it is closed.
+    /// - Returns: The answer.
+    public func cut(after count: Int, resets: Bool = false) -> TestAnswer {
+        changed { steps in
+            var left = count
+            var kept: [Step] = []
+            for step in steps {
+                switch step {
+                case .write(let data):
+                    kept.append(.write(data.prefix(left)))
+                    left -= min(left, data.count)
+                case .fill(let byte, let count):
+                    kept.append(.fill(byte: byte, count: min(count, Int64(left))))
+                    left -= Int(min(count, Int64(left)))
+                default: kept.append(step)
+                }
+                if left == 0 { break }
+            }
+            return kept + [resets ? .reset : .close]
+        }
+    }
+
     /// The same answer without the request's content having been read.
     public func withoutReading() -> TestAnswer {
         var copy = self

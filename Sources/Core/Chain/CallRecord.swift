@@ -14,8 +14,10 @@ package final class CallRecord: Sendable {
         var described: Request?
         var lastSent: Request?
         var progress = TransferProgress()
-        var progressHandlers: [@Sendable (TransferProgress) -> Void] = []
+        var progressHandlers: [ProgressHandler] = []
     }
+
+    package typealias ProgressHandler = @Sendable (TransferProgress) -> Void
 
     private let state = Mutex(State())
 
@@ -85,29 +87,35 @@ package final class CallRecord: Sendable {
 
     /// Counts a send; gives false where the call has been sent too often.
     ///
-    /// Hops have a limit of their own.
+    /// Hops have a limit of their own. Progress begins again.
     func willSend(
         _ request: Request, attempt: Int, at now: MonotonicInstant, limit: Int
     ) -> Bool {
-        state.withLock { state in
-            guard state.sends - state.hops.count < limit else { return false }
+        let (isSent, handlers, progress) = state.withLock {
+            state -> (Bool, [ProgressHandler], TransferProgress) in
+            guard state.sends - state.hops.count < limit else {
+                return (false, [], state.progress)
+            }
             state.sends += 1
             state.attempts = max(state.attempts, attempt)
             state.lastSent = request
             state.timeline.begin(at: now)
+            let hadMoved = state.progress.hasMoved
             state.progress = TransferProgress(totalToSend: request.body.length)
-            return true
+            return (true, hadMoved ? state.progressHandlers : [], state.progress)
         }
+        for handler in handlers { handler(progress) }
+        return isSent
     }
 
-    /// Calls a handler with the state now, where something has moved, and whenever bytes of content
-    /// were sent or received.
-    func onProgress(_ handler: @escaping @Sendable (TransferProgress) -> Void) {
+    /// Calls a handler with the state now, where something has moved, whenever bytes of content were
+    /// sent or received, and when that begins again.
+    package func onProgress(_ handler: @escaping ProgressHandler) {
         state.withLock { state in
             state.progressHandlers.append(handler)
             let progress = state.progress
             // Under the lock, so that nothing later comes before it.
-            if progress.bytesSent > 0 || progress.bytesReceived > 0 { handler(progress) }
+            if progress.hasMoved { handler(progress) }
         }
     }
 
@@ -119,8 +127,7 @@ package final class CallRecord: Sendable {
         }
     }
 
-    /// Bytes of content were read.
-    /// - Parameter head: The number of the response's head.
+    /// Bytes of the content behind a head were read.
     func didReceive(bytes: Int, behind head: Int) {
         advance { state in
             guard state.heads == head else { return }

@@ -42,17 +42,21 @@ package final class CallState: Sendable {
     let cancelTree: CancelTree
     /// The context whose cancellation ends the call.
     let parent: Context?
+    /// How much of the content the call's terminal collects.
+    let collectedBytes: Int
     private let number: UInt64
     private let place: Int
     // Made when it is asked for, for few calls have a use of it.
     private let keptRandom = Mutex<CallRandom?>(nil)
 
     package init(
-        id: CallID, environment: CallEnvironment, number: UInt64 = 0, parent: Context? = nil
+        id: CallID, environment: CallEnvironment, number: UInt64 = 0, parent: Context? = nil,
+        collectedBytes: Int = 0
     ) {
         self.id = id
         self.environment = environment
         self.parent = parent
+        self.collectedBytes = collectedBytes
         cancelTree = CancelTree(inside: parent)
         self.number = number
         place = environment.running.add(id, record)

@@ -26,6 +26,14 @@ public final class Context: Sendable {
     /// When the call must have ended, by the strictest deadline outside of here; nil without one.
     public let deadline: MonotonicInstant?
 
+    /// Whether a time limit outside of here ends with the head of the response.
+    let isLimitedToHead: Bool
+
+    /// How much of the response's content is read before the caller gets a value: `Int.max` where
+    /// all of it is, 0 where the caller gets the stream
+    /// (``ResponseSerializer/collectedBytes(in:)``).
+    public var collectedBytes: Int { call.collectedBytes }
+
     /// Creates a context that belongs to no client, for tests of gates and transports.
     public convenience init(
         timeSource: any TimeSource = SystemTimeSource(),
@@ -49,11 +57,12 @@ public final class Context: Sendable {
         beginsAttempt = false
         attempt = 1
         deadline = nil
+        isLimitedToHead = false
     }
 
     private init(
         parent: Context, freshAttempt: Int? = nil, deadline: MonotonicInstant?,
-        observers: ObserverList?
+        isLimitedToHead: Bool = false, observers: ObserverList?
     ) {
         call = parent.call
         scope = CancelScope(inside: parent.scope)
@@ -61,6 +70,7 @@ public final class Context: Sendable {
         attempt = freshAttempt ?? parent.attempt
         beginsAttempt = freshAttempt != nil
         self.deadline = deadline
+        self.isLimitedToHead = isLimitedToHead || parent.isLimitedToHead
         self.observers = observers
     }
 
@@ -152,6 +162,11 @@ public final class Context: Sendable {
                 deadline ?? self.deadline
             }
         return Context(parent: self, deadline: strictest, observers: observers)
+    }
+
+    /// A ``child(deadline:)`` for a time limit that ends with the head of the response.
+    func childUpToHead() -> Context {
+        Context(parent: self, deadline: deadline, isLimitedToHead: true, observers: observers)
     }
 
     /// A context of the same call that the cancellations and deadlines around this one do not

@@ -35,18 +35,21 @@ extension Plan {
             } catch {
                 result = .failure(error)
             }
-            let outcome = Outcome(
+            let atHead = Outcome(
                 request: request, result: result, attempts: attempts,
                 elapsed: begin.duration(to: context.timeSource.now), previousDelay: previousDelay)
+            let outcome = await keepingContent(of: atHead, for: retrier, in: context)
             // For the error that may come of it, here or further out.
             if attempts > 1 {
                 context.call.record.add(AttemptSummary(outcome, number: attempt.attempt))
             }
-            if outcome.isCancellation || context.cancelReason != nil { return try result.get() }
+            if outcome.isCancellation || context.cancelReason != nil {
+                return try outcome.result.get()
+            }
             // A retrier inside has ended the call, in this attempt or in one beside it.
-            if context.call.record.hasFailed { return try result.get() }
+            if context.call.record.hasFailed { return try outcome.result.get() }
             switch await retrier.retry(outcome, context: context) {
-            case .stop: return try result.get()
+            case .stop: return try outcome.result.get()
             case .fail(let error):
                 context.call.record.fail()
                 context.note(
@@ -57,7 +60,7 @@ extension Plan {
                 guard outcome.isReplayable else {
                     context.call.record.lastStop = RetryStop(outcome, RetryStop.oneShotBody)
                     retrier.retryWasAbandoned(outcome, context: context)
-                    return try result.get()
+                    return try outcome.result.get()
                 }
                 if attempts == 1 {
                     context.call.record.add(AttemptSummary(outcome, number: attempt.attempt))

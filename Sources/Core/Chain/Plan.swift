@@ -24,6 +24,8 @@ final class Plan: Sendable {
     private let nodes: [Node]
     // For each node, and for the transport behind them.
     private let heeds: [Bool]
+    // -1 where there is none.
+    private let innermostRetry: Int
     private let unmet: ClientError?
 
     /// How often one call may be handed to the transport, redirect hops apart.
@@ -35,6 +37,7 @@ final class Plan: Sendable {
         handledOptions = Set(gates.lazy.flatMap(\.handledOptions).map { ObjectIdentifier($0) })
         nodes = gates.flatMap(Self.lower)
         heeds = Self.heeds(nodes, transport)
+        innermostRetry = nodes.lastIndex { if case .retry = $0 { true } else { false } } ?? -1
         unmet =
             gates.lazy.flatMap(\.flattened).compactMap { gate in
                 transport.capabilities.fault(
@@ -80,6 +83,9 @@ final class Plan: Sendable {
         }
         return heeds.reversed()
     }
+
+    /// Whether what is from a position on may be tried again by a retry there.
+    func retries(from position: Int) -> Bool { position <= innermostRetry }
 
     /// Whether all from a position on ends soon after its context and task are cancelled.
     func heedsCancellation(from position: Int) -> Bool { heeds[position] }

@@ -46,11 +46,23 @@ public protocol RequestRetrier: Gate {
 
     /// Hears that an attempt which was decided is not made: the call ended in the wait before it.
     func retryWasAbandoned(_ outcome: Outcome, context: Context)
+
+    /// How many bytes of a successful response's content are read before the attempt counts as
+    /// done, so that content which breaks off is judged like a head that does not come; 0, the
+    /// default, judges at the head.
+    ///
+    /// It is asked at the head of a success, where the caller gets a value of the whole content
+    /// (``Context/collectedBytes``) that is still to come. What is larger goes on to the caller as
+    /// it comes, behind what was read.
+    func keptBytes(_ outcome: Outcome, context: Context) -> Int
 }
 
 extension RequestRetrier {
     /// Does nothing.
     public func retryWasAbandoned(_ outcome: Outcome, context: Context) {}
+
+    /// None: the head decides.
+    public func keptBytes(_ outcome: Outcome, context: Context) -> Int { 0 }
 }
 
 /// A gate that refuses responses.

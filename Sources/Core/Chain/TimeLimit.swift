@@ -24,8 +24,11 @@ extension Next {
         orThrow fault: @escaping @Sendable (_ limit: Duration) -> ClientError
     ) async throws -> Response {
         let timeSource = context.timeSource
-        let deadline = extent == .body ? timeSource.now.advanced(by: limit) : nil
-        let inner = context.child(deadline: deadline)
+        let inner =
+            switch extent {
+            case .head: context.childUpToHead()
+            case .body: context.child(deadline: timeSource.now.advanced(by: limit))
+            }
         let timer = timeSource.schedule(after: limit) { inner.cancel(.failed(fault(limit))) }
         do {
             let response = try await promptly(request, in: inner)

@@ -76,7 +76,14 @@ public struct Call: Sendable {
     public func serialize<Serializer: ResponseSerializer>(
         with serializer: Serializer
     ) async throws -> Serializer.Output {
-        try await serialize(with: serializer, in: try client.begin(request))
+        try await serialize(with: serializer, in: try begin(for: serializer))
+    }
+
+    func begin<Serializer: ResponseSerializer>(
+        for serializer: Serializer
+    ) throws -> (plan: Plan, context: Context) {
+        try client.begin(
+            request, collecting: serializer.collectedBytes(in: client.serializers))
     }
 
     func serialize<Serializer: ResponseSerializer>(

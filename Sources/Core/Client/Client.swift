@@ -105,7 +105,9 @@ public final class Client: Sendable {
         return Call(client: self, request: request)
     }
 
-    func begin(_ request: Request) throws -> (plan: Plan, context: Context) {
+    func begin(
+        _ request: Request, collecting collectedBytes: Int = 0
+    ) throws -> (plan: Plan, context: Context) {
         if let fault = base.fault { throw ClientError(.invalidRequest, fault) }
         let (plan, generation, number, isShutDown) = state.withLock { state in
             state.nextNumber += 1
@@ -116,7 +118,7 @@ public final class Client: Sendable {
         }
         let call = CallState(
             id: CallID(client: tag, number: number), environment: environment, number: number - 1,
-            parent: request.options.isOneTime ? nil : generation)
+            parent: request.options.isOneTime ? nil : generation, collectedBytes: collectedBytes)
         call.record.begin(request, at: environment.timeSource.now)
         return (plan, Context(call: call))
     }

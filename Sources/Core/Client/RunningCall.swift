@@ -112,7 +112,7 @@ extension Call {
         let outcome = SharedValue<Serializer.Output>()
         let running: (plan: Plan, context: Context)
         do {
-            running = try client.begin(request)
+            running = try begin(for: serializer)
         } catch {
             outcome.settle(.failure(error))
             return RunningCall(outcome: outcome, context: nil, task: nil)

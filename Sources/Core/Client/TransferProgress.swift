@@ -1,4 +1,7 @@
 /// How far the content of a request and of its response have come, in bytes.
+///
+/// It is that of the last exchange of the call: a redirect or a retry begins again with nothing,
+/// which a progress bar shows by falling back.
 public struct TransferProgress: Sendable, Hashable {
     /// The bytes of the request's content that have left, in the present send.
     public var bytesSent: Int64
@@ -25,6 +28,9 @@ public struct TransferProgress: Sendable, Hashable {
 
     /// The sent part of the request's content, 0 to 1, or nil where the total is not known.
     public var fractionSent: Double? { Self.fraction(bytesSent, totalToSend) }
+
+    /// Whether bytes have left or come.
+    var hasMoved: Bool { bytesSent > 0 || bytesReceived > 0 }
 
     private static func fraction(_ part: Int64, _ total: Int64?) -> Double? {
         guard let total else { return nil }

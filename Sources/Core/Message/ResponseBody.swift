@@ -183,6 +183,29 @@ public struct ResponseBody: Sendable {
         self = .concatenating(prefix, ResponseBody(storage: storage.continued()))
         return prefix
     }
+
+    /// Reads the content ahead of its reader.
+    /// - Parameter maxBytes: How much is held in memory, and a chunk more.
+    /// - Returns: All of the content, which cannot break off any more; of one that is larger a body
+    ///   that begins with what was read.
+    /// - Throws: What the body breaks off with.
+    package func readAhead(upTo maxBytes: Int) async throws -> ResponseBody {
+        try storage.begin()
+        var read: Data?
+        while read?.count ?? 0 <= maxBytes {
+            if let chunk = try await storage.pull() {
+                if read == nil { read = chunk } else { read?.append(chunk) }
+                continue
+            }
+            let content = read ?? Data()
+            let source = DataSource(content, trailers, encodedBytes: encodedBytes)
+            let body = ResponseBody(
+                source: source, length: Int64(content.count), encodedLength: encodedLength)
+            body.storage.endIfNothingComes()
+            return body
+        }
+        return .concatenating(read ?? Data(), ResponseBody(storage: storage.continued()))
+    }
 }
 
 extension ResponseBody: AsyncSequence {

@@ -65,13 +65,15 @@ extension ResponseBodySource {
 /// Bytes in memory, and what came behind them.
 final class DataSource: ResponseBodySource {
     let trailers: HTTPHeaders
+    let encodedBytes: Int64?
     private let data: Mutex<Data?>
 
     var isComplete: Bool { true }
 
-    init(_ data: Data, _ trailers: HTTPHeaders) {
+    init(_ data: Data, _ trailers: HTTPHeaders, encodedBytes: Int64? = nil) {
         self.data = Mutex(data.isEmpty ? nil : data)
         self.trailers = trailers
+        self.encodedBytes = encodedBytes
     }
 
     func next() async throws -> Data? { data.withLock { $0.take() } }

@@ -16,11 +16,22 @@ public protocol ResponseSerializer<Output>: Sendable {
     /// default.
     func accept(in table: SerializerTable) -> [MediaType]
 
+    /// How much of the content is read before there is a value: `Int.max` where all of it is, 0
+    /// where the value is the stream, or its head.
+    ///
+    /// A retry in the stack waits for that much of a successful response, up to a limit of its own
+    /// (``RequestRetrier/keptBytes(_:context:)``), and tries again what breaks off before. 0 by
+    /// default; `Int.max` for a ``ContentSerializer``. One that calls another passes on what that
+    /// one says.
+    func collectedBytes(in table: SerializerTable) -> Int
+
     /// Turns a response into a value.
     func serialize(_ response: Response, context: SerializationContext) async throws -> Output
 }
 
 extension ResponseSerializer {
+    /// None: the value is the stream.
+    public func collectedBytes(in table: SerializerTable) -> Int { 0 }
     /// No wish.
     public var accept: [MediaType] { [] }
     /// ``accept``, whatever the table.
@@ -98,6 +109,9 @@ public protocol ContentSerializer<Output>: ResponseSerializer {
 }
 
 extension ContentSerializer {
+    /// All.
+    public func collectedBytes(in table: SerializerTable) -> Int { .max }
+
     /// None.
     public var emptyOutput: Output? { nil }
 

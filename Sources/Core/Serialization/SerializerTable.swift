@@ -45,11 +45,14 @@ public struct SerializerTable: Sendable {
         let name: String
         let ranges: [MediaType]
         let maker: Maker
+        // Of a serializer; a decoder is always given all of the content.
+        let collectedBytes: Int
 
-        init(name: String, ranges: [MediaType], maker: Maker) {
+        init(name: String, ranges: [MediaType], maker: Maker, collectedBytes: Int = .max) {
             self.name = name
             self.ranges = ranges
             self.maker = maker
+            self.collectedBytes = collectedBytes
         }
     }
 
@@ -62,7 +65,10 @@ public struct SerializerTable: Sendable {
     public mutating func register(
         _ serializer: any ResponseSerializer, as name: String, for ranges: [MediaType]
     ) {
-        put(Entry(name: name, ranges: ranges, maker: .serializer(serializer, Typed(serializer))))
+        put(
+            Entry(
+                name: name, ranges: ranges, maker: .serializer(serializer, Typed(serializer)),
+                collectedBytes: serializer.collectedBytes(in: self)))
     }
 
     /// Adds a decoder, or puts it in the place of the entry of that name.
@@ -116,6 +122,10 @@ public struct SerializerTable: Sendable {
         }
         return nil
     }
+
+    /// How much of the content any of the serializers reads before there is a value; see
+    /// ``ResponseSerializer/collectedBytes(in:)``.
+    public var collectedBytes: Int { entries.map(\.collectedBytes).min() ?? 0 }
 
     /// The ranges of all serializers, for `Accept`.
     public var acceptForSerializers: [MediaType] {

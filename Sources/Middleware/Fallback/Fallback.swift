@@ -14,7 +14,8 @@ public import TurnpikeCore
 ///
 /// Place it outside all gates whose failures it covers; inside a retry it would hide from the retry
 /// what is to be tried again. A call that its caller gives up is never answered so. The response
-/// that is replaced is drained or cancelled; a body that breaks off after its head is not replaced.
+/// that is replaced is drained or cancelled; a body that breaks off after its head is not replaced,
+/// unless a ``Retry`` inside has kept it.
 public struct Fallback: Interceptor {
     /// Makes the answer, or throws what the call is to fail with.
     public typealias Answer = @Sendable (Outcome, Context) async throws -> Response

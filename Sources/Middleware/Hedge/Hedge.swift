@@ -13,7 +13,8 @@ public import TurnpikeCore
 /// included.
 ///
 /// Place it inside a retry, and outside ``AttemptTimeout`` and ``CircuitBreaker``, which then see
-/// each attempt.
+/// each attempt. Outside a retry an answer may come when its content has (``Retry``), and counts
+/// as late until then.
 public struct Hedge: Interceptor {
     private let delay: HedgeDelay
     private let attempts: Int

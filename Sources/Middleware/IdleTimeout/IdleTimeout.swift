@@ -27,8 +27,14 @@ public struct IdleTimeout: Interceptor {
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
+        if request.options.isStreaming || request.options.isOneTime {
+            return try await next(request)
+        }
+        // What a retry keeps of the content has come before its response comes here.
+        if next.retries {
+            context[IdleBound.self] = IdleBound.Limit(limit, minBytes: minBytes, window: window)
+        }
         let response = try await next(request)
-        if request.options.isStreaming || request.options.isOneTime { return response }
         response.body.limitIdleTime(
             to: limit, minBytes: minBytes, window: window, timeSource: context.timeSource)
         return response

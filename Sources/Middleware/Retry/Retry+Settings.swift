@@ -28,7 +28,8 @@ extension Retry {
             attempts: settings.int("attempts", default: 3, in: 1...12), policy: policy,
             backoff: backoff,
             maxRetryAfter: settings.seconds("maxRetryAfter", default: .seconds(60), orZero: true),
-            budget: RetryBudget.shared(settings))
+            budget: RetryBudget.shared(settings),
+            maxKeptBytes: settings.int("maxKeptBytes", default: 1_048_576, in: 0...1_073_741_824))
     }
 
     // One in lower case is another method, which nobody sends and nothing would be tried again for.

@@ -21,14 +21,21 @@ public import TurnpikeCore
 /// A client that is used inside a retrying call of another makes one attempt, so that retries do not
 /// multiply.
 ///
-/// A response that is given up is drained or cancelled, the wait ends with the call, and the head
-/// that reaches the caller ends all retries: what breaks in the body later is not tried again.
+/// A response that is given up is drained or cancelled, and the wait ends with the call.
+///
+/// Where the caller gets a value (``/TurnpikeCore/Context/collectedBytes``) and the request may be
+/// sent twice, a success's content is read before the attempt is let go of, up to `maxKeptBytes`:
+/// what breaks off or stands still before is tried again. Gates outside of the retry get the
+/// response then, with its content; metrics have the time of its head all the same. Larger content,
+/// streams, downloads and the content of the last attempt go on as they come, and what breaks off
+/// there is not tried again.
 public struct Retry: RequestRetrier {
     private let attempts: Int
     private let policy: RetryPolicy
     private let backoff: Backoff
     private let maxRetryAfter: Duration
     private let budget: RetryBudget?
+    private let maxKeptBytes: Int
 
     /// Creates a gate that tries again.
     /// - Parameters:
@@ -38,15 +45,28 @@ public struct Retry: RequestRetrier {
     ///   - maxRetryAfter: The longest `Retry-After` that is honoured.
     ///   - budget: What part of all calls may be tried again; one object may serve several clients.
     ///     nil sets no bound.
+    ///   - maxKeptBytes: The most bytes of a success's content, after decoding, that are held in
+    ///     memory until it has come whole. 0 lets the head end the retries.
     public init(
         attempts: Int = 3, policy: RetryPolicy = .standard, backoff: Backoff = .standard,
-        maxRetryAfter: Duration = .seconds(60), budget: RetryBudget? = RetryBudget()
+        maxRetryAfter: Duration = .seconds(60), budget: RetryBudget? = RetryBudget(),
+        maxKeptBytes: Int = 1_048_576
     ) {
         self.attempts = attempts
         self.policy = policy
         self.backoff = backoff
         self.maxRetryAfter = maxRetryAfter
         self.budget = budget
+        // A body is read until there is more.
+        self.maxKeptBytes = min(max(maxKeptBytes, 0), .max - 1)
+    }
+
+    /// How much of the content is kept: none where the next attempt would not be made.
+    public func keptBytes(_ outcome: Outcome, context: Context) -> Int {
+        let mayRepeat =
+            outcome.attempts < attempts && outcome.isReplayable
+            && policy.mayRepeatContent(of: outcome.request)
+        return mayRepeat ? maxKeptBytes : 0
     }
 
     /// Judges an outcome.
@@ -127,14 +147,16 @@ public struct Retry: RequestRetrier {
 extension Retry: Heeding {}
 
 extension Gate where Self == Retry {
-    /// Tries again what failed; see ``Retry/init(attempts:policy:backoff:maxRetryAfter:budget:)``.
+    /// Tries again what failed; see
+    /// ``Retry/init(attempts:policy:backoff:maxRetryAfter:budget:maxKeptBytes:)``.
     public static func retry(
         attempts: Int = 3, policy: RetryPolicy = .standard, backoff: Backoff = .standard,
-        maxRetryAfter: Duration = .seconds(60), budget: RetryBudget? = RetryBudget()
+        maxRetryAfter: Duration = .seconds(60), budget: RetryBudget? = RetryBudget(),
+        maxKeptBytes: Int = 1_048_576
     ) -> Self {
         Retry(
             attempts: attempts, policy: policy, backoff: backoff, maxRetryAfter: maxRetryAfter,
-            budget: budget)
+            budget: budget, maxKeptBytes: maxKeptBytes)
     }
 }
 

@@ -35,7 +35,7 @@ public struct RetryPolicy: Sendable {
     public init(
         statuses: Set<HTTPStatus> = [408, 425, 429, 500, 502, 503, 504],
         codes: Set<ClientError.Code> = [
-            .connection, .dns, .connectTimeout, .attemptTimeout, .incomplete,
+            .connection, .dns, .connectTimeout, .attemptTimeout, .incomplete, .idleTimeout,
         ],
         urlErrors: Set<URLError.Code> = RetryPolicy.passingURLErrors,
         methods: Set<HTTPMethod> = [.get, .head, .options, .trace, .query, .put, .delete]
@@ -98,12 +98,22 @@ public struct RetryPolicy: Sendable {
         if request.options[RetryableOption.self] == false { return false }
         if outcome.isUnsent { return true }
         if request.options.isOneTime { return false }
-        if methods.contains(request.method) { return true }
+        if mayBeSentTwice(request) { return true }
         // A 408 says that the request did not come whole (RFC 9110 §15.5.9): often it was on its
         // way to an idle connection already, and answers nothing. OkHttp repeats it whatever the
         // method too.
-        if outcome.status == 408, !Self.hasEffect(outcome, context) { return true }
-        return request.options.isRetryable || request.headers.contains(.idempotencyKey)
+        return outcome.status == 408 && !Self.hasEffect(outcome, context)
+    }
+
+    /// Whether content that breaks off might be asked for again.
+    func mayRepeatContent(of request: Request) -> Bool {
+        request.options[RetryableOption.self] != false && !request.options.isOneTime
+            && mayBeSentTwice(request) && (condition != nil || codes.contains(.incomplete))
+    }
+
+    private func mayBeSentTwice(_ request: Request) -> Bool {
+        methods.contains(request.method) || request.options.isRetryable
+            || request.headers.contains(.idempotencyKey)
     }
 
     // Whether a redirect inside led on from a server that may have done what was asked: a 408 of

@@ -44,6 +44,9 @@ public struct PreprocessedSerializer<Base: ResponseSerializer>: ResponseSerializ
     /// What the other reads.
     public func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
 
+    /// All: what is changed is the whole content.
+    public func collectedBytes(in table: SerializerTable) -> Int { .max }
+
     /// Collects the content, changes it and gives the other's value for it.
     public func serialize(
         _ response: Response, context: SerializationContext

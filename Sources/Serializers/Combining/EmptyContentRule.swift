@@ -50,6 +50,9 @@ public struct EmptyValueSerializer<Base: ResponseSerializer>: ResponseSerializer
     /// What the other reads.
     public func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
 
+    /// What the other reads.
+    public func collectedBytes(in table: SerializerTable) -> Int { base.collectedBytes(in: table) }
+
     /// Gives the value for nothing, or the other's value.
     public func serialize(
         _ response: Response, context: SerializationContext

@@ -18,6 +18,9 @@ public struct FirstFitSerializer<Output: Sendable>: ResponseSerializer {
         }
     }
 
+    /// All.
+    public func collectedBytes(in table: SerializerTable) -> Int { .max }
+
     /// Collects the content once and gives the first value that can be made of it.
     /// - Throws: The error of the first serializer where none can read it.
     public func serialize(

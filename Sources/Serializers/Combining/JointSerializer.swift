@@ -28,6 +28,9 @@ public struct JointSerializer<each Serializer: ResponseSerializer>: ResponseSeri
         return ranges
     }
 
+    /// All.
+    public func collectedBytes(in table: SerializerTable) -> Int { .max }
+
     /// Collects the content and gives the values, in order; the first error ends it.
     public func serialize(
         _ response: Response, context: SerializationContext

@@ -13,6 +13,9 @@ public struct MappedSerializer<Base: ResponseSerializer, Output: Sendable>: Resp
     /// What the other reads.
     public func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
 
+    /// What the other reads.
+    public func collectedBytes(in table: SerializerTable) -> Int { base.collectedBytes(in: table) }
+
     /// Gives the changed value.
     public func serialize(
         _ response: Response, context: SerializationContext

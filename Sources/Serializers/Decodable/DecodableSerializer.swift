@@ -31,6 +31,9 @@ public struct DecodableSerializer<Output: Decodable & Sendable>: ResponseSeriali
         decoder == nil ? table.acceptForDecoders : ranges
     }
 
+    /// All.
+    public func collectedBytes(in table: SerializerTable) -> Int { .max }
+
     /// Gives the value.
     ///
     /// A response that never has content gives the value of an ``EmptyResponse``, or nil for an

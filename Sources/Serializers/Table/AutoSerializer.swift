@@ -9,6 +9,9 @@ public struct AutoSerializer: ResponseSerializer {
     /// All that the table's serializers read.
     public func accept(in table: SerializerTable) -> [MediaType] { table.acceptForSerializers }
 
+    /// What any of the table's serializers reads, for the type is not known before the head is.
+    public func collectedBytes(in table: SerializerTable) -> Int { table.collectedBytes }
+
     /// Gives the value of the first serializer of the table that fits.
     public func serialize(
         _ response: Response, context: SerializationContext
