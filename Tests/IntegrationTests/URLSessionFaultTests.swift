@@ -27,7 +27,7 @@ struct URLSessionFaultTests {
     }()
 
     @Test("The list can be read")
-    func list() { #expect(Self.faults.count == 5) }
+    func list() { #expect(Self.faults.count == 7) }
 
     @Test(
         "A fault is still there", .timeLimit(.minutes(3)),

@@ -286,7 +286,7 @@ struct URLSessionTests {
         if isRetryable { call = call.retryable() }
         let result: Result<JSONValue, any Error>
         do { result = .success(try await call.json()) } catch { result = .failure(error) }
-        // A second head may be out before its exchange is ended, but no content follows it.
+        // A second head goes out behind the refusal, but no content follows it.
         let whole = server.requests.filter { $0.body == Data("hello".utf8) }
         if isRetryable {
             #expect(try result.get()["body"] == "hello")
@@ -294,6 +294,8 @@ struct URLSessionTests {
         } else {
             let error = #expect(throws: ClientError.self) { try result.get() }
             #expect(error?.code == .connection)
+            #expect(error?.transfer?.isUnsent == false)
+            #expect(error?.description.contains("after the request was written") == true)
             #expect(whole.count == 1)
         }
     }

@@ -4,7 +4,7 @@ import TurnpikeTesting
 
 /// Shows one fault of FoundationNetworking that no client can repair.
 ///
-/// `turnpike-fault trailers|close-in-head|huge-length|many-fields|endless-redirect`
+/// `turnpike-fault trailers|close-in-head|huge-length|many-fields|endless-redirect|held-upload|second-head`
 ///
 /// It ends by a signal, or with 3, where the fault is there, and with 0 where it is gone. The list
 /// of faults is `Tests/URLSessionFaults.json`.
@@ -39,6 +39,15 @@ enum Fault {
             server.route(
                 "/", .endless(every: .zero, status: 302, headers: ["Location": "/elsewhere"]))
             return try await keepsConnection(client, server)
+        case "held-upload":
+            let small = try await cost(ofUploading: 65_000, client, server)
+            return try await cost(ofUploading: 70_000, client, server) > small + 0.25
+        case "second-head":
+            server.route("/", .text("x"), .close)
+            _ = try await client.get("/").data()
+            _ = try? await client.post("/", body: .text("x")).data()
+            await server.wait { $0.open == 0 }
+            return server.requests.count { $0.method == .post } == 2
         default: throw FaultFailure(description: "there is no fault \"\(name)\"")
         }
         // An error in place of the trap is as good as an answer.
@@ -60,6 +69,18 @@ enum Fault {
         // Long enough for a transport that can close.
         try await Task.sleep(for: .seconds(2))
         return server.counts.open > 0
+    }
+
+    /// The seconds of CPU while the answer to an upload is waited for.
+    private static func cost(
+        ofUploading count: Int, _ client: Client, _ server: TestServer
+    ) async throws -> Double {
+        server.route("/", .text("x"), .text("x").after(.seconds(1)))
+        // The first answer of a connection costs as much.
+        _ = try await client.get("/").data()
+        let before = clock()
+        _ = try await client.post("/", body: .data(Data(count: count))).data()
+        return Double(clock() - before) / Double(CLOCKS_PER_SEC)
     }
 
     private static func raw(_ fields: String, _ rest: String) -> TestAnswer {

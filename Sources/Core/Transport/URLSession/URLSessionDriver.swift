@@ -6,22 +6,24 @@ import Synchronization
 import FoundationNetworking
 #endif
 
-/// One session, its delegate, and the queues on which it is driven.
+/// The sessions, their delegate, and the queues on which they are driven.
 ///
 /// On Linux `dataTask`, `resume` and `cancel` wait for the one network queue of the process, so
 /// they are called on queues of their own: never on the cooperative pool, in a cancellation handler
 /// or in a delegate callback. Cancellations do not stand behind the starts of other requests, of
 /// which a busy network queue lets a few hundred wait.
-// SAFETY: all state is behind `state`, and the session may be used from any thread.
+// SAFETY: all state is behind `state`, and sessions may be used from any thread.
 final class URLSessionDriver: NSObject, @unchecked Sendable {
     private struct State {
-        var exchanges: [Int: URLSessionExchange] = [:]
+        // By their tasks, whose numbers are those of one session.
+        var exchanges: [ObjectIdentifier: URLSessionExchange] = [:]
         // Made for the first exchange, and let go of at the end: its connections close with it.
         var session: URLSession?
+        var lanes: URLSessionLanes<URLSession, URLSessionExchange>
         var isInvalid = false
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     private let starts = DispatchQueue(label: "turnpike.urlsession.starts", qos: .userInitiated)
     private let cancels = DispatchQueue(label: "turnpike.urlsession.cancels", qos: .userInitiated)
     private let callbacks = URLSessionCallbacks.queue()
@@ -29,6 +31,7 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
 
     init(maxConnectionsPerHost: Int) {
         self.maxConnectionsPerHost = maxConnectionsPerHost
+        state = Mutex(State(lanes: URLSessionLanes(maxPerOrigin: maxConnectionsPerHost)))
         super.init()
     }
 
@@ -52,12 +55,50 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
     /// Starts an exchange, unless it was cancelled in the meantime.
     func start(_ exchange: URLSessionExchange) {
         starts.async { [self] in
+            if let origin = exchange.ownLane { return startInLane(exchange, origin) }
             guard let session = openSession() else { return exchange.refuse() }
-            exchange.begin { request in
-                let task = session.dataTask(with: request)
-                state.withLock { $0.exchanges[task.taskIdentifier] = exchange }
-                return task
-            }
+            begin(exchange, in: session)
+        }
+    }
+
+    private func startInLane(_ exchange: URLSessionExchange, _ origin: Origin) {
+        let place = state.withLock { state in
+            state.isInvalid ? nil : state.lanes.place(exchange, for: origin)
+        }
+        switch place {
+        case nil: exchange.refuse()
+        case .inLine: break
+        case .free(let session): beginInLane(exchange, session)
+        case .new:
+            let session = makeSession()
+            state.withLock { $0.lanes.occupy(session, for: origin) }
+            beginInLane(exchange, session)
+        }
+    }
+
+    private func beginInLane(_ exchange: URLSessionExchange, _ session: URLSession) {
+        if !begin(exchange, in: session) { leaveLane(session) }
+    }
+
+    // What is no lane's session is not known there.
+    private func leaveLane(_ session: URLSession) {
+        let (next, surplus) = state.withLock { $0.lanes.release(session) }
+        if next == nil, surplus == nil { return }
+        starts.async { [self] in
+            surplus?.finishTasksAndInvalidate()
+            guard let next else { return }
+            // A task that is made behind the end is fatal.
+            if state.withLock({ $0.isInvalid }) { return next.refuse() }
+            beginInLane(next, session)
+        }
+    }
+
+    @discardableResult
+    private func begin(_ exchange: URLSessionExchange, in session: URLSession) -> Bool {
+        exchange.begin { request in
+            let task = session.dataTask(with: request)
+            state.withLock { $0.exchanges[ObjectIdentifier(task)] = exchange }
+            return task
         }
     }
 
@@ -74,26 +115,34 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
         cancels.async { task()?.cancel() }
     }
 
-    /// Ends the session: now, or when its last task has ended.
+    /// Cancels a task whose exchange has no more to do with it.
+    func abandon(_ task: URLSessionTask) {
+        state.withLock { $0.exchanges[ObjectIdentifier(task)] = nil }
+        cancel { task }
+    }
+
+    /// Ends the sessions: now, or when their last tasks have ended.
     func invalidate(cancelling: Bool) {
         // Behind the starts that are under way: a task that is made later is fatal.
         starts.async { [self] in
-            let (session, exchanges) = state.withLock { state in
+            let (session, exchanges, lanes) = state.withLock { state in
                 defer {
                     state.isInvalid = true
                     state.session = nil
                 }
-                return (state.session, state.exchanges)
+                return (state.session, state.exchanges, state.lanes.removeAll())
             }
+            for exchange in lanes.inLine { exchange.refuse() }
             // One by one: `invalidateAndCancel` knows nothing of the order that a redirect needs.
             if cancelling { for (_, exchange) in exchanges { exchange.cancel() } }
             // It returns before they have ended.
             session?.finishTasksAndInvalidate()
+            for session in lanes.sessions { session.finishTasksAndInvalidate() }
         }
     }
 
     private func exchange(_ task: URLSessionTask) -> URLSessionExchange? {
-        state.withLock { $0.exchanges[task.taskIdentifier] }
+        state.withLock { $0.exchanges[ObjectIdentifier(task)] }
     }
 }
 
@@ -114,8 +163,16 @@ extension URLSessionDriver: URLSessionDataDelegate {
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
     ) {
-        let exchange = state.withLock { $0.exchanges.removeValue(forKey: task.taskIdentifier) }
+        let exchange = state.withLock { $0.exchanges.removeValue(forKey: ObjectIdentifier(task)) }
         exchange?.didComplete(response: task.response, error: error)
+        leaveLane(session)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64,
+        totalBytesSent: Int64, totalBytesExpectedToSend: Int64
+    ) {
+        exchange(task)?.didSendData(totalBytesSent)
     }
 
     func urlSession(

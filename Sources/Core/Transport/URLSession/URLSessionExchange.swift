@@ -13,12 +13,18 @@ import FoundationNetworking
 /// called once it is. It is called without the lock, for it waits for the network queue, on which
 /// the callbacks run and take that lock.
 final class URLSessionExchange: Sendable {
-    private struct State {
-        var task: URLSessionTask?
+    private enum Run {
+        case waiting
+        case starting(URLSessionTask)
         // A task may be cancelled once it was resumed.
-        var isResumed = false
+        case running(URLSessionTask)
+        case finished
+    }
+
+    private struct State {
+        var run = Run.waiting
         var isCancelled = false
-        var isFinished = false
+        var restarts = 0
     }
 
     private struct Feed {
@@ -29,7 +35,11 @@ final class URLSessionExchange: Sendable {
         var whole: Data?
     }
 
-    let upload: Upload
+    /// The origin to which the request needs a connection that no other one uses meanwhile; nil for
+    /// one that libcurl may send again (``URLSessionLanes``), and where it has HTTP/1.1 alone.
+    let ownLane: Origin?
+
+    private let upload: Upload
     // As the caller has it: the wire's has no fragment.
     private let url: URL
     private let request: URLRequest
@@ -47,7 +57,25 @@ final class URLSessionExchange: Sendable {
         self.isRepeatable = isRepeatable
         self.upload = upload
         self.driver = driver
+        #if canImport(FoundationNetworking)
+        ownLane = isRepeatable || url.scheme?.lowercased() != "https" ? nil : Origin(url)
+        #else
+        ownLane = nil
+        #endif
     }
+
+    // What libcurl knows the size of it sends at once; before more of a stream it asks whether the
+    // connection takes it. From then on FoundationNetworking burns a core until the exchange has
+    // ended: it never stops waiting for what is there already.
+    private var data: Data? {
+        #if canImport(FoundationNetworking)
+        upload.small
+        #else
+        nil
+        #endif
+    }
+
+    private static let maxRestarts = 5
 
     func start(feeding exchange: Exchange) {
         feed.withLock { $0.exchange = exchange }
@@ -58,26 +86,40 @@ final class URLSessionExchange: Sendable {
     func cancel() {
         driver.cancel { [self] in
             state.withLock { state in
-                guard !state.isCancelled, !state.isFinished else { return nil }
-                state.isCancelled = true
-                return state.isResumed ? state.task : nil
+                if state.isCancelled { return nil }
+                switch state.run {
+                case .waiting, .starting:
+                    state.isCancelled = true
+                    return nil
+                case .running(let task):
+                    state.isCancelled = true
+                    return task
+                case .finished: return nil
+                }
             }
         }
     }
 
     // On the queue of the starts.
-    func begin(_ make: (URLRequest) -> URLSessionTask) {
-        if state.withLock({ $0.isCancelled }) { return }
+    /// - Returns: Whether there is a task now.
+    func begin(_ make: (URLRequest) -> URLSessionTask) -> Bool {
+        if state.withLock({ $0.isCancelled }) { return false }
         var request = request
-        request.httpBodyStream = upload.makeStream()
+        if let data {
+            request.httpBody = data
+        } else {
+            request.httpBodyStream = upload.makeStream()
+        }
         let task = make(request)
-        state.withLock { $0.task = task }
+        state.withLock { $0.run = .starting(task) }
         task.resume()
         let wasCancelled = state.withLock { state in
-            state.isResumed = true
+            guard case .starting(task) = state.run else { return false }
+            state.run = .running(task)
             return state.isCancelled
         }
         if wasCancelled { task.cancel() }
+        return true
     }
 
     func refuse() {
@@ -97,15 +139,47 @@ final class URLSessionExchange: Sendable {
     /// The server may have acted on the first one, so a request that is not repeatable ends here
     /// instead. nil where the task has no body stream.
     func secondStream() -> InputStream? {
-        if isRepeatable || upload.length == nil { return upload.makeStream() }
-        fail(
-            ClientError(
-                .connection,
-                "the kept-alive connection ended while the request was sent, which is not sent twice; if that"
-                    + " is safe, mark it retryable() or give it an Idempotency-Key",
-                transfer: TransferState(.sending, bodyBytesSent: upload.bytesSent)))
-        return InputStream(data: Data())
+        if upload.length == nil { return nil }
+        guard isRepeatable else {
+            fail(
+                ClientError(
+                    .connection,
+                    "the kept-alive connection ended after the request was written, so the server"
+                        + " may have acted on it; it is not sent twice. If that is safe, mark it"
+                        + " retryable() or give it an Idempotency-Key",
+                    transfer: TransferState(.sending, bodyBytesSent: upload.bytesSent)))
+            // A stream in the place of a body in memory is fatal.
+            return data == nil ? InputStream(data: Data()) : nil
+        }
+        guard data != nil else { return upload.makeStream() }
+        startAgain()
+        return nil
     }
+
+    // libcurl has nothing left of a body in memory to send again.
+    private func startAgain() {
+        let task = state.withLock { state -> URLSessionTask? in
+            guard !state.isCancelled, state.restarts < Self.maxRestarts else { return nil }
+            let task: URLSessionTask
+            switch state.run {
+            case .waiting, .finished: return nil
+            case .starting(let present), .running(let present): task = present
+            }
+            state.restarts += 1
+            state.run = .waiting
+            return task
+        }
+        guard let task else {
+            return fail(
+                ClientError(
+                    .connection, "one kept-alive connection after the other ended as it was used",
+                    transfer: TransferState(.sending, bodyBytesSent: upload.bytesSent)))
+        }
+        driver.abandon(task)
+        driver.start(self)
+    }
+
+    func didSendData(_ total: Int64) { if data != nil { upload.didSend(total) } }
 
     // MARK: On the network queue, or Apple's delegate queue
 
@@ -165,10 +239,7 @@ final class URLSessionExchange: Sendable {
     }
 
     func didComplete(response: URLResponse?, error: (any Error)?) {
-        state.withLock { state in
-            state.isFinished = true
-            state.task = nil
-        }
+        state.withLock { $0.run = .finished }
         let hasHead = hasHead.load(ordering: .relaxed)
         guard let exchange = takeFeed() else { return }
         if let error {

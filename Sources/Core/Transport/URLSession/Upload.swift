@@ -27,6 +27,16 @@ final class Upload: Sendable {
     let length: Int64?
 
     private static let memoryLimit = 262_144
+    // As much libcurl sends in one go.
+    private static let smallLimit = 65_536
+
+    /// A body that is small and in memory.
+    var small: Data? {
+        guard sources.count == 1, case .data(let data) = sources[0],
+            data.count <= Self.smallLimit
+        else { return nil }
+        return data
+    }
 
     /// Prepares a body.
     ///
