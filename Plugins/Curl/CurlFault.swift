@@ -66,6 +66,17 @@ package enum CurlFault {
             transfer: TransferState(.receiving))
     }
 
+    /// For a transfer whose connection was not made in time.
+    static func noConnection(hadPlace: Bool) -> ClientError {
+        ClientError(
+            .connectTimeout,
+            hadPlace
+                ? "no connection was made in time"
+                : "no place among the connections became free in time; raise maxConnectionsPerHost,"
+                    + " or connectTimeout",
+            transfer: TransferState(.connecting))
+    }
+
     /// For the content of an answer that refuses to be asked for its consent.
     static var wasSkipped: ClientError {
         ClientError(

@@ -22,8 +22,10 @@ extension CurlTransport {
         public var connectionAttemptDelay: Duration = .milliseconds(250)
         /// Connections to one host at a time.
         ///
-        /// More calls wait for a connection.
-        public var maxConnectionsPerHost = 256
+        /// More calls wait for a connection, within ``connectTimeout``. A server with few workers
+        /// serves so many connections and lets others wait, the idle ones included: where one waits a
+        /// second for its first byte, an idle one to the same address is closed.
+        public var maxConnectionsPerHost = 64
         /// Connections at a time; nil for no bound of their own.
         public var maxConnections: Int?
         /// Connections that are kept for later requests.

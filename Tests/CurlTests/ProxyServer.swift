@@ -13,7 +13,7 @@ private let streamSocket = SOCK_STREAM
 #endif
 
 /// Passes what comes on to one port of this machine, whatever the client asks for: as a SOCKS 5 proxy,
-/// by CONNECT, or as if it were the server itself.
+/// by CONNECT, or as if it were the server itself; all connections at once, or one after another.
 final class ProxyServer: Sendable {
     /// What clients asked for: the host and port, and a credential where one came.
     struct Asked: Hashable {
@@ -27,12 +27,14 @@ final class ProxyServer: Sendable {
     let port: Int
     private let listener: CInt
     private let target: Int
+    private let isSerial: Bool
     private let kept = Mutex<[Asked]>([])
 
     var asked: [Asked] { kept.withLock { $0 } }
 
-    init(to target: Int, isIPv6: Bool = false) throws {
+    init(to target: Int, isIPv6: Bool = false, isSerial: Bool = false) throws {
         self.target = target
+        self.isSerial = isSerial
         listener = socket(isIPv6 ? AF_INET6 : AF_INET, streamSocket, 0)
         var address = sockaddr_in6()
         var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
@@ -75,8 +77,12 @@ final class ProxyServer: Sendable {
             guard client >= 0 else { return }
             let bytes = unsafe withUnsafeBytes(of: address.sin_addr) { unsafe Array($0) }
             let peer = bytes.map(String.init).joined(separator: ".")
-            // Ends with the connection.
-            Thread.detachNewThread { self.serve(Connection(client), peer) }
+            if isSerial {
+                serve(Connection(client), peer)
+            } else {
+                // Ends with the connection.
+                Thread.detachNewThread { self.serve(Connection(client), peer) }
+            }
         }
     }
 

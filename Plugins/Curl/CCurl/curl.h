@@ -188,6 +188,7 @@ typedef struct {
     int (*multi_add_handle)(CURLM *, CURL *);
     int (*multi_remove_handle)(CURLM *, CURL *);
     int (*multi_socket_action)(CURLM *, int, int, int *);
+    int (*multi_socket_all)(CURLM *, int *);
     CURLMsg *(*multi_info_read)(CURLM *, int *);
 } tpc_functions;
 
@@ -198,6 +199,9 @@ extern int (*tpc_tell_tls_ends)(CURL *, void *context, void *user);
 // Whether libcurl may go on to wait for the socket of a paused transfer, and would read from it without bound: 8.5 does on a
 // new connection of HTTP/1, 7.88 and 8.14 do not.
 extern bool tpc_polls_paused;
+// Whether libcurl goes on to the next address of a name only when a timer is up, half of the connect timeout, where one has
+// refused: 7.88 to 8.3 do.
+extern bool tpc_waits_after_refusal;
 /// Says that the peer has announced the end of a TLS connection, to the loop whose turn this thread takes.
 void tpc_loop_heed_tls_end(const void *tls);
 /// Whether a TLS connection was agreed to carry HTTP/2; false where that cannot be told.

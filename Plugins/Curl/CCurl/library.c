@@ -10,6 +10,8 @@ int (*tpc_tell_tls_ends)(CURL *, void *, void *);
 
 bool tpc_polls_paused;
 
+bool tpc_waits_after_refusal;
+
 static curl_version_info_data *info;
 static _Thread_local char reason[256];
 
@@ -78,6 +80,7 @@ const char *tpc_load(const char *file, unsigned oldest) {
         || !find(library, "curl_multi_add_handle", &f->multi_add_handle)
         || !find(library, "curl_multi_remove_handle", &f->multi_remove_handle)
         || !find(library, "curl_multi_socket_action", &f->multi_socket_action)
+        || !find(library, "curl_multi_socket_all", &f->multi_socket_all)
         || !find(library, "curl_multi_info_read", &f->multi_info_read))
         return reason;
     curl_version_info_data *version = f->version_info(CURLVERSION_FIRST);
@@ -96,6 +99,7 @@ const char *tpc_load(const char *file, unsigned oldest) {
     info = version;
     load_tls(library);
     tpc_polls_paused = version->version_num > 0x075801 && version->version_num < 0x080E00;
+    tpc_waits_after_refusal = version->version_num >= 0x075800 && version->version_num < 0x080400;
     return NULL;
 }
 

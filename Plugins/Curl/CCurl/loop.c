@@ -18,6 +18,10 @@ enum {
     FRUITLESS_LIMIT = 256,
     // In milliseconds.
     REST = 5,
+    // In milliseconds, how long a connection waits for its first byte before an idle one is closed for it.
+    SLOT_PATIENCE = 1000,
+    // As many addresses of a name are tried in one turn.
+    ADDRESSES = 64,
 };
 
 // What is known of a descriptor: what libcurl wants of it, and what the system watches.
@@ -31,6 +35,13 @@ typedef struct {
     bool is_resting;
     // Its transfer is paused, though libcurl wants to read.
     bool is_held;
+    // Whether something has come on it, and whether it is kept for a later request.
+    bool has_come;
+    bool is_idle;
+    // Whom it leads to, as a hash of the address.
+    uint32_t peer;
+    // When an idle one is closed for it, in milliseconds, if nothing has come by then.
+    int64_t slot_due;
 } interest;
 
 struct tpc_loop {
@@ -45,6 +56,11 @@ struct tpc_loop {
     int64_t due;
     // When descriptors that rest are looked at again.
     int64_t rest_due;
+    // When a connection has waited long enough for its first byte; and whether one has, and there was no idle one to close.
+    int64_t slot_due;
+    bool lacks_idle;
+    // Whether an address of a name was refused, and libcurl is to go on to the next one.
+    bool has_refusal;
     // Goes up with whatever a transfer does.
     unsigned steps;
     // The loop in whose turn the turn of this one began, by code that a turn runs at once; NULL for none.
@@ -105,6 +121,12 @@ static void watch(tpc_loop *loop, int descriptor, interest *interest) {
     interest->watched = (unsigned char)mask;
 }
 
+// Whether nothing of its connection is used any more. A paused transfer wants nothing of its socket either, and with HTTP/2
+// another one of the same connection may be paused.
+static bool is_at_rest(const tpc_transfer *transfer) {
+    return !transfer->is_receive_paused && !transfer->is_send_paused && !transfer->is_http2;
+}
+
 static int on_socket(CURL *easy, int descriptor, int what, void *user, void *socket_user) {
     tpc_loop *loop = user;
     interest *interest = interest_of(loop, descriptor);
@@ -112,11 +134,11 @@ static int on_socket(CURL *easy, int descriptor, int what, void *user, void *soc
     int mask = what == CURL_POLL_REMOVE ? 0 : what & (CURL_POLL_IN | CURL_POLL_OUT);
     set_wanted(loop, interest, mask);
     interest->is_resting = false;
-    if (tpc_polls_paused && mask) {
-        tpc_transfer *transfer = NULL;
-        tpc_curl.easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
-        if (transfer) tpc_transfer_use(transfer, descriptor);
-    }
+    tpc_transfer *transfer = NULL;
+    if (tpc_polls_paused || !mask) tpc_curl.easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
+    if (transfer && mask) tpc_transfer_use(transfer, descriptor);
+    interest->is_idle = transfer && !mask && interest->has_come && is_at_rest(transfer);
+    if (interest->is_idle && loop->lacks_idle) loop->slot_due = 0;
     // Between two requests on one connection libcurl wants nothing of it: the system is told if something does happen.
     if (mask == 0 && interest->is_connection && interest->watched == CURL_POLL_IN) return 0;
     watch(loop, descriptor, interest);
@@ -144,6 +166,12 @@ static bool is_loopback(const struct sockaddr *address) {
     return address->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
 }
 
+static uint32_t hash(const unsigned char *bytes, size_t count) {
+    uint32_t value = 2166136261;
+    for (size_t index = 0; index < count; index++) value = (value ^ bytes[index]) * 16777619;
+    return value;
+}
+
 static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
     tpc_loop *loop = user;
 #if defined(SOCK_CLOEXEC)
@@ -157,9 +185,21 @@ static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
     int room = LOOPBACK_BUFFER;
     if (descriptor >= 0 && is_loopback(&address->addr))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
-    interest *interest = interest_of(loop, descriptor);
-    if (interest) interest->is_connection = true;
+    if (descriptor < 0) loop->has_refusal = tpc_waits_after_refusal;
+    interest *known = interest_of(loop, descriptor);
+    if (!known) return descriptor;
+    set_wanted(loop, known, 0);
+    int64_t slot_due = now() + SLOT_PATIENCE;
+    *known = (interest){.is_connection = true, .slot_due = slot_due,
+                        .peer = hash((const unsigned char *)&address->addr, address->addrlen)};
+    if (loop->slot_due > slot_due) loop->slot_due = slot_due;
     return descriptor;
+}
+
+static bool is_connected(int descriptor) {
+    struct sockaddr_storage peer;
+    socklen_t count = sizeof peer;
+    return getpeername(descriptor, (struct sockaddr *)&peer, &count) == 0;
 }
 
 static int close_socket(void *user, int descriptor) {
@@ -169,6 +209,7 @@ static int close_socket(void *user, int descriptor) {
         set_wanted(loop, known, 0);
         *known = (interest){0};
     }
+    if (tpc_waits_after_refusal && !is_connected(descriptor)) loop->has_refusal = true;
     return close(descriptor);
 }
 
@@ -182,7 +223,7 @@ void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy) {
 tpc_loop *tpc_loop_create(const tpc_limits *limits) {
     tpc_loop *loop = calloc(1, sizeof *loop);
     if (!loop) return NULL;
-    loop->due = loop->rest_due = INT64_MAX;
+    loop->due = loop->rest_due = loop->slot_due = INT64_MAX;
     loop->last = &loop->first;
     loop->cells = tpc_cells_create();
     if (!tpc_poller_open(&loop->poller, limits->busy_polling) || !(loop->multi = tpc_curl.multi_init())) {
@@ -204,7 +245,7 @@ tpc_loop *tpc_loop_create(const tpc_limits *limits) {
 void tpc_loop_close(tpc_loop *loop) {
     if (loop->multi) tpc_curl.multi_cleanup(loop->multi);
     loop->multi = NULL;
-    loop->due = loop->rest_due = INT64_MAX;
+    loop->due = loop->rest_due = loop->slot_due = INT64_MAX;
     loop->happening_count = 0;
     tpc_poller_close(&loop->poller);
 }
@@ -296,7 +337,56 @@ static void count_fruitless(tpc_loop *loop, int descriptor, int mask, bool is_fr
     }
 }
 
+// MARK: Slots. A server with few workers serves so many connections at a time: those that are kept idle hold its places, and
+// others, though the system has made them, wait to be taken. Where one waits, an idle one to the same peer is closed.
+
+static interest *next_idle(tpc_loop *loop, uint32_t peer, int *from) {
+    for (int descriptor = *from; descriptor < loop->interest_count; descriptor++) {
+        interest *idle = &loop->interests[descriptor];
+        if (!idle->is_idle || idle->peer != peer) continue;
+        *from = descriptor;
+        return idle;
+    }
+    return NULL;
+}
+
+// libcurl closes the descriptor when it next looks for a connection, and finds that this one has ended.
+static void make_room(tpc_loop *loop) {
+    int64_t present = now();
+    loop->slot_due = INT64_MAX;
+    loop->lacks_idle = false;
+    // Older ones write to it once more when they end TLS, and would raise SIGPIPE.
+    if (tpc_version() < 0x075700) return;
+    uint32_t missing = 0;
+    int from = 0;
+    for (int descriptor = 0; descriptor < loop->interest_count; descriptor++) {
+        interest *waiting = &loop->interests[descriptor];
+        if (!waiting->is_connection || !waiting->wanted || waiting->has_come) continue;
+        if (waiting->slot_due <= present) {
+            if (loop->lacks_idle && waiting->peer == missing) continue;
+            interest *idle = next_idle(loop, waiting->peer, &from);
+            if (!idle) {
+                loop->lacks_idle = true;
+                missing = waiting->peer;
+                continue;
+            }
+            idle->is_idle = false;
+            shutdown(from, SHUT_RDWR);
+            waiting->slot_due = present + SLOT_PATIENCE;
+        }
+        if (waiting->slot_due < loop->slot_due) loop->slot_due = waiting->slot_due;
+    }
+}
+
 // MARK: Turns.
+
+static void try_next_addresses(tpc_loop *loop) {
+    int running;
+    for (int turn = 0; loop->has_refusal && turn < ADDRESSES; turn++) {
+        loop->has_refusal = false;
+        tpc_curl.multi_socket_all(loop->multi, &running);
+    }
+}
 
 static void act(tpc_loop *loop, const tpc_happening *happenings, int count) {
     int running;
@@ -314,10 +404,12 @@ static void act(tpc_loop *loop, const tpc_happening *happenings, int count) {
         // What had come before it was held waits there.
         if (interest && interest->is_held && !(mask &= ~CURL_CSELECT_IN)) continue;
         if (interest && interest->is_resting) set_resting(loop, descriptor, interest, false);
+        if (interest && mask & CURL_CSELECT_IN) interest->has_come = true;
         unsigned steps = loop->steps;
         tpc_curl.multi_socket_action(loop->multi, descriptor, mask, &running);
         count_fruitless(loop, descriptor, mask, steps == loop->steps);
     }
+    try_next_addresses(loop);
     if (count) read_messages(loop);
 }
 
@@ -340,12 +432,15 @@ bool tpc_loop_look(tpc_loop *loop) {
 void tpc_loop_run_timers(tpc_loop *loop) {
     int running;
     if (loop->rest_due != INT64_MAX && loop->rest_due <= now()) end_rests(loop);
+    if (loop->slot_due != INT64_MAX && loop->slot_due <= now()) make_room(loop);
     // A transfer that wants to go on at once asks by a timer of 0: bounded, so that sockets get their turn.
     for (int turn = 0; turn < 8 && loop->due != INT64_MAX && (loop->due == 0 || loop->due <= now()); turn++) {
         loop->due = INT64_MAX;
         tpc_curl.multi_socket_action(loop->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
-    if (loop->multi) read_messages(loop);
+    if (!loop->multi) return;
+    try_next_addresses(loop);
+    read_messages(loop);
 }
 
 int64_t tpc_loop_now(void) { return now(); }
@@ -357,7 +452,10 @@ int tpc_loop_timeout(int64_t due) {
     return left <= 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
-int64_t tpc_loop_due(tpc_loop *loop) { return loop->due < loop->rest_due ? loop->due : loop->rest_due; }
+int64_t tpc_loop_due(tpc_loop *loop) {
+    int64_t due = loop->due < loop->rest_due ? loop->due : loop->rest_due;
+    return due < loop->slot_due ? due : loop->slot_due;
+}
 
 bool tpc_loop_is_idle(tpc_loop *loop) { return loop->wanted_count == 0; }
 

@@ -189,9 +189,10 @@ final class CurlEngine: Sendable {
     // A thread that slept until something comes would be woken by each caller whose transfer has a
     // time of its own: while there are such callers it sleeps for less than those times.
     private func due(_ core: inout Core) -> Int64 {
-        guard core.hasCallers else { return loop.due }
+        let due = min(loop.due, core.transfers.due)
+        guard core.hasCallers else { return due }
         core.hasCallers = false
-        return min(loop.due, CurlLoop.now + Self.shortSleep)
+        return min(due, CurlLoop.now + Self.shortSleep)
     }
 
     private func turnOfCaller(_ core: inout Core, for transfer: CurlTransfer) {
@@ -208,7 +209,8 @@ final class CurlEngine: Sendable {
             (ending, isMore) = turn(&core)
         }
         let isLeft = core.isResting && !isIdle(core)
-        if isMore || isLeft || ending != .none || loop.due < core.threadDue {
+        let due = min(loop.due, core.transfers.due)
+        if isMore || isLeft || ending != .none || due < core.threadDue {
             core.threadDue = 0
             wake()
         }
@@ -229,6 +231,7 @@ final class CurlEngine: Sendable {
         core.posted.removeAll(keepingCapacity: true)
         loop.unwant()
         loop.runTimers()
+        core.transfers.failLate()
         let isMore = core.transfers.passOn(upTo: Self.flushLimit)
         load.store(core.transfers.count, ordering: .relaxed)
         return (ending, isMore)

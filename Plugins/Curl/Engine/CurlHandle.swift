@@ -99,6 +99,9 @@ import TurnpikeCore
     /// How often the request was about to be sent.
     var sends: Int { unsafe Int(pointer.pointee.sends) }
 
+    /// The connections that were made for it, or begun.
+    var connects: Int { unsafe tpc_transfer_connects(pointer) }
+
     /// Whether it goes by HTTP/2, once it was sent.
     var isHTTP2: Bool { unsafe pointer.pointee.is_http2 }
     /// Whether the server has certainly done nothing with what was sent last.
@@ -114,7 +117,7 @@ import TurnpikeCore
     /// With HTTP/2 it does not do so either where the connection ends in good order, or where the
     /// server lets it end (GOAWAY, RFC 9113 §6.8).
     var metDeadConnection: Bool {
-        guard !hasHead, unsafe tpc_transfer_connects(pointer) == 0 else { return false }
+        guard !hasHead, connects == 0 else { return false }
         return switch result {
         case CurlFault.sendError, CurlFault.http2: true
         case CurlFault.partialFile: isHTTP2

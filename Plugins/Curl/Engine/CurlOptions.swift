@@ -56,11 +56,15 @@ struct CurlOptions: Sendable {
             busy_polling: min(max(configuration.busyPolling.wholeNanoseconds, 0), 1_000_000))
     }
 
+    /// In milliseconds.
+    var connectTimeout: Int {
+        Int(min(max(configuration.connectTimeout.wholeNanoseconds / 1_000_000, 1), 1 << 31))
+    }
+
     /// Sets what does not change from request to request.
     func apply(to handle: CurlHandle) throws {
         let setter = Setter(handle: handle, library: library)
-        let limit = configuration.connectTimeout.wholeNanoseconds / 1_000_000
-        try setter.set(TPC_CONNECT_TIMEOUT_MS, Int(min(max(limit, 1), 1 << 31)), "connectTimeout")
+        try setter.set(TPC_CONNECT_TIMEOUT_MS, connectTimeout, "connectTimeout")
         let delay = configuration.connectionAttemptDelay.wholeNanoseconds / 1_000_000
         try setter.set(
             TPC_HAPPY_EYEBALLS_TIMEOUT_MS, Int(min(max(delay, 10), 1 << 31)),

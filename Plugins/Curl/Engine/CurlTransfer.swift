@@ -30,6 +30,8 @@ final class CurlTransfer: @unchecked Sendable {
 
     /// The place among the engine's transfers; -1 while it is in none.
     var place = -1
+    /// When it was begun, by the loop's clock.
+    var begun: Int64 = 0
     private var handle: CurlHandle?
     private var hasOpened = false
     private var endsWithConnection = false
@@ -140,6 +142,16 @@ final class CurlTransfer: @unchecked Sendable {
     func fail(_ error: any Error) {
         exchange?.fail(error)
         if handle == nil { finish() }
+    }
+
+    /// Whether it has a connection yet to come, or a place among them.
+    var isConnecting: Bool { handle?.sends == 0 }
+
+    /// Fails for want of a connection.
+    func failLate() {
+        guard let handle else { return }
+        keep(handle.times)
+        fail(CurlFault.noConnection(hadPlace: handle.connects > 0))
     }
 
     private func finish() {

@@ -4,12 +4,16 @@ import TurnpikeCore
 struct TransferTable {
     private let loop: CurlLoop
     private let options: CurlOptions
+    private let connectTimeout: Int64
     private var running: [CurlTransfer] = []
     private var idle: [CurlHandle] = []
+    /// When a transfer may have waited too long for its connection, by the loop's clock.
+    private(set) var due = Int64.max
 
     init(loop: CurlLoop, options: CurlOptions) {
         self.loop = loop
         self.options = options
+        connectTimeout = Int64(options.connectTimeout)
     }
 
     /// Makes a first handle, for libcurl to judge the options by.
@@ -48,6 +52,26 @@ struct TransferTable {
         return true
     }
 
+    /// Fails the transfers that have waited too long for a connection, or for a place among them:
+    /// libcurl does not time the latter.
+    mutating func failLate() {
+        let now = CurlLoop.now
+        guard due <= now else { return }
+        due = .max
+        for transfer in running where transfer.isConnecting {
+            let limit = transfer.begun + connectTimeout
+            if limit <= now {
+                transfer.failLate()
+                end(transfer)
+            } else {
+                due = min(due, max(limit, now + Self.lateness))
+            }
+        }
+    }
+
+    // In milliseconds: a list of many that wait is not gone through for each.
+    private static let lateness: Int64 = 10
+
     /// Fails what is under way, frees the handles, and closes all connections.
     mutating func close(_ error: ClientError) {
         for transfer in running.reversed() {
@@ -63,6 +87,8 @@ struct TransferTable {
         guard takeHandle(for: transfer) else { return }
         transfer.place = running.count
         running.append(transfer)
+        transfer.begun = CurlLoop.now
+        due = min(due, transfer.begun + connectTimeout)
     }
 
     private mutating func beginAgain(_ transfer: CurlTransfer) {

@@ -1,0 +1,95 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeCurl
+import TurnpikeTesting
+
+@Suite("Places among the connections")
+struct CurlSlotTests {
+    @Test("A host gets 64 connections by default, as many as with URLSession")
+    func defaultLimit() {
+        #expect(CurlTransport.Configuration().maxConnectionsPerHost == 64)
+        #expect(URLSessionTransport.Configuration().maxConnectionsPerHost == 64)
+    }
+
+    @Test("A call that gets no place in time ends, though it has no deadline", arguments: [true, false])
+    func noPlace(perHost: Bool) async throws {
+        let fixture = try CurlFixture {
+            if perHost { $0.maxConnectionsPerHost = 1 } else { $0.maxConnections = 1 }
+            $0.connectTimeout = .milliseconds(200)
+        }
+        let hold = TestHold()
+        fixture.server.route("/slow", .text("slow").held(by: hold))
+        async let slow = fixture.client.get("slow").string()
+        await fixture.server.waitForRequests(1)
+        try await withThrowingTaskGroup(of: ClientError?.self) { group in
+            for _ in 0..<20 {
+                group.addTask {
+                    await #expect(throws: ClientError.self) {
+                        try await fixture.client.post("next", body: .text("x")).data()
+                    }
+                }
+            }
+            for try await error in group {
+                #expect(error?.code == .connectTimeout)
+                #expect(error?.transfer?.isUnsent == true)
+                #expect(error?.message.contains("maxConnectionsPerHost") == true)
+            }
+        }
+        // That one has its connection, and as long as it takes.
+        hold.open()
+        #expect(try await slow == "slow")
+        #expect(fixture.server.counts.requests == 1)
+    }
+
+    @Test("An idle connection is closed for one that waits to be served")
+    func room() async throws {
+        let server = try TestServer()
+        server.route("/", .text("here"))
+        let serial = try ProxyServer(to: server.port, isSerial: true)
+        defer { serial.stop() }
+        let client = Client(
+            baseURL: "http://127.0.0.1:\(serial.port)/", transport: try CurlTransport(),
+            stack: [.deadline(.seconds(30))])
+        try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<4 { group.addTask { try await client.get("/").string() } }
+            for try await text in group { #expect(text == "here") }
+        }
+        #expect(server.counts.accepted == 4)
+    }
+
+    @Test("A body that its reader lets wait is not taken for an idle connection")
+    func paused() async throws {
+        let fixture = try CurlFixture()
+        fixture.server.route("/large", .bytes(3_000_000))
+        fixture.server.route("/late", .text("late").after(.milliseconds(1500)))
+        let large = try await fixture.client.get("large").response()
+        #expect(try await fixture.client.get("late").string() == "late")
+        #expect(try await large.body.collect(upTo: 3_000_000).count == 3_000_000)
+        #expect(fixture.server.counts.accepted == 2)
+    }
+
+    @Test("Addresses that refuse are passed over at once", arguments: ["127.0.0.1", "[::1]"])
+    func refusals(first: String) async throws {
+        let server = try TestServer()
+        server.route("/", .text("here"))
+        var configuration = CurlTransport.Configuration()
+        // Half of it would go by for each.
+        configuration.connectTimeout = .seconds(60)
+        configuration.connectionAttemptDelay = .seconds(60)
+        configuration.overrides = [
+            .init(
+                host: "api.invalid", port: server.port,
+                addresses: [first == "[::1]" ? first : "127.0.0.4", "127.0.0.2", "127.0.0.3"]
+                    + ["127.0.0.1"])
+        ]
+        let client = Client(
+            transport: try CurlTransport(configuration: configuration), stack: [])
+        let response = try await client.get("http://api.invalid:\(server.port)/").response()
+        #expect(response.timeline.peerAddress == "127.0.0.1")
+        let sent = try #require(response.timeline.sent)
+        let took = sent.duration(to: try #require(response.timeline.connected))
+        #expect(took < .seconds(5))
+        response.body.cancel()
+    }
+}
