@@ -27,7 +27,7 @@ extension Registry {
     /// All that the command's stack files may use.
     package static var commandLine: Registry {
         var registry = Registry.standard
-        registry.registerCurl()
+        registry.registerCurl(environment: TurnpikeCommand.proxyVariables)
         registry.registerCache()
         return registry
     }

@@ -37,12 +37,15 @@ struct TurnpikeCommand {
         }
     }
 
-    // libcurl, and so URLSession on Linux, sends requests to proxies that the environment names,
-    // credentials included. A proxy is a setting of a transport; the environment is not asked.
+    /// The proxy variables that the command was started with, for transports that are told to obey
+    /// them.
+    static let proxyVariables = ProcessInfo.processInfo.environment.filter { name, _ in
+        name.lowercased().hasSuffix("_proxy")
+    }
+
+    // URLSession on Linux would send requests to the proxies that the environment names, credentials
+    // included. A proxy is a setting of a transport.
     private static func dropProxyEnvironment() {
-        for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy", "ftp_proxy"] {
-            unsafe unsetenv(name)
-            unsafe unsetenv(name.uppercased())
-        }
+        for name in proxyVariables.keys { unsafe unsetenv(name) }
     }
 }

@@ -49,14 +49,17 @@ package enum CurlFault {
         _ code: Int32, text: String, handle: CurlHandle, _ transfer: CurlTransfer
     ) -> ClientError {
         let state = transfer.state(handle)
+        let underlying = CurlFailure(code: Int(code), text: text)
+        if handle.lacksDescriptors { return noDescriptors(underlying) }
+        if state.phase == .connecting, let status = handle.proxyStatus {
+            return refused(status, underlying)
+        }
         let kind = kind(
             of: code, text: text,
             Circumstances(
                 phase: state.phase, sends: handle.sends, isHeadTooLarge: handle.isHeadTooLarge,
                 isHTTP2: handle.isHTTP2, hasLength: handle.hasLength))
-        return ClientError(
-            kind.code, kind.message, underlying: CurlFailure(code: Int(code), text: text),
-            transfer: state)
+        return ClientError(kind.code, kind.message, underlying: underlying, transfer: state)
     }
 
     /// For content that ends with its connection, on one that was cut.
@@ -64,6 +67,33 @@ package enum CurlFault {
         ClientError(
             .incomplete, "the TLS connection was cut before the server said that the body ended",
             transfer: TransferState(.receiving))
+    }
+
+    /// For an answer that ends within its head.
+    static func wasCutInHead(_ state: TransferState) -> ClientError {
+        ClientError(
+            .connection, "the server closed the connection within the head of its answer",
+            transfer: state)
+    }
+
+    private static func noDescriptors(_ underlying: CurlFailure) -> ClientError {
+        ClientError(
+            .connection,
+            "the process has no descriptors left for a connection; raise its limit (ulimit -n), or"
+                + " set maxConnections below it",
+            underlying: underlying, transfer: TransferState(.connecting))
+    }
+
+    private static func refused(_ status: HTTPStatus, _ underlying: CurlFailure) -> ClientError {
+        let advice =
+            switch status {
+            case 407: "; give the transport's proxy a user and a password that it takes"
+            case 403: "; it does not allow this host or port"
+            default: ""
+            }
+        return ClientError(
+            .connection, "the proxy refused to connect: \(status)" + advice, underlying: underlying,
+            transfer: TransferState(.connecting), proxyStatus: status)
     }
 
     /// For a transfer whose connection was not made in time.
@@ -97,6 +127,14 @@ package enum CurlFault {
         {
             let section = hasHead ? "trailer" : "header"
             return Kind(code: .tooLarge, message: "the response's \(section) section is too large")
+        }
+        // TLS 1.3 lets the client send before the server has judged its certificate.
+        if !hasHead, has(text, "ssl", "tls"), has(text, "alert") {
+            return Kind(
+                code: .tls,
+                message: has(text, "certificate", "unknown ca", "access denied", "decrypt error")
+                    ? "the server refused the client's certificate, or wants one"
+                    : "the server ended TLS with an alert")
         }
         // libcurl's words for a line above its bound.
         if hasHead, code == 27 || code == 100 || has(text, "out of memory in chunk") {

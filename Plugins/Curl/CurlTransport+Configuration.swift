@@ -1,8 +1,8 @@
 extension CurlTransport {
     /// How a ``CurlTransport`` behaves.
     ///
-    /// Nothing is taken from the environment: no proxy, no `.netrc`, no certificates but the
-    /// system's.
+    /// Nothing is taken from the environment: no `.netrc`, no certificates but the system's, and no
+    /// proxy unless ``proxy`` says so.
     public struct Configuration: Sendable {
         /// The event loops, each with a thread, a connection pool and a DNS cache of its own.
         ///
@@ -47,8 +47,8 @@ extension CurlTransport {
         /// its own answer, with no other thread involved. 100 µs, from the 50 to 100 that Linux
         /// advises for its own busy polling (`net.core.busy_poll`).
         public var busyPolling: Duration = .microseconds(100)
-        /// The proxy that all requests go through.
-        public var proxy: Proxy?
+        /// The proxies that requests go through: none, unless one is named or the environment asked.
+        public var proxy = ProxyChoice.direct
         /// A Unix socket that all connections are made to, whatever the URL's host.
         public var unixSocket: String?
         /// The local interface, host name or address that connections are made from.
@@ -60,39 +60,6 @@ extension CurlTransport {
 
         /// Creates the default configuration.
         public init() {}
-    }
-
-    /// A proxy.
-    public struct Proxy: Sendable {
-        /// How to speak to a proxy.
-        public enum Scheme: String, Sendable, CaseIterable {
-            /// HTTP: `CONNECT` for https, and the whole URL for http.
-            case http
-            /// SOCKS 5; names are resolved here.
-            case socks5
-            /// SOCKS 5; names are resolved by the proxy.
-            case socks5h
-        }
-
-        /// How to speak to it.
-        public var scheme: Scheme
-        /// Its host.
-        public var host: String
-        /// Its port.
-        public var port: Int
-        /// The user, where it wants one.
-        public var user: String?
-        /// The user's password.
-        public var password: String?
-        /// Hosts that are reached without it: names, with all that ends in them, and addresses.
-        public var exceptions: [String] = []
-
-        /// Creates a proxy.
-        public init(_ scheme: Scheme = .http, host: String, port: Int) {
-            self.scheme = scheme
-            self.host = host
-            self.port = port
-        }
     }
 
     /// An address that stands for a host and port.
@@ -111,14 +78,4 @@ extension CurlTransport {
             self.addresses = addresses
         }
     }
-}
-
-extension CurlTransport.Proxy: CustomStringConvertible, CustomReflectable {
-    /// Scheme, host and port.
-    public var description: String {
-        "\(scheme.rawValue)://\(host.contains(":") ? "[\(host)]" : host):\(port)"
-    }
-
-    /// What a dump shows: no more than ``description``.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

@@ -1,46 +1,57 @@
-import Foundation
+public import Foundation
 public import TurnpikeCore
 
 extension Registry {
     /// Adds the transport `curl` to the names of stack files.
-    public mutating func registerCurl() {
-        register(transport: "curl") { try CurlTransport(settings: $0) }
+    /// - Parameter environment: The variables that name proxies, where a file asks for those of the
+    ///   environment.
+    public mutating func registerCurl(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) {
+        register(transport: "curl") { settings in
+            let configuration = try CurlTransport.Configuration(
+                settings: settings, environment: environment)
+            if settings.isDryRun {
+                _ = try CurlOptions(configuration, library: .load())
+                return MockTransport([])
+            }
+            return try CurlTransport(configuration: configuration)
+        }
     }
 }
 
-extension CurlTransport {
-    convenience init(settings: Settings) throws {
-        var configuration = Configuration()
-        configuration.connectTimeout = settings.seconds(
-            "connectTimeout", default: configuration.connectTimeout)
-        configuration.maxConnectionsPerHost = settings.int(
-            "maxConnectionsPerHost", default: configuration.maxConnectionsPerHost, in: 1...100_000)
-        configuration.idleConnectionTimeout = settings.seconds(
-            "idleConnectionTimeout", default: configuration.idleConnectionTimeout)
-        configuration.http2 = settings.bool("http2", default: configuration.http2)
-        configuration.engines = settings.int("engines", default: 1, in: 1...64)
-        configuration.busyPolling = settings.seconds(
-            "busyPolling", default: configuration.busyPolling, orZero: true)
-        configuration.unixSocket = settings.string("unixSocket")
-        if let proxy = settings.string("proxy") {
-            configuration.proxy = Proxy(proxy)
-            if configuration.proxy == nil {
+extension CurlTransport.Configuration {
+    init(settings: Settings, environment: [String: String]) throws {
+        self.init()
+        connectTimeout = settings.seconds("connectTimeout", default: connectTimeout)
+        maxConnectionsPerHost = settings.int(
+            "maxConnectionsPerHost", default: maxConnectionsPerHost, in: 1...100_000)
+        idleConnectionTimeout = settings.seconds(
+            "idleConnectionTimeout", default: idleConnectionTimeout)
+        http2 = settings.bool("http2", default: http2)
+        engines = settings.int("engines", default: 1, in: 1...64)
+        busyPolling = settings.seconds("busyPolling", default: busyPolling, orZero: true)
+        unixSocket = settings.string("unixSocket")
+        switch settings.string("proxy") {
+        case nil: break
+        case "environment": proxy = .environment(environment)
+        case let text?:
+            if let named = CurlTransport.Proxy(text) {
+                proxy = .through(named)
+            } else {
                 settings.issue(
                     at: "proxy",
-                    "a URL like http://user:password@host:port is wanted; http, socks5 and socks5h are known"
-                )
+                    "\"environment\" or a URL like http://user:password@host:port is wanted; http,"
+                        + " socks5 and socks5h are known")
             }
         }
-        if let trust = settings.object("trust") {
-            configuration.trust = Trust(settings: trust)
-            trust.finish()
+        if let inner = settings.object("trust") {
+            trust = CurlTransport.Trust(settings: inner)
+            inner.finish()
         }
-        if configuration.http2, settings.value("http2") != nil,
-            try !CurlLibrary.load().hasHTTP2
-        {
+        if http2, settings.value("http2") != nil, try !CurlLibrary.load().hasHTTP2 {
             settings.refuse("http2", because: "this libcurl has no HTTP/2")
         }
-        try self.init(configuration: configuration)
     }
 }
 
@@ -73,20 +84,5 @@ extension CurlTransport.Trust {
         if FileManager.default.isReadableFile(atPath: path) { return path }
         settings.issue(at: key, "there is no file \(Grammar.escaped(path)) that can be read")
         return nil
-    }
-}
-
-extension CurlTransport.Proxy {
-    /// Creates a proxy from a URL, with user and password in it, or nil where it is none.
-    init?(_ text: String) {
-        guard let components = URLComponents(string: text), let url = components.url,
-            AuthorityText(of: url).fault == nil,
-            let scheme = components.scheme.flatMap({ Scheme(rawValue: $0.lowercased()) }),
-            let host = components.host, !host.isEmpty
-        else { return nil }
-        let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
-        self.init(scheme, host: bare, port: components.port ?? (scheme == .http ? 80 : 1080))
-        user = components.user
-        password = components.password
     }
 }

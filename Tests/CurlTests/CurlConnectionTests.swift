@@ -12,10 +12,11 @@ struct CurlConnectionTests {
         fixture.server.route("http://origin.invalid/x", .echo)
         let port = fixture.server.port
         var configuration = CurlTransport.Configuration()
-        configuration.proxy = CurlTransport.Proxy(host: "127.0.0.1", port: port)
-        configuration.proxy?.user = "me"
-        configuration.proxy?.password = "S3CRET"
-        configuration.proxy?.exceptions = ["127.0.0.1"]
+        var proxy = CurlTransport.Proxy(host: "127.0.0.1", port: port)
+        proxy.user = "me"
+        proxy.password = "S3CRET"
+        proxy.exceptions = ["127.0.0.1"]
+        configuration.proxy = .through(proxy)
         let client = Client(
             transport: try CurlTransport(configuration: configuration), stack: [])
         let echo = try await client.get("http://origin.invalid/x").json()
@@ -31,7 +32,7 @@ struct CurlConnectionTests {
 
     @Test("A proxy that cannot be reached is an error of the connection, and nothing was sent")
     func deadProxy() async throws {
-        let fixture = try CurlFixture { $0.proxy = CurlTransport.Proxy(host: "127.0.0.1", port: 1) }
+        let fixture = try CurlFixture { $0.proxy = .through(.init(host: "127.0.0.1", port: 1)) }
         let error = await #expect(throws: ClientError.self) {
             try await fixture.client.get("/").data()
         }

@@ -25,13 +25,16 @@ struct CurlProxyTests {
     func socks() async throws {
         let proxy = try ProxyServer(to: server.port)
         defer { proxy.stop() }
-        let named = try client { $0.proxy = .init(.socks5h, host: "127.0.0.1", port: proxy.port) }
+        let named = try client {
+            $0.proxy = .through(.init(.socks5h, host: "127.0.0.1", port: proxy.port))
+        }
         #expect(try await named.get("http://origin.invalid:81/").string() == "here")
         #expect(proxy.asked.map(\.host) == ["origin.invalid:81"])
         let resolved = try client {
-            $0.proxy = .init(.socks5, host: "127.0.0.1", port: proxy.port)
-            $0.proxy?.user = "me"
-            $0.proxy?.password = "S3CRET"
+            var through = CurlTransport.Proxy(.socks5, host: "127.0.0.1", port: proxy.port)
+            through.user = "me"
+            through.password = "S3CRET"
+            $0.proxy = .through(through)
             $0.overrides = [.init(host: "origin.invalid", port: 81, addresses: ["192.0.2.7"])]
         }
         #expect(try await resolved.get("http://origin.invalid:81/").string() == "here")
@@ -51,9 +54,10 @@ struct CurlProxyTests {
         defer { proxy.stop() }
         let client = try client {
             $0.trust.authorities = .file(files.authority)
-            $0.proxy = .init(host: "127.0.0.1", port: proxy.port)
-            $0.proxy?.user = "me"
-            $0.proxy?.password = "S3CRET"
+            var through = CurlTransport.Proxy(host: "127.0.0.1", port: proxy.port)
+            through.user = "me"
+            through.password = "S3CRET"
+            $0.proxy = .through(through)
         }
         let response = try await client.get("https://localhost:444/").response()
         #expect(response.status == 200)
@@ -76,8 +80,9 @@ struct CurlProxyTests {
             "intern.invalid", "api.intern.invalid", "notintern.invalid", "intern.invalid.org",
         ]
         let client = try client {
-            $0.proxy = .init(host: "127.0.0.1", port: proxy.port)
-            $0.proxy?.exceptions = ["other.invalid", "intern.invalid"]
+            var through = CurlTransport.Proxy(host: "127.0.0.1", port: proxy.port)
+            through.exceptions = ["other.invalid", "intern.invalid"]
+            $0.proxy = .through(through)
             $0.overrides = names.map { .init(host: $0, port: port, addresses: ["127.0.0.1"]) }
         }
         var answers: [String] = []

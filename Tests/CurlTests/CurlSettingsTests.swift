@@ -64,6 +64,14 @@ struct CurlSettingsTests {
         #expect(throws: ClientError.self) { try CurlTransport.PublicKeyPin("md5/" + hash) }
     }
 
+    @Test("A file that is only checked makes no transport")
+    func check() throws {
+        let file = try StackFile(["transport": ["use": "curl"], "stack": []])
+        let before = CurlHandles.live
+        for _ in 0..<20 { #expect(file.check(with: registry).isEmpty) }
+        #expect(CurlHandles.live <= before)
+    }
+
     @Test("It says what it can do")
     func capabilities() throws {
         let capabilities = try CurlTransport().capabilities

@@ -12,7 +12,9 @@ struct CurlSlotTests {
         #expect(URLSessionTransport.Configuration().maxConnectionsPerHost == 64)
     }
 
-    @Test("A call that gets no place in time ends, though it has no deadline", arguments: [true, false])
+    @Test(
+        "A call that gets no place in time ends, though it has no deadline",
+        arguments: [true, false])
     func noPlace(perHost: Bool) async throws {
         let fixture = try CurlFixture {
             if perHost { $0.maxConnectionsPerHost = 1 } else { $0.maxConnections = 1 }

@@ -148,6 +148,8 @@ struct TLSFiles: Sendable {
     let lockedKey: String
     /// A file that is no certificate.
     let hash: String
+    /// A certificate that no authority vouches for.
+    let stranger, strangerKey: String
 
     static let shared = TLSFiles()
 
@@ -161,6 +163,8 @@ struct TLSFiles: Sendable {
         key = folder + "/server.key"
         lockedKey = folder + "/locked.key"
         hash = folder + "/hash"
+        stranger = folder + "/stranger.pem"
+        strangerKey = folder + "/stranger.key"
         let script = """
             set -e; cd '\(folder)'
             openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=ca
@@ -172,6 +176,8 @@ struct TLSFiles: Sendable {
             openssl pkey -pubin -in key.pem -outform der > key.der
             openssl dgst -sha256 -binary key.der > hash
             openssl base64 -in hash > pin
+            openssl req -x509 -newkey rsa:2048 -nodes -keyout stranger.key -out stranger.pem -days 2 \
+                -subj /CN=stranger
             openssl pkey -in server.key -aes256 -passout pass:S3CRET -out locked.key
             """
         guard output(of: "sh", "-c", script) != nil,

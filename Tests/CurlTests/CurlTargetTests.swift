@@ -73,7 +73,7 @@ struct CurlTargetTests {
     func proxied() async throws {
         let port = fixture.server.port
         var configuration = CurlTransport.Configuration()
-        configuration.proxy = CurlTransport.Proxy(host: "127.0.0.1", port: port)
+        configuration.proxy = .through(.init(host: "127.0.0.1", port: port))
         let client = Client(transport: try CurlTransport(configuration: configuration), stack: [])
         for text in [
             "http://a.invalid/x?y", "http://a.invalid/z", "http://b.invalid:81/z",
@@ -87,13 +87,42 @@ struct CurlTargetTests {
     func exempted() async throws {
         let port = fixture.server.port
         var configuration = CurlTransport.Configuration()
-        configuration.proxy = CurlTransport.Proxy(host: "127.0.0.1", port: port)
-        configuration.proxy?.exceptions = ["localhost"]
+        var proxy = CurlTransport.Proxy(host: "127.0.0.1", port: port)
+        proxy.exceptions = ["localhost"]
+        configuration.proxy = .through(proxy)
         let client = Client(transport: try CurlTransport(configuration: configuration), stack: [])
         for path in ["/%2fz?", "/z", "/?"] {
             let echo = try await client.get(Target("http://localhost:\(port)\(path)")).json()
             #expect(echo["target"]?.string == path)
         }
+    }
+
+    @Test(
+        "OPTIONS for a URL without a path asks the server as a whole, and a proxy by the whole URL")
+    func asterisk() async throws {
+        let port = fixture.server.port
+        fixture.server.route("*", .echo)
+        let origin = "http://127.0.0.1:\(port)"
+        for (target, wire) in [
+            (Target.server, "*"), (Target(origin), "*"), ("/", "/"), (.server, "*"),
+            (Target(origin + "?q"), "/?q"), ("/*", "/*"),
+        ] {
+            let echo = try await fixture.client.options(target).json()
+            #expect(echo["target"]?.string == wire)
+            #expect(echo["method"]?.string == "OPTIONS")
+            #expect(fixture.server.requests.last?.headers[.host] == "127.0.0.1:\(port)")
+        }
+        // No other method has the form.
+        #expect(try await fixture.client.get(.server).json()["target"]?.string == "/")
+        var configuration = CurlTransport.Configuration()
+        configuration.proxy = .through(.init(host: "127.0.0.1", port: port))
+        let client = Client(transport: try CurlTransport(configuration: configuration), stack: [])
+        let echo = try await client.options("http://a.invalid:81").json()
+        #expect(echo["target"]?.string == "http://a.invalid:81")
+        let error = await #expect(throws: ClientError.self) {
+            try await client.options(.server).data()
+        }
+        #expect(error?.code == .invalidRequest)
     }
 
     @Test("Each character that a URL may have goes out as it is")

@@ -28,13 +28,21 @@ final class ProxyServer: Sendable {
     private let listener: CInt
     private let target: Int
     private let isSerial: Bool
+    private let socksReply: UInt8
+    private let refusesUsers: Bool
     private let kept = Mutex<[Asked]>([])
 
     var asked: [Asked] { kept.withLock { $0 } }
 
-    init(to target: Int, isIPv6: Bool = false, isSerial: Bool = false) throws {
+    // `socksReply` is a code of RFC 1928 §6; 0 for success.
+    init(
+        to target: Int, isIPv6: Bool = false, isSerial: Bool = false, socksReply: UInt8 = 0,
+        refusesUsers: Bool = false
+    ) throws {
         self.target = target
         self.isSerial = isSerial
+        self.socksReply = socksReply
+        self.refusesUsers = refusesUsers
         listener = socket(isIPv6 ? AF_INET6 : AF_INET, streamSocket, 0)
         var address = sockaddr_in6()
         var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
@@ -60,12 +68,11 @@ final class ProxyServer: Sendable {
         Thread.detachNewThread { self.run() }
     }
 
-    func stop() {
-        _ = shutdown(listener, CInt(2))
-        close(listener)
-    }
+    // The thread that accepts closes it: its number would be another's while that still uses it.
+    func stop() { _ = shutdown(listener, CInt(2)) }
 
     private func run() {
+        defer { close(listener) }
         while true {
             var address = sockaddr_in()
             var length = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -88,14 +95,12 @@ final class ProxyServer: Sendable {
 
     private func serve(_ client: Connection, _ peer: String) {
         defer { client.end() }
-        guard let first = client.read(1)?.first, let server = Connection(port: target) else {
-            return
-        }
-        defer { server.end() }
+        guard let first = client.read(1)?.first else { return }
         var asked = Asked(client: peer)
-        if first == 5 {
-            guard socks(client, &asked) else { return }
-        } else {
+        if first == 5, !socks(client, &asked) { return }
+        guard let server = Connection(port: target) else { return }
+        defer { server.end() }
+        if first != 5 {
             var head = [first]
             while !head.suffix(4).elementsEqual("\r\n\r\n".utf8), let byte = client.read(1) {
                 head += byte
@@ -131,7 +136,8 @@ final class ProxyServer: Sendable {
                 let length = client.read(1)?.first, let password = client.read(Int(length))
             else { return false }
             asked.credential = String(decoding: user + [0x3A] + password, as: UTF8.self)
-            client.write([1, 0])
+            client.write([1, refusesUsers ? 1 : 0])
+            if refusesUsers { return false }
         } else {
             client.write([5, 0])
         }
@@ -145,8 +151,8 @@ final class ProxyServer: Sendable {
         }
         guard let port = client.read(2) else { return false }
         asked.host += ":\(Int(port[0]) << 8 | Int(port[1]))"
-        client.write([5, 0, 0, 1, 0, 0, 0, 0, 0, 0])
-        return true
+        client.write([5, socksReply, 0, 1, 0, 0, 0, 0, 0, 0])
+        return socksReply == 0
     }
 }
 

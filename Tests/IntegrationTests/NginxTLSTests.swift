@@ -71,11 +71,11 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("Many calls share one connection, those that begin before it is there among them")
+    @Test("A cold burst of calls opens few connections")
     func multiplexing() async throws {
         let client = try client()
         let connections = try await withThrowingTaskGroup(of: String?.self) { group in
-            for _ in 0..<50 {
+            for _ in 0..<200 {
                 group.addTask {
                     let response = try await client.get("a.json").response()
                     _ = try await response.body.collect(upTo: 10_000)
@@ -84,7 +84,8 @@ struct NginxTLSTests {
             }
             return try await group.reduce(into: Set()) { $0.insert($1) }
         }
-        #expect(connections.count == 1)
+        // Each carries 100 calls at once.
+        #expect(connections.count <= 4)
     }
 
     @Test("A connection carries no more calls than it may", arguments: [1, 100])

@@ -360,6 +360,7 @@ struct URLSessionTests {
             client.request(.get, "/", body: .text("x")),
             client.request(.head, "/", body: .text("x")), client.request(.connect, "/"),
             client.get("http://[::1]:\(server.port)/"),
+            client.options(.server),
             client.post("/", body: .stream(live: true) { AsyncStream<Data> { $0.finish() } }),
         ] {
             let error = await #expect(throws: ClientError.self) { try await call.data() }

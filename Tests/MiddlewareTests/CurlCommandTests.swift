@@ -238,4 +238,13 @@ struct CurlCommandTests {
         ).curlCommand(redaction: redaction)
         #expect(!command.contains("s3cret"))
     }
+
+    @Test("OPTIONS for the server as a whole has its target in the command")
+    func asterisk() throws {
+        let (arguments, _) = try run(request(.options, to: "http://a.example").curlCommand())
+        let place = try #require(arguments.firstIndex(of: "--request-target"))
+        #expect(arguments[place + 1] == "*")
+        let (others, _) = try run(request(.options, to: "http://a.example/").curlCommand())
+        #expect(!others.contains("--request-target"))
+    }
 }

@@ -10,20 +10,35 @@ final class ExecClients {
 
     init(base: StackFile?) { self.base = base }
 
-    /// What describes the client for a line: the line's parts, over those of the command's file.
-    ///
-    /// A client that exists is what it is; the parts of later lines are not looked at.
-    func file(for name: String?, _ parts: JSONObject) throws -> StackFile {
-        if let name, let known = clients[name] { return known.file }
-        return try StackFile(.object(parts), over: base)
+    /// Where a line's client comes from.
+    enum Source {
+        /// An earlier line has made it; it is what it is, and the parts of this line are not looked at.
+        case made(Client)
+        /// The line's parts, over those of the command's file, describe it.
+        case file(StackFile)
     }
 
-    /// The client for a line, and whether it is the line's own.
-    func client(named name: String?, _ file: StackFile) throws -> (client: Client, isOwn: Bool) {
-        if let name, let known = clients[name] { return (known.client, false) }
-        let made = try ConfiguredClient(file, registry: registry, serializers: .standard)
-        if let name { clients[name] = made }
-        return (made.client, name == nil)
+    /// Where the client of a line comes from.
+    func source(for name: String?, _ parts: JSONObject) throws -> Source {
+        if let name, let known = clients[name] { return .made(known.client) }
+        return .file(try StackFile(.object(parts), over: base))
+    }
+
+    /// The mistakes in what describes a client; nothing is made.
+    func check(_ source: Source) -> [ConfigurationIssue] {
+        guard case .file(let file) = source else { return [] }
+        return file.check(with: registry)
+    }
+
+    /// The client for a line; without a name it is the line's own.
+    func client(named name: String?, from source: Source) throws -> Client {
+        switch source {
+        case .made(let client): return client
+        case .file(let file):
+            let made = try ConfiguredClient(file, registry: registry, serializers: .standard)
+            if let name { clients[name] = made }
+            return made.client
+        }
     }
 
     func shutdown() async {

@@ -26,17 +26,17 @@ struct ExecLine {
             }
             id = object["id"]?.string.map(JSONValue.string) ?? .null
             // Mistakes of the request and of the client's parts are told together.
-            let (line, name, file) = try Settings.read(object) { settings in
+            let (line, name, source) = try Settings.read(object) { settings in
                 _ = settings.value("id")
                 let line = ExecLine(settings)
                 let name = settings.string("client")
-                let file = try clients.file(for: name, Self.clientParts(settings))
-                settings.adopt(file.check(with: .commandLine))
-                return (line, name, file)
+                let source = try clients.source(for: name, Self.clientParts(settings))
+                settings.adopt(clients.check(source))
+                return (line, name, source)
             }
-            let (client, isOwn) = try clients.client(named: name, file)
+            let client = try clients.client(named: name, from: source)
             let results = await line.run(with: client)
-            if isOwn { await client.shutdown() }
+            if name == nil { await client.shutdown() }
             return Self.answer(id, results)
         } catch {
             return Self.answer(id, [ExecResult(failure: error).json])

@@ -45,6 +45,9 @@ struct ExecResult: Sendable {
         if let seconds = retryAfter.flatMap({ JSONNumber($0 / .seconds(1)) }) {
             described["retryAfter"] = .number(seconds)
         }
+        if let status = (error as? ClientError)?.proxyStatus {
+            described["proxyStatus"] = .number(JSONNumber(status.code))
+        }
         return .object(described)
     }
 }

@@ -132,8 +132,8 @@ enum {
     CURLOPT_TRAILERDATA = 10284,
     CURLOPT_PREREQFUNCTION = 20312,
     CURLOPT_PREREQDATA = 10313,
-    CURLOPT_PIPEWAIT = 237,
     CURLOPT_QUICK_EXIT = 322,
+    CURLOPT_PROXY = 10004,
 
     CURLMOPT_SOCKETFUNCTION = 20001,
     CURLMOPT_SOCKETDATA = 10002,
@@ -149,6 +149,8 @@ enum {
     CURLE_HTTP2 = 16,
     CURLINFO_PRIVATE = 0x100000 + 21,
     CURLINFO_PRIMARY_IP = 0x100000 + 32,
+    CURLINFO_HTTP_CONNECTCODE = 0x200000 + 22,
+    CURLINFO_PROXY_ERROR = 0x200000 + 59,
     CURLINFO_NUM_CONNECTS = 0x200000 + 26,
     CURLINFO_HTTP_VERSION = 0x200000 + 46,
     // Since 8.7.
@@ -188,7 +190,6 @@ typedef struct {
     int (*multi_add_handle)(CURLM *, CURL *);
     int (*multi_remove_handle)(CURLM *, CURL *);
     int (*multi_socket_action)(CURLM *, int, int, int *);
-    int (*multi_socket_all)(CURLM *, int *);
     CURLMsg *(*multi_info_read)(CURLM *, int *);
 } tpc_functions;
 
@@ -236,8 +237,9 @@ tpc_target *tpc_target_create(void);
 void tpc_target_free(tpc_target *target);
 /// What CURLOPT_CURLU takes, until the next call; NULL where libcurl has to read the text itself.
 CURLU *tpc_target_parts(tpc_target *target, const char *url);
-/// The URL without what libcurl makes of it, and where its path begins: NULL where it goes out as it is. Freed with `free`.
-char *tpc_target_exact(const char *url, size_t *path);
+/// The target for a proxy, without what libcurl makes of it, and where the target for a server begins in it: NULL where both go
+/// out as they are. Freed with `free`.
+char *tpc_target_exact(const char *url, bool asks_server, size_t *path);
 
 // Memory of libcurl, and of what comes for a transfer: blocks, cells, or else malloc's.
 void *tpc_malloc(size_t size);
@@ -254,11 +256,14 @@ void tpc_transfer_heed_tls_ends(tpc_transfer *transfer, const void *const *ends,
 CURLM *tpc_loop_multi(tpc_loop *loop);
 /// Says that a transfer does something.
 void tpc_loop_step(tpc_loop *loop);
-void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy);
+void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy, tpc_transfer *transfer);
+/// Whether the process may open another descriptor.
+bool tpc_has_descriptors(void);
 void tpc_loop_mark(tpc_loop *loop, tpc_transfer *transfer, tpc_transfer **link);
 void tpc_loop_forget(tpc_loop *loop, tpc_transfer *transfer);
 /// Has the loop not look for what comes on a descriptor, or do so again.
 void tpc_loop_hold(tpc_loop *loop, int descriptor, bool is_held);
 /// Tells a transfer which descriptor libcurl waits for.
 void tpc_transfer_use(tpc_transfer *transfer, int descriptor);
+tpc_loop *tpc_transfer_loop(tpc_transfer *transfer);
 tpc_transfer **tpc_transfer_link(tpc_transfer *transfer);

@@ -80,7 +80,6 @@ const char *tpc_load(const char *file, unsigned oldest) {
         || !find(library, "curl_multi_add_handle", &f->multi_add_handle)
         || !find(library, "curl_multi_remove_handle", &f->multi_remove_handle)
         || !find(library, "curl_multi_socket_action", &f->multi_socket_action)
-        || !find(library, "curl_multi_socket_all", &f->multi_socket_all)
         || !find(library, "curl_multi_info_read", &f->multi_info_read))
         return reason;
     curl_version_info_data *version = f->version_info(CURLVERSION_FIRST);

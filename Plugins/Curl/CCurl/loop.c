@@ -1,4 +1,5 @@
 #include "poller.h"
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,8 +21,6 @@ enum {
     REST = 5,
     // In milliseconds, how long a connection waits for its first byte before an idle one is closed for it.
     SLOT_PATIENCE = 1000,
-    // As many addresses of a name are tried in one turn.
-    ADDRESSES = 64,
 };
 
 // What is known of a descriptor: what libcurl wants of it, and what the system watches.
@@ -59,7 +58,7 @@ struct tpc_loop {
     // When a connection has waited long enough for its first byte; and whether one has, and there was no idle one to close.
     int64_t slot_due;
     bool lacks_idle;
-    // Whether an address of a name was refused, and libcurl is to go on to the next one.
+    // Whether an address of a name was refused; see `tpc_loop_take_refusal`.
     bool has_refusal;
     // Goes up with whatever a transfer does.
     unsigned steps;
@@ -173,13 +172,15 @@ static uint32_t hash(const unsigned char *bytes, size_t count) {
 }
 
 static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
-    tpc_loop *loop = user;
+    tpc_transfer *transfer = user;
+    tpc_loop *loop = tpc_transfer_loop(transfer);
 #if defined(SOCK_CLOEXEC)
     int descriptor = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 #else
     int descriptor = socket(address->family, address->socktype, address->protocol);
     if (descriptor >= 0) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
 #endif
+    transfer->lacks_descriptors = descriptor < 0 && (errno == EMFILE || errno == ENFILE);
     // There is no delay to fill on the way to this machine: what is sent stays in the processor's cache, where the
     // system's own buffer grows to megabytes.
     int room = LOOPBACK_BUFFER;
@@ -213,9 +214,17 @@ static int close_socket(void *user, int descriptor) {
     return close(descriptor);
 }
 
-void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy) {
+bool tpc_has_descriptors(void) {
+    int descriptor = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (descriptor < 0) return errno != EMFILE && errno != ENFILE;
+    close(descriptor);
+    return true;
+}
+
+// A connection that is made for one transfer is closed for the loop: it may outlive the transfer.
+void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy, tpc_transfer *transfer) {
     tpc_curl.easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-    tpc_curl.easy_setopt(easy, CURLOPT_OPENSOCKETDATA, loop);
+    tpc_curl.easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
     tpc_curl.easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
     tpc_curl.easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, loop);
 }
@@ -380,12 +389,10 @@ static void make_room(tpc_loop *loop) {
 
 // MARK: Turns.
 
-static void try_next_addresses(tpc_loop *loop) {
-    int running;
-    for (int turn = 0; loop->has_refusal && turn < ADDRESSES; turn++) {
-        loop->has_refusal = false;
-        tpc_curl.multi_socket_all(loop->multi, &running);
-    }
+bool tpc_loop_take_refusal(tpc_loop *loop) {
+    bool has_refusal = loop->has_refusal;
+    loop->has_refusal = false;
+    return has_refusal;
 }
 
 static void act(tpc_loop *loop, const tpc_happening *happenings, int count) {
@@ -409,7 +416,6 @@ static void act(tpc_loop *loop, const tpc_happening *happenings, int count) {
         tpc_curl.multi_socket_action(loop->multi, descriptor, mask, &running);
         count_fruitless(loop, descriptor, mask, steps == loop->steps);
     }
-    try_next_addresses(loop);
     if (count) read_messages(loop);
 }
 
@@ -438,9 +444,7 @@ void tpc_loop_run_timers(tpc_loop *loop) {
         loop->due = INT64_MAX;
         tpc_curl.multi_socket_action(loop->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
-    if (!loop->multi) return;
-    try_next_addresses(loop);
-    read_messages(loop);
+    if (loop->multi) read_messages(loop);
 }
 
 int64_t tpc_loop_now(void) { return now(); }

@@ -62,11 +62,22 @@ static int set_path(tpc_target *this, char *path) {
     return code ? code : tpc_curl.url_set(this->parts, CURLUPART_QUERY, mark ? mark + 1 : NULL, 0);
 }
 
+// A proxy gets the URL, and is the one that makes the asterisk of it, if it is the last (RFC 9112 §3.2.4).
+static char *asterisk(const char *url, size_t length, size_t *path) {
+    char *exact = malloc(length + sizeof "\0*");
+    if (!exact) return NULL;
+    memcpy(exact, url, length + 1);
+    memcpy(exact + length + 1, "*", 2);
+    *path = length + 1;
+    return exact;
+}
+
 // 8.14 drops an empty query, and to proxies 8.5 does; 8.23 writes the digits of all escapes in capitals.
-char *tpc_target_exact(const char *url, size_t *path) {
+char *tpc_target_exact(const char *url, bool asks_server, size_t *path) {
     const char *slashes = strstr(url, "://");
     if (!slashes) return NULL;
     size_t start = (size_t)(slashes + 3 - url), length = strlen(url);
+    if (asks_server) return asterisk(url, length, path);
     start += strcspn(url + start, "/?#");
     if (is_plain(url + start)) return NULL;
     // A path is at least a slash.

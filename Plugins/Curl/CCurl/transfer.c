@@ -37,8 +37,12 @@ typedef struct {
     // What goes out as the target, where libcurl would send something else; and where the path begins in it.
     char *exact;
     size_t exact_path;
-    // Whether an HTTP proxy is asked for what needs no tunnel, and whether some hosts are reached without it.
-    bool has_http_proxy, has_exceptions;
+    bool asks_server;
+    // The URLs of the proxies for http and https, NULL for none, and whether that for https is the one that is set.
+    char *proxies[2];
+    bool has_secure_proxy;
+    // Whether some hosts are reached without a proxy.
+    bool has_exceptions;
     char *head, *trailers;
     size_t head_capacity, trailers_capacity;
     bool is_in_body;
@@ -55,7 +59,7 @@ typedef struct {
     const void *tls;
     bool has_tls_end;
     bool is_repeatable;
-    bool waits;
+    bool is_shared;
     // With HTTP/2: whether the connection was made for this, the number of the stream, and the last one that the server
     // will look at, where it has said so.
     bool is_new;
@@ -76,6 +80,8 @@ typedef struct {
 } transfer_t;
 
 static transfer_t *whole(tpc_transfer *transfer) { return (transfer_t *)transfer; }
+
+tpc_loop *tpc_transfer_loop(tpc_transfer *transfer) { return whole(transfer)->loop; }
 
 tpc_transfer **tpc_transfer_link(tpc_transfer *transfer) { return &whole(transfer)->link; }
 
@@ -251,6 +257,8 @@ static bool may_repeat(transfer_t *this) {
 void tpc_transfer_finish(tpc_transfer *transfer, int result) {
     transfer->is_done = true;
     transfer->result = result;
+    // A name, too, is looked up with a socket.
+    if (result && transfer->sends == 0) transfer->lacks_descriptors |= !tpc_has_descriptors();
     if (result == CURLE_HTTP2) transfer->is_refused = is_left_out(whole(transfer));
 }
 
@@ -301,11 +309,12 @@ bool tpc_trailer_add(void *list, const char *line) {
 }
 
 // It is known here whether there is a proxy in between, which wants the whole URL. Before 8.7 libcurl cannot tell, and changes
-// nothing but an empty query.
+// nothing but an empty query. A server understands the whole URL, too (RFC 9112 §3.2.2).
 static void set_exact(transfer_t *this) {
-    long is_proxied = this->has_http_proxy && !this->is_secure;
+    const char *proxy = this->is_secure ? NULL : this->proxies[0];
+    long is_proxied = proxy && strncmp(proxy, "http:", 5) == 0;
     if (is_proxied && this->has_exceptions
-        && tpc_curl.easy_getinfo(this->easy, CURLINFO_USED_PROXY, &is_proxied) != 0)
+        && tpc_curl.easy_getinfo(this->easy, CURLINFO_USED_PROXY, &is_proxied) != 0 && !this->asks_server)
         return;
     tpc_curl.easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, this->exact + (is_proxied ? 0 : this->exact_path));
 }
@@ -318,6 +327,7 @@ static int on_request(void *user, char *peer, char *local, int peer_port, int lo
     bool is_refused = this->shown.sends > 0 && !may_repeat(this);
     this->was_sent |= this->shown.sends > 0 && !this->shown.is_refused;
     this->shown.sends += 1;
+    if (this->is_shared) tpc_transfer_mark(&this->shown);
     if (is_refused) return CURL_PREREQFUNC_ABORT;
     if (this->exact) set_exact(this);
     this->shown.is_refused = false;
@@ -374,14 +384,14 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char 
     set(easy, CURLOPT_PATH_AS_IS, 1L);
     set(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
     // The environment is not asked.
-    set(easy, TPC_PROXY, "");
+    set(easy, CURLOPT_PROXY, "");
     set(easy, TPC_NO_PROXY, "");
     set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     set(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
     if (tpc_tell_tls_ends) set(easy, CURLOPT_SSL_CTX_FUNCTION, tpc_tell_tls_ends);
     // A name that is being resolved does not hold up the loop when its transfer is given up.
     set(easy, CURLOPT_QUICK_EXIT, 1L);
-    tpc_loop_set_sockets(loop, easy);
+    tpc_loop_set_sockets(loop, easy, &this->shown);
     return &this->shown;
 }
 
@@ -393,6 +403,8 @@ void tpc_transfer_free(tpc_transfer *transfer) {
     free(this->fields);
     free(this->lines[0]);
     free(this->lines[1]);
+    free(this->proxies[0]);
+    free(this->proxies[1]);
     tpc_free(this->head);
     tpc_free(this->trailers);
     tpc_free(this->body);
@@ -406,8 +418,23 @@ int tpc_set_number(tpc_transfer *transfer, int option, long value) {
 
 int tpc_set_text(tpc_transfer *transfer, int option, const char *text) {
     if (option == TPC_NO_PROXY) whole(transfer)->has_exceptions = text && *text;
-    if (option == TPC_PROXY) whole(transfer)->has_http_proxy = text && strncmp(text, "http:", 5) == 0;
     return tpc_curl.easy_setopt(whole(transfer)->easy, option, text);
+}
+
+static void use_proxy(transfer_t *this, bool is_secure) {
+    const char *proxy = this->proxies[is_secure];
+    tpc_curl.easy_setopt(this->easy, CURLOPT_PROXY, proxy ? proxy : "");
+    this->has_secure_proxy = is_secure;
+}
+
+void tpc_set_proxies(tpc_transfer *transfer, const char *http, const char *https) {
+    transfer_t *this = whole(transfer);
+    const char *proxies[] = {http, https};
+    for (int index = 0; index < 2; index++) {
+        free(this->proxies[index]);
+        this->proxies[index] = proxies[index] ? strdup(proxies[index]) : NULL;
+    }
+    use_proxy(this, false);
 }
 
 int tpc_set_bytes(tpc_transfer *transfer, int option, const void *bytes, size_t count) {
@@ -467,9 +494,11 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
     this->is_repeatable = request->is_repeatable;
     this->is_secure = request->is_secure;
-    if (this->waits != request->waits) set(easy, CURLOPT_PIPEWAIT, (long)(this->waits = request->waits));
+    this->is_shared = request->is_shared;
+    this->asks_server = request->asks_server;
     this->fields = tpc_list(request->fields, request->fields_count);
-    this->exact = tpc_target_exact(request->url, &this->exact_path);
+    this->exact = tpc_target_exact(request->url, request->asks_server, &this->exact_path);
+    if (this->has_secure_proxy != request->is_secure) use_proxy(this, request->is_secure);
     int code = set_target(this, request->url);
     if (code == 0) code = set(easy, CURLOPT_HTTPHEADER, all_fields(this, request));
     this->is_plain = !request->method && !request->is_head && !request->has_content;
@@ -596,6 +625,13 @@ void tpc_transfer_pause(tpc_transfer *transfer, bool receive, bool send) {
     tpc_curl.easy_pause(this->easy, (receive ? CURLPAUSE_RECV : 0) | (send ? CURLPAUSE_SEND : 0));
 }
 
+// What changes a pause makes libcurl look soon.
+void tpc_transfer_nudge(tpc_transfer *transfer) {
+    CURL *easy = whole(transfer)->easy;
+    tpc_curl.easy_pause(easy, CURLPAUSE_SEND);
+    tpc_curl.easy_pause(easy, 0);
+}
+
 void tpc_transfer_times(tpc_transfer *transfer, tpc_times *times) {
     CURL *easy = whole(transfer)->easy;
     *times = (tpc_times){.is_reused = tpc_transfer_connects(transfer) == 0};
@@ -612,8 +648,12 @@ void tpc_transfer_times(tpc_transfer *transfer, tpc_times *times) {
     tpc_curl.easy_getinfo(easy, CURLINFO_PRIMARY_IP, &times->peer);
 }
 
-long tpc_transfer_connects(tpc_transfer *transfer) {
-    long connects = 0;
-    tpc_curl.easy_getinfo(whole(transfer)->easy, CURLINFO_NUM_CONNECTS, &connects);
-    return connects;
+static long info(tpc_transfer *transfer, int what) {
+    long value = 0;
+    tpc_curl.easy_getinfo(whole(transfer)->easy, what, &value);
+    return value;
 }
+
+long tpc_transfer_connects(tpc_transfer *transfer) { return info(transfer, CURLINFO_NUM_CONNECTS); }
+long tpc_transfer_connect_status(tpc_transfer *transfer) { return info(transfer, CURLINFO_HTTP_CONNECTCODE); }
+long tpc_transfer_proxy_error(tpc_transfer *transfer) { return info(transfer, CURLINFO_PROXY_ERROR); }

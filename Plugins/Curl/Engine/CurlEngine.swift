@@ -231,6 +231,7 @@ final class CurlEngine: Sendable {
         core.posted.removeAll(keepingCapacity: true)
         loop.unwant()
         loop.runTimers()
+        core.transfers.tryNextAddresses()
         core.transfers.failLate()
         let isMore = core.transfers.passOn(upTo: Self.flushLimit)
         load.store(core.transfers.count, ordering: .relaxed)

@@ -102,6 +102,23 @@ import TurnpikeCore
     /// The connections that were made for it, or begun.
     var connects: Int { unsafe tpc_transfer_connects(pointer) }
 
+    /// Whether it failed because the process has no descriptors left.
+    var lacksDescriptors: Bool { unsafe pointer.pointee.lacks_descriptors }
+
+    /// The status with which a proxy refused to connect; of a SOCKS proxy, what means the same.
+    var proxyStatus: HTTPStatus? {
+        let status = unsafe tpc_transfer_connect_status(pointer)
+        if status > 0 { return (200..<300).contains(status) ? nil : HTTPStatus(status) }
+        return switch unsafe tpc_transfer_proxy_error(pointer) {
+        case TPC_SOCKS_NO_METHOD, TPC_SOCKS_USER_REJECTED: 407
+        case TPC_SOCKS_NOT_ALLOWED: 403
+        case TPC_SOCKS_NO_ADDRESS_TYPE, TPC_SOCKS_NO_COMMAND: 501
+        case TPC_SOCKS_EXPIRED: 504
+        case TPC_SOCKS_REFUSED, TPC_SOCKS_FAILED, TPC_SOCKS_NO_HOST, TPC_SOCKS_NO_NETWORK: 502
+        default: nil
+        }
+    }
+
     /// Whether it goes by HTTP/2, once it was sent.
     var isHTTP2: Bool { unsafe pointer.pointee.is_http2 }
     /// Whether the server has certainly done nothing with what was sent last.
@@ -161,7 +178,15 @@ import TurnpikeCore
         unsafe tpc_transfer_pause(pointer, pointer.pointee.is_receive_paused, false)
     }
 
+    /// Has libcurl look at a transfer that is connecting.
+    func nudge() { unsafe tpc_transfer_nudge(pointer) }
+
     // MARK: Options
+
+    /// Sets the proxies for http and https; nil for none.
+    func setProxies(http: String?, https: String?) {
+        unsafe tpc_set_proxies(pointer, http, https)
+    }
 
     func set(_ option: Int, _ value: Int) -> Int32 {
         unsafe tpc_set_number(pointer, Int32(option), value)

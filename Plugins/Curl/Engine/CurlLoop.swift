@@ -49,6 +49,9 @@ import TurnpikeCore
     /// The milliseconds until a time, -1 for none.
     static func timeout(until due: Int64) -> Int32 { tpc_loop_timeout(due) }
 
+    /// Whether an address was refused, and transfers that are connecting are to be nudged.
+    func takeRefusal() -> Bool { unsafe tpc_loop_take_refusal(pointer) }
+
     func nextReady() -> CurlHandle? {
         unsafe tpc_loop_next_ready(pointer).map { unsafe CurlHandle($0) }
     }

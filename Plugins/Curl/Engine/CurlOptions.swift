@@ -6,6 +6,7 @@ import TurnpikeCore
 struct CurlOptions: Sendable {
     let library: CurlLibrary
     let configuration: CurlTransport.Configuration
+    private let proxies: ProxyRoutes
 
     private typealias Configuration = CurlTransport.Configuration
 
@@ -14,6 +15,7 @@ struct CurlOptions: Sendable {
     init(_ configuration: CurlTransport.Configuration, library: CurlLibrary) throws {
         self.library = library
         self.configuration = configuration
+        proxies = try ProxyRoutes(configuration.proxy)
         let trust = configuration.trust
         if configuration.unixSocket != nil, !library.hasUnixSockets {
             throw library.unsupported("Unix sockets")
@@ -86,20 +88,16 @@ struct CurlOptions: Sendable {
             }
             try setter.set(TPC_RESOLVE, lines: lines, "overrides")
         }
-        if let proxy = configuration.proxy { try apply(proxy, setter) }
+        try apply(proxies, setter)
         if library.hasTLS { try apply(configuration.trust, setter) }
     }
 
-    private func apply(_ proxy: CurlTransport.Proxy, _ setter: Setter) throws {
-        try setter.set(TPC_PROXY, proxy.description, "proxy")
+    private func apply(_ proxies: ProxyRoutes, _ setter: Setter) throws {
+        if proxies.http == nil, proxies.https == nil { return }
+        setter.handle.setProxies(http: proxies.http?.curlText, https: proxies.https?.curlText)
         // For CONNECT; to a server go the lines of the request.
         try setter.set(TPC_USER_AGENT, "turnpike", "proxy")
-        if let user = proxy.user { try setter.set(TPC_PROXY_USER, user, "proxy.user") }
-        if let password = proxy.password {
-            try setter.set(TPC_PROXY_PASSWORD, password, "proxy.password")
-        }
-        try setter.set(
-            TPC_NO_PROXY, proxy.exceptions.joined(separator: ","), "proxy.exceptions")
+        try setter.set(TPC_NO_PROXY, proxies.exceptions, "proxy.exceptions")
     }
 
     private func apply(_ trust: CurlTransport.Trust, _ setter: Setter) throws {

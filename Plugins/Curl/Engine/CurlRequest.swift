@@ -10,7 +10,6 @@ struct CurlRequest: Sendable {
     private let isHead: Bool
     private let hasContent: Bool
     private let contentLength: Int64
-    private let waits: Bool
     // Field lines, each with its NUL.
     private let fields: [UInt8]
     private let hasUserAgent: Bool
@@ -23,6 +22,9 @@ struct CurlRequest: Sendable {
     let hasTrailers: Bool
     /// Whether its connection is a TLS one.
     let isSecure: Bool
+    private let asksServer: Bool
+    /// The host, where one connection to it may carry many requests at once.
+    let sharedHost: Origin?
     /// Whether the caller names the codings, and so gets the content as it comes.
     let takesContentAsItComes: Bool
 
@@ -31,8 +33,7 @@ struct CurlRequest: Sendable {
     ///   - body: Its content.
     ///   - length: The size of the content, if there is any and that is known.
     ///   - decodes: Whether codings are asked for.
-    ///   - hasHTTP2: Whether a TLS connection may carry many requests at once, so that it is worth
-    ///     waiting for one that is being made.
+    ///   - hasHTTP2: Whether a TLS connection may carry many requests at once.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for what libcurl cannot send.
     init(
         _ request: Request, body: Body, length: Int64?, decodes: Bool, hasHTTP2: Bool
@@ -43,9 +44,10 @@ struct CurlRequest: Sendable {
         url = Self.wireURL(request.url)
         // The scheme is `http` or `https`, in whatever case.
         isSecure = url.utf8.dropFirst(4).first != UInt8(ascii: ":")
+        asksServer = request.asksServer
         hasTrailers = body.hasTrailers
-        // Over plain HTTP it would wait for the first response; trailers go out by HTTP/1.1.
-        waits = hasHTTP2 && isSecure && !hasTrailers
+        // Trailers go out by HTTP/1.1.
+        sharedHost = hasHTTP2 && isSecure && !hasTrailers ? request.origin : nil
         if method == .connect {
             throw ClientError(
                 .unsupported, "CONNECT is a proxy's business; name one in the transport")
@@ -77,7 +79,8 @@ struct CurlRequest: Sendable {
                         content_length: contentLength, fields: fields.baseAddress,
                         fields_count: fields.count, has_agent: hasUserAgent,
                         has_codings: takesContentAsItComes, is_repeatable: isRepeatable,
-                        is_secure: isSecure, waits: waits, has_trailers: hasTrailers)
+                        is_secure: isSecure, is_shared: sharedHost != nil,
+                        asks_server: asksServer, has_trailers: hasTrailers)
                     guard let method else { return unsafe body(request) }
                     return unsafe method.withCString { method in
                         unsafe request.method = unsafe method

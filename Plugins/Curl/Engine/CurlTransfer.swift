@@ -32,6 +32,7 @@ final class CurlTransfer: @unchecked Sendable {
     var place = -1
     /// When it was begun, by the loop's clock.
     var begun: Int64 = 0
+    var turn = HostTurns.Turn.none
     private var handle: CurlHandle?
     private var hasOpened = false
     private var endsWithConnection = false
@@ -134,7 +135,10 @@ final class CurlTransfer: @unchecked Sendable {
     }
 
     /// Whether it waits for a handle, and its content is there.
-    var canBegin: Bool { handle == nil && place >= 0 && upload?.isOpen ?? true }
+    var canBegin: Bool { handle == nil && place >= 0 && turn != .awaited && upload?.isOpen ?? true }
+
+    /// The protocol that it goes by, once it has a connection; nil before.
+    var isHTTP2: Bool? { handle.flatMap { $0.sends > 0 ? $0.isHTTP2 : nil } }
 
     // As often as libcurl itself.
     private static let maxRepeats = 5
@@ -145,13 +149,17 @@ final class CurlTransfer: @unchecked Sendable {
     }
 
     /// Whether it has a connection yet to come, or a place among them.
-    var isConnecting: Bool { handle?.sends == 0 }
+    var isConnecting: Bool { turn == .awaited || handle?.sends == 0 }
+
+    /// Has libcurl go on to the next address of the host's name, where it does not by itself.
+    func tryNextAddress() {
+        if let handle, handle.sends == 0 { handle.nudge() }
+    }
 
     /// Fails for want of a connection.
     func failLate() {
-        guard let handle else { return }
-        keep(handle.times)
-        fail(CurlFault.noConnection(hadPlace: handle.connects > 0))
+        if let handle { keep(handle.times) }
+        fail(CurlFault.noConnection(hadPlace: turn == .awaited || (handle?.connects ?? 0) > 0))
     }
 
     private func finish() {
@@ -176,7 +184,7 @@ final class CurlTransfer: @unchecked Sendable {
         if opens { takeHead(handle) }
         left = left.map { $0 - count }
         let isWhole = left == 0 && (result == nil ? isWithoutConsent : handle.skipsContent)
-        var isComplete = result == 0 || isWhole
+        var isComplete = (result == 0 && hasOpened) || isWhole
         if isComplete, endsWithConnection, handle.wasCut { isComplete = false }
         // A server may answer before it has all of the request (RFC 9113 §8.1). After a 2xx it may
         // still want the rest.
@@ -235,7 +243,7 @@ final class CurlTransfer: @unchecked Sendable {
     }
 
     private func fault(_ code: Int32, _ handle: CurlHandle) -> any Error {
-        if code == 0 { return CurlFault.wasCut }
+        if code == 0 { return hasOpened ? CurlFault.wasCut : CurlFault.wasCutInHead(state(handle)) }
         if handle.skipsContent, request.asksForConsent { return CurlFault.wasSkipped }
         if let fault = upload?.fault { return fault }
         return CurlFault.of(code, text: handle.faultText(code), handle: handle, self)

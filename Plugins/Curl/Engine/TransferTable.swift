@@ -7,6 +7,9 @@ struct TransferTable {
     private let connectTimeout: Int64
     private var running: [CurlTransfer] = []
     private var idle: [CurlHandle] = []
+    private var turns = HostTurns()
+    // Those whose turn has come.
+    private var ready: [CurlTransfer] = []
     /// When a transfer may have waited too long for its connection, by the loop's clock.
     private(set) var due = Int64.max
 
@@ -38,18 +41,28 @@ struct TransferTable {
     }
 
     /// Passes on what has come.
-    /// - Returns: Whether something is left of it.
+    /// - Returns: Whether something is left of it, or has begun by it.
     mutating func passOn(upTo limit: Int) -> Bool {
         for _ in 0..<limit {
-            guard let handle = loop.nextReady() else { return false }
+            guard let handle = loop.nextReady() else { return beginReady() }
             guard let transfer = handle.transfer else { continue }
+            if transfer.turn == .taken, let isHTTP2 = transfer.isHTTP2 {
+                ready += turns.connected(transfer, isHTTP2: isHTTP2)
+            }
             if transfer.restart() {
+                limitConnecting(transfer)
                 beginAgain(transfer)
             } else if transfer.flush() {
                 end(transfer)
             }
         }
         return true
+    }
+
+    /// Goes on to the next address of a name where one was refused.
+    func tryNextAddresses() {
+        guard loop.takeRefusal() else { return }
+        for transfer in running { transfer.tryNextAddress() }
     }
 
     /// Fails the transfers that have waited too long for a connection, or for a place among them:
@@ -78,17 +91,34 @@ struct TransferTable {
             transfer.fail(error)
             end(transfer)
         }
+        ready = []
         for handle in idle { handle.free() }
         idle = []
         loop.close()
     }
 
     private mutating func begin(_ transfer: CurlTransfer) {
-        guard takeHandle(for: transfer) else { return }
         transfer.place = running.count
         running.append(transfer)
+        limitConnecting(transfer)
+        turns.add(transfer)
+        beginAgain(transfer)
+    }
+
+    private mutating func limitConnecting(_ transfer: CurlTransfer) {
         transfer.begun = CurlLoop.now
         due = min(due, transfer.begun + connectTimeout)
+    }
+
+    // What cannot begin lets another one begin, and so on.
+    private mutating func beginReady() -> Bool {
+        let hasAny = !ready.isEmpty
+        while !ready.isEmpty {
+            let transfers = ready
+            ready = []
+            for transfer in transfers { beginAgain(transfer) }
+        }
+        return hasAny
     }
 
     private mutating func beginAgain(_ transfer: CurlTransfer) {
@@ -121,8 +151,10 @@ struct TransferTable {
         let place = transfer.place
         transfer.place = -1
         let last = running.removeLast()
-        guard last !== transfer else { return }
-        running[place] = last
-        last.place = place
+        if last !== transfer {
+            running[place] = last
+            last.place = place
+        }
+        ready += turns.remove(transfer)
     }
 }

@@ -49,6 +49,9 @@ public struct Outcome: Sendable {
     /// The code of a ``ClientError``, where one was thrown.
     public var code: ClientError.Code? { (error as? ClientError)?.code }
 
+    /// The status with which a proxy refused to connect, where one did.
+    public var proxyStatus: HTTPStatus? { (error as? ClientError)?.proxyStatus }
+
     /// How far the exchange had come, where a transport said so.
     public var transfer: TransferState? { (error as? ClientError)?.transfer }
 

@@ -65,9 +65,10 @@ public final class ConfiguredClient: Sendable {
                 ])
             }
             let kept = KeptState(following: state.kept)
-            let parts = try file.build(with: registry, state: kept)
             let isSameTransport = file.root["transport"] == state.file.root["transport"]
-            client.replace(stack: parts.stack, transport: isSameTransport ? nil : parts.transport)
+            let parts = try file.build(
+                with: registry, state: kept, keeping: isSameTransport ? client.transport : nil)
+            client.replace(stack: parts.stack, transport: parts.transport)
             kept.settle()
             state = State(file: file, kept: kept)
         }

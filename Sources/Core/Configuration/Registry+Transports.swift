@@ -3,20 +3,23 @@ import Foundation
 extension Registry {
     /// Adds the transports of this module under the names of stack files.
     public mutating func registerTransports() {
-        register(transport: "urlsession") { URLSessionTransport(settings: $0) }
+        register(transport: "urlsession") { settings in
+            let configuration = URLSessionTransport.Configuration(settings: settings)
+            if settings.isDryRun { return MockTransport([]) }
+            return URLSessionTransport(configuration: configuration)
+        }
         register(transport: "mock") { MockTransport(settings: $0) }
     }
 }
 
-extension URLSessionTransport {
-    convenience init(settings: Settings) {
-        var configuration = Configuration()
-        configuration.maxConnectionsPerHost = settings.int(
-            "maxConnectionsPerHost", default: configuration.maxConnectionsPerHost, in: 1...10_000)
+extension URLSessionTransport.Configuration {
+    init(settings: Settings) {
+        self.init()
+        maxConnectionsPerHost = settings.int(
+            "maxConnectionsPerHost", default: maxConnectionsPerHost, in: 1...10_000)
         settings.refuse(
             "trust", "connectTimeout", "idleConnectionTimeout", "http2", "proxy", "unixSocket",
             because: "URLSession on Linux cannot do this; use the curl transport")
-        self.init(configuration: configuration)
     }
 }
 

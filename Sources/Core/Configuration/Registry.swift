@@ -31,7 +31,9 @@ public struct Registry: Sendable {
 
     /// Adds a transport under a name.
     ///
-    /// The first one is that of files which name none.
+    /// The first one is that of files which name none. A file that is only checked
+    /// (``Settings/isDryRun``) does not use the transport: a factory whose transport opens something
+    /// reads its settings and returns a ``MockTransport`` then.
     public mutating func register(transport name: String, _ make: @escaping TransportFactory) {
         transports[name] = make
         defaultTransport = defaultTransport ?? name

@@ -79,19 +79,29 @@ public struct StackFile: Sendable, Hashable {
         let stack: Stack
     }
 
-    func build(with registry: Registry, state: KeptState) throws -> Parts {
+    /// Makes the client's parts.
+    /// - Parameters:
+    ///   - registry: The names that the file may use.
+    ///   - state: What gates remember.
+    ///   - transport: A transport that stays in the place of the file's.
+    /// - Returns: The parts.
+    /// - Throws: ``ClientError/Code/configuration`` with every mistake.
+    func build(
+        with registry: Registry, state: KeptState, keeping transport: (any Transport)? = nil
+    ) throws -> Parts {
         // A dry run first: a mistake must not leave files opened by the gates before it.
         let issues = check(with: registry)
         if !issues.isEmpty { throw ClientError.configuration(issues) }
         let report = IssueReport()
-        let parts = parts(registry, report, state, isDryRun: false)
+        let parts = parts(registry, report, state, isDryRun: false, keeping: transport)
         try report.check()
         guard let parts else { throw ClientError(.configuration, "the stack file cannot be built") }
         return parts
     }
 
     private func parts(
-        _ registry: Registry, _ report: IssueReport, _ state: KeptState, isDryRun: Bool
+        _ registry: Registry, _ report: IssueReport, _ state: KeptState, isDryRun: Bool,
+        keeping kept: (any Transport)? = nil
     ) -> Parts? {
         let outer = Settings(
             root, path: "", baseURL: nil, isDryRun: isDryRun, report: report, state: state,
@@ -102,7 +112,8 @@ public struct StackFile: Sendable, Hashable {
         let settings = Settings(
             root, path: "", baseURL: resolved?.fault == nil ? resolved?.url : nil,
             isDryRun: isDryRun, report: report, state: state, common: registry.common)
-        let transport = registry.transport(outer.value("transport"), in: settings)
+        let described = outer.value("transport")
+        let transport = kept ?? registry.transport(described, in: settings)
         let stack = registry.stack(outer.value("stack"), in: settings)
         outer.finish()
         return transport.map { Parts(baseURL: base, transport: $0, stack: stack) }

@@ -25,6 +25,7 @@ public struct ClientError: Error, Sendable {
         var attempts = 0
         var transfer: TransferState?
         var retryAfter: Duration?
+        var proxyStatus: HTTPStatus?
         var history: [AttemptSummary] = []
         var attachment: (any Sendable)?
     }
@@ -50,15 +51,18 @@ public struct ClientError: Error, Sendable {
     ///   - responseBody: The beginning of the response's content, at most 4 KiB by convention.
     ///   - transfer: How far the exchange had come, where a transport knows.
     ///   - retryAfter: How long to wait before it makes sense to try again.
+    ///   - proxyStatus: The status with which a proxy refused to connect.
     public init(
         _ code: Code, _ message: String, underlying: (any Error)? = nil,
         response: ResponseHead? = nil, responseBody: Data = Data(),
-        transfer: TransferState? = nil, retryAfter: Duration? = nil
+        transfer: TransferState? = nil, retryAfter: Duration? = nil,
+        proxyStatus: HTTPStatus? = nil
     ) {
         storage = Storage(
             Details(
                 code: code, message: message, underlying: underlying, response: response,
-                responseBody: responseBody, transfer: transfer, retryAfter: retryAfter))
+                responseBody: responseBody, transfer: transfer, retryAfter: retryAfter,
+                proxyStatus: proxyStatus))
     }
 
     /// What went wrong.
@@ -82,6 +86,12 @@ public struct ClientError: Error, Sendable {
     /// How long to wait before it makes sense to try again: what the server asked for (RFC 9110
     /// §10.2.3), or what a breaker or a limit knows; nil where nobody said.
     public var retryAfter: Duration? { details.retryAfter }
+    /// The status with which a proxy refused to connect to the server (`CONNECT`, RFC 9110 §9.3.6);
+    /// nil where none did.
+    ///
+    /// ``response`` is nil then, for it is not the server's answer. What a SOCKS proxy says is told
+    /// as the status that means the same.
+    public var proxyStatus: HTTPStatus? { details.proxyStatus }
     /// What came of each attempt of a call that was tried again, the latest 32; else empty.
     public var history: [AttemptSummary] { details.history }
 

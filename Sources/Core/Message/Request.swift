@@ -118,6 +118,15 @@ public struct Request: Sendable {
     /// The origin of the URL, or nil where the URL is not http or https.
     public var origin: Origin? { parts.url.origin }
 
+    /// Whether the request asks about the server as a whole, and so goes out with `*` as its target:
+    /// OPTIONS for a URL that has neither path nor query (RFC 9110 §9.3.7, RFC 9112 §3.2.4).
+    ///
+    /// ``Target/server`` is such a URL.
+    public var asksServer: Bool {
+        method == .options && url.path(percentEncoded: true).isEmpty
+            && url.query(percentEncoded: true) == nil
+    }
+
     /// Whether the URL may hold user information.
     var mayHoldUser: Bool { parts.url.mayHoldUser }
 

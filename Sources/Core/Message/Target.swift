@@ -14,9 +14,10 @@ public struct Target: Sendable {
         case url(URL)
         case text(String)
         case fault(String)
+        case server
     }
 
-    private let kind: Kind
+    private var kind: Kind
     private var addedQuery = ""
 
     /// Creates a target from a URL.
@@ -26,6 +27,15 @@ public struct Target: Sendable {
     public init(_ text: String) { kind = .text(text) }
 
     private init(fault: String) { kind = .fault(fault) }
+
+    /// The server of the client's base URL as a whole, for OPTIONS: `OPTIONS *` (RFC 9110 §9.3.7).
+    ///
+    /// It is the base URL without path and query. ``Request/asksServer`` says what goes out.
+    public static var server: Target {
+        var target = Target("")
+        target.kind = .server
+        return target
+    }
 
     /// The same target with query items behind those that it has.
     public func appending(_ query: Query) -> Target { appending(encodedQuery: query.encoded) }
@@ -71,6 +81,11 @@ public struct Target: Sendable {
         switch kind {
         case .url(let url): return finish(url.absoluteURL)
         case .fault(let fault): return RequestURL(fault: fault)
+        case .server:
+            guard let base, let url = base.withoutPath else {
+                return RequestURL(fault: "there is no base URL whose server could be asked")
+            }
+            return finish(url)
         case .text(let text):
             if let fault = Self.fault(ofText: text) { return RequestURL(fault: fault) }
             guard let url = Self.resolve(text, against: base) else {
@@ -141,6 +156,14 @@ extension Target: ExpressibleByStringInterpolation {
 }
 
 extension URL {
+    fileprivate var withoutPath: URL? {
+        var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
+        components?.percentEncodedPath = ""
+        components?.percentEncodedQuery = nil
+        components?.fragment = nil
+        return components?.url
+    }
+
     /// The URL with a slash behind its path, so that a relative path is appended to it.
     fileprivate var asDirectory: URL {
         if path(percentEncoded: true).hasSuffix("/") { return self }
@@ -160,6 +183,7 @@ extension Target: CustomStringConvertible, CustomReflectable {
         case .url(let url): Redaction.standard.url(url.absoluteString + query)
         case .text(let text): Redaction.standard.url(text + query)
         case .fault: "(invalid target)"
+        case .server: "*"
         }
     }
 

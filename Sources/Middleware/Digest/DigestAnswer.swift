@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 package import TurnpikeCore
 
 /// The answer to a Digest challenge (RFC 7616 §3.4).
@@ -66,8 +66,10 @@ package struct DigestAnswer: Sendable {
         return "Digest " + parts.joined(separator: ", ")
     }
 
-    /// The path and query of a URL as they are sent.
-    package static func target(of url: URL) -> String {
+    /// The target of a request as it is sent.
+    package static func target(of request: Request) -> String {
+        if request.asksServer { return "*" }
+        let url = request.url
         let path = url.path(percentEncoded: true)
         return (path.isEmpty ? "/" : path)
             + (url.query(percentEncoded: true).map { "?" + $0 } ?? "")

@@ -102,7 +102,7 @@ public struct DigestAuthentication: Interceptor {
         }
         var signed = request
         signed.headers[.authorization] = answer.field(
-            request.method, DigestAnswer.target(of: request.url), contentHash: contentHash)
+            request.method, DigestAnswer.target(of: request), contentHash: contentHash)
         return signed
     }
 

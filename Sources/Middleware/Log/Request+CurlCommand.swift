@@ -39,6 +39,7 @@ extension Request {
             words += ["--header", ShellWord.quoted("Content-Type:" + type)]
         }
         words += content.options
+        if asksServer { words += ["--request-target", "'*'"] }
         words.append(ShellWord.quoted(summary.url))
         return content.input + words.joined(separator: " ")
     }

@@ -129,6 +129,8 @@ public struct RetryPolicy: Sendable {
         if outcome.error == nil || outcome.code == .validation, let status = outcome.status {
             return statuses.contains(status)
         }
+        // What a proxy answers is judged as a server's answer is.
+        if let status = outcome.proxyStatus { return statuses.contains(status) }
         if let error = outcome.error as? URLError { return urlErrors.contains(error.code) }
         return outcome.code.map(codes.contains) ?? false
     }

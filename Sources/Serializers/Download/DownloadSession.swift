@@ -242,9 +242,7 @@ final class DownloadSession: Sendable {
 
     // What may be gone after a while: the network, a connection that broke.
     private static func isPassing(_ error: any Error) -> Bool {
-        guard let error = error as? ClientError else { return false }
-        return [.connection, .incomplete, .dns, .connectTimeout, .attemptTimeout, .idleTimeout]
-            .contains(error.code)
+        (error as? ClientError)?.isPassing ?? false
     }
 }
 

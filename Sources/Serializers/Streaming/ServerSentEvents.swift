@@ -226,8 +226,6 @@ private struct EventReader {
 
     // What may be gone after a while: the network, a connection that broke.
     private static func isPassing(_ error: any Error) -> Bool {
-        guard let error = error as? ClientError else { return false }
-        return [.connection, .incomplete, .dns, .connectTimeout, .attemptTimeout, .idleTimeout]
-            .contains(error.code)
+        (error as? ClientError)?.isPassing ?? false
     }
 }

@@ -79,6 +79,32 @@ struct ConfiguredClientTests {
         #expect(request.headers["X-Count"] == "2")
     }
 
+    @Test("A transport is made once, and again only where its part of the file has changed")
+    func transports() throws {
+        let made = Mutex(0)
+        var registry = Registry.forTests(transport)
+        registry.register(transport: "counted") { settings in
+            _ = settings.int("size", default: 1, in: 1...9)
+            if !settings.isDryRun { made.withLock { $0 += 1 } }
+            return MockTransport { _ in .status(200) }
+        }
+        func file(_ size: Int, _ mark: String) throws -> StackFile {
+            try StackFile([
+                "transport": ["use": "counted", "size": .number(JSONNumber(size))],
+                "stack": [["use": "mark", "text": .string(mark)]],
+            ])
+        }
+        #expect(try file(1, "a").check(with: registry).isEmpty)
+        #expect(made.withLock { $0 } == 0)
+        let client = try ConfiguredClient(
+            file(1, "a"), registry: registry, serializers: SerializerTable())
+        #expect(made.withLock { $0 } == 1)
+        for mark in ["b", "c", "d"] { try client.reload(file(1, mark)) }
+        #expect(made.withLock { $0 } == 1)
+        try client.reload(file(2, "d"))
+        #expect(made.withLock { $0 } == 2)
+    }
+
     @Test("A gate whose factory fails at the second look changes nothing either")
     func lateFailure() async throws {
         var registry = Registry.forTests(transport)

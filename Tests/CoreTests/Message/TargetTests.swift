@@ -138,4 +138,24 @@ struct TargetTests {
         #expect(request.url.absoluteString == "https://xn--bcher-kva.example:8443/%C3%A4")
         #expect(request.origin?.host == "xn--bcher-kva.example")
     }
+
+    @Test("OPTIONS for a URL without path and query asks the server as a whole")
+    func server() {
+        let base = URL(string: "https://h.example:8443/api/v1?key=1")
+        let request = Request(.options, .server, relativeTo: base)
+        #expect(request.url.absoluteString == "https://h.example:8443")
+        #expect(request.asksServer)
+        #expect(!Request(.get, .server, relativeTo: base).asksServer)
+        for (target, asksServer) in [
+            (Target("http://h"), true), ("http://h/", false), ("http://h?", false),
+            ("http://h/*", false),
+        ] {
+            #expect(Request(.options, target).asksServer == asksServer)
+        }
+        var open = Request(.options, .server)
+        #expect(open.fault != nil)
+        open.resolve(against: "https://h.example/api/")
+        #expect(open.fault == nil)
+        #expect(open.asksServer)
+    }
 }

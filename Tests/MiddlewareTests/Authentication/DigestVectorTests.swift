@@ -15,7 +15,8 @@ struct DigestVectorTests {
         var answer = DigestAnswer(
             digest, user: "Mufasa", password: password, clientNonce: clientNonce)
         answer.count = count
-        let field = answer.field(.get, DigestAnswer.target(of: url), contentHash: nil)
+        let field = answer.field(
+            .get, DigestAnswer.target(of: Request(.get, url)), contentHash: nil)
         let parts = AuthenticationChallenge.challenges(in: ["WWW-Authenticate": field])
         return parts.first?["response"]
     }
@@ -58,6 +59,12 @@ struct DigestVectorTests {
             ("http://a.example/a?", "/a?"),
         ])
     func target(url: String, expected: String) throws {
-        #expect(DigestAnswer.target(of: try #require(URL(string: url))) == expected)
+        #expect(DigestAnswer.target(of: Request(.get, try #require(URL(string: url)))) == expected)
+    }
+
+    @Test("The target of a request to the server as a whole is an asterisk (RFC 7616 §3.4.6)")
+    func asterisk() {
+        #expect(DigestAnswer.target(of: Request(.options, "http://a.example")) == "*")
+        #expect(DigestAnswer.target(of: Request(.options, "http://a.example/")) == "/")
     }
 }

@@ -75,6 +75,9 @@ void tpc_loop_end_turn(tpc_loop *loop);
 void tpc_loop_act(tpc_loop *loop);
 /// Has libcurl act on time that is up.
 void tpc_loop_run_timers(tpc_loop *loop);
+/// Whether an address was refused since the last call, and libcurl waits with the next address of its name until a timer is up
+/// (7.88 to 8.3): transfers that are connecting are to be nudged then.
+bool tpc_loop_take_refusal(tpc_loop *loop);
 /// When time is up, in milliseconds of the loops' own clock; INT64_MAX for never.
 int64_t tpc_loop_due(tpc_loop *loop);
 int64_t tpc_loop_now(void);
@@ -120,6 +123,8 @@ struct tpc_transfer {
     int sends;
     /// Whether its connection is one of HTTP/2, once it was about to be sent, as far as that can be told.
     bool is_http2;
+    /// Whether it failed for want of descriptors.
+    bool lacks_descriptors;
     /// Whether it is certain that the server has done nothing with what was sent last (RFC 9113 §8.7).
     bool is_refused;
     char error[256];
@@ -138,10 +143,7 @@ enum {
     TPC_MAX_AGE_CONNECTION = 288,
     TPC_HAPPY_EYEBALLS_TIMEOUT_MS = 271,
     TPC_USER_AGENT = 10018,
-    TPC_PROXY = 10004,
     TPC_NO_PROXY = 10177,
-    TPC_PROXY_USER = 10175,
-    TPC_PROXY_PASSWORD = 10176,
     TPC_UNIX_SOCKET_PATH = 10231,
     TPC_INTERFACE = 10062,
     TPC_RESOLVE = 10203,
@@ -163,6 +165,8 @@ enum { TPC_HTTP_1_1 = 2, TPC_HTTP_2_TLS = 4, TPC_TLS_1_2 = 6, TPC_TLS_1_3 = 7 };
 /// Gives libcurl's code, 0 for success; texts are copied.
 int tpc_set_number(tpc_transfer *transfer, int option, long value);
 int tpc_set_text(tpc_transfer *transfer, int option, const char *text);
+/// Sets the URLs of the proxies for http and https; NULL for none.
+void tpc_set_proxies(tpc_transfer *transfer, const char *http, const char *https);
 int tpc_set_bytes(tpc_transfer *transfer, int option, const void *bytes, size_t count);
 /// `lines` are texts behind each other, each with its NUL; they are copied and live as long as the transfer.
 int tpc_set_lines(tpc_transfer *transfer, int option, const char *lines, size_t count);
@@ -184,8 +188,11 @@ typedef struct tpc_request {
     bool is_repeatable;
     /// Whether its connection is a TLS one.
     bool is_secure;
-    /// Whether it waits for a connection that is being made, and may turn out to carry many requests at once.
-    bool waits;
+    /// Whether its connection may carry others at the same time, which wait until it has one: then it is named as one with
+    /// something new when it is about to be sent.
+    bool is_shared;
+    /// Whether it is OPTIONS for the server as a whole: its target is `*` (RFC 9112 §3.2.4).
+    bool asks_server;
     /// Whether lines follow the content, for which its length must not be known. It goes out by HTTP/1.1, for libcurl would
     /// leave them out of HTTP/2, and the transfer is not fit for another request then.
     bool has_trailers;
@@ -211,6 +218,8 @@ int64_t tpc_transfer_length(tpc_transfer *transfer);
 /// Whether a redirection or an error of known length came whole, by HTTP/2: the server has no use for what is left of the
 /// request. libcurl reads no more of the connection for it then, not even of the window that the rest waits for.
 bool tpc_transfer_is_unwanted(tpc_transfer *transfer);
+/// Has libcurl look at a transfer that is connecting.
+void tpc_transfer_nudge(tpc_transfer *transfer);
 void tpc_transfer_pause(tpc_transfer *transfer, bool receive, bool send);
 
 typedef struct tpc_times {
@@ -223,6 +232,22 @@ typedef struct tpc_times {
 void tpc_transfer_times(tpc_transfer *transfer, tpc_times *times);
 /// The connections that were made for it.
 long tpc_transfer_connects(tpc_transfer *transfer);
+/// The status of the last answer to CONNECT; 0 for none.
+long tpc_transfer_connect_status(tpc_transfer *transfer);
+/// What a SOCKS proxy said (RFC 1928 §6), in libcurl's codes (`CURLproxycode`); 0 for nothing.
+long tpc_transfer_proxy_error(tpc_transfer *transfer);
+enum {
+    TPC_SOCKS_NO_METHOD = 12,
+    TPC_SOCKS_NO_ADDRESS_TYPE = 17,
+    TPC_SOCKS_NO_COMMAND = 18,
+    TPC_SOCKS_REFUSED = 19,
+    TPC_SOCKS_FAILED = 20,
+    TPC_SOCKS_NO_HOST = 21,
+    TPC_SOCKS_NO_NETWORK = 22,
+    TPC_SOCKS_NOT_ALLOWED = 23,
+    TPC_SOCKS_EXPIRED = 24,
+    TPC_SOCKS_USER_REJECTED = 33,
+};
 
 // Decoding, with zlib, which is found at run time like libcurl.
 

@@ -11,12 +11,26 @@ enum URLSessionFault {
     ) -> ClientError {
         let code = (error as? URLError)?.code ?? .unknown
         let text = error.localizedDescription
-        let kind = kind(of: code, text: text, hasHead: hasHead)
+        if !hasHead, let status = proxyStatus(in: text) {
+            return ClientError(
+                .connection, "the environment's proxy refused to connect: \(status)",
+                underlying: error, transfer: TransferState(.connecting), proxyStatus: status)
+        }
+        var kind = kind(of: code, text: text, hasHead: hasHead)
+        if [.connection, .dns].contains(kind.code), kind.isBeforeRequest, !Descriptors.areLeft {
+            kind = noDescriptors
+        }
         let phase: TransferState.Phase =
             hasHead ? .receiving : kind.isBeforeRequest ? .connecting : .sending
         return ClientError(
             kind.code, kind.message, underlying: error,
             transfer: TransferState(phase, bodyBytesSent: phase == .connecting ? 0 : bodyBytesSent))
+    }
+
+    // libcurl's words for the answer to CONNECT.
+    private static func proxyStatus(in text: String) -> HTTPStatus? {
+        guard let words = text.range(of: "CONNECT tunnel failed, response ") else { return nil }
+        return Int(text[words.upperBound...].prefix { $0.isNumber }).map { HTTPStatus($0) }
     }
 
     private struct Kind {
@@ -99,6 +113,14 @@ enum URLSessionFault {
                 code: .connection, message: "the connection was lost before a response came")
         }
         return Kind(code: .protocol, message: "the server's answer could not be read")
+    }
+
+    private static var noDescriptors: Kind {
+        Kind(
+            code: .connection,
+            message: "the process has no descriptors left for a connection; raise its limit"
+                + " (ulimit -n), or set maxConnectionsPerHost below it",
+            isBeforeRequest: true)
     }
 
     private static var garbled: Kind {

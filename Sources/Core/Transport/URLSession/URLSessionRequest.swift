@@ -29,6 +29,12 @@ enum URLSessionRequest {
             return ClientError(
                 .unsupported, "CONNECT is a proxy's business; use a proxy of the curl transport")
         }
+        if request.asksServer {
+            return ClientError(
+                .unsupported,
+                "URLSession cannot send OPTIONS *; write a slash behind the host, or use the curl"
+                    + " transport")
+        }
         if request.body.hasTrailers {
             return ClientError(
                 .unsupported, "URLSession cannot send trailers; use the curl transport")

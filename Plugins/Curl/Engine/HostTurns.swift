@@ -1,0 +1,113 @@
+import TurnpikeCore
+
+/// The turns of transfers to hosts that may speak HTTP/2.
+///
+/// Transfers that began at once would each make a connection of their own, before the first one
+/// could tell that it carries them all, or a second one that it carries the rest: libcurl 7.88 makes
+/// a hundred for two hundred requests. So the transfers to a host begin one after another, each as
+/// soon as the one before it is on a connection; and one more where another transfer has ended, and
+/// so has left it a place. A host that turns out to speak HTTP/1 needs no turns.
+struct HostTurns {
+    /// What a transfer has to do with turns.
+    enum Turn {
+        /// It waits for its turn.
+        case awaited
+        /// It has begun, and others wait until it is on a connection.
+        case taken
+        /// Nobody waits for it.
+        case none
+    }
+
+    private final class Host {
+        // Those before `first` wait no longer, nor do those whose turn is not `awaited`.
+        private var waiting: [CurlTransfer] = []
+        private var first = 0
+        /// Those whose turn it is.
+        private var taken = 0
+        /// Those that have begun and not ended, and those that wait.
+        var count = 0
+        private var speaksHTTP1 = false
+
+        func add(_ transfer: CurlTransfer) {
+            count += 1
+            if speaksHTTP1 { return }
+            if taken == 0 {
+                take(transfer)
+            } else {
+                transfer.turn = .awaited
+                waiting.append(transfer)
+            }
+        }
+
+        func connected(_ transfer: CurlTransfer, isHTTP2: Bool) -> [CurlTransfer] {
+            transfer.turn = .none
+            taken -= 1
+            speaksHTTP1 = !isHTTP2
+            guard speaksHTTP1 else { return takeNext(upTo: 1) }
+            var others: [CurlTransfer] = []
+            while let other = next() {
+                other.turn = .none
+                others.append(other)
+            }
+            return others
+        }
+
+        func remove(_ transfer: CurlTransfer) -> [CurlTransfer] {
+            count -= 1
+            defer { transfer.turn = .none }
+            switch transfer.turn {
+            case .awaited: return []
+            case .taken:
+                taken -= 1
+                return takeNext(upTo: 1)
+            case .none: return takeNext(upTo: 2)
+            }
+        }
+
+        private func takeNext(upTo limit: Int) -> [CurlTransfer] {
+            guard taken < limit, let other = next() else { return [] }
+            take(other)
+            return [other]
+        }
+
+        private func take(_ transfer: CurlTransfer) {
+            transfer.turn = .taken
+            taken += 1
+        }
+
+        private func next() -> CurlTransfer? {
+            while first < waiting.count {
+                defer { first += 1 }
+                if waiting[first].turn == .awaited { return waiting[first] }
+            }
+            waiting = []
+            first = 0
+            return nil
+        }
+    }
+
+    private var hosts: [Origin: Host] = [:]
+
+    /// Adds a transfer, which may have to wait for its turn.
+    mutating func add(_ transfer: CurlTransfer) {
+        guard let origin = transfer.request.sharedHost else { return }
+        let host = hosts[origin] ?? Host()
+        hosts[origin] = host
+        host.add(transfer)
+    }
+
+    /// Takes note that a transfer, whose turn it is, has its connection.
+    /// - Returns: Those that are to begin now.
+    func connected(_ transfer: CurlTransfer, isHTTP2: Bool) -> [CurlTransfer] {
+        guard let origin = transfer.request.sharedHost, let host = hosts[origin] else { return [] }
+        return host.connected(transfer, isHTTP2: isHTTP2)
+    }
+
+    /// Takes note that a transfer has ended, or waits no longer.
+    /// - Returns: Those that are to begin now.
+    mutating func remove(_ transfer: CurlTransfer) -> [CurlTransfer] {
+        guard let origin = transfer.request.sharedHost, let host = hosts[origin] else { return [] }
+        defer { if host.count == 0 { hosts[origin] = nil } }
+        return host.remove(transfer)
+    }
+}

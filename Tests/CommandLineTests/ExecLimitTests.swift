@@ -1,0 +1,69 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeTesting
+
+/// What `exec` takes of the system, as a process of its own.
+@Suite("What exec takes of the system")
+struct ExecLimitTests {
+    private struct Ended {
+        let status: Int32
+        let answers: [JSONValue]
+        let messages: String
+    }
+
+    /// Runs lines through `exec` in a shell that has run a command before it.
+    private func run(
+        _ lines: [JSONValue], after command: String = ":", environment: [String: String] = [:]
+    ) async throws -> Ended {
+        let process = Process()
+        let (input, output, messages) = (Pipe(), Pipe(), Pipe())
+        process.executableURL = URL(filePath: "/bin/sh")
+        process.arguments = [
+            "-c", command + "; exec \"$0\" exec",
+            Bundle.main.bundleURL.appending(path: "turnpike").path(percentEncoded: false),
+        ]
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        process.standardInput = input
+        process.standardOutput = output
+        process.standardError = messages
+        try process.run()
+        try input.fileHandleForWriting.write(
+            contentsOf: Data(lines.map { "\($0)\n" }.joined().utf8))
+        try input.fileHandleForWriting.close()
+        // The messages fit in a pipe.
+        let text = await Blocking.run {
+            defer { process.waitUntilExit() }
+            return (try? output.fileHandleForReading.readToEnd()) ?? Data()
+        }
+        return Ended(
+            status: process.terminationStatus,
+            answers: try text.split(separator: UInt8(ascii: "\n")).map {
+                try JSONValue(parsing: Data($0))
+            },
+            messages: String(decoding: messages.fileHandleForReading.availableData, as: UTF8.self))
+    }
+
+    @Test(
+        "A process without descriptors says so", .timeLimit(.minutes(1)),
+        arguments: ["curl", "urlsession"])
+    func descriptors(transport: String) async throws {
+        let server = try TestServer()
+        let hold = TestHold()
+        server.fallback(.text("x").held(by: hold))
+        defer { hold.open() }
+        let line: JSONValue = [
+            "transport": ["use": .string(transport)], "stack": [["use": "deadline", "seconds": 3]],
+            "request": ["url": .string(server.url.absoluteString)], "repeat": 60,
+            "concurrency": 60,
+        ]
+        let ended = try await run([line], after: "ulimit -n 24")
+        let results = ended.answers.first?["results"]?.array ?? []
+        #expect(results.count == 60)
+        let errors = results.compactMap { $0["error"] }.filter { $0["code"] == "connection" }
+        #expect(errors.count > 30)
+        for error in errors {
+            #expect(error["message"]?.string?.contains("descriptors") == true, "\(error)")
+        }
+    }
+}
