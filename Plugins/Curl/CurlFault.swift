@@ -59,7 +59,9 @@ package enum CurlFault {
             Circumstances(
                 phase: state.phase, sends: handle.sends, isHeadTooLarge: handle.isHeadTooLarge,
                 isHTTP2: handle.isHTTP2, hasLength: handle.hasLength))
-        return ClientError(kind.code, kind.message, underlying: underlying, transfer: state)
+        var message = kind.message
+        if kind.code == .tls, let fault = transfer.trust?.fault { message += "; " + fault }
+        return ClientError(kind.code, message, underlying: underlying, transfer: state)
     }
 
     /// For content that ends with its connection, on one that was cut.

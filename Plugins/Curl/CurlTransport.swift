@@ -27,6 +27,7 @@ public import TurnpikeCore
 ///   server up to a second. Other interim responses are passed over.
 public final class CurlTransport: Transport {
     private let library: CurlLibrary
+    private let trustFiles: TrustFiles?
     private let engines: [CurlEngine]
     private let hasHTTP2: Bool
 
@@ -37,6 +38,7 @@ public final class CurlTransport: Transport {
     public init(configuration: Configuration = Configuration()) throws {
         library = try CurlLibrary.load()
         let options = try CurlOptions(configuration, library: library)
+        trustFiles = options.trustFiles
         hasHTTP2 = configuration.http2 && library.hasHTTP2
         var engines: [CurlEngine] = []
         do {
@@ -75,6 +77,11 @@ public final class CurlTransport: Transport {
     /// From tokio's current-thread runtime and SwiftNIO's event loops; SE-0417.
     public var executor: any TaskExecutor { engines[0] }
 
+    /// What keeps replaced files of the trust from being used, with their names; nil for nothing.
+    ///
+    /// What they held before is in use until this is mended. The files are looked at anew.
+    public var trustFault: String? { trustFiles?.current().fault }
+
     /// What libcurl can do here.
     public var capabilities: TransportCapabilities {
         var capabilities: TransportCapabilities = [
@@ -100,6 +107,10 @@ public final class CurlTransport: Transport {
                 request, body: body, length: upload?.length, decodes: library.hasZlib,
                 hasHTTP2: hasHTTP2),
             upload: upload)
+        if transfer.request.isSecure, let trust = trustFiles?.current() {
+            transfer.trust = trust
+            if let fault = trust.fault { context.note(gate: "CurlTransport", fault) }
+        }
         let engine = engine(for: request)
         let exchange = Exchange(
             context: context,

@@ -78,6 +78,7 @@ enum {
     CURL_PREREQFUNC_ABORT = 1,
     CURL_TRAILERFUNC_OK = 0,
     CURL_TRAILERFUNC_ABORT = 1,
+    CURL_BLOB_NOCOPY = 0,
     CURL_BLOB_COPY = 1,
     CURLHEADER_SEPARATE = 1,
     CURLPROTO_HTTP = 1,
@@ -205,6 +206,8 @@ extern bool tpc_polls_paused;
 extern bool tpc_waits_after_refusal;
 /// Says that the peer has announced the end of a TLS connection, to the loop whose turn this thread takes.
 void tpc_loop_heed_tls_end(const void *tls);
+/// Finds OpenSSL's functions in what libcurl was linked to.
+void tpc_pem_load(void *libcurl);
 /// Whether a TLS connection was agreed to carry HTTP/2; false where that cannot be told.
 bool tpc_tls_is_http2(const void *tls);
 

@@ -52,6 +52,7 @@ static void load_tls(void *libcurl) {
     *(void **)&set_info_callback = dlsym(libcurl, "SSL_CTX_set_info_callback");
     if (set_info_callback) tpc_tell_tls_ends = tell_ends;
     *(void **)&get_protocol = dlsym(libcurl, "SSL_get0_alpn_selected");
+    tpc_pem_load(libcurl);
 }
 
 const char *tpc_load(const char *file, unsigned oldest) {

@@ -437,8 +437,8 @@ void tpc_set_proxies(tpc_transfer *transfer, const char *http, const char *https
     use_proxy(this, false);
 }
 
-int tpc_set_bytes(tpc_transfer *transfer, int option, const void *bytes, size_t count) {
-    struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
+int tpc_set_bytes(tpc_transfer *transfer, int option, const void *bytes, size_t count, bool copies) {
+    struct curl_blob blob = {(void *)bytes, count, copies ? CURL_BLOB_COPY : CURL_BLOB_NOCOPY};
     return tpc_curl.easy_setopt(whole(transfer)->easy, option, &blob);
 }
 
@@ -568,7 +568,7 @@ void tpc_transfer_end(tpc_transfer *transfer) {
     this->is_plain = true;
     this->is_verbose = this->was_sent = this->was_refused = false;
     this->connects = 0;
-    this->shown = (tpc_transfer){0};
+    this->shown = (tpc_transfer){.trust = this->shown.trust};
 }
 
 int64_t tpc_transfer_length(tpc_transfer *transfer) {

@@ -26,7 +26,10 @@ import TurnpikeCore
     }
 
     func free() {
+        let trust = trust
+        keep(nil)
         unsafe tpc_transfer_free(pointer)
+        withExtendedLifetime(trust) {}
         CurlHandles.count.subtract(1, ordering: .relaxed)
     }
 
@@ -198,8 +201,26 @@ import TurnpikeCore
 
     func set(_ option: Int, _ data: Data) -> Int32 {
         unsafe data.withUnsafeBytes { bytes in
-            unsafe tpc_set_bytes(pointer, Int32(option), bytes.baseAddress, bytes.count)
+            unsafe tpc_set_bytes(pointer, Int32(option), bytes.baseAddress, bytes.count, true)
         }
+    }
+
+    /// Sets bytes that stay where they are until others are set, or the handle is freed.
+    func set(_ option: Int, keeping bytes: UnsafeRawBufferPointer) -> Int32 {
+        unsafe tpc_set_bytes(pointer, Int32(option), bytes.baseAddress, bytes.count, false)
+    }
+
+    /// What it has of the files of the trust.
+    var trust: TrustFiles.Content? {
+        guard let trust = unsafe pointer.pointee.trust else { return nil }
+        return unsafe Unmanaged<TrustFiles.Content>.fromOpaque(trust).takeUnretainedValue()
+    }
+
+    /// Keeps the content of files for as long as libcurl may read it.
+    func keep(_ trust: TrustFiles.Content?) {
+        let old = unsafe pointer.pointee.trust
+        unsafe pointer.pointee.trust = trust.map { unsafe Unmanaged.passRetained($0).toOpaque() }
+        if let old = unsafe old { unsafe Unmanaged<TrustFiles.Content>.fromOpaque(old).release() }
     }
 
     func set(_ option: Int, lines: [String]) -> Int32 {

@@ -7,6 +7,8 @@ struct CurlOptions: Sendable {
     let library: CurlLibrary
     let configuration: CurlTransport.Configuration
     private let proxies: ProxyRoutes
+    /// The files of the trust; nil where libcurl itself is to read them.
+    let trustFiles: TrustFiles?
 
     private typealias Configuration = CurlTransport.Configuration
 
@@ -35,6 +37,7 @@ struct CurlOptions: Sendable {
             !trust.pins.isEmpty || trust.clientCertificate != nil
             || trust.insecurelyAcceptsAnyCertificate
         if isTrustSet, !library.hasTLS { throw library.unsupported("TLS") }
+        trustFiles = try TrustFiles(trust)
         if let path = configuration.unixSocket, path.utf8.count > 103 {
             throw ClientError(.configuration, "the path of the Unix socket is too long")
         }
@@ -100,6 +103,23 @@ struct CurlOptions: Sendable {
         try setter.set(TPC_NO_PROXY, proxies.exceptions, "proxy.exceptions")
     }
 
+    /// Gives a handle what the files of the trust hold, unless it has that.
+    func apply(_ trust: TrustFiles.Content, to handle: CurlHandle) throws {
+        if handle.trust === trust { return }
+        let setter = Setter(handle: handle, library: library)
+        if let authorities = unsafe trust.authorities {
+            unsafe try setter.set(TPC_CA_BLOB, keeping: authorities, "trust.authorities")
+            try setter.set(TPC_CA_FILE, nil, "trust.authorities")
+            try setter.set(TPC_CA_PATH, nil, "trust.authorities")
+        }
+        if let certificate = unsafe trust.certificate, let key = unsafe trust.key {
+            unsafe try setter.set(
+                TPC_CERTIFICATE_BLOB, keeping: certificate, "trust.clientCertificate")
+            unsafe try setter.set(TPC_KEY_BLOB, keeping: key, "trust.clientCertificate")
+        }
+        handle.keep(trust)
+    }
+
     private func apply(_ trust: CurlTransport.Trust, _ setter: Setter) throws {
         let version = trust.minimumVersion == .tls13 ? TPC_TLS_1_3 : TPC_TLS_1_2
         try setter.set(TPC_TLS_VERSION, version, "trust.minimumVersion")
@@ -109,6 +129,7 @@ struct CurlOptions: Sendable {
         }
         switch trust.authorities {
         case .system: break
+        case .file where trustFiles != nil: break
         case .file(let path):
             try setter.set(TPC_CA_FILE, path, "trust.authorities")
             try setter.set(TPC_CA_PATH, nil, "trust.authorities")
@@ -121,9 +142,13 @@ struct CurlOptions: Sendable {
             let pins = trust.pins.map(\.curlText).joined(separator: ";")
             try setter.set(TPC_PINNED_KEYS, pins, "trust.pins")
         }
+        // A session would be one with the files as they were.
+        if trust.namesFiles, trustFiles == nil { try setter.set(TPC_TLS_SESSIONS, 0, "trust") }
         if let certificate = trust.clientCertificate {
-            try setter.set(TPC_CERTIFICATE, certificate.certificate, "trust.clientCertificate")
-            try setter.set(TPC_KEY, certificate.key, "trust.clientCertificate")
+            if trustFiles == nil {
+                try setter.set(TPC_CERTIFICATE, certificate.certificate, "trust.clientCertificate")
+                try setter.set(TPC_KEY, certificate.key, "trust.clientCertificate")
+            }
             // Without any, OpenSSL would ask for one at the terminal and wait.
             try setter.set(
                 TPC_KEY_PASSWORD, certificate.password ?? "", "trust.clientCertificate")
@@ -146,6 +171,10 @@ private struct Setter {
 
     func set(_ option: Int, _ data: Data, _ name: String) throws {
         try check(handle.set(option, data), name)
+    }
+
+    func set(_ option: Int, keeping bytes: UnsafeRawBufferPointer, _ name: String) throws {
+        unsafe try check(handle.set(option, keeping: bytes), name)
     }
 
     func set(_ option: Int, lines: [String], _ name: String) throws {

@@ -30,6 +30,8 @@ final class CurlTransfer: @unchecked Sendable {
 
     /// The place among the engine's transfers; -1 while it is in none.
     var place = -1
+    /// What the files of the trust hold; set before the transfer is handed to an engine.
+    var trust: TrustFiles.Content?
     /// When it was begun, by the loop's clock.
     var begun: Int64 = 0
     var turn = HostTurns.Turn.none

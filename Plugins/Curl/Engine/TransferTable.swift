@@ -128,8 +128,12 @@ struct TransferTable {
     private mutating func takeHandle(for transfer: CurlTransfer) -> Bool {
         do {
             let handle = try idle.popLast() ?? loop.makeHandle(options)
-            if transfer.begin(handle) { return true }
             idle.append(handle)
+            if let trust = transfer.trust { try options.apply(trust, to: handle) }
+            if transfer.begin(handle) {
+                idle.removeLast()
+                return true
+            }
         } catch {
             transfer.fail(error)
         }

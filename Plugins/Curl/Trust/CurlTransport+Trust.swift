@@ -5,6 +5,14 @@ extension CurlTransport {
     /// Whom TLS trusts, and what the client shows of itself.
     ///
     /// A certificate is always verified, its host name too; pins come on top of that.
+    ///
+    /// Files may be replaced while the transport lives: a call that begins afterwards uses the new
+    /// ones, on a new connection and with a TLS handshake of its own. Files that cannot be used (a
+    /// certificate and a key that do not fit each other, half of a file) leave what was there before
+    /// in use until they can; ``CurlTransport/trustFault`` says so, and so do the notes of calls and
+    /// the errors of connections that fail. This holds where libcurl uses OpenSSL as a library of its
+    /// own. Elsewhere libcurl reads certificate and key for each connection, whether they fit or not;
+    /// authorities, the system's too, it may keep for a day.
     public struct Trust: Sendable {
         /// The authorities that vouch for servers.
         public enum Authorities: Sendable {
@@ -42,6 +50,11 @@ extension CurlTransport {
 
         /// Creates the default: the system's authorities, TLS 1.2 or later.
         public init() {}
+
+        var namesFiles: Bool {
+            if case .file = authorities { return true }
+            return clientCertificate != nil
+        }
     }
 
     /// The hash of a server's public key: SHA-256 of its SubjectPublicKeyInfo (RFC 7469 §2.4).

@@ -100,6 +100,8 @@ bool tpc_trailer_add(void *list, const char *line);
 struct tpc_transfer {
     /// Whom the callbacks are for.
     void *owner;
+    /// What libcurl has by reference, and stays when the transfer ends.
+    void *trust;
     /// The final head: its lines as they came.
     const char *head;
     size_t head_count;
@@ -153,7 +155,10 @@ enum {
     TPC_PINNED_KEYS = 10230,
     TPC_CERTIFICATE = 10025,
     TPC_KEY = 10087,
+    TPC_CERTIFICATE_BLOB = 40291,
+    TPC_KEY_BLOB = 40292,
     TPC_KEY_PASSWORD = 10026,
+    TPC_TLS_SESSIONS = 150,
     TPC_TLS_VERSION = 32,
     TPC_VERIFY_PEER = 64,
     TPC_VERIFY_HOST = 81,
@@ -167,7 +172,8 @@ int tpc_set_number(tpc_transfer *transfer, int option, long value);
 int tpc_set_text(tpc_transfer *transfer, int option, const char *text);
 /// Sets the URLs of the proxies for http and https; NULL for none.
 void tpc_set_proxies(tpc_transfer *transfer, const char *http, const char *https);
-int tpc_set_bytes(tpc_transfer *transfer, int option, const void *bytes, size_t count);
+/// Bytes that are not copied must stay where they are until others are set, or the handle is freed.
+int tpc_set_bytes(tpc_transfer *transfer, int option, const void *bytes, size_t count, bool copies);
 /// `lines` are texts behind each other, each with its NUL; they are copied and live as long as the transfer.
 int tpc_set_lines(tpc_transfer *transfer, int option, const char *lines, size_t count);
 
@@ -248,6 +254,16 @@ enum {
     TPC_SOCKS_EXPIRED = 24,
     TPC_SOCKS_USER_REJECTED = 33,
 };
+
+// PEM, with OpenSSL, where libcurl uses that.
+
+/// Whether PEM can be read, and libcurl takes it from memory.
+bool tpc_pem_can_read(void);
+/// Whether bytes are certificates, each of them whole.
+bool tpc_pem_has_certificates(const void *bytes, size_t count);
+/// Whether bytes are certificates, and others the private key of the first one.
+bool tpc_pem_fits(const void *certificate, size_t certificate_count, const void *key, size_t key_count,
+                  const char *password);
 
 // Decoding, with zlib, which is found at run time like libcurl.
 

@@ -1,0 +1,181 @@
+import CTurnpikeCurl
+import Foundation
+import Synchronization
+import TurnpikeCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The PEM files that a trust names: read at first, and again whenever one of them was replaced.
+///
+/// What libcurl gets is their content, not their names: TLS sessions and connections are kept by
+/// that, and so none with another identity, or under another authority, is taken up again.
+final class TrustFiles: Sendable {
+    /// What the files hold, as far as it can be used.
+    // SAFETY: the bytes are written before anyone else has them, and freed with the last owner.
+    @safe final class Content: @unchecked Sendable {
+        let authorities, certificate, key: UnsafeRawBufferPointer?
+        /// What keeps newer files from being used, in words for the user; nil for nothing.
+        let fault: String?
+
+        fileprivate init(_ data: Files, fault: String?) {
+            func copy(_ data: Data?) -> UnsafeRawBufferPointer? {
+                guard let data else { return nil }
+                let bytes = UnsafeMutableRawBufferPointer.allocate(
+                    byteCount: max(1, data.count), alignment: 1)
+                unsafe data.copyBytes(to: bytes)
+                return unsafe UnsafeRawBufferPointer(rebasing: bytes[..<data.count])
+            }
+            unsafe authorities = copy(data.authorities)
+            unsafe certificate = copy(data.certificate)
+            unsafe key = copy(data.key)
+            self.fault = fault
+        }
+
+        deinit {
+            unsafe authorities?.deallocate()
+            unsafe certificate?.deallocate()
+            unsafe key?.deallocate()
+        }
+    }
+
+    fileprivate struct Files: Equatable {
+        var authorities, certificate, key: Data?
+    }
+
+    private struct State {
+        var stamps: [Stamp?]
+        var files: Files
+        var content: Content
+    }
+
+    private let authorities: String?
+    private let pair: CurlTransport.ClientCertificate?
+    private let state: Mutex<State>
+
+    /// libcurl's own bound of what it takes from memory.
+    private static let maxBytes = 8_000_000
+
+    /// - Returns: nil where no file is named, or libcurl's TLS cannot take their content.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` for a file that cannot be read.
+    init?(_ trust: CurlTransport.Trust) throws {
+        guard tpc_pem_can_read() else { return nil }
+        if case .file(let path) = trust.authorities {
+            authorities = path
+        } else {
+            authorities = nil
+        }
+        pair = trust.clientCertificate
+        let paths = Self.paths(authorities, pair)
+        if paths.isEmpty { return nil }
+        let stamps = paths.map { Stamp($0) }
+        // What does not fit is libcurl's to refuse: there is nothing older to go on with.
+        let files = Files(
+            authorities: try authorities.map { try Self.read($0) },
+            certificate: try pair.map { try Self.read($0.certificate) },
+            key: try pair.map { try Self.read($0.key) })
+        state = Mutex(State(stamps: stamps, files: files, content: Content(files, fault: nil)))
+    }
+
+    private static func paths(
+        _ authorities: String?, _ pair: CurlTransport.ClientCertificate?
+    ) -> [String] {
+        [authorities, pair?.certificate, pair?.key].compactMap { $0 }
+    }
+
+    /// What is in force now.
+    func current() -> Content {
+        let stamps = Self.paths(authorities, pair).map { Stamp($0) }
+        return state.withLock { state in
+            if stamps != state.stamps {
+                // Taken before the files are read: what changes meanwhile is seen the next time.
+                state.stamps = stamps
+                renew(&state)
+            }
+            return state.content
+        }
+    }
+
+    private func renew(_ state: inout State) {
+        var (files, faults) = (state.files, [String]())
+        if let authorities {
+            if let data = try? Self.read(authorities), Self.hasCertificates(data) {
+                files.authorities = data
+            } else {
+                faults.append("the authorities in \(authorities) cannot be read")
+            }
+        }
+        if let pair {
+            if let certificate = try? Self.read(pair.certificate),
+                let key = try? Self.read(pair.key),
+                Self.fits(certificate, key, pair.password ?? "")
+            {
+                (files.certificate, files.key) = (certificate, key)
+            } else {
+                faults.append(
+                    "the certificate in \(pair.certificate) and the key in \(pair.key) do not fit"
+                        + " each other, or cannot be read")
+            }
+        }
+        let fault =
+            faults.isEmpty
+            ? nil : faults.joined(separator: "; ") + "; what they held before stays in use"
+        if files == state.files, fault == state.content.fault { return }
+        state.content = Content(files, fault: fault)
+        state.files = files
+    }
+
+    private static func read(_ path: String) throws -> Data {
+        let data: Data
+        do {
+            data = try Data(contentsOf: URL(filePath: path))
+        } catch {
+            throw ClientError(
+                .configuration, "the file \(path) cannot be read", underlying: error)
+        }
+        if data.count <= maxBytes { return data }
+        throw ClientError(
+            .configuration, "the file \(path) is larger than \(maxBytes) bytes")
+    }
+
+    private static func hasCertificates(_ data: Data) -> Bool {
+        unsafe data.withUnsafeBytes { unsafe tpc_pem_has_certificates($0.baseAddress, $0.count) }
+    }
+
+    private static func fits(_ certificate: Data, _ key: Data, _ password: String) -> Bool {
+        unsafe certificate.withUnsafeBytes { certificate in
+            unsafe key.withUnsafeBytes { key in
+                unsafe tpc_pem_fits(
+                    certificate.baseAddress, certificate.count, key.baseAddress, key.count, password
+                )
+            }
+        }
+    }
+}
+
+/// What tells a file from the one that it replaces.
+private struct Stamp: Equatable {
+    let device, inode, size, modified, modifiedFraction, changed, changedFraction: Int64
+
+    init?(_ path: String) {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        device = Int64(truncatingIfNeeded: status.st_dev)
+        inode = Int64(truncatingIfNeeded: status.st_ino)
+        size = Int64(status.st_size)
+        #if canImport(Darwin)
+        let (modification, change) = (status.st_mtimespec, status.st_ctimespec)
+        #else
+        let (modification, change) = (status.st_mtim, status.st_ctim)
+        #endif
+        modified = Int64(modification.tv_sec)
+        modifiedFraction = Int64(modification.tv_nsec)
+        changed = Int64(change.tv_sec)
+        changedFraction = Int64(change.tv_nsec)
+    }
+}
