@@ -15,6 +15,10 @@ public struct CurlFailure: Error, Sendable, CustomStringConvertible {
 package enum CurlFault {
     /// libcurl's code for HTTP/2 that goes no further.
     static let http2: Int32 = 16
+    /// libcurl's code for a stream of HTTP/2 that was reset.
+    static let http2Stream: Int32 = 92
+    /// libcurl's code for a TLS handshake that fails.
+    static let tlsConnectError: Int32 = 35
     /// libcurl's code for content that ends early.
     static let partialFile: Int32 = 18
     /// libcurl's code for a connection to which nothing can be written.
@@ -152,7 +156,7 @@ package enum CurlFault {
                 message: "the server refused the connection, or cannot be reached")
         case 28:
             return Kind(code: .connectTimeout, message: "no connection was made in time")
-        case 35, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91, 98:
+        case tlsConnectError, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91, 98:
             return Kind(code: .tls, message: tlsMessage(code))
         case 45, 97:
             let what = code == 97 ? "the proxy failed" : "the source interface cannot be used"
@@ -164,7 +168,12 @@ package enum CurlFault {
             return Kind(code: .tls, message: tlsMessage(58))
         case 1 where circumstances.phase == .connecting:
             return Kind(code: .unsupported, message: "libcurl cannot do this scheme")
-        case 42 where circumstances.sends > 1 && !hasHead, rewindError where !hasHead:
+        case 42 where circumstances.sends > 0 && !hasHead, rewindError where !hasHead:
+            if circumstances.phase == .connecting {
+                return Kind(
+                    code: .connection,
+                    message: "the server left the request undone each time that it was sent")
+            }
             return Kind(
                 code: .connection,
                 message: "the kept-alive connection ended while the request was sent, which is not"
@@ -193,7 +202,7 @@ package enum CurlFault {
         case 52, partialFile:
             return Kind(
                 code: .connection, message: "the server closed the connection without an answer")
-        case 92 where breaksRules(text):
+        case http2Stream where breaksRules(text):
             guard hasHead, circumstances.hasLength else { return garbled }
             // Perhaps no more is wrong than that: which rule was broken is not told.
             return Kind(

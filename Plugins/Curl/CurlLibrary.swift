@@ -9,6 +9,12 @@ package struct CurlLibrary: Sendable {
     let name: String
     let hasTLS: Bool
     let hasHTTP2: Bool
+    /// Whether HTTP/2 loses no answer.
+    var isHTTP2Sound: Bool {
+        hasHTTP2 && Self.isHTTP2Sound(version: version, tellsHTTP2: tellsHTTP2)
+    }
+    /// Whether it can be told which connections carry HTTP/2: where libcurl uses OpenSSL.
+    private let tellsHTTP2: Bool
     let hasUnixSockets: Bool
     /// Whether content can be decoded.
     let hasZlib: Bool
@@ -23,6 +29,7 @@ package struct CurlLibrary: Sendable {
                 name: unsafe "libcurl \(String(cString: tpc_version_text()))"
                     + " \(String(cString: tpc_tls_text()))",
                 hasTLS: has(TPC_HAS_TLS), hasHTTP2: has(TPC_HAS_HTTP2),
+                tellsHTTP2: tpc_tells_http2(),
                 hasUnixSockets: has(TPC_HAS_UNIX_SOCKETS), hasZlib: tpc_zlib_load()))
     }()
 
@@ -46,6 +53,11 @@ package struct CurlLibrary: Sendable {
 
     /// The version that was found, as 0xMMmmpp; 0 for none.
     package static var foundVersion: UInt32 { tpc_version() }
+
+    // By the figures in <doc:HTTP2>.
+    package static func isHTTP2Sound(version: UInt32, tellsHTTP2: Bool) -> Bool {
+        version >= 0x08_0E01 && tellsHTTP2
+    }
 
     /// libcurl's text for one of its codes.
     static func text(of code: Int32) -> String { unsafe String(cString: tpc_error_text(code)) }

@@ -34,8 +34,8 @@ extension CurlTransport {
         ///
         /// libcurl looks at that when it needs a connection; until then an idle one stays open.
         public var idleConnectionTimeout: Duration = .seconds(60)
-        /// Whether HTTP/2 is offered in the TLS handshake.
-        public var http2 = true
+        /// When HTTP/2 is offered in the TLS handshake.
+        public var http2 = HTTP2.automatic
         /// Streams at a time on one connection of HTTP/2.
         public var maxStreamsPerConnection = 100
         /// How long a thread looks for what it waits for, again and again, before it sleeps; a
@@ -60,6 +60,21 @@ extension CurlTransport {
 
         /// Creates the default configuration.
         public init() {}
+    }
+
+    /// When HTTP/2 is offered in the TLS handshake; a server that takes it carries many calls on
+    /// one connection.
+    public enum HTTP2: String, Sendable, CaseIterable {
+        /// Where the libcurl that was found loses no answer by it: from 8.14.1 on, with OpenSSL.
+        ///
+        /// <doc:HTTP2> has the figures. Elsewhere servers are offered HTTP/1.1, and HTTP/2 only if
+        /// they refuse that in the handshake (RFC 7301 §3.2).
+        case automatic
+        /// Always. A transport with a libcurl that cannot is refused as
+        /// ``/TurnpikeCore/ClientError/Code/unsupported``.
+        case on
+        /// Never.
+        case off
     }
 
     /// An address that stands for a host and port.

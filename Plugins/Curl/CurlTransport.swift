@@ -29,7 +29,7 @@ public final class CurlTransport: Transport {
     private let library: CurlLibrary
     private let trustFiles: TrustFiles?
     private let engines: [CurlEngine]
-    private let hasHTTP2: Bool
+    private let offersHTTP2: Bool
 
     /// Creates a transport with connections of its own.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where there is no libcurl, or it
@@ -39,7 +39,7 @@ public final class CurlTransport: Transport {
         library = try CurlLibrary.load()
         let options = try CurlOptions(configuration, library: library)
         trustFiles = options.trustFiles
-        hasHTTP2 = configuration.http2 && library.hasHTTP2
+        offersHTTP2 = options.offersHTTP2
         var engines: [CurlEngine] = []
         do {
             for _ in 0..<max(1, configuration.engines) {
@@ -92,7 +92,7 @@ public final class CurlTransport: Transport {
             capabilities.formUnion([.pinning, .customAuthorities, .clientCertificate])
         }
         if library.hasUnixSockets { capabilities.insert(.unixSocket) }
-        if hasHTTP2 { capabilities.insert(.http2) }
+        if offersHTTP2 { capabilities.insert(.http2) }
         return capabilities
     }
 
@@ -105,7 +105,7 @@ public final class CurlTransport: Transport {
             request,
             wire: try CurlRequest(
                 request, body: body, length: upload?.length, decodes: library.hasZlib,
-                hasHTTP2: hasHTTP2),
+                offersHTTP2: offersHTTP2),
             upload: upload)
         if transfer.request.isSecure, let trust = trustFiles?.current() {
             transfer.trust = trust

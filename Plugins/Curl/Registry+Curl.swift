@@ -28,7 +28,7 @@ extension CurlTransport.Configuration {
             "maxConnectionsPerHost", default: maxConnectionsPerHost, in: 1...100_000)
         idleConnectionTimeout = settings.seconds(
             "idleConnectionTimeout", default: idleConnectionTimeout)
-        http2 = settings.bool("http2", default: http2)
+        http2 = Self.http2(settings)
         engines = settings.int("engines", default: 1, in: 1...64)
         busyPolling = settings.seconds("busyPolling", default: busyPolling, orZero: true)
         unixSocket = settings.string("unixSocket")
@@ -49,9 +49,17 @@ extension CurlTransport.Configuration {
             trust = CurlTransport.Trust(settings: inner)
             inner.finish()
         }
-        if http2, settings.value("http2") != nil, try !CurlLibrary.load().hasHTTP2 {
+        if http2 == .on, try !CurlLibrary.load().hasHTTP2 {
             settings.refuse("http2", because: "this libcurl has no HTTP/2")
         }
+    }
+
+    // A word or a bool.
+    private static func http2(_ settings: Settings) -> CurlTransport.HTTP2 {
+        if settings.value("http2")?.bool == nil {
+            return settings.choice("http2", default: .automatic)
+        }
+        return settings.bool("http2", default: true) ? .on : .off
     }
 }
 

@@ -46,6 +46,19 @@ struct CurlFaultTests {
         #expect(code(16, text, .receiving) == .incomplete)
     }
 
+    @Test("What the server left undone is said to be so, and else that nothing is sent twice")
+    func undone() {
+        for code: Int32 in [42, 65] {
+            func message(_ phase: TransferState.Phase) -> String {
+                CurlFault.kind(
+                    of: code, text: "", CurlFault.Circumstances(phase: phase, isHTTP2: true)
+                ).message
+            }
+            #expect(message(.connecting).contains("left the request undone"))
+            #expect(message(.sending).contains("not sent twice"))
+        }
+    }
+
     @Test("Only a body that had begun can end early")
     func early() {
         let text =

@@ -19,6 +19,17 @@ struct CurlLibraryTests {
             "there is no /nonexistent/libcurl.so.4")
     }
 
+    @Test(
+        "HTTP/2 is used by itself from the oldest version that lost nothing",
+        arguments: [
+            (0x07_5801, true, false), (0x08_0E00, true, false), (0x08_0E01, true, true),
+            (0x08_1700, true, true), (0x08_1700, false, false),
+        ])
+    func soundness(version: UInt32, tellsHTTP2: Bool, isSound: Bool) {
+        #expect(
+            CurlLibrary.isHTTP2Sound(version: version, tellsHTTP2: tellsHTTP2) == isSound)
+    }
+
     @Test("An old one is refused, and so is what is another library")
     func others() throws {
         // The one that is here, seen from a later time.

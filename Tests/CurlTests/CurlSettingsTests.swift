@@ -32,11 +32,27 @@ struct CurlSettingsTests {
     }
 
     @Test(
+        "HTTP/2 is automatic, on or off, by a word or a bool",
+        arguments: [("\"on\"", true), ("true", true), ("\"off\"", false), ("false", false)])
+    func http2(value: String, isOn: Bool) throws {
+        let transport = try JSONValue(parsing: Data(#"{"use":"curl","http2":\#(value)}"#.utf8))
+        #expect(
+            try client(transport).client.transport.capabilities.contains(.http2) == isOn)
+        for automatic: JSONValue in [["use": "curl"], ["use": "curl", "http2": "automatic"]] {
+            #expect(
+                try client(automatic).client.transport.capabilities
+                    == CurlTransport().capabilities)
+        }
+    }
+
+    @Test(
         "A mistake names its place",
         arguments: [
             (#"{"use":"curl","connectTimeout":0}"#, "transport.connectTimeout"),
             (#"{"use":"curl","proxy":"ftp://x"}"#, "transport.proxy"),
             (#"{"use":"curl","conectTimeout":1}"#, "transport.conectTimeout"),
+            (#"{"use":"curl","http2":"yes"}"#, "transport.http2"),
+            (#"{"use":"curl","http2":2}"#, "transport.http2"),
             (#"{"use":"curl","trust":{"pins":["sha256/x"]}}"#, "transport.trust.pins[0]"),
             (#"{"use":"curl","trust":{"clientKey":"x"}}"#, "transport.trust.clientKey"),
             (#"{"use":"curl","trust":{"minimumTLS":"1.1"}}"#, "transport.trust.minimumTLS"),

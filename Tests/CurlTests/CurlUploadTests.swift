@@ -158,11 +158,13 @@ struct CurlUploadTests {
             if path == "/" {
                 #expect(try await response.body.collect(upTo: 10).isEmpty)
             } else {
-                // libcurl skips it, so it is not whole.
-                let error = await #expect(throws: ClientError.self) {
-                    try await response.body.collect(upTo: 10)
+                // Some versions of libcurl skip it: then it is not whole.
+                do {
+                    let content = try await response.body.collect(upTo: 10)
+                    #expect(content == Data("why".utf8))
+                } catch let error as ClientError {
+                    #expect(error.code == .incomplete)
                 }
-                #expect(error?.code == .incomplete)
             }
         }
         server.route("/ok", .text("x"))

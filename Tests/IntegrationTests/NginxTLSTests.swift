@@ -20,6 +20,7 @@ struct NginxTLSTests {
     ) throws -> Client {
         var configuration = CurlTransport.Configuration()
         configuration.trust.authorities = .file(peers.authority.path())
+        configuration.http2 = .on
         configure(&configuration)
         return Client(
             baseURL: Target(base), transport: try CurlTransport(configuration: configuration),
@@ -38,7 +39,7 @@ struct NginxTLSTests {
 
     @Test("TLS agrees on HTTP/2 unless it is switched off", arguments: [true, false])
     func version(isOn: Bool) async throws {
-        let response = try await client { $0.http2 = isOn }.get("protocol").response()
+        let response = try await client { $0.http2 = isOn ? .on : .off }.get("protocol").response()
         #expect(response.head.version == (isOn ? "2" : "1.1"))
         let said = try await response.body.collect(upTo: 100)
         #expect(String(decoding: said, as: UTF8.self) == (isOn ? "HTTP/2.0" : "HTTP/1.1"))
@@ -59,7 +60,7 @@ struct NginxTLSTests {
 
     @Test("Trailer fields come over either version", arguments: [true, false])
     func trailers(isHTTP2: Bool) async throws {
-        let client = try client { $0.http2 = isHTTP2 }
+        let client = try client { $0.http2 = isHTTP2 ? .on : .off }
         for _ in 0..<2 {
             // Compressed, and so without a length: at a length, libcurl stops reading HTTP/2.
             let response = try await client.get("trailers.json", headers: ["TE": "trailers"])
@@ -98,6 +99,34 @@ struct NginxTLSTests {
         let isShared = large.headers["X-Connection"] == small.headers["X-Connection"]
         #expect(isShared == (limit > 1))
         large.body.cancel()
+    }
+
+    @Test(
+        "Connections that end after 100 requests lose and double no call, reloads among them",
+        arguments: [false, true])
+    func lastRequests(reloads: Bool) async throws {
+        let client = try client()
+        let log = peers.folder.appending(path: "once.log")
+        try Data().write(to: log)
+        let count = 1000
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<count {
+                if number >= 50 { try await group.next() }
+                if reloads, number % 250 == 125 { await peers.nginx("reload") }
+                group.addTask {
+                    let body = Body.data(Data(count: 100))
+                    let answer = try await client.post(Target("once?\(number)"), body: body)
+                        .string()
+                    #expect(answer == "once")
+                }
+            }
+            try await group.waitForAll()
+        }
+        // What it has answered is in its log then.
+        await peers.nginx("restart")
+        let lines = try String(contentsOf: log, encoding: .utf8).split(separator: "\n")
+        #expect(lines.count == count)
+        #expect(Set(lines) == Set((0..<count).map { "200 \($0)" }))
     }
 
     @Test("A large body comes whole beside others, with a pause in its middle")

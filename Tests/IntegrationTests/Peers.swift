@@ -1,16 +1,21 @@
 import Foundation
 import Synchronization
 
-/// The servers of others that the integration tests talk to: started by `scripts/peers` at the
-/// first use, ended with this process.
+/// The servers of others that the integration tests talk to: started by a script at the first use,
+/// ended with this process.
 ///
 /// Only with `TURNPIKE_INTEGRATION=1`, which `scripts/test --integration` sets; what cannot be had
 /// is nil, and its tests are skipped.
 final class Peers: Sendable {
-    static let shared: Peers? = {
+    /// nginx and httpbin.
+    static let shared = start("peers")
+    /// Servers that end requests and connections of HTTP/2 in unusual ways.
+    static let http2 = start("http2-peers")
+
+    private static func start(_ script: String) -> Peers? {
         guard ProcessInfo.processInfo.environment["TURNPIKE_INTEGRATION"] == "1" else { return nil }
-        return try? Peers()
-    }()
+        return try? Peers(script)
+    }
 
     let folder: URL
     private let addresses: [String: String]
@@ -18,6 +23,8 @@ final class Peers: Sendable {
     private let output = Pipe()
     private let commands = Mutex(())
 
+    /// Where a server of a name answers; nil where it is not installed.
+    subscript(name: String) -> String? { addresses[name] }
     /// Plain HTTP by nginx.
     var nginx: String? { addresses["nginx"] }
     /// HTTPS by nginx, with a certificate of an authority that nobody knows.
@@ -27,13 +34,13 @@ final class Peers: Sendable {
     /// httpbin behind gunicorn.
     var httpbin: String? { addresses["httpbin"] }
 
-    private init() throws {
+    private init(_ script: String) throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
         folder = FileManager.default.temporaryDirectory.appending(
             path: "turnpike-peers-" + UUID().uuidString)
         let process = Process()
-        process.executableURL = root.appending(path: "scripts/peers")
+        process.executableURL = root.appending(path: "scripts/" + script)
         process.arguments = [folder.path()]
         // It ends the servers when its input does, however this process ends.
         process.standardInput = input

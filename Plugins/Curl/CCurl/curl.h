@@ -147,7 +147,6 @@ enum {
     CURLMOPT_MAX_CONCURRENT_STREAMS = 16,
 
     CURLINFO_TEXT = 0,
-    CURLE_HTTP2 = 16,
     CURLINFO_PRIVATE = 0x100000 + 21,
     CURLINFO_PRIMARY_IP = 0x100000 + 32,
     CURLINFO_HTTP_CONNECTCODE = 0x200000 + 22,
@@ -257,6 +256,8 @@ void tpc_transfer_finish(tpc_transfer *transfer, int result);
 /// Tells a transfer which TLS connections have been ended by their peers of late, and whether these are all.
 void tpc_transfer_heed_tls_ends(tpc_transfer *transfer, const void *const *ends, size_t count, bool are_all);
 CURLM *tpc_loop_multi(tpc_loop *loop);
+/// Where the list of its active transfers begins.
+struct transfer **tpc_loop_active(tpc_loop *loop);
 /// Says that a transfer does something.
 void tpc_loop_step(tpc_loop *loop);
 void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy, tpc_transfer *transfer);

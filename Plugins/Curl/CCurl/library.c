@@ -116,4 +116,6 @@ int tpc_features(void) {
          | (features & CURL_VERSION_LIBZ ? TPC_HAS_ZLIB : 0);
 }
 
+bool tpc_tells_http2(void) { return get_protocol != NULL; }
+
 const char *tpc_error_text(int code) { return tpc_curl.easy_strerror(code); }

@@ -64,7 +64,10 @@ struct tpc_loop {
     unsigned steps;
     // The loop in whose turn the turn of this one began, by code that a turn runs at once; NULL for none.
     tpc_loop *outer;
+    // Those with something new, in order.
     tpc_transfer *first, **last;
+    // Those that libcurl knows.
+    struct transfer *active;
     tpc_cells *cells;
     // The TLS connections whose ends were announced since the last look at the sockets: whose transfer ends with its
     // connection is done by the same look.
@@ -299,6 +302,8 @@ void tpc_loop_enter(tpc_loop *loop, const char *name) {
 bool tpc_loop_is_here(tpc_loop *loop) { return here == loop; }
 
 CURLM *tpc_loop_multi(tpc_loop *loop) { return loop->multi; }
+
+struct transfer **tpc_loop_active(tpc_loop *loop) { return &loop->active; }
 
 static void read_messages(tpc_loop *loop) {
     int left;

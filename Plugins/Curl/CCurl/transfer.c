@@ -19,9 +19,11 @@ enum {
 };
 
 // The part that Swift sees comes first.
-typedef struct {
+typedef struct transfer {
     tpc_transfer shown;
     tpc_transfer *link;
+    // Its neighbour among the loop's active transfers, and where the one before keeps it.
+    struct transfer *next, **place;
     tpc_loop *loop;
     CURL *easy;
     tpc_read read;
@@ -47,29 +49,26 @@ typedef struct {
     size_t head_capacity, trailers_capacity;
     bool is_in_body;
     bool has_no_content;
-    // The answer says that the server does not act on the content.
-    bool is_unwilling;
     bool is_active;
     bool is_plain;
     bool has_trailers;
-    // What was set, for requests that take another one.
+    // What was set, and whether the request takes another one.
     long version;
+    bool has_own_version;
     bool is_secure;
-    // Its TLS connection, once the head has come; and whether the peer has announced the end of that.
+    // The TLS connection that it was sent on, with its local port: another one may have the address of one that has ended.
     const void *tls;
+    int port;
+    // Whether the peer has announced the end of that.
     bool has_tls_end;
     bool is_repeatable;
     bool is_shared;
-    // With HTTP/2: whether the connection was made for this, the number of the stream, and the last one that the server
-    // will look at, where it has said so.
-    bool is_new;
-    // Whether it was sent before, and perhaps not refused.
-    bool was_sent;
-    // Whether libcurl wants to send it again because the server has refused it.
-    bool was_refused;
-    long connects;
-    bool is_verbose;
+    // With HTTP/2, of the last send: the number of the stream, and that of the last stream of the connection that the server
+    // will answer (GOAWAY, RFC 9113 §6.8). -1 while libcurl has not said.
     int64_t stream, last_stream;
+    // Whether libcurl says that the server has refused the stream (REFUSED_STREAM, RFC 9113 §8.7).
+    bool was_refused;
+    bool is_verbose;
     char *body;
     size_t body_capacity;
     // Of the content, all in all.
@@ -180,8 +179,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *user) {
     }
     this->shown.has_head = true;
     this->has_no_content = status == 204 || status == 304;
-    this->is_unwilling = status >= 300;
-    if (this->is_secure && tpc_tell_tls_ends) this->tls = tls_of(this->easy);
+    this->shown.is_unwilling = status >= 300;
     tpc_transfer_mark(&this->shown);
     return total;
 }
@@ -239,52 +237,60 @@ static bool is_answered(transfer_t *this) {
     return this->shown.has_head;
 }
 
-// Whether the server has done nothing with the request (RFC 9113 §8.7), where that is certain: its last stream is an
-// earlier one, or libcurl says that it was refused. On a connection of others it may send again for another reason too, and
-// what it said of the first is forgotten by then.
-static bool is_left_out(transfer_t *this) {
-    return this->shown.is_http2 && !this->shown.has_head && !this->was_sent && this->last_stream >= 0
-        && this->stream > this->last_stream;
-}
+// What is not repeatable is not left to libcurl: whoever began the transfer begins it again where it `is_refused`.
+static bool may_repeat(transfer_t *this) { return !is_answered(this) && this->is_repeatable; }
 
-static bool may_repeat(transfer_t *this) {
-    if (is_answered(this)) return false;
-    this->shown.is_refused = is_left_out(this)
-        || (this->shown.is_http2 && this->is_new && !this->was_sent && this->was_refused);
-    return this->is_repeatable || this->shown.is_refused;
-}
+// MARK: What libcurl says of HTTP/2.
+//
+// Whether a server has left a request undone decides whether it may be sent again. libcurl says so in its verbose text alone,
+// and of a GOAWAY only to the transfer that reads from the connection at that moment.
 
 void tpc_transfer_finish(tpc_transfer *transfer, int result) {
+    transfer_t *this = whole(transfer);
+    bool is_left_out = this->last_stream >= 0 && this->stream > this->last_stream;
+    // libcurl does not forget an earlier refusal when it sends again.
+    bool is_refused = this->was_refused && transfer->sends == 1;
     transfer->is_done = true;
     transfer->result = result;
     // A name, too, is looked up with a socket.
     if (result && transfer->sends == 0) transfer->lacks_descriptors |= !tpc_has_descriptors();
-    if (result == CURLE_HTTP2) transfer->is_refused = is_left_out(whole(transfer));
+    transfer->is_refused = result != 0 && transfer->is_http2 && !transfer->has_head && (is_left_out || is_refused);
 }
 
-static bool begins(const char *text, size_t count, const char *words) {
-    size_t length = strlen(words);
-    return count >= length && memcmp(text, words, length) == 0;
+static void tell_last_stream(transfer_t *reader, int64_t last_stream) {
+    for (transfer_t *each = *tpc_loop_active(reader->loop); each; each = each->next)
+        if (each->shown.is_http2 && each->tls == reader->tls && each->port == reader->port) each->last_stream = last_stream;
 }
 
-static int64_t number_behind(const char *words, const char *text, size_t count) {
+static bool skip(const char **at, const char *end, const char *words) {
     size_t length = strlen(words);
-    const char *place = memmem(text, count, words, length);
-    if (!place) return -1;
+    if ((size_t)(end - *at) < length || memcmp(*at, words, length) != 0) return false;
+    *at += length;
+    return true;
+}
+
+static int64_t skip_number(const char **at, const char *end) {
     int64_t number = 0;
-    for (const char *at = place + length; at < text + count && *at >= '0' && *at <= '9' && number < INT32_MAX; at++)
-        number = 10 * number + *at - '0';
+    for (; *at < end && **at >= '0' && **at <= '9' && number < INT32_MAX; (*at)++) number = 10 * number + **at - '0';
     return number;
 }
 
-// libcurl says it nowhere else. Its talk quotes fields of the caller's too: by how it begins it is told from those.
+// The text quotes fields of the caller's too: it is told from those by how it begins.
 static int on_debug(CURL *easy, int type, char *text, size_t count, void *user) {
     transfer_t *this = user;
-    if (type != CURLINFO_TEXT) return 0;
-    if (begins(text, count, "Using Stream ID: ")) this->stream = number_behind("ID: ", text, count);
-    if (begins(text, count, "recveived GOAWAY, ") || begins(text, count, "received GOAWAY, "))
-        this->last_stream = number_behind("last_stream=", text, count);
-    if (begins(text, count, "REFUSED_STREAM, retrying")) this->was_refused = true;
+    const char *at = text, *end = text + count;
+    if (type != CURLINFO_TEXT || !this->shown.is_http2) return 0;
+    if (skip(&at, end, "Using Stream ID: ")) {  // 7.88
+        this->stream = skip_number(&at, end);
+    } else if (skip(&at, end, "[HTTP/2] [")) {
+        int64_t stream = skip_number(&at, end);
+        if (skip(&at, end, "] OPENED stream")) this->stream = stream;
+    } else if (skip(&at, end, "recveived GOAWAY, error=") || skip(&at, end, "received GOAWAY, error=")) {
+        skip_number(&at, end);
+        if (skip(&at, end, ", last_stream=")) tell_last_stream(this, skip_number(&at, end));
+    } else if (skip(&at, end, "REFUSED_STREAM, retrying")) {
+        this->was_refused = true;
+    }
     return 0;
 }
 
@@ -324,21 +330,17 @@ static void set_exact(transfer_t *this) {
 static int on_request(void *user, char *peer, char *local, int peer_port, int local_port) {
     transfer_t *this = user;
     tpc_loop_step(this->loop);
-    bool is_refused = this->shown.sends > 0 && !may_repeat(this);
-    this->was_sent |= this->shown.sends > 0 && !this->shown.is_refused;
+    if (this->shown.sends > 0 && !may_repeat(this)) return CURL_PREREQFUNC_ABORT;
     this->shown.sends += 1;
     if (this->is_shared) tpc_transfer_mark(&this->shown);
-    if (is_refused) return CURL_PREREQFUNC_ABORT;
     if (this->exact) set_exact(this);
-    this->shown.is_refused = false;
-    this->shown.is_http2 = this->is_secure && tpc_tls_is_http2(tls_of(this->easy));
-    long connects = tpc_transfer_connects(&this->shown);
-    this->is_new = connects > this->connects;
-    this->connects = connects;
+    this->tls = this->is_secure ? tls_of(this->easy) : NULL;
+    this->port = local_port;
+    this->shown.is_http2 = tpc_tls_is_http2(this->tls);
     this->stream = this->last_stream = -1;
-    this->was_refused = false;
-    // Others are sent again anyway.
-    bool is_verbose = this->shown.is_http2 && !this->is_repeatable;
+    this->was_refused = this->has_tls_end = false;
+    // Every transfer of a connection is listened to, for any of them may be the one that hears of its end.
+    bool is_verbose = this->shown.is_http2;
     if (this->is_verbose != is_verbose) tpc_curl.easy_setopt(this->easy, CURLOPT_VERBOSE, (long)is_verbose);
     this->is_verbose = is_verbose;
     return CURL_PREREQFUNC_OK;
@@ -488,6 +490,22 @@ static int set_target(transfer_t *this, const char *url) {
     return tpc_curl.easy_setopt(this->easy, CURLOPT_URL, url);
 }
 
+static void add_to_active(transfer_t *this) {
+    transfer_t **first = tpc_loop_active(this->loop);
+    this->next = *first;
+    this->place = first;
+    if (this->next) this->next->place = &this->next;
+    *first = this;
+    this->is_active = true;
+}
+
+static void remove_from_active(transfer_t *this) {
+    tpc_curl.multi_remove_handle(tpc_loop_multi(this->loop), this->easy);
+    *this->place = this->next;
+    if (this->next) this->next->place = this->place;
+    this->is_active = false;
+}
+
 int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     transfer_t *this = whole(transfer);
     CURL *easy = this->easy;
@@ -513,12 +531,13 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
             this->has_trailers = true;
             set(easy, CURLOPT_TRAILERFUNCTION, on_trailers);
             set(easy, CURLOPT_TRAILERDATA, this);
-            set(easy, TPC_HTTP_VERSION, (long)TPC_HTTP_1_1);
         }
         if (request->method) code = set(easy, CURLOPT_CUSTOMREQUEST, request->method);
     }
+    if (request->version) set(easy, TPC_HTTP_VERSION, (long)request->version);
+    this->has_own_version = request->version != 0;
     if (code != 0) return code;
-    this->is_active = true;
+    add_to_active(this);
     int added = tpc_curl.multi_add_handle(tpc_loop_multi(this->loop), easy);
     // What is left of the codes is a lack of memory.
     return added == 0 ? 0 : 27;
@@ -527,7 +546,7 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
 void tpc_transfer_end(tpc_transfer *transfer) {
     transfer_t *this = whole(transfer);
     CURL *easy = this->easy;
-    if (this->is_active) tpc_curl.multi_remove_handle(tpc_loop_multi(this->loop), easy);
+    if (this->is_active) remove_from_active(this);
     if (this->link != transfer) tpc_loop_forget(this->loop, transfer);
     if (!this->is_plain) {
         tpc_curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, NULL);
@@ -538,9 +557,10 @@ void tpc_transfer_end(tpc_transfer *transfer) {
     }
     if (this->has_trailers) {
         tpc_curl.easy_setopt(easy, CURLOPT_TRAILERFUNCTION, NULL);
-        tpc_curl.easy_setopt(easy, TPC_HTTP_VERSION, this->version);
         this->has_trailers = false;
     }
+    if (this->has_own_version) tpc_curl.easy_setopt(easy, TPC_HTTP_VERSION, this->version);
+    this->has_own_version = false;
     if (this->is_verbose) tpc_curl.easy_setopt(easy, CURLOPT_VERBOSE, 0L);
     tpc_curl.easy_setopt(easy, CURLOPT_HTTPHEADER, NULL);
     if (this->exact) tpc_curl.easy_setopt(easy, CURLOPT_REQUEST_TARGET, NULL);
@@ -563,11 +583,10 @@ void tpc_transfer_end(tpc_transfer *transfer) {
         this->head = NULL;
         this->head_capacity = 0;
     }
-    this->is_in_body = this->has_no_content = this->is_unwilling = this->is_active = this->has_tls_end = false;
+    this->is_in_body = this->has_no_content = this->has_tls_end = false;
     this->tls = NULL;
     this->is_plain = true;
-    this->is_verbose = this->was_sent = this->was_refused = false;
-    this->connects = 0;
+    this->is_verbose = this->was_refused = false;
     this->shown = (tpc_transfer){.trust = this->shown.trust};
 }
 
@@ -577,17 +596,22 @@ int64_t tpc_transfer_length(tpc_transfer *transfer) {
     return length;
 }
 
-bool tpc_transfer_is_unwanted(tpc_transfer *transfer) {
+bool tpc_transfer_is_whole(tpc_transfer *transfer) {
     transfer_t *this = whole(transfer);
-    if (!this->shown.has_head || !this->shown.is_http2 || !this->is_unwilling) return false;
+    if (!this->shown.has_head || this->shown.is_head_too_large) return false;
     if (this->has_no_content) return true;
     int64_t length = tpc_transfer_length(transfer);
     return length >= 0 && this->received >= length;
 }
 
+bool tpc_transfer_is_unwanted(tpc_transfer *transfer) {
+    transfer_t *this = whole(transfer);
+    return transfer->is_unwilling && this->shown.is_http2 && tpc_transfer_is_whole(transfer);
+}
+
 bool tpc_transfer_was_cut(tpc_transfer *transfer) {
     transfer_t *this = whole(transfer);
-    return this->tls && !this->has_tls_end;
+    return tpc_tell_tls_ends && this->tls && !this->has_tls_end;
 }
 
 void *tpc_transfer_take_head(tpc_transfer *transfer, size_t *count) {

@@ -37,9 +37,9 @@ import TurnpikeCore
 
     /// Ties the handle to a transfer, which it keeps alive, and adds it to its loop.
     /// - Returns: libcurl's code; 0 for success.
-    func begin(_ transfer: CurlTransfer, _ request: CurlRequest) -> Int32 {
+    func begin(_ transfer: CurlTransfer, needsHTTP2: Bool) -> Int32 {
         unsafe pointer.pointee.owner = Unmanaged.passRetained(transfer).toOpaque()
-        return unsafe request.withPointers { request in
+        return unsafe transfer.request.withPointers(needsHTTP2: needsHTTP2) { request in
             var request = unsafe request
             return unsafe tpc_transfer_begin(pointer, &request)
         }
@@ -124,8 +124,18 @@ import TurnpikeCore
 
     /// Whether it goes by HTTP/2, once it was sent.
     var isHTTP2: Bool { unsafe pointer.pointee.is_http2 }
-    /// Whether the server has certainly done nothing with what was sent last.
+    /// Whether it has failed, and the server has certainly done nothing with what was sent last.
     var isRefused: Bool { unsafe pointer.pointee.is_refused }
+    /// Whether the answer came with all of its content, whatever became of the request.
+    ///
+    /// Over HTTP/2 a server may answer early, and then end the stream (RFC 9113 §8.1). libcurl ends
+    /// it itself where an error has come to its end, and may take its own reset for the server's.
+    func isWhole(_ result: Int32) -> Bool {
+        if unsafe tpc_transfer_is_whole(pointer) { return true }
+        let isError = unsafe pointer.pointee.is_unwilling
+        return result == CurlFault.http2Stream && isError
+            && faultText(result).contains("STREAM_CLOSED")
+    }
     /// Whether an answer came whole by HTTP/2 that has no use for what is left of the request.
     var isUnwanted: Bool { unsafe tpc_transfer_is_unwanted(pointer) }
     /// Whether the head gives the length of the content.
@@ -148,6 +158,14 @@ import TurnpikeCore
     /// Whether libcurl would have sent the request again, had its content begun anew.
     var failedToRewind: Bool {
         result == CurlFault.rewindError && !hasHead
+    }
+
+    /// Whether the server speaks none of the versions of HTTP that were offered (RFC 7301 §3.2).
+    var wasOfferedNoVersion: Bool {
+        guard result == CurlFault.tlsConnectError else { return false }
+        let text = faultText(CurlFault.tlsConnectError)
+        // The second are the words of OpenSSL 1.1.
+        return text.contains("application protocol") || text.contains("reason(1120)")
     }
 
     /// What libcurl says of a failure.

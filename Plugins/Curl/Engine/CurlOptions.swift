@@ -12,12 +12,24 @@ struct CurlOptions: Sendable {
 
     private typealias Configuration = CurlTransport.Configuration
 
+    /// Whether HTTP/2 is offered to every server, before HTTP/1.1.
+    let offersHTTP2: Bool
+    /// Whether a server that refuses HTTP/1.1 is asked by HTTP/2.
+    let fallsBackToHTTP2: Bool
+
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for what this libcurl cannot do,
     ///   ``/TurnpikeCore/ClientError/Code/configuration`` for what nobody could.
     init(_ configuration: CurlTransport.Configuration, library: CurlLibrary) throws {
         self.library = library
         self.configuration = configuration
         proxies = try ProxyRoutes(configuration.proxy)
+        switch configuration.http2 {
+        case .automatic: offersHTTP2 = library.isHTTP2Sound
+        case .on where !library.hasHTTP2: throw library.unsupported("HTTP/2")
+        case .on: offersHTTP2 = true
+        case .off: offersHTTP2 = false
+        }
+        fallsBackToHTTP2 = configuration.http2 == .automatic && library.hasHTTP2 && !offersHTTP2
         let trust = configuration.trust
         if configuration.unixSocket != nil, !library.hasUnixSockets {
             throw library.unsupported("Unix sockets")
@@ -77,8 +89,7 @@ struct CurlOptions: Sendable {
         let age = configuration.idleConnectionTimeout.components.seconds
         try setter.set(
             TPC_MAX_AGE_CONNECTION, Int(min(max(age, 1), 1 << 31)), "idleConnectionTimeout")
-        let isHTTP2 = configuration.http2 && library.hasHTTP2
-        try setter.set(TPC_HTTP_VERSION, isHTTP2 ? TPC_HTTP_2_TLS : TPC_HTTP_1_1, "http2")
+        try setter.set(TPC_HTTP_VERSION, offersHTTP2 ? TPC_HTTP_2_TLS : TPC_HTTP_1_1, "http2")
         if let path = configuration.unixSocket {
             try setter.set(TPC_UNIX_SOCKET_PATH, path, "unixSocket")
         }

@@ -33,10 +33,10 @@ struct CurlRequest: Sendable {
     ///   - body: Its content.
     ///   - length: The size of the content, if there is any and that is known.
     ///   - decodes: Whether codings are asked for.
-    ///   - hasHTTP2: Whether a TLS connection may carry many requests at once.
+    ///   - offersHTTP2: Whether a TLS connection may carry many requests at once.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for what libcurl cannot send.
     init(
-        _ request: Request, body: Body, length: Int64?, decodes: Bool, hasHTTP2: Bool
+        _ request: Request, body: Body, length: Int64?, decodes: Bool, offersHTTP2: Bool
     ) throws {
         let method = request.method
         isHead = method == .head
@@ -47,7 +47,7 @@ struct CurlRequest: Sendable {
         asksServer = request.asksServer
         hasTrailers = body.hasTrailers
         // Trailers go out by HTTP/1.1.
-        sharedHost = hasHTTP2 && isSecure && !hasTrailers ? request.origin : nil
+        sharedHost = offersHTTP2 && isSecure && !hasTrailers ? request.origin : nil
         if method == .connect {
             throw ClientError(
                 .unsupported, "CONNECT is a proxy's business; name one in the transport")
@@ -70,8 +70,12 @@ struct CurlRequest: Sendable {
         asksForConsent = hasContent && lines.hasExpect
     }
 
-    func withPointers(_ body: (tpc_request) -> Int32) -> Int32 {
-        unsafe url.withCString { url in
+    /// Calls a closure with the request as C wants it, by HTTP/2 where its server speaks nothing
+    /// else.
+    func withPointers(needsHTTP2: Bool, _ body: (tpc_request) -> Int32) -> Int32 {
+        // libcurl leaves trailers out of HTTP/2.
+        let version = hasTrailers ? TPC_HTTP_1_1 : needsHTTP2 ? TPC_HTTP_2_TLS : 0
+        return unsafe url.withCString { url in
             unsafe fields.withUnsafeBufferPointer { fields in
                 unsafe fields.withMemoryRebound(to: CChar.self) { fields in
                     var request = unsafe tpc_request(
@@ -80,7 +84,8 @@ struct CurlRequest: Sendable {
                         fields_count: fields.count, has_agent: hasUserAgent,
                         has_codings: takesContentAsItComes, is_repeatable: isRepeatable,
                         is_secure: isSecure, is_shared: sharedHost != nil,
-                        asks_server: asksServer, has_trailers: hasTrailers)
+                        asks_server: asksServer, has_trailers: hasTrailers,
+                        version: Int32(version))
                     guard let method else { return unsafe body(request) }
                     return unsafe method.withCString { method in
                         unsafe request.method = unsafe method

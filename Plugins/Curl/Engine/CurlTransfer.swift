@@ -39,6 +39,8 @@ final class CurlTransfer: @unchecked Sendable {
     private var hasOpened = false
     private var endsWithConnection = false
     private var repeats = 0
+    /// Whether its server speaks no other version of HTTP.
+    var needsHTTP2 = false
     // Whether the server has done nothing with all that was sent.
     private var isRefused = true
     // The content that is still to come, where libcurl may skip it or go on without need.
@@ -52,6 +54,8 @@ final class CurlTransfer: @unchecked Sendable {
         url = request.url
         isHead = request.method == .head
     }
+
+    var origin: Origin? { Origin(url) }
 
     /// When things happened, once the head has come or the transfer has failed.
     func takeTimes() -> CurlTimes? { keptTimes.withLock { $0.take() } }
@@ -88,7 +92,7 @@ final class CurlTransfer: @unchecked Sendable {
             fail(fault)
             return false
         }
-        let code = handle.begin(self, request)
+        let code = handle.begin(self, needsHTTP2: needsHTTP2)
         guard code == 0 else {
             exchange.fail(CurlFault.of(code, text: handle.faultText(code), handle: handle, self))
             handle.end()
@@ -116,15 +120,19 @@ final class CurlTransfer: @unchecked Sendable {
         return (handle, isGood)
     }
 
-    /// Lets go of a handle that met a dead connection, and makes the content start again.
+    /// Lets go of a handle that failed, where the request may be sent again, and makes its content
+    /// start again.
+    /// - Parameter fallsBack: Whether a server that refuses HTTP/1.1 is asked by HTTP/2.
     /// - Returns: Whether to begin again with another handle, once it ``canBegin``.
-    func restart() -> Bool {
-        guard let handle, let exchange, metDeadConnection(handle),
-            request.isRepeatable || handle.isRefused, repeats < Self.maxRepeats,
-            !exchange.hasEnded, upload?.reopen() ?? true
-        else { return false }
+    func restart(fallsBack: Bool) -> Bool {
+        guard let handle, let exchange, !exchange.hasEnded, repeats < Self.maxRepeats else {
+            return false
+        }
+        let wantsHTTP2 = fallsBack && !needsHTTP2 && handle.wasOfferedNoVersion
+        guard wantsHTTP2 || maySendAgain(handle), upload?.reopen() ?? true else { return false }
+        needsHTTP2 = needsHTTP2 || wantsHTTP2
         repeats += 1
-        isRefused = isRefused && handle.isRefused
+        isRefused = isRefused && (handle.isRefused || handle.sends == 0)
         self.handle = nil
         handle.end()
         handle.free()
@@ -132,8 +140,11 @@ final class CurlTransfer: @unchecked Sendable {
     }
 
     // libcurl may have wanted to send again what a caller's own code has to open first.
-    private func metDeadConnection(_ handle: CurlHandle) -> Bool {
-        handle.metDeadConnection || (handle.failedToRewind && upload?.isToBeReopened == true)
+    private func maySendAgain(_ handle: CurlHandle) -> Bool {
+        if handle.isRefused { return true }
+        return request.isRepeatable
+            && (handle.metDeadConnection
+                || (handle.failedToRewind && upload?.isToBeReopened == true))
     }
 
     /// Whether it waits for a handle, and its content is there.
@@ -185,8 +196,9 @@ final class CurlTransfer: @unchecked Sendable {
         let opens = handle.hasHead && !hasOpened
         if opens { takeHead(handle) }
         left = left.map { $0 - count }
-        let isWhole = left == 0 && (result == nil ? isWithoutConsent : handle.skipsContent)
-        var isComplete = (result == 0 && hasOpened) || isWhole
+        let isSkipped = left == 0 && (result == nil ? isWithoutConsent : handle.skipsContent)
+        var isComplete = (result == 0 && hasOpened) || isSkipped
+        if let result, handle.isWhole(result) { isComplete = true }
         if isComplete, endsWithConnection, handle.wasCut { isComplete = false }
         // A server may answer before it has all of the request (RFC 9113 §8.1). After a 2xx it may
         // still want the rest.

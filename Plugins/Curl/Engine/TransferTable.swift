@@ -12,6 +12,9 @@ struct TransferTable {
     private var ready: [CurlTransfer] = []
     /// When a transfer may have waited too long for its connection, by the loop's clock.
     private(set) var due = Int64.max
+    /// Servers that have refused HTTP/1.1.
+    private var http2Origins: Set<Origin> = []
+    private static let maxOrigins = 1000
 
     init(loop: CurlLoop, options: CurlOptions) {
         self.loop = loop
@@ -49,8 +52,9 @@ struct TransferTable {
             if transfer.turn == .taken, let isHTTP2 = transfer.isHTTP2 {
                 ready += turns.connected(transfer, isHTTP2: isHTTP2)
             }
-            if transfer.restart() {
+            if transfer.restart(fallsBack: options.fallsBackToHTTP2) {
                 limitConnecting(transfer)
+                remember(transfer)
                 beginAgain(transfer)
             } else if transfer.flush() {
                 end(transfer)
@@ -97,7 +101,16 @@ struct TransferTable {
         loop.close()
     }
 
+    private mutating func remember(_ transfer: CurlTransfer) {
+        guard transfer.needsHTTP2, let origin = transfer.origin else { return }
+        if http2Origins.count >= Self.maxOrigins { http2Origins = [] }
+        http2Origins.insert(origin)
+    }
+
     private mutating func begin(_ transfer: CurlTransfer) {
+        if !http2Origins.isEmpty, let origin = transfer.origin {
+            transfer.needsHTTP2 = http2Origins.contains(origin)
+        }
         transfer.place = running.count
         running.append(transfer)
         limitConnecting(transfer)

@@ -109,6 +109,8 @@ final class CurlUpload: @unchecked Sendable {
     /// Begins to make the content start again, where that can be; who was named by
     /// ``start(_:)`` is told when ``isOpen``.
     func reopen() -> Bool {
+        // Nothing was taken of it yet.
+        if position == 0, !wantsReopening { return true }
         guard data != nil || body.isReplayable else { return false }
         wantsReopening = false
         position = 0

@@ -94,6 +94,7 @@ extension Peer {
             return Self.sender(Client(transport: transport), workload, url, content)
         case .curl, .curlStandard, .curlExecutor, .curlStandardExecutor:
             var configuration = CurlTransport.Configuration()
+            configuration.http2 = .on
             if workload.isSecure { configuration.trust.authorities = .file(authority) }
             let transport = try CurlTransport(configuration: configuration)
             let isBare = self == .curl || self == .curlExecutor

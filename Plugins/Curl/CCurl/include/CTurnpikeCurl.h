@@ -27,6 +27,9 @@ enum { TPC_HAS_TLS = 1, TPC_HAS_HTTP2 = 2, TPC_HAS_UNIX_SOCKETS = 4, TPC_HAS_ZLI
 /// The features that matter here.
 int tpc_features(void);
 
+/// Whether it can be told which connections carry HTTP/2.
+bool tpc_tells_http2(void);
+
 const char *tpc_error_text(int code);
 
 // The loop.
@@ -109,6 +112,8 @@ struct tpc_transfer {
     /// The lines behind the content, so far.
     const char *trailers;
     size_t trailers_count;
+    /// Whether the head says that the server does not act on the content.
+    bool is_unwilling;
     /// Whether libcurl wanted to send the request again after the head, and so keeps nothing of the content behind it.
     bool skips_content;
     /// Whether the head, or once it has come the trailer section, was larger than is taken.
@@ -127,7 +132,7 @@ struct tpc_transfer {
     bool is_http2;
     /// Whether it failed for want of descriptors.
     bool lacks_descriptors;
-    /// Whether it is certain that the server has done nothing with what was sent last (RFC 9113 §8.7).
+    /// Whether it has failed, and the server has certainly done nothing with what was sent last (RFC 9113 §8.7).
     bool is_refused;
     char error[256];
 };
@@ -199,9 +204,11 @@ typedef struct tpc_request {
     bool is_shared;
     /// Whether it is OPTIONS for the server as a whole: its target is `*` (RFC 9112 §3.2.4).
     bool asks_server;
-    /// Whether lines follow the content, for which its length must not be known. It goes out by HTTP/1.1, for libcurl would
-    /// leave them out of HTTP/2, and the transfer is not fit for another request then.
+    /// Whether lines follow the content, for which its length must not be known. The transfer is not fit for another request
+    /// then.
     bool has_trailers;
+    /// A version of HTTP for this request alone; 0 for the one that was set.
+    int version;
 } tpc_request;
 
 /// Adds a transfer to its loop; gives libcurl's code, 0 for success.
@@ -221,6 +228,8 @@ void tpc_trim(void);
 bool tpc_transfer_was_cut(tpc_transfer *transfer);
 /// The length of the content by its head; -1 where it gives none.
 int64_t tpc_transfer_length(tpc_transfer *transfer);
+/// Whether the answer has come with all of the content that its head announces, whatever becomes of the request.
+bool tpc_transfer_is_whole(tpc_transfer *transfer);
 /// Whether a redirection or an error of known length came whole, by HTTP/2: the server has no use for what is left of the
 /// request. libcurl reads no more of the connection for it then, not even of the window that the rest waits for.
 bool tpc_transfer_is_unwanted(tpc_transfer *transfer);
