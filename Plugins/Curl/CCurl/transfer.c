@@ -50,6 +50,8 @@ typedef struct transfer {
     bool is_in_body;
     bool has_no_content;
     bool is_active;
+    // Given up: what comes is dropped.
+    bool is_discarding;
     bool is_plain;
     bool has_trailers;
     // What was set, and whether the request takes another one.
@@ -109,12 +111,17 @@ static bool grow(char **bytes, size_t *capacity, size_t wanted) {
 
 void tpc_transfer_use(tpc_transfer *transfer, int descriptor) { whole(transfer)->descriptor = descriptor; }
 
+// Whether its answer came by HTTP/2, as far as one has.
+static bool is_answered_by_http2(transfer_t *this) {
+    long version = 0;
+    tpc_curl.easy_getinfo(this->easy, CURLINFO_HTTP_VERSION, &version);
+    return version >= CURL_HTTP_VERSION_2;
+}
+
 // A connection of HTTP/2 is read for all its streams, and libcurl holds back the one.
 static void hold(transfer_t *this, bool is_held) {
     if (this->descriptor < 0 || this->is_held == is_held) return;
-    long version = 0;
-    tpc_curl.easy_getinfo(this->easy, CURLINFO_HTTP_VERSION, &version);
-    if (is_held && version >= CURL_HTTP_VERSION_2) return;
+    if (is_held && is_answered_by_http2(this)) return;
     this->is_held = is_held;
     tpc_loop_hold(this->loop, this->descriptor, is_held);
 }
@@ -196,6 +203,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *user) {
     transfer_t *this = user;
     size_t total = size * count;
     tpc_loop_step(this->loop);
+    if (this->is_discarding) return total;
     this->is_in_body = true;
     size_t wanted = this->shown.body_count + total;
     if (this->shown.body_count > 0 && wanted > BODY_LIMIT) {
@@ -499,13 +507,6 @@ static void add_to_active(transfer_t *this) {
     this->is_active = true;
 }
 
-static void remove_from_active(transfer_t *this) {
-    tpc_curl.multi_remove_handle(tpc_loop_multi(this->loop), this->easy);
-    *this->place = this->next;
-    if (this->next) this->next->place = this->place;
-    this->is_active = false;
-}
-
 int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     transfer_t *this = whole(transfer);
     CURL *easy = this->easy;
@@ -543,10 +544,22 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     return added == 0 ? 0 : 27;
 }
 
+static void leave_loop(transfer_t *this) {
+    // 7.88 forgets what a paused stream of HTTP/2 holds back, and leaves it in memory.
+    if (this->shown.is_receive_paused && !this->shown.is_done && is_answered_by_http2(this)) {
+        this->is_discarding = true;
+        tpc_curl.easy_pause(this->easy, 0);
+    }
+    tpc_curl.multi_remove_handle(tpc_loop_multi(this->loop), this->easy);
+    *this->place = this->next;
+    if (this->next) this->next->place = this->place;
+    this->is_active = this->is_discarding = false;
+}
+
 void tpc_transfer_end(tpc_transfer *transfer) {
     transfer_t *this = whole(transfer);
     CURL *easy = this->easy;
-    if (this->is_active) remove_from_active(this);
+    if (this->is_active) leave_loop(this);
     if (this->link != transfer) tpc_loop_forget(this->loop, transfer);
     if (!this->is_plain) {
         tpc_curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, NULL);
