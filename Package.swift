@@ -156,7 +156,8 @@ let package = Package(
             ],
             path: "Tests/Programs/Descriptors", swiftSettings: settings),
         .executableTarget(
-            name: "turnpike-endurance", dependencies: ["Turnpike", "TurnpikeTesting"],
+            name: "turnpike-endurance",
+            dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/Programs/Endurance", swiftSettings: settings),
     ]
 )

@@ -42,8 +42,15 @@ struct ChildProgramTests {
     #if os(Linux)
     @Test("A client gains no memory and no descriptors by its requests", .timeLimit(.minutes(5)))
     func endurance() async throws {
-        let figures = try await figures(of: "turnpike-endurance", "--requests", "1500")
+        let figures = try await figures(
+            of: "turnpike-endurance", "--requests", "1500", "--transport", "urlsession")
         #expect(figures["client"]?["gainedDescriptors"] == 0)
+    }
+
+    @Test("Nor does it over libcurl, whatever becomes of them", .timeLimit(.minutes(5)))
+    func curlEndurance() async throws {
+        let figures = try await figures(of: "turnpike-endurance", "--requests", "3000")
+        #expect((figures["liveMiB"]?.array?.last?.double ?? 0) > 0.1)
     }
     #endif
 }

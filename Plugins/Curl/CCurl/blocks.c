@@ -75,3 +75,10 @@ void tpc_blocks_trim(void) {
         madvise(range + (size_t)warm[index] * STRIDE, STRIDE, MADV_DONTNEED);
     pthread_mutex_unlock(&lock);
 }
+
+size_t tpc_blocks_bytes(void) {
+    pthread_mutex_lock(&lock);
+    int free_count = cold_count + warm_count;
+    pthread_mutex_unlock(&lock);
+    return range ? (size_t)(COUNT - free_count) * STRIDE : 0;
+}

@@ -258,6 +258,9 @@ package enum CurlHandles {
 
     /// Gives the pages of memory that is kept for later transfers back to the system.
     package static func trimMemory() { tpc_trim() }
+
+    /// The memory in use that malloc's statistics do not count.
+    package static var blockBytes: Int { tpc_blocks_bytes() }
 }
 
 /// When the things of a transfer happened, in microseconds from its begin.

@@ -1,14 +1,17 @@
 import Foundation
 import Turnpike
 
-/// Sends many requests through one client, one after the other, and tells what memory and
-/// descriptors the process has gained, beside what URLSession alone gains by the same requests.
+/// Sends many requests through one client and looks at the memory and the descriptors of the
+/// process behind each tenth of them.
 ///
-/// `turnpike-endurance [--requests N]`
+/// `turnpike-endurance [--requests N] [--transport curl|urlsession] [--mib N]
+/// [--server URL --authority FILE]`
 ///
-/// Each way runs in a process of its own, and so does the server, so that none counts for another.
-/// What is gained in the first tenth is the price of warming up and is not counted. It fails where
-/// the client gained more than 3 MiB above URLSession, or a descriptor.
+/// Each run is a process of its own, and so is the server, so that none counts for another. What is
+/// gained in the first tenth is the price of warming up and is not counted. Over libcurl the
+/// requests are of many kinds, and memory stays what it was. Over URLSession, which keeps something
+/// of each request itself, they are plain, and memory is compared with what URLSession alone gains
+/// by the same.
 @main
 enum Endurance {
     static func main() async {
@@ -16,44 +19,57 @@ enum Endurance {
             let arguments = Array(CommandLine.arguments.dropFirst())
             switch (arguments.first, arguments.count) {
             case ("--serve", 1): try EnduranceServer.serve()
-            case ("--run", 4):
-                let run = try EnduranceRun(
-                    way: arguments[1], url: arguments[2], requests: arguments[3])
+            case ("--run", 5...):
+                let run = try EnduranceRun(Array(arguments.dropFirst()))
                 print(try await run.figures())
-            case (nil, 0): try compare(50_000)
-            case ("--requests", 2):
-                guard let requests = Int(arguments[1]), requests >= 100 else { throw usage }
-                try compare(requests)
-            default: throw usage
+            default: try EnduranceVerdict(EnduranceOptions(arguments)).run()
             }
         } catch {
             FileHandle.standardError.write(Data("turnpike-endurance: \(error)\n".utf8))
             exit(1)
         }
     }
+}
 
-    private static let usage = EnduranceFailure("usage: turnpike-endurance [--requests N]")
+struct EnduranceOptions {
+    private(set) var requests = 50_000
+    private(set) var isCurl = true
+    /// The size of what is collected.
+    private(set) var mebibytes = 1
+    /// A server that speaks HTTP/2, with the files of `scripts/peers`; nil for one of this program.
+    private(set) var server: String?
+    private(set) var authority: String?
 
-    private static func compare(_ requests: Int) throws {
-        let server = try EnduranceServer()
-        defer { server.end() }
-        func run(_ way: String) throws -> JSONValue {
-            let output = try Child(["--run", way, server.url, String(requests)]).output()
-            return try JSONValue(parsing: output)
+    init(_ arguments: [String]) throws {
+        var rest = arguments[...]
+        while let option = rest.popFirst() {
+            guard let value = rest.popFirst() else { throw Self.usage }
+            switch option {
+            case "--requests":
+                guard let count = Int(value), count >= 100 else { throw Self.usage }
+                requests = count
+            case "--transport":
+                guard ["curl", "urlsession"].contains(value) else { throw Self.usage }
+                isCurl = value == "curl"
+            case "--mib":
+                guard let size = Int(value), EnduranceServer.sizes.contains(size) else {
+                    throw Self.usage
+                }
+                mebibytes = size
+            case "--server": server = value
+            case "--authority": authority = value
+            default: throw Self.usage
+            }
         }
-        let raw = try run("urlsession")
-        let client = try run("client")
-        let excess = (client["gainedMiB"]?.double ?? .infinity) - (raw["gainedMiB"]?.double ?? 0)
-        print(
-            JSONValue.object([
-                "program": "endurance", "requests": .number(JSONNumber(requests)),
-                "urlsession": raw, "client": client, "excessMiB": EnduranceRun.number(excess),
-            ]))
-        if excess > 3 { throw EnduranceFailure("\(excess) MiB more than URLSession alone") }
-        if let gained = client["gainedDescriptors"]?.int, gained > 0 {
-            throw EnduranceFailure("\(gained) descriptors more than at the beginning")
+        guard (server == nil) == (authority == nil), server == nil || isCurl else {
+            throw Self.usage
         }
     }
+
+    private static let usage = EnduranceFailure(
+        "usage: turnpike-endurance [--requests N] [--transport curl|urlsession] [--mib 1|2|4|8|16|32]"
+            + " [--server URL --authority FILE]; at least 100 requests, and a server with curl alone"
+    )
 }
 
 struct EnduranceFailure: Error, CustomStringConvertible {

@@ -1,4 +1,5 @@
 import Foundation
+import Turnpike
 import TurnpikeTesting
 
 /// This program once more, as another process.
@@ -35,6 +36,9 @@ final class Child {
 
 /// The server, in a process of its own.
 struct EnduranceServer {
+    /// Of what is collected, in MiB.
+    static let sizes = [1, 2, 4, 8, 16, 32]
+
     let url: String
     private let child: Child
 
@@ -50,9 +54,22 @@ struct EnduranceServer {
     /// Prints the address and serves until standard input ends.
     static func serve() throws {
         let server = try TestServer(keepsRecord: false)
-        server.fallback(.data(Data(count: 1000)))
-        let url = server.url.absoluteString + "a/path/of/some/length?with=a&query=too\n"
-        FileHandle.standardOutput.write(Data(url.utf8))
+        server.route("/plain", .data(Data(count: 1000)))
+        // "hello" times 1000.
+        let coded = "H4sIAAAAAAACA+3EoQ0AAAgDsGtJJpbwv+MKXCuaaTeSJEmSJEmSPjvWqsWSiBMAAA=="
+        let zipped = Data(base64Encoded: coded) ?? Data()
+        server.route("/a.json", .data(zipped, headers: ["Content-Encoding": "gzip"]))
+        server.route("/elsewhere", .redirect(308, to: "/sink"))
+        server.route("/big.bin", .bytes(32 << 20))
+        for size in sizes { server.route("/large/\(size)", .bytes(Int64(size) << 20)) }
+        server.route("/busy", .status(503))
+        server.route("/sink", .handler { .text("\($0.bodyBytes) bytes") })
+        server.route("/cut", .short(declared: 1000, sent: Data(count: 500)))
+        server.route("/reset", .reset)
+        server.route("/silence", .silence)
+        server.route("/unread", .silence.withoutReading())
+        server.fallback(.status(404))
+        FileHandle.standardOutput.write(Data((server.url.absoluteString + "\n").utf8))
         while readLine() != nil {}
         server.stop()
     }

@@ -223,6 +223,8 @@ void *tpc_transfer_take_body(tpc_transfer *transfer, size_t *count);
 void tpc_free(void *memory);
 /// Gives the pages of memory that is kept for later back to the system.
 void tpc_trim(void);
+/// The memory in use that is not malloc's, as what that says of itself does not count it.
+size_t tpc_blocks_bytes(void);
 /// Whether a transfer that is done came by a TLS connection whose end the peer has not announced; where that is not known,
 /// it counts as announced.
 bool tpc_transfer_was_cut(tpc_transfer *transfer);
