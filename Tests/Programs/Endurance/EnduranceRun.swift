@@ -59,6 +59,7 @@ struct EnduranceRun {
         return [
             "liveMiB": list { Self.mebibytes($0.live) },
             "residentMiB": list { Self.mebibytes($0.resident) },
+            "residentWithoutKeptMiB": list { Self.mebibytes($0.resident - $0.kept) },
             "keptByMallocMiB": list { Self.mebibytes($0.kept) },
             "trimmedMiB": Self.mebibytes(try EnduranceMemory.trimmed()),
             "arenas": list { .number(JSONNumber($0.arenas)) },
