@@ -37,6 +37,8 @@ struct EnduranceMemory {
     /// The least of several looks: threads that are about to end, and what they hold, may take a
     /// moment.
     static func settled() async throws -> EnduranceMemory {
+        // To sleep takes descriptors of its own: they are there at each look.
+        try await Task.sleep(for: .milliseconds(30))
         var least = try EnduranceMemory()
         for _ in 0..<10 {
             try await Task.sleep(for: .milliseconds(30))
