@@ -17,7 +17,7 @@ package enum CheckCommand {
             for issue in issues { terminal.error("\(path): \(issue)") }
             return issues.isEmpty ? ExitCode.success : ExitCode.usage
         } catch {
-            terminal.error("\(path): \((error as? ClientError)?.message ?? "\(error)")")
+            terminal.error("\(path): \((error as? ClientError)?.shownMessage ?? "\(error)")")
             return ExitCode.usage
         }
     }

@@ -142,7 +142,7 @@ struct HeaderCosts {
     private static var texts: [Hostile] {
         let names = parsers("").map(\.0)
         return names.indices.flatMap { index in
-            units.map { unit in row(names[index], unit, size: 3_000) { parsers($0)[index].1() } }
+            units.map { unit in row(names[index], unit, size: 5_000) { parsers($0)[index].1() } }
         }
     }
 

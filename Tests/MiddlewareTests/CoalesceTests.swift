@@ -87,8 +87,7 @@ struct CoalesceTests {
             Task { try await client.get(anywhere).header(field, value).response() }
         }
         while coalesce.waiting < 2 { await Task.yield() }
-        await clock.waitForTimer(in: .seconds(1))
-        while transport.sentCount < sent { await Task.yield() }
+        await clock.waitForTimers(sent)
         clock.advance(by: .seconds(1))
         for call in calls { _ = try await call.value }
         #expect(transport.sentCount == sent)

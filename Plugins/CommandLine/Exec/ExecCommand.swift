@@ -16,7 +16,7 @@ package enum ExecCommand {
         do {
             base = try stackFile(arguments)
         } catch {
-            terminal.error((error as? ClientError)?.message ?? "\(error)")
+            terminal.error((error as? ClientError)?.shownMessage ?? "\(error)")
             return ExitCode.usage
         }
         let clients = ExecClients(base: base)

@@ -18,7 +18,7 @@ package enum SendCommand {
             await client.shutdown()
             return status
         } catch {
-            terminal.error((error as? ClientError)?.message ?? "\(error)")
+            terminal.error((error as? ClientError)?.shownMessage ?? "\(error)")
             return ExitCode.of(error)
         }
     }

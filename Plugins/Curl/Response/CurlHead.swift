@@ -75,7 +75,7 @@ package enum CurlHead {
         // A length beside it has no meaning (RFC 9112 §6.3).
         if fields.isChunked { headers.remove(.contentLength) }
         let code = HTTPStatus(status.code)
-        let hasContent = !isHead && !code.hasNoContent
+        let hasContent = !isHead && !code.endsWithHead
         if hasContent, fields.isChunked, let fault = codingFault(headers) { return .failure(fault) }
         let declared = fields.isChunked ? nil : fields.length.value
         return .success(

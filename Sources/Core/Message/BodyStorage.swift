@@ -155,10 +155,9 @@ final class BodyStorage: Sendable {
     ///
     /// The watchers stay with this one.
     func continued() -> BodyStorage {
-        let read = state.withLock { $0.bytes }
+        let rest = length.map { [read = state.withLock { $0.bytes }] in max($0 - read, 0) }
         return BodyStorage(
-            source: ContinuedSource(storage: self), length: length.map { max($0 - read, 0) },
-            encodedLength: encodedLength)
+            source: ContinuedSource(storage: self), length: rest, encodedLength: encodedLength)
     }
 
     /// The exchange that the body belongs to, where a call's transport gave it.
@@ -252,8 +251,7 @@ final class BodyStorage: Sendable {
         return true
     }
 
-    /// Sets a deadline for who works long on what was read; the first one counts, which is the
-    /// innermost.
+    /// Sets a deadline for who works long on what was read; the first, and so innermost, one counts.
     func expire(_ expiry: BodyExpiry) {
         state.withLock { $0.expiry = $0.expiry ?? expiry }
     }
@@ -268,33 +266,27 @@ final class BodyStorage: Sendable {
 
     // MARK: Watching
 
-    /// Lets a call's record hear of the bytes and of the end, and errors tell of the exchange.
-    /// - Parameters:
-    ///   - call: The call.
-    ///   - head: The head that came before the body.
-    ///   - number: Which of the call's heads it is.
+    /// Lets a call's record hear of the bytes and of the end, and errors tell of the exchange, whose
+    /// head has a number among the call's.
     func attach(to call: CallState, head: ResponseHead, number: Int) {
         let hasEnded = state.withLock { state in
             state.origin = BodyOrigin(record: call.record, head: head)
             if state.phase != .ended { (state.call, state.headNumber) = (call, number) }
             return state.phase == .ended
         }
-        if hasEnded {
-            call.record.didEndBody(at: call.environment.timeSource.now, behind: number)
-        }
+        let time = call.environment.timeSource
+        if hasEnded { call.record.didEndBody(at: time.now, behind: number) }
     }
 
     func add(onPull handler: @escaping @Sendable () -> Void) {
         state.withLock { state in
-            if state.phase == .ended { return }
-            state.pullHandlers.append(PullHandler(call: handler))
+            if state.phase != .ended { state.pullHandlers.append(PullHandler(call: handler)) }
         }
     }
 
     func add(onChunk handler: @escaping @Sendable (Data) throws -> Void) {
         state.withLock { state in
-            if state.phase == .ended { return }
-            state.chunkHandlers.append(ChunkHandler(call: handler))
+            if state.phase != .ended { state.chunkHandlers.append(ChunkHandler(call: handler)) }
         }
     }
 

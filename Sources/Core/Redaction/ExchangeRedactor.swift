@@ -35,7 +35,7 @@ package final class ExchangeRedactor: Sendable {
             _ = pass.content(Array(content), types: headers.values(of: .contentType), isCut: true)
         }
         known.withLock { known in
-            for (secret, reach) in pass.found { known.insert(secret, reach) }
+            for (secret, reach) in pass.found { known.insert(secret, reach, inBase64: true) }
         }
     }
 

@@ -35,7 +35,9 @@ struct SecretIndex {
     // MARK: What is known
 
     /// Adds a secret in the spellings that are not undone before a text is searched.
-    mutating func insert(_ secret: [UInt8], _ reach: Reach) {
+    ///
+    /// In base64 it has many of them: that is for what is kept, and costs too much for a line of a log.
+    mutating func insert(_ secret: [UInt8], _ reach: Reach, inBase64: Bool = false) {
         var spelling: [UInt8]? = secret
         for _ in 0..<3 {
             guard let current = spelling else { break }
@@ -45,7 +47,8 @@ struct SecretIndex {
             if plus != current { add(plus, reach) }
             spelling = Spelling.unescaped(current)
         }
-        if secret.count >= 8 { for core in Self.base64Cores(of: secret) { add(core, .anywhere) } }
+        guard inBase64, secret.count >= 8 else { return }
+        for core in Self.base64Cores(of: secret) { add(core, .anywhere) }
     }
 
     private mutating func add(_ bytes: [UInt8], _ reach: Reach) {

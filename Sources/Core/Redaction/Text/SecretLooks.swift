@@ -27,7 +27,7 @@ struct SecretLooks {
 
     /// The end of the credential that begins with the word at a position, or nil where none does.
     mutating func credential(at start: Int) -> Int? {
-        guard Self.mayBegin(bytes[start]) else { return nil }
+        guard Self.roles[Int(bytes[start])] == .beginning else { return nil }
         let rest = bytes[start...]
         if rest.starts(with: "eyJ".utf8) { return webToken(start) }
         if let issuer = Self.issuers.first(where: { rest.starts(with: $0) }) {
@@ -83,12 +83,18 @@ struct SecretLooks {
             || byte == UInt8(ascii: ".")
     }
 
-    /// Whether a credential may begin with a byte.
-    static func mayBegin(_ byte: UInt8) -> Bool { beginsCredential[Int(byte)] }
+    /// What a byte may be to one who looks for credentials.
+    enum Role {
+        case other, inWord, hyphen
+        /// A credential may begin with it, at the beginning of a word.
+        case beginning
+    }
 
-    private static let beginsCredential: [Bool] = (0...255).map { byte in
-        byte == UInt8(ascii: "e") || byte == UInt8(ascii: "b")
-            || issuers.contains { Int($0[0]) == byte }
+    /// The roles of all bytes.
+    static let roles: [Role] = (0...255).map { (byte: UInt8) in
+        if byte == UInt8(ascii: "-") { return .hyphen }
+        let begins = "eb".utf8.contains(byte) || issuers.contains { $0[0] == byte }
+        return begins ? .beginning : Grammar.isAlphanumeric(byte) ? .inWord : .other
     }
 
     private static let issuers = """

@@ -128,16 +128,18 @@ struct SecretScanner {
 
     private mutating func scanForLooks() {
         Self.hideKnown(spelling, isCut, pass, &marks)
+        let roles = SecretLooks.roles
         var isInWord = false
         while position < bytes.count {
             let start = position
-            if bytes[start] == UInt8(ascii: "-") {
-                privateKey()
-            } else if !isInWord, SecretLooks.mayBegin(bytes[start]) {
-                _ = credentialByLooks()
+            let role = roles[Int(bytes[start])]
+            switch role {
+            case .other, .inWord: break
+            case .hyphen: privateKey()
+            case .beginning: if !isInWord { _ = credentialByLooks() }
             }
-            isInWord = Grammar.isAlphanumeric(bytes[start])
-            if position == start { position += 1 } else { isInWord = false }
+            if position == start { position += 1 }
+            isInWord = position == start + 1 && (role == .inWord || role == .beginning)
         }
         pass.work += bytes.count + looks.work
     }

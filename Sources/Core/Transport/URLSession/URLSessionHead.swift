@@ -37,7 +37,7 @@ enum URLSessionHead {
             return .success(
                 opening(
                     status: status, headers: headers, url: url, declared: declared,
-                    hasContent: method != "HEAD" && !status.hasNoContent))
+                    hasContent: method != "HEAD" && !status.endsWithHead))
         }
     }
 
