@@ -53,6 +53,9 @@ struct TransferTable {
                 ready += turns.connected(transfer, isHTTP2: isHTTP2)
             }
             if transfer.restart(fallsBack: options.fallsBackToHTTP2) {
+                // Many begin again at once where their connection lets them go (GOAWAY).
+                ready += turns.remove(transfer)
+                turns.add(transfer)
                 limitConnecting(transfer)
                 remember(transfer)
                 beginAgain(transfer)

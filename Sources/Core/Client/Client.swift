@@ -171,6 +171,7 @@ public final class Client: Sendable {
     }
 
     private func waitUntilIdle(for limit: Duration, isCancellable: Bool) async {
+        if limit <= .zero { return }
         let idle = environment.running.whenIdle()
         if idle.isSettled { return }
         let timer = environment.timeSource.schedule(after: limit) { idle.settle(.success(())) }

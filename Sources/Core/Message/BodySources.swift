@@ -60,7 +60,11 @@ struct FileSource: Sendable {
     func open() throws -> BodyReader {
         let extent = try extent()
         do {
-            let handle = try FileHandle(forReadingFrom: url)
+            // FileHandle would open it for children too.
+            let path = url.path(percentEncoded: false)
+            let descriptor = unsafe Foundation.open(path, O_RDONLY | O_CLOEXEC)
+            guard descriptor >= 0 else { throw FileFault("open the file") }
+            let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
             try handle.seek(toOffset: UInt64(extent.lowerBound))
             return BodyReader(file: handle).limited(to: extent.count64)
         } catch {
