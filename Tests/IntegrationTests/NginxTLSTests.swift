@@ -76,7 +76,8 @@ struct NginxTLSTests {
     func multiplexing() async throws {
         let client = try client()
         let connections = try await withThrowingTaskGroup(of: String?.self) { group in
-            for _ in 0..<200 {
+            // The server ends a connection after 100 requests, which costs more of them.
+            for _ in 0..<90 {
                 group.addTask {
                     let response = try await client.get("a.json").response()
                     _ = try await response.body.collect(upTo: 10_000)
@@ -85,7 +86,6 @@ struct NginxTLSTests {
             }
             return try await group.reduce(into: Set()) { $0.insert($1) }
         }
-        // Each carries 100 calls at once.
         #expect(connections.count <= 4)
     }
 
