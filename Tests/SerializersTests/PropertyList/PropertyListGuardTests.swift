@@ -80,17 +80,29 @@ struct PropertyListGuardTests {
 
     @Test("A text that many places share does not become many texts without end")
     func sharedTexts() throws {
-        // As Foundation writes it: the text once, and a reference to it for each element.
-        func list(_ text: String, _ count: Int) throws -> Data {
-            try PropertyListValue.array(Array(repeating: .string(text), count: count))
-                .data(format: .binary)
+        func word(_ value: Int) -> [UInt8] {
+            (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) }
         }
-        let kept = try list(String(repeating: "x", count: 500), 500)
-        #expect(kept.count < 2000)
-        #expect(try PropertyListValue(parsing: kept)[499]?.string?.count == 500)
-        for letter in ["x", "\u{4E00}"] {
-            let bomb = try list(String(repeating: letter, count: 50_000), 50_000)
-            #expect(bomb.count < 300_000)
+        // The text once, and a reference to it for each element.
+        func list(_ letter: Character, _ length: Int, _ count: Int) -> Data {
+            var text: [UInt8] = []
+            for unit in String(letter).utf16 {
+                if !letter.isASCII { text.append(UInt8(unit >> 8)) }
+                text.append(UInt8(truncatingIfNeeded: unit))
+            }
+            var content = Data("bplist00".utf8)
+            content += [0xAF, 0x12] + word(count) + Array(repeating: 1, count: count)
+            let start = content.count
+            content += [letter.isASCII ? 0x5F : 0x6F, 0x12] + word(length)
+            for _ in 0..<length { content += text }
+            let table = content.count
+            content += word(8) + word(start)
+            content += [0, 0, 0, 0, 0, 0, 4, 1] + [0, 0, 0, 0, 0, 0, 0, 2]
+            return content + [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0] + word(table)
+        }
+        #expect(try PropertyListValue(parsing: list("x", 500, 500))[499]?.string?.count == 500)
+        for letter: Character in ["x", "\u{4E00}"] {
+            let bomb = list(letter, 50_000, 50_000)
             let error = #expect(throws: ClientError.self) { try PropertyListValue(parsing: bomb) }
             #expect(error?.message.contains("expands to more than 100 times its size") == true)
             #expect(throws: ClientError.self) {
