@@ -169,7 +169,7 @@ struct SerializerTests {
         arguments: [
             (#"{"id":"s3cret"}"#, "$.id is no Int"), (#"{"name":"s3cret"}"#, "$.id is missing"),
             (#"{"id":null,"x":"s3cret"}"#, "$.id"),
-            (#"{"id":1,"#, "not valid"), (#"[]"#, "the content is no"),
+            (#"{"id":1,"#, "cannot be read: line 1, column 9"), (#"[]"#, "the content is no"),
         ])
     func decodingErrors(content: String, message: String) async throws {
         let error = await #expect(throws: ClientError.self) {

@@ -22,6 +22,15 @@ struct StreamErrorTests {
             }
         }
 
+        /// What comes before it breaks off.
+        var beginning: String {
+            switch self {
+            case .parts: "--b\r\n"
+            case .typedLines: "{\"x\":1}\n"
+            default: "1\n"
+            }
+        }
+
         /// What cannot be read.
         var nonsense: String {
             switch self {
@@ -75,7 +84,7 @@ struct StreamErrorTests {
         let headers = headers(stream)
         let error = await error(of: stream) { _ in
             .stream(
-                [Data((stream == .parts ? "--b\r\n" : "1\n").utf8)], status: 200, headers: headers,
+                [Data(stream.beginning.utf8)], status: 200, headers: headers,
                 thenThrow: ClientError(.incomplete, "cut"))
         }
         check(error, stream, .incomplete)
