@@ -30,17 +30,18 @@ package enum CurlFault {
     package struct Circumstances {
         let phase: TransferState.Phase
         let sends: Int
-        let isHeadTooLarge, isHTTP2, hasLength: Bool
+        let isHeadTooLarge, isHTTP2, hasLength, hadPlace: Bool
 
         package init(
             phase: TransferState.Phase, sends: Int = 1, isHeadTooLarge: Bool = false,
-            isHTTP2: Bool = false, hasLength: Bool = false
+            isHTTP2: Bool = false, hasLength: Bool = false, hadPlace: Bool = true
         ) {
             self.phase = phase
             self.sends = sends
             self.isHeadTooLarge = isHeadTooLarge
             self.isHTTP2 = isHTTP2
             self.hasLength = hasLength
+            self.hadPlace = hadPlace
         }
     }
 
@@ -62,7 +63,8 @@ package enum CurlFault {
             of: code, text: text,
             Circumstances(
                 phase: state.phase, sends: handle.sends, isHeadTooLarge: handle.isHeadTooLarge,
-                isHTTP2: handle.isHTTP2, hasLength: handle.hasLength))
+                isHTTP2: handle.isHTTP2, hasLength: handle.hasLength,
+                hadPlace: handle.hadPlace))
         var message = kind.message
         if kind.code == .tls, let fault = transfer.trust?.fault { message += "; " + fault }
         return ClientError(kind.code, message, underlying: underlying, transfer: state)
@@ -105,12 +107,15 @@ package enum CurlFault {
     /// For a transfer whose connection was not made in time.
     static func noConnection(hadPlace: Bool) -> ClientError {
         ClientError(
-            .connectTimeout,
-            hadPlace
-                ? "no connection was made in time"
-                : "no place among the connections became free in time; raise maxConnectionsPerHost,"
-                    + " or connectTimeout",
-            transfer: TransferState(.connecting))
+            .connectTimeout, noConnection(hadPlace), transfer: TransferState(.connecting))
+    }
+
+    // libcurl itself times those that waited for a place, and have just got one.
+    private static func noConnection(_ hadPlace: Bool) -> String {
+        hadPlace
+            ? "no connection was made in time"
+            : "no place among the connections became free in time; raise maxConnectionsPerHost,"
+                + " or connectTimeout"
     }
 
     /// For the content of an answer that refuses to be asked for its consent.
@@ -155,7 +160,7 @@ package enum CurlFault {
                 code: .connection,
                 message: "the server refused the connection, or cannot be reached")
         case 28:
-            return Kind(code: .connectTimeout, message: "no connection was made in time")
+            return Kind(code: .connectTimeout, message: noConnection(circumstances.hadPlace))
         case tlsConnectError, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91, 98:
             return Kind(code: .tls, message: tlsMessage(code))
         case 45, 97:

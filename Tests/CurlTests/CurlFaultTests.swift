@@ -46,6 +46,14 @@ struct CurlFaultTests {
         #expect(code(16, text, .receiving) == .incomplete)
     }
 
+    @Test("What waited for a place says so, also where libcurl ends it", arguments: [true, false])
+    func places(hadPlace: Bool) {
+        let circumstances = CurlFault.Circumstances(phase: .connecting, hadPlace: hadPlace)
+        let kind = CurlFault.kind(of: 28, text: "Connection timeout after 200 ms", circumstances)
+        #expect(kind.code == .connectTimeout)
+        #expect(kind.message.contains("maxConnectionsPerHost") == !hadPlace)
+    }
+
     @Test("What the server left undone is said to be so, and else that nothing is sent twice")
     func undone() {
         for code: Int32 in [42, 65] {

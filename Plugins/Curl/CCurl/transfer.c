@@ -70,6 +70,8 @@ typedef struct transfer {
     int64_t stream, last_stream;
     // Whether libcurl says that the server has refused the stream (REFUSED_STREAM, RFC 9113 §8.7).
     bool was_refused;
+    // Whether its host's name was asked for, which needs a place among the connections.
+    bool has_resolved;
     bool is_verbose;
     char *body;
     size_t body_capacity;
@@ -354,6 +356,12 @@ static int on_request(void *user, char *peer, char *local, int peer_port, int lo
     return CURL_PREREQFUNC_OK;
 }
 
+static int on_resolve(void *resolver, void *reserved, void *user) {
+    (void)resolver, (void)reserved;
+    ((transfer_t *)user)->has_resolved = true;
+    return 0;
+}
+
 // MARK: Life.
 
 tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char *codings, tpc_read read,
@@ -401,6 +409,8 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char 
     if (tpc_tell_tls_ends) set(easy, CURLOPT_SSL_CTX_FUNCTION, tpc_tell_tls_ends);
     // A name that is being resolved does not hold up the loop when its transfer is given up.
     set(easy, CURLOPT_QUICK_EXIT, 1L);
+    set(easy, CURLOPT_RESOLVER_START_FUNCTION, on_resolve);
+    set(easy, CURLOPT_RESOLVER_START_DATA, this);
     tpc_loop_set_sockets(loop, easy, &this->shown);
     return &this->shown;
 }
@@ -599,7 +609,7 @@ void tpc_transfer_end(tpc_transfer *transfer) {
     this->is_in_body = this->has_no_content = this->has_tls_end = false;
     this->tls = NULL;
     this->is_plain = true;
-    this->is_verbose = this->was_refused = false;
+    this->is_verbose = this->was_refused = this->has_resolved = false;
     this->shown = (tpc_transfer){.trust = this->shown.trust};
 }
 
@@ -689,6 +699,10 @@ static long info(tpc_transfer *transfer, int what) {
     long value = 0;
     tpc_curl.easy_getinfo(whole(transfer)->easy, what, &value);
     return value;
+}
+
+bool tpc_transfer_had_place(tpc_transfer *transfer) {
+    return whole(transfer)->has_resolved || tpc_transfer_connects(transfer) > 0;
 }
 
 long tpc_transfer_connects(tpc_transfer *transfer) { return info(transfer, CURLINFO_NUM_CONNECTS); }

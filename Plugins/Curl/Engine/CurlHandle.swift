@@ -104,6 +104,8 @@ import TurnpikeCore
 
     /// The connections that were made for it, or begun.
     var connects: Int { unsafe tpc_transfer_connects(pointer) }
+    /// Whether it has had a place among the connections, of which there are only so many.
+    var hadPlace: Bool { unsafe tpc_transfer_had_place(pointer) }
 
     /// Whether it failed because the process has no descriptors left.
     var lacksDescriptors: Bool { unsafe pointer.pointee.lacks_descriptors }

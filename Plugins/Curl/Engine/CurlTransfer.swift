@@ -172,7 +172,7 @@ final class CurlTransfer: @unchecked Sendable {
     /// Fails for want of a connection.
     func failLate() {
         if let handle { keep(handle.times) }
-        fail(CurlFault.noConnection(hadPlace: turn == .awaited || (handle?.connects ?? 0) > 0))
+        fail(CurlFault.noConnection(hadPlace: turn == .awaited || handle?.hadPlace == true))
     }
 
     private func finish() {

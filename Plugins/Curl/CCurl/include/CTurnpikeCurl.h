@@ -249,6 +249,8 @@ typedef struct tpc_times {
 void tpc_transfer_times(tpc_transfer *transfer, tpc_times *times);
 /// The connections that were made for it.
 long tpc_transfer_connects(tpc_transfer *transfer);
+/// Whether it has had a place among the connections, so that one was begun for it.
+bool tpc_transfer_had_place(tpc_transfer *transfer);
 /// The status of the last answer to CONNECT; 0 for none.
 long tpc_transfer_connect_status(tpc_transfer *transfer);
 /// What a SOCKS proxy said (RFC 1928 §6), in libcurl's codes (`CURLproxycode`); 0 for nothing.
