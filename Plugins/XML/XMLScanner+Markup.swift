@@ -5,19 +5,45 @@ extension XMLScanner {
     /// Skips the declaration that a document may begin with (§2.8).
     mutating func skipDeclaration() throws {
         guard byte(after: 5).map(Self.isBlank) == true, skip("<?xml") else { return }
-        let start = position
-        try skip(past: "?>", of: "its declaration")
-        let text = String(decoding: bytes[start..<position - 2], as: UTF8.self)
-        let declaration =
-            #/
-            \s+ version \s*=\s* (["']) 1\.[0-9]+ \1
-            ( \s+ encoding \s*=\s* (["']) [A-Za-z][A-Za-z0-9._\-]* \3 )?
-            ( \s+ standalone \s*=\s* (["']) (yes|no) \5 )?
-            \s*
-            /#
-        if text.utf8.count > 200 || text.wholeMatch(of: declaration) == nil {
+        skipBlanks()
+        var isRead = skip("version") && skipDeclared(Self.isVersion)
+        var isApart = skipBlanks()
+        if isApart, skip("encoding") {
+            isRead = skipDeclared(Self.isEncoding) && isRead
+            isApart = skipBlanks()
+        }
+        if isApart, skip("standalone") {
+            isRead =
+                skipDeclared { $0.elementsEqual("yes".utf8) || $0.elementsEqual("no".utf8) }
+                && isRead
+            skipBlanks()
+        }
+        guard isRead, skip("?>") else {
             throw fault("begins with a declaration that cannot be read", at: 0)
         }
+    }
+
+    // Skips an equals sign and a value in quotes; false where there is none that is allowed. All
+    // that may be allowed is short.
+    private mutating func skipDeclared(_ isAllowed: (ArraySlice<UInt8>) -> Bool) -> Bool {
+        skipBlanks()
+        guard skip("=") else { return false }
+        skipBlanks()
+        guard let quote = peek(), Self.isQuote(quote) else { return false }
+        let rest = bytes[(position + 1)...].prefix(200)
+        guard let end = rest.firstIndex(of: quote), isAllowed(rest[..<end]) else { return false }
+        position = end + 1
+        return true
+    }
+
+    // Bytes, not characters: a mark may stand behind any of them.
+    private static func isVersion(_ value: ArraySlice<UInt8>) -> Bool {
+        value.count > 2 && value.starts(with: "1.".utf8) && value.dropFirst(2).allSatisfy(isDigit)
+    }
+
+    private static func isEncoding(_ value: ArraySlice<UInt8>) -> Bool {
+        value.first.map(isLetter) == true
+            && value.allSatisfy { isLetter($0) || isInner($0) || $0 == UInt8(ascii: "_") }
     }
 
     /// Skips a processing instruction (§2.6).
@@ -48,7 +74,10 @@ extension XMLScanner {
             if skip("SYSTEM") {
                 try skipLiteral()
             } else if skip("PUBLIC") {
-                try skipLiteral()
+                try skipLiteral { byte in
+                    Self.isLetter(byte) || Self.isDigit(byte)
+                        || " \n-'()+,./:=?;!*#@$_%".utf8.contains(byte)
+                }
                 try skipLiteral()
             }
         }
@@ -59,12 +88,18 @@ extension XMLScanner {
         guard skip(">") else { throw fault("has a document type that cannot be read") }
     }
 
-    private mutating func skipLiteral() throws {
-        guard skipBlanks(), let quote = peek(),
-            quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'")
-        else { throw fault("has a document type that cannot be read") }
+    private mutating func skipLiteral(
+        of isAllowed: (UInt8) -> Bool = { _ in true }
+    ) throws {
+        guard skipBlanks(), let quote = peek(), Self.isQuote(quote) else {
+            throw fault("has a document type that cannot be read")
+        }
         position += 1
+        let start = position
         try skip(past: String(Unicode.Scalar(quote)), of: "its document type")
+        if let wrong = bytes[start..<position - 1].firstIndex(where: { !isAllowed($0) }) {
+            throw fault("has a public identifier with what may not stand in one", at: wrong)
+        }
     }
 
     // MARK: Small parts
@@ -135,16 +170,23 @@ extension XMLScanner {
 
     static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x09 }
 
-    private static func isName(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x61...0x7A, 0x41...0x5A, 0x5F, 0x3A, 0x80...0xFF: true
-        default: isInner(byte)
-        }
+    static func isQuote(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'")
     }
+
+    private static func isName(_ byte: UInt8) -> Bool {
+        isLetter(byte) || isInner(byte) || byte == 0x5F || byte == 0x3A || byte >= 0x80
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool {
+        (0x61...0x7A).contains(byte) || (0x41...0x5A).contains(byte)
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
     // Digits, - and ., which begin no name.
     private static func isInner(_ byte: UInt8) -> Bool {
-        (0x30...0x39).contains(byte) || byte == 0x2D || byte == 0x2E
+        isDigit(byte) || byte == 0x2D || byte == 0x2E
     }
 }
 

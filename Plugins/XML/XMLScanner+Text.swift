@@ -32,7 +32,7 @@ extension XMLScanner {
 
     /// Reads a value in quotes, its references resolved and its blanks made spaces (§3.3.3).
     mutating func readAttributeValue() throws -> String {
-        guard let quote = peek(), quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") else {
+        guard let quote = peek(), Self.isQuote(quote) else {
             throw fault("has an attribute without quotes around its value")
         }
         position += 1

@@ -89,6 +89,7 @@ struct XMLTests {
         let types = [
             "<!DOCTYPE a>", "<!DOCTYPE a >", "<!DOCTYPE a SYSTEM 'file:///etc/passwd'>",
             "<!DOCTYPE a PUBLIC \"-//W3C//DTD XHTML 1.0//EN\"\n\"a>b\" >",
+            "<!DOCTYPE a PUBLIC \"aZ09-'()+,./:=?;!*#@$_%\r\n\" '[\u{E9}\t'>",
         ]
         for type in types {
             let content = Data("<?xml version='1.0'?>\n<!-- x -->\(type)<a>1</a>".utf8)
@@ -107,6 +108,9 @@ struct XMLTests {
             "<!DOCTYPE a SYSTEM '>' []>", "<!DOCTYPE a><!DOCTYPE a>", "<!DOCTYPE>", "<!DOCTYPE a",
             "<!DOCTYPE a PUBLIC \"x\">", "<!DOCTYPE a SYSTEM \"x>", "<!doctype a>",
             "<!DOCTYPE a b>",
+            // What may stand in a public identifier (§2.3).
+            "<!DOCTYPE a PUBLIC \"[\" 'x'>", "<!DOCTYPE a PUBLIC \"\u{2028}\" 'x'>",
+            "<!DOCTYPE a PUBLIC \"-//x'><a>1<\" 'y'>", "<!DOCTYPE a PUBLIC 'x\ty' 'z'>",
             "<!ENTITY b 'c'>",
         ]
         for type in wrong {
@@ -132,6 +136,14 @@ struct XMLTests {
             ("<é:ü.-1 ñ·='ß'>ö</é:ü.-1>", ["ñ·": "ß"], "ö"),
             ("\u{FEFF}<a>\u{1F600}\u{FFFD}\u{85}</a>", [:], "\u{1F600}\u{FFFD}\u{85}"),
             ("<?xml version='1.1' encoding='utf-8' standalone=\"no\" ?><a/>", [:], ""),
+            ("<?xml\tversion\n=\r'1.10'\r\nstandalone = 'yes'?><a/>", [:], ""),
+            // Names by the fifth edition, which the fourth did not have.
+            ("<\u{20AC} \u{FFFD}='1'/>", ["\u{FFFD}": "1"], ""),
+            ("<a\u{FEFF} \u{10000}=''/>", ["\u{10000}": ""], ""),
+            // Of version 1.1, too, what 1.0 takes.
+            ("<?xml version='1.1'?><a>\u{7F}\u{80}\u{85}</a>", [:], "\u{7F}\u{80}\u{85}"),
+            ("<a>]<![CDATA[]]>]><![CDATA[]]]]>]</a>", [:], "]]>]]]"),
+            ("<a>1<!--&x;<b>--><?y &z; ?><![CDATA[]]>2</a>", [:], "12"),
         ] as [(String, [String: String], String)])
     func wellFormed(content: String, attributes: [String: String], text: String) throws {
         let root = try XMLTree(parsing: Data(content.utf8))
@@ -155,6 +167,19 @@ struct XMLTests {
             "<×\n/>",
             "<a>\n\u{1}</a>", "<a>\n\u{FFFE}</a>", "<a>\n\u{0}</a>", "<![CDATA[\n]]><a/>",
             "<a>\n<!ELEMENT a ANY></a>", "<?xml\n?><a/>", "<?xml version='2.0'\n?><a/>",
+            "<?xml version='1'?>\n<a/>", "<?xml version='1.'?>\n<a/>",
+            "<?xml version='1.0\"?>\n<a/>", "<?xml version='1.x'?>\n<a/>",
+            "<?xml encoding='utf-8'?>\n<a/>", "<?xml version='1.0'encoding='utf-8'?>\n<a/>",
+            "<?xml version='1.0' standalone='yes' encoding='utf-8'?>\n<a/>",
+            "<?xml version='1.0' standalone='YES'?>\n<a/>",
+            "<?xml version='1.0'\u{85}encoding='utf-8'?>\n<a/>",
+            "<?xml version='1.0'\u{2028}standalone='yes'?>\n<a/>",
+            "<?xml \u{301}version='1.0'?>\n<a/>", "<?xml version='1.0' x='y'?>\n<a/>",
+            "<?xml version='1.0' version='1.0'?>\n<a/>", "<a>\n<b/></a></b>", "<a/>\n&#32;",
+            "<a/>\n<![CDATA[]]>", "<a b='\n&#60'/>", "<a b='1'\n/ >", "<a\n xmlns:b='c'b:d='e'/>",
+            "<a>\n&#x 41;</a>", "<a>\n& amp;</a>", "<a>\n&amp ;</a>", "<a>\n&#X41;</a>",
+            "<a>\n<! -- x --></a>", "<a>\n<! [CDATA[x]]></a>", "<a>\n<![cdata[x]]></a>",
+            "<a>\n</ a>", "<a>\n</a b='c'>", "<a>\n</a/>", "<a>\n<?X\u{D7} ?></a>",
         ])
     func malformed(content: String) throws {
         let error = #expect(throws: ClientError.self) { try XMLTree(parsing: Data(content.utf8)) }
