@@ -93,7 +93,7 @@ struct DownloadSerializer: ResponseSerializer {
         if let coding = head.headers[.contentEncoding], coding.lowercased() != "identity" {
             return nil
         }
-        guard resume.fits(head), !head.isMultipart else { return nil }
+        guard resume.fits(head) == true, !head.isMultipart else { return nil }
         let count = range.upperBound - range.lowerBound + 1
         if let length = Self.length(of: response), length != count { return nil }
         return (range.upperBound + 1, content.total)
@@ -111,14 +111,14 @@ struct DownloadSerializer: ResponseSerializer {
 }
 
 extension ResumeData {
-    /// Whether a part says that it is of the same content.
+    /// Whether a response says that it is about the same content; nil if it says nothing.
     ///
     /// A server that ignores `If-Range` gives a part of whatever there is now. So a part counts only if
     /// it names the validator of what has come: a tag, which a part must name if the whole has one (RFC
     /// 9110 §15.3.7), or a date where there is no tag.
-    fileprivate func fits(_ head: ResponseHead) -> Bool {
+    func fits(_ head: ResponseHead) -> Bool? {
         let named = head.headers[.eTag] ?? head.headers[.lastModified]
-        return named.map { Grammar.areSame($0, validator) } ?? false
+        return named.map { Grammar.areSame($0, validator) }
     }
 }
 

@@ -198,8 +198,11 @@ final class DownloadSession: Sendable {
     }
 
     /// Ends a download whose range was refused since nothing is missing; else it starts over.
+    ///
+    /// A refusal need not name a validator; one that names another than that of what has come is about
+    /// another version.
     func finishComplete(_ head: ResponseHead) throws -> DownloadedFile {
-        guard let resume, resume.totalBytes == offset,
+        guard let resume, resume.totalBytes == offset, resume.fits(head) ?? true,
             let field = head.headers[.contentRange], let range = ContentRange(parsing: field),
             range.range == nil, range.total == offset
         else { throw StartsOver() }

@@ -91,6 +91,12 @@ final class PartialFile: Sendable {
                 } catch  where error.code != EEXIST {
                     // No hard links on this file system: the name is taken by an empty file first.
                     close(try folder.openFile(target, O_CREAT | O_EXCL | O_WRONLY))
+                    do {
+                        return try self.folder.move(name, to: folder, as: target)
+                    } catch {
+                        _ = try? folder.remove(target)
+                        throw error
+                    }
                 }
             }
             try self.folder.move(name, to: folder, as: target)

@@ -52,6 +52,21 @@ struct DownloadFolderTests {
         #expect(directory.names == ["big.bin", "victim"])
     }
 
+    @Test("What was removed while it came leaves no empty file in its place")
+    func removed() async throws {
+        let directory = try TemporaryDirectory()
+        let error = await #expect(throws: ClientError.self) {
+            try await server.client().get("http://a.example/big.bin").download(to: directory.url) {
+                _ in
+                for name in directory.names {
+                    try? FileManager.default.removeItem(at: directory.url.appending(path: name))
+                }
+            }
+        }
+        #expect(error?.code == .download)
+        #expect(directory.names.isEmpty)
+    }
+
     @Test("Discarding resume data removes one file, and no folder")
     func discarded() async throws {
         let directory = try TemporaryDirectory()

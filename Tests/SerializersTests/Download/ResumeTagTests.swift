@@ -96,6 +96,41 @@ struct ResumeTagTests {
     }
 
     @Test(
+        "A refusal that names another version than what has come begins anew",
+        arguments: [("\"v1\"", true), (nil, true), ("\"v2\"", false), ("W/\"v1\"", false)]
+            as [(String?, Bool)])
+    func refusal(tag: String?, isSame: Bool) async throws {
+        let directory = try TemporaryDirectory()
+        let (old, new) = (Data("the old one".utf8), Data("the new one".utf8))
+        let transport = MockTransport { request in
+            guard request.headers[.range] != nil else {
+                return .status(200, headers: ["ETag": "\"v2\""], body: new)
+            }
+            var headers: HTTPHeaders = ["Content-Range": "bytes */\(old.count)"]
+            headers[.eTag] = tag
+            return .status(416, headers: headers)
+        }
+        // All of it has come, and the transfer broke off behind it.
+        let first = MockTransport { _ in
+            .stream(
+                [old], headers: ["ETag": "\"v1\"", "Content-Length": "\(old.count)"],
+                thenThrow: ClientError(.incomplete, "the connection was cut"))
+        }
+        let error = await #expect(throws: ClientError.self) {
+            try await Client(transport: first, stack: [], serializers: SerializerTable())
+                .get("http://a.example/a.bin")
+                .download(
+                    to: directory.url, options: DownloadOptions(resumes: 0, keepsPartialFile: true))
+        }
+        let data = try #require(error?.resumeData)
+        let client = Client(transport: transport, stack: [], serializers: SerializerTable())
+        let file = try await client.get("http://a.example/a.bin").download(
+            to: directory.url, options: DownloadOptions(resumeData: data))
+        #expect(try Data(contentsOf: file.url) == (isSame ? old : new))
+        #expect(transport.sent.count == (isSame ? 1 : 2))
+    }
+
+    @Test(
         "A part of what was changed at another date, has a tag now, or names neither is none",
         arguments: [
             (nil, "Mon, 01 Jan 2024 00:00:00 GMT", true), (nil, nil, false),
