@@ -120,6 +120,31 @@ struct SavedFileTests {
     }
 
     @Test(
+        "What could not be written is written by the next flush, though nothing has changed since",
+        arguments: Kind.allCases)
+    func again(kind: Kind) async throws {
+        try folder.make("a")
+        let flush: () async -> Void
+        let url = try #require(URL(string: "https://a.example/"))
+        switch kind {
+        case .cookies:
+            let jar = try CookieJar(file: folder["a/jar"], timeSource: clock)
+            jar.store(["a=secret; Max-Age=100"], from: url, at: clock.date)
+            flush = { await jar.flush() }
+        case .hosts:
+            let store = try HSTSStore(file: folder["a/jar"], timeSource: clock)
+            store.store("max-age=100", from: "a.example", at: clock.date)
+            flush = { await store.flush() }
+        }
+        try folder.setMode(0o777, of: "a")
+        await flush()
+        #expect(folder.names("a").isEmpty)
+        try folder.setMode(0o700, of: "a")
+        await flush()
+        #expect(try isKept(kind, at: folder["a/jar"]))
+    }
+
+    @Test(
         "What a killed writer has left goes when the file is opened next", arguments: Kind.allCases)
     func leftovers(kind: Kind) async throws {
         try await add(kind, at: path)

@@ -77,7 +77,8 @@ final class SavedFile: Sendable {
     private func write(_ content: () -> Data) {
         let (isDue, timer) = state.withLock { state in
             defer { (state.isDue, state.timer) = (false, nil) }
-            return (state.isDue, state.timer)
+            // What failed is tried again, too, though nothing has changed since.
+            return (state.isDue || state.fault != nil, state.timer)
         }
         timer?.cancel()
         guard isDue else { return }
