@@ -103,7 +103,7 @@ enum Descriptor {
                 let part = unsafe UnsafeRawBufferPointer(rebasing: rest)
                 let count = unsafe write(descriptor, part.baseAddress, part.count)
                 if count < 0 {
-                    if errno == EINTR { continue }
+                    if wait(for: POLLOUT, on: descriptor) { continue }
                     throw failure("cannot write \(name)")
                 }
                 unsafe rest = rest.dropFirst(count)
@@ -117,10 +117,19 @@ enum Descriptor {
             while true {
                 let count = unsafe read(descriptor, bytes.baseAddress, bytes.count)
                 if count >= 0 { return count }
-                if errno != EINTR { throw failure("cannot read the input") }
+                if !wait(for: POLLIN, on: descriptor) { throw failure("cannot read the input") }
             }
         }
         return data.prefix(count)
+    }
+
+    // Whether what has just failed may be tried again. Whoever else has the descriptor may have made
+    // it non-blocking, as other runtimes do: then this waits until something can be done.
+    private static func wait(for event: Int32, on descriptor: Int32) -> Bool {
+        if errno == EINTR { return true }
+        guard errno == EAGAIN else { return false }
+        var request = pollfd(fd: descriptor, events: Int16(event), revents: 0)
+        return unsafe poll(&request, 1, -1) >= 0 || errno == EINTR
     }
 
     static func failure(_ what: String) -> OutputError {

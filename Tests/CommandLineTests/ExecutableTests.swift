@@ -22,19 +22,28 @@ struct ExecutableTests {
         private let output = Pipe()
         private let messages = Pipe()
 
-        convenience init(_ arguments: [String]) throws {
-            try self.init(Bundle.main.bundleURL.appending(path: "turnpike"), arguments)
+        convenience init(_ arguments: [String], isBlocking: Bool = true) throws {
+            try self.init(
+                Bundle.main.bundleURL.appending(path: "turnpike"), arguments,
+                isBlocking: isBlocking)
         }
 
         /// The command with the redirections of a shell, as `exec >&-`.
-        convenience init(shell line: String) throws {
+        convenience init(after preparation: String = "", shell line: String) throws {
             let command = Bundle.main.bundleURL.appending(path: "turnpike")
             try self.init(
                 URL(filePath: "/bin/sh"),
-                ["-c", "exec \"$0\" \(line)", command.path(percentEncoded: false)])
+                ["-c", "\(preparation)exec \"$0\" \(line)", command.path(percentEncoded: false)])
         }
 
-        private init(_ program: URL, _ arguments: [String]) throws {
+        private init(
+            _ program: URL, _ arguments: [String], isBlocking: Bool = true
+        ) throws {
+            if !isBlocking {
+                for end in [input.fileHandleForReading, output.fileHandleForWriting] {
+                    _ = fcntl(end.fileDescriptor, F_SETFL, O_NONBLOCK)
+                }
+            }
             process.executableURL = program
             process.arguments = arguments
             process.standardInput = input
@@ -134,6 +143,22 @@ struct ExecutableTests {
         #expect(await child.end().status == 0)
     }
 
+    // Whoever else has them may have made them so, as other runtimes do.
+    @Test("Input and output that do not block are waited for")
+    func nonBlocking() async throws {
+        let child = try Child(["exec"], isBlocking: false)
+        for _ in 0..<2 {
+            try child.write(Self.line + "\n")
+            #expect(await child.readLine().contains("\"status\":200"))
+        }
+        // More answers than a pipe holds, which nobody reads before the input has ended.
+        try child.write(String(repeating: Self.line + "\n", count: 600))
+        try child.closeInput()
+        let end = await child.end()
+        #expect(end.status == 0 && end.messages.isEmpty)
+        #expect(end.output.split(separator: "\n").count == 600)
+    }
+
     @Test("A signal cancels send, which leaves no file behind", arguments: signals)
     func interruptedSend(signal: Int32) async throws {
         let server = try TestServer()
@@ -189,6 +214,26 @@ struct ExecutableTests {
         let end = await child.end()
         #expect(end.status == 7)
         #expect(end.messages == (message.isEmpty ? "" : "turnpike: \(message)\n"))
+    }
+
+    @Test(
+        "A limit on the size of files is an error like a full disk",
+        arguments: ["send URL -o 'FOLDER/out'", "exec >'FOLDER/out'"])
+    func fileSizeLimit(command: String) async throws {
+        let server = try TestServer()
+        server.route("/x", .text("hello"))
+        let folder = try TemporaryFolder()
+        let line = command.replacingOccurrences(of: "URL", with: server.url.absoluteString + "x")
+            .replacingOccurrences(of: "FOLDER", with: folder.path(""))
+        // What started the tests may ignore the signal, and what they start would, too.
+        signal(SIGXFSZ, SIG_DFL)
+        let child = try Child(after: "ulimit -f 0; ", shell: line)
+        if line.hasPrefix("exec") { try child.write(Self.line + "\n") }
+        try child.closeInput()
+        let end = await child.end()
+        #expect(end.status == 7)
+        #expect(end.messages.hasSuffix(": File too large\n"))
+        #expect(folder.names == (line.hasPrefix("exec") ? ["out"] : []))
     }
 
     // A device on which there is never any room.

@@ -86,6 +86,7 @@ struct ExecLine {
                     results[done] = result
                 }
                 if stagger > .zero {
+                    // A cancellation ends the wait: each exchange that is left tells of it.
                     try? await ContinuousClock().sleep(until: begin + stagger * index)
                 }
                 group.addTask { (index, await once(index, client)) }
