@@ -81,6 +81,23 @@ struct TraceContextTests {
             "00_0af7651916cd43dd8448eb211c80319c_b7ad6b7169203331_01",
             "cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01x",
             "0x-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            ".0-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            "000-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            "0-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            "00-.af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            "00-0af7651916cd43dd8448eb211c80319-b7ad6b7169203331-01",
+            "00-0af7651916cd43dd8448eb211c80319c0-b7ad6b7169203331-01",
+            "00-0af7651916cd43dd8448eb211c80319c-.7ad6b7169203331-01",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b716920333-01",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b71692033311-01",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-.0",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-001",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01.",
+            "00-0af7651916cd43dd8448eb211c80319c-B7ad6b7169203331-01",
+            "cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01.x",
+            "00 0af7651916cd43dd8448eb211c80319c b7ad6b7169203331 01",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-\u{661}\u{660}",
         ])
     func restarts(text: String) async throws {
         let headers = try await sent(
@@ -143,6 +160,35 @@ struct TraceContextTests {
     func blanks(form: String) {
         let text = form.replacingOccurrences(of: "%", with: "00-\(trace)-\(span)-01")
         #expect(TraceParent(parsing: text)?.traceID == trace)
+    }
+
+    @Test(
+        "Several lines of a state are one list, and an empty line adds nothing",
+        arguments: [
+            (["a=1,b=2", "c=3,d=4", "e=5"], "a=1,b=2,c=3,d=4,e=5"), (["a=1", ""], "a=1"),
+            (["", "a=1"], "a=1"), (["a=1 \t", "\t b=2"], "a=1,b=2"), (["a=1", "a=2"], "a=1"),
+            ([""], nil), (["a=1", "b"], nil),
+            (
+                (0..<4).map { line in
+                    (0..<8).map { "k\(line)\($0)=1" }.joined(separator: ",")
+                },
+                (0..<4).flatMap { line in (0..<8).map { "k\(line)\($0)=1" } }
+                    .joined(separator: ",")
+            ),
+            ((0..<33).map { "k\($0)=1" }, nil),
+        ] as [([String], String?)])
+    func lines(lines: [String], expected: String?) async throws {
+        var headers: HTTPHeaders = ["TraceParent": "00-\(trace)-\(span)-00"]
+        for line in lines { headers.append("TraceState", line) }
+        let sent = try await sent([.traceContext()], headers: headers)[0]
+        #expect(try parents([sent])[0].traceID == trace)
+        #expect(sent.values(of: "tracestate") == (expected.map { [$0] } ?? []))
+    }
+
+    @Test("A state without a position is not passed on")
+    func stateAlone() async throws {
+        let sent = try await sent([.traceContext()], headers: ["tracestate": "a=1"])[0]
+        #expect(sent["traceparent"] != nil && sent["tracestate"] == nil)
     }
 
     @Test("A state that is too long loses long members first, then the last")

@@ -226,7 +226,8 @@ extension CacheCall {
         return response
     }
 
-    // Nil if the request is for parts that the entry does not give, or if it cannot be read.
+    // Nil if the request is for parts that the entry does not give, or if it cannot be read, of which
+    // loggers were told. What came from the origin is the answer then.
     private func stand(in entry: CacheEntry, status: Int?) async -> Response? {
         let left = entry.response.freshness.timeLeft(at: date)
         let text = CacheStatus.staleOnError(status, secondsLeft: left)
