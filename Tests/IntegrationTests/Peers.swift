@@ -29,6 +29,8 @@ final class Peers: Sendable {
     var nginx: String? { addresses["nginx"] }
     /// HTTPS by nginx, with a certificate of an authority that nobody knows.
     var secure: String? { addresses["secure"] }
+    /// The same, whose connections end after 100 requests.
+    var limited: String? { addresses["limited"] }
     /// The certificate of that authority.
     var authority: URL { folder.appending(path: "ca.pem") }
     /// httpbin behind gunicorn.
