@@ -60,6 +60,49 @@ struct CurlSlotTests {
         #expect(server.counts.accepted == 4)
     }
 
+    @Test("Idle connections are closed for those that wait, whatever the order of their peers")
+    func roomOfTwo() async throws {
+        let server = try TestServer()
+        server.route("/now", .text("here"))
+        let first = TestHold()
+        let second = TestHold()
+        server.route("/first", .text("here").held(by: first))
+        server.route("/second", .text("here").held(by: second))
+        let one = try ProxyServer(to: server.port, isSerial: true)
+        let two = try ProxyServer(to: server.port, isSerial: true)
+        defer {
+            one.stop()
+            two.stop()
+        }
+        let client = Client(
+            transport: try CurlTransport(), stack: [.deadline(.seconds(30))])
+        @Sendable func send(_ path: String, to proxy: ProxyServer) async throws -> String {
+            try await client.get(Target("http://127.0.0.1:\(proxy.port)/\(path)")).string()
+        }
+        // Connections in this order: to the one, to the other, a second to that, a second to the one.
+        async let held = send("first", to: one)
+        await server.waitForRequests(1)
+        async let heldToo = send("first", to: two)
+        await server.waitForRequests(2)
+        async let later = send("second", to: two)
+        try await roundTrip(client, server)
+        async let last = send("now", to: one)
+        try await roundTrip(client, server)
+        first.open()
+        #expect(try await held == "here")
+        #expect(try await heldToo == "here")
+        #expect(try await last == "here")
+        second.open()
+        #expect(try await later == "here")
+    }
+
+    // What was posted before it was begun when this returns.
+    private func roundTrip(_ client: Client, _ server: TestServer) async throws {
+        for _ in 0..<5 {
+            _ = try await client.get(Target("http://127.0.0.1:\(server.port)/now")).string()
+        }
+    }
+
     @Test("A body that its reader lets wait is not taken for an idle connection")
     func paused() async throws {
         let fixture = try CurlFixture()

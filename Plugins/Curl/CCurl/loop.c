@@ -371,13 +371,15 @@ static void make_room(tpc_loop *loop) {
     loop->lacks_idle = false;
     // Older ones write to it once more when they end TLS, and would raise SIGPIPE.
     if (tpc_version() < 0x075700) return;
-    uint32_t missing = 0;
+    uint32_t missing = 0, sought = 0;
     int from = 0;
     for (int descriptor = 0; descriptor < loop->interest_count; descriptor++) {
         interest *waiting = &loop->interests[descriptor];
         if (!waiting->is_connection || !waiting->wanted || waiting->has_come) continue;
         if (waiting->slot_due <= present) {
             if (loop->lacks_idle && waiting->peer == missing) continue;
+            if (waiting->peer != sought) from = 0;
+            sought = waiting->peer;
             interest *idle = next_idle(loop, waiting->peer, &from);
             if (!idle) {
                 loop->lacks_idle = true;
