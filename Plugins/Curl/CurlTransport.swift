@@ -104,9 +104,8 @@ public final class CurlTransport: Transport {
         let transfer = CurlTransfer(
             request,
             wire: try CurlRequest(
-                request, body: body, length: upload?.length, decodes: library.hasZlib,
-                offersHTTP2: offersHTTP2),
-            upload: upload)
+                request, body: body, length: upload?.length, decodes: library.hasZlib),
+            upload: upload, offersHTTP2: offersHTTP2)
         if transfer.request.isSecure, let trust = trustFiles?.current() {
             transfer.trust = trust
             if let fault = trust.fault { context.note(gate: "CurlTransport", fault) }

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import Turnpike
 import TurnpikeCurl
@@ -130,6 +131,41 @@ struct HTTP2EndTests {
         #expect(outcomes.values.reduce(0, +) == 300)
     }
 
+    @Test(
+        "A body that takes its time to be opened again holds up no other call",
+        .enabled(if: has("node"), "needs node"))
+    func reopening() async throws {
+        let client = try client("node", .on)
+        let opening = AsyncStream.makeStream(of: Void.self)
+        let release = DispatchSemaphore(value: 0)
+        let opened = Mutex(0)
+        let body = Body.stream(replayable: true) {
+            let count = opened.withLock { opened in
+                opened += 1
+                return opened
+            }
+            if count == 2 {
+                opening.continuation.finish()
+                // Longer than a call waits for its connection.
+                _ = release.wait(timeout: .now() + 30)
+            }
+            return AsyncStream<Data> { continuation in
+                continuation.yield(Data("hello".utf8))
+                continuation.finish()
+            }
+        }
+        let call = Task {
+            defer { opening.continuation.finish() }
+            return try await client.post("refuse/1/read", body: body).data()
+        }
+        for await _ in opening.stream {}
+        #expect(opened.withLock { $0 } == 2)
+        #expect(try await client.get("version").string() == "2.0")
+        release.signal()
+        call.cancel()
+        _ = await call.result
+    }
+
     private func send(
         _ count: Int, _ path: String, _ method: String
     ) async throws -> (outcomes: [String: Int], twice: Int?) {
@@ -159,6 +195,27 @@ struct HTTP2EndTests {
         }
         #expect(error?.code == .tls)
         #expect(error?.transfer?.phase == .connecting)
+    }
+
+    @Test(
+        "A cold burst of calls to such a server opens few connections",
+        .enabled(if: has("h2only"), "needs node"))
+    func onlyHTTP2Burst() async throws {
+        let client = try client("h2only")
+        for _ in 0..<2 {
+            let connections = try await withThrowingTaskGroup(of: String?.self) { group in
+                for _ in 0..<90 {
+                    group.addTask {
+                        let response = try await client.get("version").response()
+                        _ = try await response.body.collect(upTo: 10)
+                        return response.headers["X-Connection"]
+                    }
+                }
+                return try await group.reduce(into: Set()) { $0.insert($1) }
+            }
+            #expect(!connections.contains(nil))
+            #expect(connections.count <= 2)
+        }
     }
 
     @Test(

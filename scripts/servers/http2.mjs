@@ -1,15 +1,16 @@
 // Scripted answers by Node's http2, over TLS: http2.mjs FOLDER. One server speaks both versions, the other HTTP/2 alone.
 // /early/STATUS/SIZE[/length] answers before the request is read, then resets the stream with NO_ERROR (RFC 9113 §8.1).
 // /goaway/N ends the connection with each Nth stream, and looks at no later one of it; /close with each; /refuse/N refuses
-// each Nth stream (REFUSED_STREAM); /cut/SIZE resets the stream with NO_ERROR in the middle of content without a length.
-// /count tells how many ids (queries) came, and how many of them twice.
+// each Nth stream (REFUSED_STREAM), /refuse/N/read once content has come; /cut/SIZE resets the stream with NO_ERROR in the
+// middle of content without a length.
+// /count tells how many ids (queries) came, and how many of them twice; /version the version, and the number of the connection.
 import fs from 'node:fs'
 import http2 from 'node:http2'
 
 const folder = process.argv[2]
 const tls = { key: fs.readFileSync(folder + '/server.key'), cert: fs.readFileSync(folder + '/server.pem') }
 const none = http2.constants.NGHTTP2_NO_ERROR
-let seen = new Map(), streams = 0
+let seen = new Map(), streams = 0, sessions = 0
 
 function answer(request, response) {
   const [path, id] = request.url.split('?')
@@ -22,7 +23,9 @@ function answer(request, response) {
     return
   }
   if (kind === 'refuse' && stream && ++streams % Number(first) === 0) {
-    stream.close(http2.constants.NGHTTP2_REFUSED_STREAM)
+    const refuse = () => stream.close(http2.constants.NGHTTP2_REFUSED_STREAM)
+    if (second === 'read') request.once('data', refuse)
+    else refuse()
     return
   }
   const session = stream?.session
@@ -50,7 +53,10 @@ function answer(request, response) {
       sendAtEnd()
       break
     case 'close': session?.close(); sendAtEnd(); break
-    case 'version': response.end(request.httpVersion); break
+    case 'version':
+      if (session) response.setHeader('x-connection', session.number ??= ++sessions)
+      response.end(request.httpVersion)
+      break
     default: sendAtEnd()
   }
 }

@@ -37,9 +37,11 @@ import TurnpikeCore
 
     /// Ties the handle to a transfer, which it keeps alive, and adds it to its loop.
     /// - Returns: libcurl's code; 0 for success.
-    func begin(_ transfer: CurlTransfer, needsHTTP2: Bool) -> Int32 {
+    func begin(_ transfer: CurlTransfer) -> Int32 {
         unsafe pointer.pointee.owner = Unmanaged.passRetained(transfer).toOpaque()
-        return unsafe transfer.request.withPointers(needsHTTP2: needsHTTP2) { request in
+        return unsafe transfer.request.withPointers(
+            needsHTTP2: transfer.needsHTTP2, isShared: transfer.sharedHost != nil
+        ) { request in
             var request = unsafe request
             return unsafe tpc_transfer_begin(pointer, &request)
         }
@@ -69,15 +71,19 @@ import TurnpikeCore
 
     var hasTrailers: Bool { unsafe pointer.pointee.trailers_count > 0 }
 
-    /// The lines that came behind the content.
-    func withTrailers<Value>(
-        _ body: (UnsafeBufferPointer<UInt8>) throws -> Value
-    ) rethrows -> Value {
+    /// Passes on the fields that came behind the content.
+    /// - Returns: What is wrong with them; nil for nothing.
+    func passTrailers(to exchange: Exchange) -> (any Error)? {
         let start = unsafe UnsafeRawPointer(pointer.pointee.trailers)?.assumingMemoryBound(
             to: UInt8.self)
         let section = unsafe UnsafeBufferPointer(
             start: start, count: start == nil ? 0 : pointer.pointee.trailers_count)
-        return try unsafe body(section)
+        switch unsafe CurlHead.trailers(of: section) {
+        case .success(let trailers):
+            exchange.receive(trailers: trailers)
+            return nil
+        case .failure(let error): return error
+        }
     }
 
     /// How much content has come since the last time.

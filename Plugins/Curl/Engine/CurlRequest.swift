@@ -23,8 +23,8 @@ struct CurlRequest: Sendable {
     /// Whether its connection is a TLS one.
     let isSecure: Bool
     private let asksServer: Bool
-    /// The host, where one connection to it may carry many requests at once.
-    let sharedHost: Origin?
+    /// Whether its connection may carry others at the same time, where that is one of HTTP/2.
+    let isShareable: Bool
     /// Whether the caller names the codings, and so gets the content as it comes.
     let takesContentAsItComes: Bool
 
@@ -33,11 +33,8 @@ struct CurlRequest: Sendable {
     ///   - body: Its content.
     ///   - length: The size of the content, if there is any and that is known.
     ///   - decodes: Whether codings are asked for.
-    ///   - offersHTTP2: Whether a TLS connection may carry many requests at once.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for what libcurl cannot send.
-    init(
-        _ request: Request, body: Body, length: Int64?, decodes: Bool, offersHTTP2: Bool
-    ) throws {
+    init(_ request: Request, body: Body, length: Int64?, decodes: Bool) throws {
         let method = request.method
         isHead = method == .head
         isRepeatable = request.isRepeatable
@@ -47,7 +44,7 @@ struct CurlRequest: Sendable {
         asksServer = request.asksServer
         hasTrailers = body.hasTrailers
         // Trailers go out by HTTP/1.1.
-        sharedHost = offersHTTP2 && isSecure && !hasTrailers ? request.origin : nil
+        isShareable = isSecure && !hasTrailers
         if method == .connect {
             throw ClientError(
                 .unsupported, "CONNECT is a proxy's business; name one in the transport")
@@ -72,7 +69,9 @@ struct CurlRequest: Sendable {
 
     /// Calls a closure with the request as C wants it, by HTTP/2 where its server speaks nothing
     /// else.
-    func withPointers(needsHTTP2: Bool, _ body: (tpc_request) -> Int32) -> Int32 {
+    func withPointers(
+        needsHTTP2: Bool, isShared: Bool, _ body: (tpc_request) -> Int32
+    ) -> Int32 {
         // libcurl leaves trailers out of HTTP/2.
         let version = hasTrailers ? TPC_HTTP_1_1 : needsHTTP2 ? TPC_HTTP_2_TLS : 0
         return unsafe url.withCString { url in
@@ -83,7 +82,7 @@ struct CurlRequest: Sendable {
                         content_length: contentLength, fields: fields.baseAddress,
                         fields_count: fields.count, has_agent: hasUserAgent,
                         has_codings: takesContentAsItComes, is_repeatable: isRepeatable,
-                        is_secure: isSecure, is_shared: sharedHost != nil,
+                        is_secure: isSecure, is_shared: isShared,
                         asks_server: asksServer, has_trailers: hasTrailers,
                         version: Int32(version))
                     guard let method else { return unsafe body(request) }

@@ -34,13 +34,15 @@ final class CurlTransfer: @unchecked Sendable {
     var trust: TrustFiles.Content?
     /// When it was begun, by the loop's clock.
     var begun: Int64 = 0
-    var turn = HostTurns.Turn.none
+    var turn = HostTurns.Turn.unasked
     private var handle: CurlHandle?
     private var hasOpened = false
     private var endsWithConnection = false
     private var repeats = 0
     /// Whether its server speaks no other version of HTTP.
-    var needsHTTP2 = false
+    private(set) var needsHTTP2 = false
+    /// The host, where one connection to it may carry many transfers at once; see ``HostTurns``.
+    private(set) var sharedHost: Origin?
     // Whether the server has done nothing with all that was sent.
     private var isRefused = true
     // The content that is still to come, where libcurl may skip it or go on without need.
@@ -48,7 +50,11 @@ final class CurlTransfer: @unchecked Sendable {
     // Set before the exchange hears of it, and then its reader's.
     private var head: Head?
 
-    init(_ request: Request, wire: consuming CurlRequest, upload: CurlUpload?) {
+    // `offersHTTP2`: to every server.
+    init(
+        _ request: Request, wire: consuming CurlRequest, upload: CurlUpload?, offersHTTP2: Bool
+    ) {
+        sharedHost = offersHTTP2 && wire.isShareable ? request.origin : nil
         self.request = wire
         self.upload = upload
         url = request.url
@@ -92,7 +98,7 @@ final class CurlTransfer: @unchecked Sendable {
             fail(fault)
             return false
         }
-        let code = handle.begin(self, needsHTTP2: needsHTTP2)
+        let code = handle.begin(self)
         guard code == 0 else {
             exchange.fail(CurlFault.of(code, text: handle.faultText(code), handle: handle, self))
             handle.end()
@@ -147,8 +153,14 @@ final class CurlTransfer: @unchecked Sendable {
                 || (handle.failedToRewind && upload?.isToBeReopened == true))
     }
 
-    /// Whether it waits for a handle, and its content is there.
-    var canBegin: Bool { handle == nil && place >= 0 && turn != .awaited && upload?.isOpen ?? true }
+    /// Notes that its server speaks HTTP/2 alone.
+    func needHTTP2(of origin: Origin) {
+        needsHTTP2 = true
+        if request.isShareable { sharedHost = origin }
+    }
+
+    /// Whether it has no handle yet, and its content is there.
+    var canBegin: Bool { handle == nil && place >= 0 && upload?.isOpen ?? true }
 
     /// The protocol that it goes by, once it has a connection; nil before.
     var isHTTP2: Bool? { handle.flatMap { $0.sends > 0 ? $0.isHTTP2 : nil } }
@@ -205,7 +217,7 @@ final class CurlTransfer: @unchecked Sendable {
         if result == nil, upload != nil, handle.isUnwanted { isComplete = true }
         var trailerFault: (any Error)?
         if isComplete, handle.hasTrailers {
-            trailerFault = takeTrailers(handle, exchange)
+            trailerFault = handle.passTrailers(to: exchange)
             isComplete = trailerFault == nil
         }
         let goesOn: Bool
@@ -244,16 +256,6 @@ final class CurlTransfer: @unchecked Sendable {
         guard case .success(let opening) = opening else { return }
         endsWithConnection = mayEndWithConnection && opening.endsWithConnection
         left = request.asksForConsent ? opening.length : nil
-    }
-
-    // Gives what is wrong with them.
-    private func takeTrailers(_ handle: CurlHandle, _ exchange: Exchange) -> (any Error)? {
-        switch unsafe handle.withTrailers({ unsafe CurlHead.trailers(of: $0) }) {
-        case .success(let trailers):
-            exchange.receive(trailers: trailers)
-            return nil
-        case .failure(let error): return error
-        }
     }
 
     private func fault(_ code: Int32, _ handle: CurlHandle) -> any Error {

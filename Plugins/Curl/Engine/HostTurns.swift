@@ -10,6 +10,8 @@ import TurnpikeCore
 struct HostTurns {
     /// What a transfer has to do with turns.
     enum Turn {
+        /// It is not ready to begin.
+        case unasked
         /// It waits for its turn.
         case awaited
         /// It has begun, and others wait until it is on a connection.
@@ -30,8 +32,9 @@ struct HostTurns {
 
         func add(_ transfer: CurlTransfer) {
             count += 1
-            if speaksHTTP1 { return }
-            if taken == 0 {
+            if speaksHTTP1 {
+                transfer.turn = .none
+            } else if taken == 0 {
                 take(transfer)
             } else {
                 transfer.turn = .awaited
@@ -54,14 +57,10 @@ struct HostTurns {
 
         func remove(_ transfer: CurlTransfer) -> [CurlTransfer] {
             count -= 1
-            defer { transfer.turn = .none }
-            switch transfer.turn {
-            case .awaited: return []
-            case .taken:
-                taken -= 1
-                return takeNext(upTo: 1)
-            case .none: return takeNext(upTo: 2)
-            }
+            guard transfer.turn != .awaited else { return [] }
+            guard transfer.turn == .taken else { return takeNext(upTo: 2) }
+            taken -= 1
+            return takeNext(upTo: 1)
         }
 
         private func takeNext(upTo limit: Int) -> [CurlTransfer] {
@@ -88,9 +87,9 @@ struct HostTurns {
 
     private var hosts: [Origin: Host] = [:]
 
-    /// Adds a transfer, which may have to wait for its turn.
+    /// Adds a transfer that is ready to begin, and may have to wait for its turn.
     mutating func add(_ transfer: CurlTransfer) {
-        guard let origin = transfer.request.sharedHost else { return }
+        guard let origin = transfer.sharedHost else { return transfer.turn = .none }
         let host = hosts[origin] ?? Host()
         hosts[origin] = host
         host.add(transfer)
@@ -99,14 +98,17 @@ struct HostTurns {
     /// Takes note that a transfer, whose turn it is, has its connection.
     /// - Returns: Those that are to begin now.
     func connected(_ transfer: CurlTransfer, isHTTP2: Bool) -> [CurlTransfer] {
-        guard let origin = transfer.request.sharedHost, let host = hosts[origin] else { return [] }
+        guard let origin = transfer.sharedHost, let host = hosts[origin] else { return [] }
         return host.connected(transfer, isHTTP2: isHTTP2)
     }
 
-    /// Takes note that a transfer has ended, or waits no longer.
+    /// Takes note that a transfer has ended, waits no longer, or will have to begin again.
     /// - Returns: Those that are to begin now.
     mutating func remove(_ transfer: CurlTransfer) -> [CurlTransfer] {
-        guard let origin = transfer.request.sharedHost, let host = hosts[origin] else { return [] }
+        defer { transfer.turn = .unasked }
+        guard transfer.turn != .unasked, let origin = transfer.sharedHost,
+            let host = hosts[origin]
+        else { return [] }
         defer { if host.count == 0 { hosts[origin] = nil } }
         return host.remove(transfer)
     }

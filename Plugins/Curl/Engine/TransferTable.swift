@@ -38,7 +38,7 @@ struct TransferTable {
         if orders.contains(.cancel) {
             end(transfer)
         } else {
-            beginAgain(transfer)
+            beginIfReady(transfer)
             transfer.resume(orders)
         }
     }
@@ -55,10 +55,8 @@ struct TransferTable {
             if transfer.restart(fallsBack: options.fallsBackToHTTP2) {
                 // Many begin again at once where their connection lets them go (GOAWAY).
                 ready += turns.remove(transfer)
-                turns.add(transfer)
-                limitConnecting(transfer)
                 remember(transfer)
-                beginAgain(transfer)
+                beginIfReady(transfer)
             } else if transfer.flush() {
                 end(transfer)
             }
@@ -108,17 +106,16 @@ struct TransferTable {
         guard transfer.needsHTTP2, let origin = transfer.origin else { return }
         if http2Origins.count >= Self.maxOrigins { http2Origins = [] }
         http2Origins.insert(origin)
+        transfer.needHTTP2(of: origin)
     }
 
     private mutating func begin(_ transfer: CurlTransfer) {
-        if !http2Origins.isEmpty, let origin = transfer.origin {
-            transfer.needsHTTP2 = http2Origins.contains(origin)
+        if !http2Origins.isEmpty, let origin = transfer.origin, http2Origins.contains(origin) {
+            transfer.needHTTP2(of: origin)
         }
         transfer.place = running.count
         running.append(transfer)
-        limitConnecting(transfer)
-        turns.add(transfer)
-        beginAgain(transfer)
+        beginIfReady(transfer)
     }
 
     private mutating func limitConnecting(_ transfer: CurlTransfer) {
@@ -132,13 +129,19 @@ struct TransferTable {
         while !ready.isEmpty {
             let transfers = ready
             ready = []
-            for transfer in transfers { beginAgain(transfer) }
+            for transfer in transfers { beginIfReady(transfer) }
         }
         return hasAny
     }
 
-    private mutating func beginAgain(_ transfer: CurlTransfer) {
-        if transfer.canBegin, !takeHandle(for: transfer) { remove(transfer) }
+    // What is not ready takes no turn, for others would wait for its content.
+    private mutating func beginIfReady(_ transfer: CurlTransfer) {
+        guard transfer.canBegin else { return }
+        if transfer.turn == .unasked {
+            turns.add(transfer)
+            limitConnecting(transfer)
+        }
+        if transfer.turn != .awaited, !takeHandle(for: transfer) { remove(transfer) }
     }
 
     private mutating func takeHandle(for transfer: CurlTransfer) -> Bool {
