@@ -41,7 +41,8 @@ enum XMLText {
         guard start.starts(with: "<?xml".utf8), let blank = start.dropFirst(5).first, blank <= 0x20
         else { return nil }
         guard let end = start.firstRange(of: Data("?>".utf8)) else {
-            throw XMLFault.error("has a declaration of more than 200 bytes")
+            throw XMLFault.error(
+                "has a declaration that does not end within 200 bytes", at: 0, of: [])
         }
         let text = String(decoding: start[..<end.lowerBound], as: UTF8.self)
         guard let match = text.firstMatch(of: /\sencoding\s*=\s*["']([^"']*)["']/) else {

@@ -171,7 +171,7 @@ struct XMLTests {
             "<?xml version='1.0\"?>\n<a/>", "<?xml version='1.x'?>\n<a/>",
             "<?xml encoding='utf-8'?>\n<a/>", "<?xml version='1.0'encoding='utf-8'?>\n<a/>",
             "<?xml version='1.0' standalone='yes' encoding='utf-8'?>\n<a/>",
-            "<?xml version='1.0' standalone='YES'?>\n<a/>",
+            "<?xml version='1.0' standalone='YES'?>\n<a/>", "<?xml version='1.0' ?\n><a/>",
             "<?xml version='1.0'\u{85}encoding='utf-8'?>\n<a/>",
             "<?xml version='1.0'\u{2028}standalone='yes'?>\n<a/>",
             "<?xml \u{301}version='1.0'?>\n<a/>", "<?xml version='1.0' x='y'?>\n<a/>",
