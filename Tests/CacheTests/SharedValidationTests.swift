@@ -21,25 +21,9 @@ struct SharedValidationTests {
         _ answer: MockResponse, _ first: HTTPHeaders, _ second: HTTPHeaders,
         inside: [any Gate]
     ) async throws -> ([Task<CachedClient.Answer, any Error>], CachedClient) {
-        let mayGo = SharedValue<Void>()
-        let cached = CachedClient(inside: inside) { request in
-            guard request.headers.contains(.ifNoneMatch) else {
-                return .ok(text: "one", headers: Self.fresh)
-            }
-            try await mayGo.value()
-            return answer
-        }
-        _ = try await cached.get("/a")
-        cached.clock.advance(by: .seconds(61))
-        let calls = [first, second].enumerated().map { number, headers in
-            Task {
-                while cached.cache.waiting < number { await Task.yield() }
-                return try await cached.get("/a", headers)
-            }
-        }
-        while cached.cache.waiting < 2 { await Task.yield() }
-        mayGo.settle(.success(()))
-        return (calls, cached)
+        try await CachedClient.twoCallers(
+            first, second, of: .ok(text: "one", headers: Self.fresh), inside: inside
+        ) { _ in answer }
     }
 
     @Test("A changed response that is shared is counted, and told, as such for each")

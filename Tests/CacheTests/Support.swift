@@ -52,6 +52,34 @@ struct CachedClient {
     }
 }
 
+extension CachedClient {
+    /// Two callers of one stale entry, the second of whom waits for the first one's validation;
+    /// `answer` answers the validations.
+    static func twoCallers(
+        _ first: HTTPHeaders, _ second: HTTPHeaders, of stored: MockResponse,
+        options: Cache.Options = Cache.Options(), inside: [any Gate] = [],
+        _ answer: @escaping @Sendable (Request) -> MockResponse
+    ) async throws -> ([Task<Answer, any Error>], CachedClient) {
+        let mayGo = SharedValue<Void>()
+        let cached = CachedClient(options: options, inside: inside) { request in
+            guard request.headers.contains(.ifNoneMatch) else { return stored }
+            try await mayGo.value()
+            return answer(request)
+        }
+        _ = try await cached.get("/a")
+        cached.clock.advance(by: .seconds(61))
+        let calls = [first, second].enumerated().map { number, headers in
+            Task {
+                while cached.cache.waiting < number { await Task.yield() }
+                return try await cached.get("/a", headers)
+            }
+        }
+        while cached.cache.waiting < 2 { await Task.yield() }
+        mayGo.settle(.success(()))
+        return (calls, cached)
+    }
+}
+
 /// A number that counts up.
 final class Counter: Sendable {
     private let value = Atomic(0)

@@ -58,6 +58,19 @@ struct CutAnswerTests {
             content: content, bytes: head + body, line: line.utf8.count, head: head.count)
     }
 
+    // Lets a server cut an answer the first time that it is asked for, and tells where.
+    private func cutAnswer(
+        _ index: Int, of server: TestServer, _ random: inout some RandomNumberGenerator
+    ) -> (Served, place: Int) {
+        let served = served(index, &random)
+        let place = Int.random(in: 0..<served.bytes.count, using: &random)
+        // A close in the head ends the process with URLSession.
+        let resets = (served.line..<served.head).contains(place) || Bool.random(using: &random)
+        let whole = TestAnswer.raw(served.bytes, closes: false)
+        server.route("/\(index)", whole.cut(after: place, resets: resets), whole)
+        return (served, place)
+    }
+
     @Test(
         "Of 300 GETs whose first answer is cut, all give their value", .timeLimit(.minutes(2)),
         arguments: Road.allCases)
@@ -73,13 +86,7 @@ struct CutAnswerTests {
             ], serializers: .standard)
         var random = SeededRandomSource(seed: 17).generator(forCall: 1)
         for index in 0..<300 {
-            let served = served(index, &random)
-            let place = Int.random(in: 0..<served.bytes.count, using: &random)
-            // A close in the head ends the process with URLSession.
-            let resets =
-                (served.line..<served.head).contains(place) || Bool.random(using: &random)
-            let whole = TestAnswer.raw(served.bytes, closes: false)
-            server.route("/\(index)", whole.cut(after: place, resets: resets), whole)
+            let (served, place) = cutAnswer(index, of: server, &random)
             do {
                 let response = try await client.get("\(index)").serialize(with: Seen())
                 #expect(response.content == served.content, "\(index)")
@@ -115,12 +122,7 @@ struct CutAnswerTests {
         var random = SeededRandomSource(seed: 18).generator(forCall: 1)
         var failed = 0
         for index in 0..<300 {
-            let served = served(index, &random)
-            let place = Int.random(in: 0..<served.bytes.count, using: &random)
-            let resets =
-                (served.line..<served.head).contains(place) || Bool.random(using: &random)
-            let whole = TestAnswer.raw(served.bytes, closes: false)
-            server.route("/\(index)", whole.cut(after: place, resets: resets), whole)
+            _ = cutAnswer(index, of: server, &random)
             do {
                 _ = try await client.post("\(index)", body: .text("paid")).data()
             } catch {

@@ -8,7 +8,7 @@ import TurnpikeTesting
 @Suite("Whose files of cookies and hosts are used")
 struct SavedFileTests {
     private let clock = ManualClock()
-    private let folder = PrivateFolder()
+    private let folder = TemporaryPlace()
     private var path: String { folder["jar"] }
 
     /// Something that is kept in a file.
@@ -38,7 +38,7 @@ struct SavedFileTests {
 
     @Test("A file that is a link stays one", arguments: Kind.allCases)
     func link(kind: Kind) async throws {
-        try folder.make("real")
+        try folder.makeFolder("real")
         try folder.link("jar", to: "real/jar")
         try await add(kind, at: path)
         #expect(folder.isLink("jar"))
@@ -51,7 +51,7 @@ struct SavedFileTests {
         "A folder or a file that others may write to is refused, and named",
         arguments: Kind.allCases)
     func modes(kind: Kind) async throws {
-        try folder.make("a")
+        try folder.makeFolder("a")
         try await add(kind, at: folder["a/jar"])
         for (name, mode, restored) in [("a", 0o777, 0o700), ("a/jar", 0o660, 0o600)] {
             try folder.setMode(mode, of: name)
@@ -69,7 +69,7 @@ struct SavedFileTests {
     @Test(
         "What another user owns is refused", .enabled(if: geteuid() == 0), arguments: Kind.allCases)
     func owners(kind: Kind) async throws {
-        try folder.make("a")
+        try folder.makeFolder("a")
         try await add(kind, at: folder["a/jar"])
         for name in ["a/jar", "a"] {
             try folder.give(name, to: 4711)
@@ -93,7 +93,7 @@ struct SavedFileTests {
                     "Strict-Transport-Security": "max-age=99",
                 ])
         }
-        try folder.make("a")
+        try folder.makeFolder("a")
         let path = folder["a/jar"]
         let notes = GateNotes()
         let gate: any Gate =
@@ -157,7 +157,7 @@ struct SavedFileTests {
 
     @Test("Files that stack files name by a link and by themselves are one")
     func sharedLink() async throws {
-        try folder.make("real")
+        try folder.makeFolder("real")
         try Data().write(to: URL(filePath: folder["real/jar"]))
         try folder.setMode(0o600, of: "real/jar")
         try folder.link("jar", to: "real/jar")
@@ -188,7 +188,7 @@ struct SavedFileTests {
 
 @Suite("HSTS and a clock that was wrong")
 struct HSTSClockTests {
-    private let folder = PrivateFolder()
+    private let folder = TemporaryPlace()
     private let present = Date(timeIntervalSince1970: 1_700_000_000)
 
     @Test("A clock that was ahead once makes no host forgotten")
@@ -233,49 +233,5 @@ private final class GateNotes: RequestLogger {
 
     func log(_ event: CallEvent) {
         if case .note(_, message: let text) = event.kind { notes.withLock { $0.append(text) } }
-    }
-}
-
-/// A folder of the user's own, which goes with its owner.
-private final class PrivateFolder: Sendable {
-    let path: String
-
-    init() {
-        let url = FileManager.default.temporaryDirectory.resolvingSymlinksInPath()
-            .appending(path: "turnpike-\(UUID().uuidString)")
-        path = url.path(percentEncoded: false)
-        try? FileManager.default.createDirectory(
-            at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-
-    subscript(name: String) -> String { "\(path)/\(name)" }
-
-    func make(_ name: String) throws {
-        try FileManager.default.createDirectory(
-            atPath: self[name], withIntermediateDirectories: false,
-            attributes: [.posixPermissions: 0o700])
-    }
-
-    func link(_ name: String, to target: String) throws {
-        try FileManager.default.createSymbolicLink(
-            atPath: self[name], withDestinationPath: target)
-    }
-
-    func isLink(_ name: String) -> Bool {
-        (try? FileManager.default.destinationOfSymbolicLink(atPath: self[name])) != nil
-    }
-
-    func setMode(_ mode: Int, of name: String) throws {
-        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: self[name])
-    }
-
-    func give(_ name: String, to user: Int) throws {
-        try FileManager.default.setAttributes([.ownerAccountID: user], ofItemAtPath: self[name])
-    }
-
-    func names(_ name: String) -> [String] {
-        ((try? FileManager.default.contentsOfDirectory(atPath: self[name])) ?? []).sorted()
     }
 }

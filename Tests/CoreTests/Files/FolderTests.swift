@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import TurnpikeCore
+import TurnpikeTesting
 
 @Suite("Folder")
 struct FolderTests {

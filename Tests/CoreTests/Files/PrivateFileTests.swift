@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import TurnpikeCore
+import TurnpikeTesting
 
 @Suite("PrivateFile")
 struct PrivateFileTests {
@@ -110,63 +111,5 @@ struct PrivateFileTests {
         let content = try #require(try file.read(maxBytes: 1 << 20))
         #expect(content.count == 10_000 && Set(content).count == 1)
         #expect(place.names("") == ["file"])
-    }
-}
-
-/// A folder that goes with its owner.
-final class TemporaryPlace: Sendable {
-    let path: String
-
-    init() {
-        let url = FileManager.default.temporaryDirectory.resolvingSymlinksInPath()
-            .appending(path: "turnpike-\(UUID().uuidString)")
-        path = url.path(percentEncoded: false)
-        try? FileManager.default.createDirectory(
-            at: url, withIntermediateDirectories: true,
-            attributes: [.posixPermissions: 0o700])
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-
-    subscript(name: String) -> String { "\(path)/\(name)" }
-
-    func makeFolder(_ name: String) throws {
-        try FileManager.default.createDirectory(
-            atPath: self[name], withIntermediateDirectories: false,
-            attributes: [.posixPermissions: 0o700])
-    }
-
-    func write(_ text: String, to name: String) throws {
-        try Data(text.utf8).write(to: URL(filePath: self[name]))
-        try setMode(0o600, of: name)
-    }
-
-    func link(_ name: String, to target: String) throws {
-        try FileManager.default.createSymbolicLink(
-            atPath: self[name], withDestinationPath: target)
-    }
-
-    func setMode(_ mode: Int, of name: String) throws {
-        guard unsafe chmod(self[name], mode_t(mode)) == 0 else { throw FileFault("set a mode") }
-    }
-
-    func makePipe(_ name: String) throws {
-        guard unsafe mkfifo(self[name], 0o600) == 0 else { throw FileFault("make a pipe") }
-    }
-
-    func give(_ name: String, to user: uid_t) throws {
-        guard unsafe lchown(self[name], user, user) == 0 else { throw FileFault("give it away") }
-    }
-
-    func mode(_ name: String) throws -> Int? {
-        try FileManager.default.attributesOfItem(atPath: self[name])[.posixPermissions] as? Int
-    }
-
-    func isLink(_ name: String) -> Bool {
-        (try? FileManager.default.destinationOfSymbolicLink(atPath: self[name])) != nil
-    }
-
-    func names(_ name: String) -> [String] {
-        ((try? FileManager.default.contentsOfDirectory(atPath: self[name])) ?? []).sorted()
     }
 }
