@@ -5,7 +5,7 @@ import TurnpikeCore
 ///
 /// Each byte is looked at a fixed number of times, whatever the document holds. What document types
 /// could declare is not known here, so nothing is ever expanded: what is handed out is no larger
-/// than twice what comes in.
+/// than twice what comes in. Redaction has a tolerant reader of its own in the core (`XMLTokens`).
 struct XMLScanner {
     private enum Place {
         /// Before the root element; `hasType` behind a document type.

@@ -30,7 +30,25 @@ struct TextCosts {
             defer { try? FileManager.default.removeItem(at: file) }
             _ = try CassetteTransport(file: file)
         }
-        return charsets.map { text(in: $0) } + [form, recording]
+        return charsets.map { text(in: $0) } + [form, recording] + redacted
+    }
+
+    /// Text in which a careless search for secrets looks at all of it again from each place.
+    private static var redacted: [Hostile] {
+        let units = [
+            "x", "%25", "&amp;", "\\u005c", "a=b&", "//a:b@", "//a:b", "token: a\n", "eyJ.",
+            "\u{0}a",
+            "planted-", "a1b2c3\n", "{\"token\":", "<token>", "Bearer 1 ", "k ", "-",
+        ]
+        return units.map { unit in
+            Hostile("text with “\(unit)”, redacted") {
+                Hostile.data(unit, $0)
+            } read: { data in
+                let redactor = ExchangeRedactor(.standard)
+                redactor.learn(["X-Token": "planted-s3cret", "X-Auth": "a1b2c3"], content: nil)
+                _ = redactor.content(data, headers: ["Content-Type": "text/plain"])
+            }
+        }
     }
 
     private static func text(in charset: String) -> Hostile {

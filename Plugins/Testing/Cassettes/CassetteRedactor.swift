@@ -27,7 +27,14 @@ struct CassetteRedactor: Sendable {
                 + " written; record less in one, or without redaction")
     }
 
+    /// Grows with each secret that is learned.
+    var knowledge: Int { redactor?.knowledge ?? 0 }
+
     // MARK: What is kept
+
+    /// The text of an entry without the secrets that were learned since it was made; nil where it holds
+    /// none of them.
+    func renewed(_ entry: Data) -> Data? { redactor?.renewed(entry) }
 
     func url(_ url: String) -> String { redactor?.url(url) ?? url }
 

@@ -11,6 +11,17 @@ final class Tape: Sendable {
         /// What of its contents stands there by its name alone.
         var withheld: [String] = []
         var wasGiven = false
+        /// What was known of secrets when the text was made.
+        var knowledge = 0
+
+        /// Hides what later exchanges have shown to be a secret: a token comes as plain text, and goes
+        /// out in a field.
+        mutating func renew(_ redactor: CassetteRedactor) {
+            let now = redactor.knowledge
+            guard let text, knowledge < now else { return }
+            self.text = redactor.renewed(text) ?? text
+            knowledge = now
+        }
     }
 
     private struct State {
@@ -73,12 +84,13 @@ final class Tape: Sendable {
                     + " record or record-missing")
         }
         let kept = recorded ?? .empty
+        let knowledge = redactor.knowledge
         var first = State(
             log: kept.log,
             slots: kept.slots.map {
                 Slot(
                     entry: $0.entry, text: HARFile.text(of: $0.json),
-                    withheld: $0.entry?.withheld ?? [])
+                    withheld: $0.entry?.withheld ?? [], knowledge: knowledge)
             }, skipped: kept.slots.compactMap(\.fault))
         for (index, slot) in kept.slots.enumerated() {
             guard let request = slot.entry?.request else { continue }
@@ -175,10 +187,12 @@ final class Tape: Sendable {
 
     /// Fills a place and writes the file.
     func record(_ exchange: RecordedExchange, at index: Int) {
+        let knowledge = redactor.knowledge
         let (entry, withheld) = exchange.entry(redactor: redactor)
         let text = HARFile.text(of: entry)
         state.withLock { state in
-            state.slots[index] = Slot(text: text, withheld: withheld, wasGiven: true)
+            state.slots[index] = Slot(
+                text: text, withheld: withheld, wasGiven: true, knowledge: knowledge)
             state.recorded += 1
             state.version += 1
         }
@@ -202,7 +216,10 @@ final class Tape: Sendable {
         try redactor.checkRoom()
         try written.withLock { written in
             let (text, version) = state.withLock { state in
-                (HARFile.text(state.log, entries: state.slots.compactMap(\.text)), state.version)
+                for index in state.slots.indices { state.slots[index].renew(redactor) }
+                return (
+                    HARFile.text(state.log, entries: state.slots.compactMap(\.text)), state.version
+                )
             }
             guard version > written else { return }
             do {

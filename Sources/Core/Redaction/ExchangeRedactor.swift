@@ -17,6 +17,9 @@ package final class ExchangeRedactor: Sendable {
     /// Whether more secrets were met than can be looked for: one could stand in what is shown.
     package var isFull: Bool { known.withLock { $0.isFull } }
 
+    /// Grows with each secret that is learned.
+    package var knowledge: Int { known.withLock { $0.version } }
+
     /// Learns the secrets of a request.
     package func learn(_ request: Request, content: Data?) {
         let pass = RedactionPass(redaction, .record, onlyLearns: true)
@@ -64,6 +67,15 @@ package final class ExchangeRedactor: Sendable {
         let shown = pass.content(
             Array(content), types: headers.values(of: .contentType), isCut: isCut)
         return (Data(shown), pass.withheld)
+    }
+
+    /// JSON that was redacted when less was known, without what has been learned since; nil where it
+    /// holds nothing of that.
+    package func renewed(_ json: Data) -> Data? {
+        let pass = pass(isRecorded: true)
+        let bytes = Array(json)
+        guard Spelling(bytes).holds(pass.known, work: &pass.work) else { return nil }
+        return Data(pass.content(bytes, types: ["application/json"], isCut: false))
     }
 
     fileprivate func pass(isRecorded: Bool = false) -> RedactionPass {

@@ -50,21 +50,31 @@ public struct Redaction: Sendable {
     /// The same of a name as bytes, however often it is escaped: it may stand in a URL that stands in
     /// a URL.
     func hides(key: some Collection<UInt8>) -> Bool {
+        if hidesAsSpelled(key) { return true }
+        if !key.contains(where: { Self.joiners[$0] != 0 }) { return false }
         var spelling = Array(key)
         for _ in 0..<3 {
-            if hidesAsSpelled(spelling) { return true }
-            guard let next = Spelling.unescaped(spelling) else { return false }
+            guard let next = Spelling.unescaped(spelling) else { return hidesPart(of: spelling) }
+            if hidesPart(of: spelling) || hidesAsSpelled(next) { return true }
             spelling = next
         }
-        return hidesAsSpelled(spelling)
+        return hidesPart(of: spelling)
     }
 
-    private func hidesAsSpelled(_ key: [UInt8]) -> Bool {
+    private func hidesAsSpelled(_ key: some Collection<UInt8>) -> Bool {
         SecretNames.isKeyLike(key) || SecretNames.isShortKey(key) || isAdded(key)
-            // `user[pwd]`, `connect.sid`
-            || key.split { "[].".utf8.contains($0) }.contains {
-                $0.count < key.count && (SecretNames.isShortKey($0) || isAdded($0))
-            }
+    }
+
+    // `user[pwd]`, `connect.sid`
+    private func hidesPart(of key: [UInt8]) -> Bool {
+        key.split { "[].".utf8.contains($0) }.contains {
+            $0.count < key.count && (SecretNames.isShortKey($0) || isAdded($0))
+        }
+    }
+
+    // What may join the parts of a name, or stand for a byte of it.
+    private static let joiners = ByteTable { byte in
+        "[].".utf8.contains(byte) || Spelling.beginsEscape(byte) ? 1 : 0
     }
 
     private func isAdded(_ key: some Collection<UInt8>) -> Bool {

@@ -15,12 +15,14 @@ extension RedactionPass {
 
     // A jar, and a reader, go on working where the names stay.
     private func cookies(_ name: HTTPHeaders.Name, _ line: String) -> String {
-        let hidden = name == .setCookie ? 1 : Int.max
-        return CookieItem.list(line).enumerated().map { index, item in
-            // A cookie without a name is its value.
-            guard let value = item.value else { return index == 0 ? Redaction.mark : item.name }
+        CookieItem.list(line).enumerated().map { index, item in
+            let isAttribute = name == .setCookie && index > 0 && item.isAttribute
+            // A cookie without a name is its value; so is what a semicolon cuts off from one.
+            guard let value = item.value else {
+                return isAttribute || item.name.isEmpty ? item.name : Redaction.mark
+            }
             if value.isEmpty { return item.name + "=" }
-            if index < hidden { return item.name + "=" + Redaction.mark }
+            if !isAttribute { return item.name + "=" + Redaction.mark }
             let shown = leaf(Array(value.utf8)).map { String(decoding: $0, as: UTF8.self) }
             return item.name + "=" + (shown ?? value)
         }.joined(separator: "; ")
@@ -61,6 +63,12 @@ package struct CookieItem {
     package let name: String
     /// The value; nil where there is no equals sign.
     package let value: String?
+
+    /// Whether the name is that of an attribute (RFC 6265 §4.1.1, and what browsers have added).
+    var isAttribute: Bool { Self.attributes.contains(name.utf8) }
+
+    private static let attributes = WordSet(
+        "expires max-age domain path secure httponly samesite partitioned priority")
 
     /// The items of a line; in a `Set-Cookie` line the attributes come behind the first one.
     package static func list(_ line: String) -> [CookieItem] {

@@ -105,7 +105,9 @@ package final class RedactionPass {
 
     // Content of a kind that is read, packed once more.
     private func base64(_ text: [UInt8], _ isCut: Bool) -> [UInt8]? {
-        guard text.count >= 16, text.allSatisfy(Base64.isDigitOrBlank) else { return nil }
+        guard text.count >= 16, Base64.isDigitOrBlank(text[0]), Base64.isDigitOrBlank(text[15]),
+            Base64.mayHoldContent(text)
+        else { return nil }
         work += text.count
         guard let plain = Base64.decode(text), let kind = ContentKind(sniffing: plain),
             depth < Self.maxDepth, let shown = nested(kind, plain, isCut)

@@ -148,7 +148,7 @@ struct ContentRedactionTests {
         let shown = redactor.content(Data(json.utf8), headers: ["Content-Type": "application/json"])
         #expect(
             String(decoding: shown.content, as: UTF8.self)
-                == #"{"token":{"a":["REDACTED",0,12,true,null,""]},"total_tokens":54321,"b":1.50}"#)
+                == #"{"token":{"a":["REDACTED",0,0,true,null,""]},"total_tokens":54321,"b":1.50}"#)
     }
 
     @Test("Names that are added count in all kinds of content")

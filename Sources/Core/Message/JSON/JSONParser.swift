@@ -1,4 +1,5 @@
-/// Reads JSON text in one pass, without recursion deeper than its options allow.
+/// Reads JSON text in one pass, without recursion deeper than its options allow. Redaction, which must
+/// know where each token stands, has a reader of its own (``JSONTokens``).
 // SAFETY: the parser lives inside one `withUnsafeBytes`; every read is behind a check of `position`
 // against `end`.
 @unsafe

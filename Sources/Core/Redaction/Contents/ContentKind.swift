@@ -49,7 +49,9 @@ enum ContentKind: Equatable {
 
     /// The kind of a text that names none, by how it begins.
     init?(sniffing text: [UInt8]) {
-        guard let first = text.firstIndex(where: { $0 > 0x20 }) else { return nil }
+        guard let first = text.firstIndex(where: { $0 > 0x20 }),
+            "b<{[".utf8.contains(text[first])
+        else { return nil }
         let rest = text[first...]
         if rest.starts(with: "bplist0".utf8) {
             self = .propertyList

@@ -91,16 +91,19 @@ struct JSONRedactor {
 
     private mutating func member(_ name: JSONTokens.Token) {
         let namesSecret = text.namesSecret[Int(name.object)]
+        let meaning = Self.meaning(of: bytes[name.range])
         let isNamed =
-            namesSecret && SecretNames.isValueOfAnother(bytes[name.range])
-            || pass.redaction.hides(key: Self.meaning(of: bytes[name.range]))
-                && !(namesSecret && SecretNames.namesAnother(bytes[name.range]))
+            namesSecret && SecretNames.isValueOfAnother(meaning)
+            || pass.redaction.hides(key: meaning)
+                && !(namesSecret && SecretNames.namesAnother(meaning))
         string(name.range)
         guard isNamed, token < text.tokens.count else { return }
         let value = text.tokens[token]
-        if value.kind == .number, SecretNames.isCount(bytes[name.range]) { return }
-        if value.kind == .string, SecretNames.isCodeOfError(bytes[name.range], bytes[value.range]) {
-            return
+        switch value.kind {
+        case .number where SecretNames.isCount(meaning): return
+        case .number, .string:
+            if SecretNames.isCodeOfError(meaning, bytes[value.range]) { return }
+        default: break
         }
         hideValue()
     }
@@ -128,8 +131,7 @@ struct JSONRedactor {
     private mutating func hideNumber(_ range: Range<Int>) {
         switch pass.purpose {
         case .display: replace(range, with: Self.quotedMark)
-        // Shorter ones are counts and codes of errors.
-        case .record: if range.count > 3 { replace(range, with: [UInt8(ascii: "0")]) }
+        case .record: replace(range, with: [UInt8(ascii: "0")])
         }
     }
 
@@ -168,12 +170,55 @@ struct JSONRedactor {
 
     // MARK: Spelling
 
-    /// What a string means: its escapes resolved.
+    /// What a string means: its escapes resolved; the string as it stands where one means nothing.
     static func meaning(of literal: ArraySlice<UInt8>) -> [UInt8] {
-        guard literal.contains(UInt8(ascii: "\\")),
-            let text = try? JSONValue(parsing: Data([0x22] + literal + [0x22])).string
-        else { return Array(literal) }
-        return Array(text.utf8)
+        guard literal.contains(UInt8(ascii: "\\")) else { return Array(literal) }
+        var text: [UInt8] = []
+        text.reserveCapacity(literal.count)
+        var place = literal.startIndex
+        while place < literal.endIndex {
+            guard literal[place] == UInt8(ascii: "\\") else {
+                text.append(literal[place])
+                place += 1
+                continue
+            }
+            guard let (scalar, count) = escape(literal[place...]) else { return Array(literal) }
+            text += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
+            place += count
+        }
+        return text
+    }
+
+    // RFC 8259 §7.
+    private static func escape(_ text: ArraySlice<UInt8>) -> (Unicode.Scalar, Int)? {
+        switch text.dropFirst().first {
+        case UInt8(ascii: "b"): return ("\u{8}", 2)
+        case UInt8(ascii: "f"): return ("\u{C}", 2)
+        case UInt8(ascii: "n"): return ("\n", 2)
+        case UInt8(ascii: "r"): return ("\r", 2)
+        case UInt8(ascii: "t"): return ("\t", 2)
+        case UInt8(ascii: "u"):
+            guard let high = unit(text) else { return nil }
+            if let scalar = Unicode.Scalar(high) { return (scalar, 6) }
+            guard high < 0xDC00, let low = unit(text.dropFirst(6)),
+                (0xDC00..<0xE000).contains(low)
+            else { return nil }
+            let value = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
+            return Unicode.Scalar(value).map { ($0, 12) }
+        case let byte?: return (Unicode.Scalar(byte), 2)
+        case nil: return nil
+        }
+    }
+
+    private static func unit(_ text: ArraySlice<UInt8>) -> UInt32? {
+        guard text.starts(with: "\\u".utf8) else { return nil }
+        let digits = text.dropFirst(2).prefix(4)
+        guard digits.count == 4 else { return nil }
+        return digits.reduce(0 as UInt32?) { value, digit in
+            guard let value, Grammar.isHexDigit(digit) else { return nil }
+            let number = Grammar.isDigit(digit) ? digit &- 0x30 : Grammar.lowercased(digit) &- 0x57
+            return value << 4 | UInt32(number)
+        }
     }
 
     private func literal(_ text: [UInt8]) -> [UInt8] {

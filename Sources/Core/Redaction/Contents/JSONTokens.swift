@@ -1,4 +1,7 @@
 /// The tokens of JSON texts in a row (RFC 8259), read strictly, to the end or to the first fault.
+///
+/// ``JSONParser`` makes values of one whole text and forgets where they stood; a redactor needs the
+/// places, and takes texts that are cut off, stand in a row or are nested as deep as they like.
 struct JSONTokens {
     enum Kind: UInt8 {
         case beginObject, endObject, beginArray, endArray, name, string, number, word
@@ -82,7 +85,7 @@ struct JSONTokens {
         case (.nameOrEnd, UInt8(ascii: "}")): return close(.endObject)
         case (.nameOrEnd, UInt8(ascii: "\"")), (.name, UInt8(ascii: "\"")):
             let name = try string()
-            isNaming = SecretNames.namesAnother(bytes[name])
+            isNaming = SecretNames.namesAnother(JSONRedactor.meaning(of: bytes[name]))
             tokens.append(Token(kind: .name, range: name, object: (stack.last ?? nil) ?? 0))
             return .colon
         case (.colon, UInt8(ascii: ":")):
@@ -156,17 +159,21 @@ struct JSONTokens {
     private mutating func string() throws(End) -> Range<Int> {
         let start = position + 1
         var place = start
-        while place < bytes.count {
+        while true {
+            place = Self.endsRun.first(in: bytes, from: place)
+            guard place < bytes.count else { throw .cut }
             switch bytes[place] {
             case UInt8(ascii: "\""):
                 position = place + 1
                 return start..<place
             case UInt8(ascii: "\\"): place = try escape(place)
-            case 0..<0x20: throw .broken(at: place, "a control character stands in a string")
-            default: place += 1
+            default: throw .broken(at: place, "a control character stands in a string")
             }
         }
-        throw .cut
+    }
+
+    private static let endsRun = ByteTable { byte in
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") ? 1 : 0
     }
 
     private func escape(_ start: Int) throws(End) -> Int {

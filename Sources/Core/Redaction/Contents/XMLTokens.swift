@@ -1,6 +1,8 @@
 /// The tokens of an XML document, read strictly, to the end or to the first fault.
 ///
 /// A document type with declarations of its own is a fault: what its entities mean is not known here.
+/// The parser of `TurnpikeXML` hands out events without their places, refuses what is cut off, and
+/// stops at limits; a redactor copies, shows what could be read, and must not depend on a plugin.
 struct XMLTokens {
     enum Kind {
         case text, characterData, comment, instruction

@@ -43,6 +43,17 @@ enum Base64 {
         return bytes
     }
 
+    /// Whether a text is base64 as far as it takes to tell whether content of a kind stands in it, and
+    /// may hold some.
+    static func mayHoldContent(_ text: [UInt8]) -> Bool {
+        guard text.count > 4096 else { return text.allSatisfy(isDigitOrBlank) }
+        guard let begin = decode(text.prefix(4096)) else { return false }
+        let content = begin.drop { $0 <= 0x20 }
+        // The kind is told by its first bytes, and by the first one behind a bracket.
+        let isTold = content.count > 16 && content.dropFirst().contains { $0 > 0x20 }
+        return (!isTold || ContentKind(sniffing: begin) != nil) && text.allSatisfy(isDigitOrBlank)
+    }
+
     static func isDigitOrBlank(_ byte: UInt8) -> Bool {
         value(of: byte) != nil || byte == UInt8(ascii: "=") || (byte <= 0x20 && byte != 0)
     }

@@ -2,7 +2,7 @@
 enum Prose {
     /// Whether a word goes on with a sentence, or says in what state a value is.
     static func isWord(_ word: some Sequence<UInt8>) -> Bool {
-        words.contains(word.lazy.map(Grammar.lowercased).filter { $0 != UInt8(ascii: ".") })
+        words.contains(word) { $0 != UInt8(ascii: ".") }
     }
 
     /// Whether several words are a sentence: "can't be blank", "must have 8 characters".
@@ -14,14 +14,10 @@ enum Prose {
     /// Whether a value is a word of everyday use, which would be hidden everywhere if it were looked
     /// for.
     static func isCommon(_ value: some Sequence<UInt8>) -> Bool {
-        isWord(value) || common.contains(value.lazy.map(Grammar.lowercased).filter { _ in true })
+        isWord(value) || common.contains(value)
     }
 
-    private static func set(_ text: String) -> Set<[UInt8]> {
-        Set(text.split(separator: " ").map { Array($0.utf8) })
-    }
-
-    private static let words = set(
+    private static let words = WordSet(
         """
         a an the this that these your our its their my no not none nil null true false undefined \
         is are was were be been has have had do does did can cannot can't could may might must should \
@@ -33,7 +29,7 @@ enum Prose {
         see found given click here follow visit go
         """)
 
-    private static let common = set(
+    private static let common = WordSet(
         "bearer basic string number boolean object public private secret password active enabled"
             + " disabled inactive default default_value authorization application production staging"
             + " development testing example anonymous username")

@@ -23,6 +23,8 @@ struct SecretIndex {
     // By the first two bytes of a text; made with the first secret.
     private var beginnings: [Bool] = []
     private(set) var isFull = false
+    /// Grows with what is known.
+    private(set) var version = 0
 
     // So much of a secret tells it, however long it is.
     private static let depthLimit = 64
@@ -54,7 +56,7 @@ struct SecretIndex {
     private mutating func add(_ bytes: [UInt8], _ reach: Reach) {
         guard bytes.count >= Self.minBytes else { return }
         if beginnings.isEmpty { beginnings = Array(repeating: false, count: 1 << 16) }
-        beginnings[Self.beginning(bytes, 0)] = true
+        beginnings[Int(bytes[0]) << 8 | Int(bytes[1])] = true
         var node: Int32 = 0
         for byte in bytes {
             let edge = Edge(node: node, byte: byte)
@@ -70,7 +72,10 @@ struct SecretIndex {
             edges[edge] = node
             reaches.append(nil)
         }
-        reaches[Int(node)] = max(reaches[Int(node)] ?? reach, reach)
+        let known = reaches[Int(node)]
+        if let known, known >= reach { return }
+        reaches[Int(node)] = reach
+        version += 1
     }
 
     // What a secret looks like within base64 of something longer: without the digits at its ends that
@@ -105,23 +110,39 @@ struct SecretIndex {
     func search(
         _ bytes: [UInt8], isCut: Bool, work: inout Int, found: (Range<Int>) -> Void
     ) {
-        if isEmpty { return }
+        if isEmpty || bytes.count < 2 { return }
         var position = 0
-        while position + 1 < bytes.count {
+        while true {
+            let next = self.next(in: bytes, from: position)
+            work += next - position
+            guard next + 1 < bytes.count else { return }
             work += 1
-            guard beginnings[Self.beginning(bytes, position)],
-                let end = end(bytes, position, isCut, &work)
-            else {
-                position += 1
+            guard let end = end(bytes, next, isCut, &work) else {
+                position = next + 1
                 continue
             }
-            found(position..<end)
+            found(next..<end)
             position = end
         }
     }
 
-    private static func beginning(_ bytes: [UInt8], _ position: Int) -> Int {
-        Int(bytes[position]) << 8 | Int(bytes[position + 1])
+    // The next place at which a secret may begin; else one that has no byte behind it.
+    private func next(in bytes: [UInt8], from start: Int) -> Int {
+        unsafe bytes.withUnsafeBufferPointer { text in
+            unsafe beginnings.withUnsafeBufferPointer { beginnings in
+                guard let text = text.baseAddress, let isBeginning = beginnings.baseAddress else {
+                    return start
+                }
+                let last = bytes.count - 1
+                var place = start
+                while place < last {
+                    let pair = unsafe Int(text[place]) << 8 | Int(text[place + 1])
+                    if unsafe isBeginning[pair] { return place }
+                    place += 1
+                }
+                return place
+            }
+        }
     }
 
     private func end(

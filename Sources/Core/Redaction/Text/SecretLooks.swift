@@ -27,7 +27,7 @@ struct SecretLooks {
 
     /// The end of the credential that begins with the word at a position, or nil where none does.
     mutating func credential(at start: Int) -> Int? {
-        guard Self.roles[Int(bytes[start])] == .beginning else { return nil }
+        guard Self.begins[bytes[start]] != 0 else { return nil }
         let rest = bytes[start...]
         if rest.starts(with: "eyJ".utf8) { return webToken(start) }
         if let issuer = Self.issuers.first(where: { rest.starts(with: $0) }) {
@@ -83,18 +83,11 @@ struct SecretLooks {
             || byte == UInt8(ascii: ".")
     }
 
-    /// What a byte may be to one who looks for credentials.
-    enum Role {
-        case other, inWord, hyphen
-        /// A credential may begin with it, at the beginning of a word.
-        case beginning
-    }
+    /// What such a word begins with.
+    static var beginnings: [[UInt8]] { issuers + [Array("eyJ".utf8), Array("bot".utf8)] }
 
-    /// The roles of all bytes.
-    static let roles: [Role] = (0...255).map { (byte: UInt8) in
-        if byte == UInt8(ascii: "-") { return .hyphen }
-        let begins = "eb".utf8.contains(byte) || issuers.contains { $0[0] == byte }
-        return begins ? .beginning : Grammar.isAlphanumeric(byte) ? .inWord : .other
+    private static let begins = ByteTable { byte in
+        beginnings.contains { $0[0] == byte } ? 1 : 0
     }
 
     private static let issuers = """

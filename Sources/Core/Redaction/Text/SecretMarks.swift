@@ -1,53 +1,57 @@
 /// The places of a text that are to be hidden.
 struct SecretMarks {
-    // How many places begin and end at each position; made with the first one.
-    private var changes: [Int32] = []
-    private let count: Int
+    private var hidden: [Range<Int>] = []
     private var fields: [Range<Int>] = []
 
-    init(count: Int) { self.count = count }
-
-    var isEmpty: Bool { changes.isEmpty }
+    var isEmpty: Bool { hidden.isEmpty }
 
     /// Hides a range.
     mutating func hide(_ range: Range<Int>) {
-        if range.isEmpty { return }
-        if changes.isEmpty { changes = Array(repeating: 0, count: count + 1) }
-        changes[range.lowerBound] += 1
-        changes[range.upperBound] -= 1
+        if !range.isEmpty { hidden.append(range) }
     }
 
     /// Notes a range that is hidden whole where any of it is.
     ///
     /// Ranges come in order and do not overlap.
-    mutating func noteField(_ range: Range<Int>) { fields.append(range) }
+    mutating func noteField(_ range: Range<Int>) {
+        if !range.isEmpty { fields.append(range) }
+    }
 
     /// The text with a mark in the place of each run of hidden bytes.
     func applied(to source: [UInt8]) -> [UInt8] {
-        if isEmpty { return source }
-        var isHidden = hiddenBytes()
-        for field in fields where isHidden[field].contains(true) {
-            for position in field { isHidden[position] = true }
-        }
         var text: [UInt8] = []
         text.reserveCapacity(source.count)
-        var wasHidden = false
-        for (position, byte) in source.enumerated() {
-            if isHidden[position] {
-                if !wasHidden { text += RedactionPass.mark }
-            } else {
-                text.append(byte)
-            }
-            wasHidden = isHidden[position]
+        var copied = 0
+        for run in runs() {
+            text += source[copied..<run.lowerBound]
+            text += RedactionPass.mark
+            copied = run.upperBound
         }
-        return text
+        return text + source[copied...]
     }
 
-    private func hiddenBytes() -> [Bool] {
-        var open: Int32 = 0
-        return changes.dropLast().map { change in
-            open += change
-            return open > 0
+    private func runs() -> [Range<Int>] {
+        let runs = Self.joined(hidden)
+        var touched: [Range<Int>] = []
+        var next = 0
+        for field in fields {
+            while next < runs.count, runs[next].upperBound <= field.lowerBound { next += 1 }
+            if next < runs.count, runs[next].overlaps(field) { touched.append(field) }
         }
+        return touched.isEmpty ? runs : Self.joined(runs + touched)
+    }
+
+    // In order, and without those that touch each other.
+    private static func joined(_ ranges: [Range<Int>]) -> [Range<Int>] {
+        var runs: [Range<Int>] = []
+        for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = runs.last, range.lowerBound <= last.upperBound {
+                runs[runs.count - 1] =
+                    last.lowerBound..<max(last.upperBound, range.upperBound)
+            } else {
+                runs.append(range)
+            }
+        }
+        return runs
     }
 }

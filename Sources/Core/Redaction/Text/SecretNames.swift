@@ -10,6 +10,7 @@ enum SecretNames {
     ///
     /// Names that describe a secret are none: `token_type`, `password_expires_at`.
     static func isKeyLike(_ name: some Sequence<UInt8>) -> Bool {
+        guard mayHoldSecretWord(name) else { return false }
         let name = folded(name)
         guard name.count >= 4, name.indices.contains(where: { isSecretWord(name, at: $0) }) else {
             return false
@@ -17,9 +18,26 @@ enum SecretNames {
         return !describing.contains { name.hasSuffix($0) }
     }
 
+    // By three letters in a row: this runs for each name in each text that is printed, and few have
+    // any of these.
+    private static func mayHoldSecretWord(_ name: some Sequence<UInt8>) -> Bool {
+        var last: UInt32 = 0
+        for byte in name where Grammar.isAlphanumeric(byte) {
+            last = (last << 5 | UInt32(byte & 31)) & 0x7FFF
+            if beginsWord[Int(last)] { return true }
+        }
+        return false
+    }
+
+    private static let beginsWord: [Bool] = {
+        var begins = [Bool](repeating: false, count: 1 << 15)
+        for word in words {
+            begins[word.prefix(3).reduce(0) { $0 << 5 | Int($1 & 31) }] = true
+        }
+        return begins
+    }()
+
     private static func isSecretWord(_ name: [UInt8], at start: Int) -> Bool {
-        // Byte by byte: this runs for each name in each text that is printed.
-        guard startsWord[Int(name[start])] else { return false }
         let rest = name[start...]
         return words.contains { $0[0] == name[start] && rest.starts(with: $0) }
             && !harmless.contains { rest.starts(with: $0) }
@@ -28,26 +46,27 @@ enum SecretNames {
     /// Whether a name is a secret's where names stand for values alone, as in queries and JSON: in
     /// prose `code` and `key` mean many things.
     static func isShortKey(_ name: some Sequence<UInt8>) -> Bool {
-        shortKeys.contains(name.lazy.map(Grammar.lowercased).filter { $0 < 0x80 })
+        shortKeys.contains(name) { $0 < 0x80 }
     }
 
     /// Whether it is such a name that means nothing else in prose either.
     static func isShortKeyInText(_ name: some Sequence<UInt8>) -> Bool {
-        shortKeysInText.contains(name.lazy.map(Grammar.lowercased).filter { $0 < 0x80 })
+        shortKeysInText.contains(name) { $0 < 0x80 }
     }
 
     /// Whether the value of a header field is a secret.
     static func isHeader(_ name: String) -> Bool {
-        if secretHeaders.contains(name) || isKeyLike(name.utf8) { return true }
-        return name.utf8.split { !Grammar.isAlphanumeric($0) }.contains {
-            headerWords.contains(Array($0))
-        }
+        isHeader(name.utf8)
+    }
+
+    private static func isHeader(_ name: some Collection<UInt8>) -> Bool {
+        secretHeaders.contains(name) || isKeyLike(name)
+            || name.split { !Grammar.isAlphanumeric($0) }.contains { headerWords.contains($0) }
     }
 
     /// Whether a name before a colon in a text is that of such a field.
     static func isHeaderInText(_ name: some Collection<UInt8>) -> Bool {
-        let text = String(decoding: name, as: UTF8.self).lowercased()
-        return secretHeaders.contains(text) || (name.contains(0x2D) && isHeader(text))
+        secretHeaders.contains(name) || (name.contains(0x2D) && isHeader(name))
     }
 
     /// Whether a name is that of a number of tokens, as models of language are paid by.
@@ -55,41 +74,44 @@ enum SecretNames {
         folded(name).hasSuffix(Array("tokens".utf8))
     }
 
-    /// Whether a member is the code of an error, `"code": "not_found"`, and none that gives access.
+    /// Whether a member is the code of an error, `"code": "not_found"` or `"code": 404`, and none that
+    /// gives access.
     static func isCodeOfError(
         _ name: some Sequence<UInt8>, _ value: some Collection<UInt8>
     ) -> Bool {
         folded(name).elementsEqual("code".utf8) && value.count < 40
-            && value.allSatisfy { Grammar.lowercased($0) &- 0x61 < 26 || "_-. ".utf8.contains($0) }
+            && (value.allSatisfy { Grammar.lowercased($0) &- 0x61 < 26 || "_-. ".utf8.contains($0) }
+                || (value.count <= 3 && value.allSatisfy(Grammar.isDigit)))
     }
 
     /// Whether a name says that the value beside it is the name of something:
     /// `{"name": "password", "value": …}`.
-    static func namesAnother(_ name: some Sequence<UInt8>) -> Bool { naming.contains(folded(name)) }
+    static func namesAnother(_ name: some Sequence<UInt8>) -> Bool {
+        naming.contains(name, where: Grammar.isAlphanumeric)
+    }
 
     /// Whether a name stands for the value of what ``namesAnother(_:)`` has named.
     static func isValueOfAnother(_ name: some Sequence<UInt8>) -> Bool {
-        valued.contains(folded(name))
+        valued.contains(name, where: Grammar.isAlphanumeric)
     }
 
     private static func set(_ text: String) -> Set<[UInt8]> {
         Set(text.split(separator: " ").map { Array($0.utf8) })
     }
 
-    private static let secretHeaders: Set<String> = [
-        "authorization", "proxy-authorization", "cookie", "cookie2", "set-cookie", "set-cookie2",
-        "authentication-info", "proxy-authentication-info",
-    ]
+    private static let secretHeaders = WordSet(
+        "authorization proxy-authorization cookie cookie2 set-cookie set-cookie2"
+            + " authentication-info proxy-authentication-info")
 
     // As words of their own: `X-Auth`, `X-Jwt-Assertion`.
-    private static let headerWords = set(
+    private static let headerWords = WordSet(
         "auth jwt saml pass pwd pin otp totp csrf xsrf sid sessid session hmac cred creds bearer")
 
-    private static let shortKeys = set(
+    private static let shortKeys = WordSet(
         "sig signature code auth key pwd pass jwt sid session awsaccesskeyid assertion"
             + " id_token_hint otp totp pin csrf xsrf saml creds cvv cvc")
 
-    private static let shortKeysInText = set("pwd awsaccesskeyid cvv cvc sid otp totp")
+    private static let shortKeysInText = WordSet("pwd awsaccesskeyid cvv cvc sid otp totp")
 
     private static let words = set(
         """
@@ -99,10 +121,6 @@ enum SecretNames {
         sessionkey clientassertion samlresponse codeverifier devicecode authcode csrf xsrf jwt \
         connectionstring passwort kennwort contrasena motdepasse wachtwoord
         """)
-
-    private static let startsWord: [Bool] = (0...255).map { byte in
-        words.contains { Int($0[0]) == byte }
-    }
 
     // Words that begin like one of those.
     private static let harmless = set("secretar tokeniz tokenis")
@@ -115,8 +133,8 @@ enum SecretNames {
         tokensdetails
         """)
 
-    private static let naming = set("name key field header param parameter property attribute")
-    private static let valued = set("value val content")
+    private static let naming = WordSet("name key field header param parameter property attribute")
+    private static let valued = WordSet("value val content")
 }
 
 extension [UInt8] {

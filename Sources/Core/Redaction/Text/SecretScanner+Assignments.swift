@@ -87,9 +87,9 @@ extension SecretScanner {
 
     // `API key: …`
     private func isKeyOfWords(_ name: Name) -> Bool {
-        guard bytes[name.range].map(Grammar.lowercased).elementsEqual("key".utf8) else {
-            return false
-        }
+        guard name.range.count == 3,
+            bytes[name.range].map(Grammar.lowercased).elementsEqual("key".utf8)
+        else { return false }
         let end = name.range.lowerBound - 1
         guard end > 0, bytes[end] == 0x20 else { return false }
         let before = bytes[..<end].suffix(16).reversed().prefix(while: Grammar.isAlphanumeric)

@@ -31,7 +31,7 @@ extension SecretScanner {
     /// A scheme of authentication at the position, and the credential behind it.
     /// - Returns: Whether one was found, and hidden.
     mutating func credentialOfScheme() -> Bool {
-        guard Self.beginsScheme[Int(bytes[position])] else { return false }
+        guard Self.beginsScheme[bytes[position]] != 0 else { return false }
         let word = bytes[position...].prefix(17).prefix {
             Grammar.isAlphanumeric($0) || $0 == UInt8(ascii: "-")
         }
@@ -80,9 +80,12 @@ extension SecretScanner {
             && token.allSatisfy { Grammar.isAlphanumeric($0) || "+/=._-~:".utf8.contains($0) }
     }
 
-    private static let beginsScheme: [Bool] = (0...255).map { byte in
-        schemes.contains { Int($0.name[0]) == byte || Int($0.name[0]) == byte + 32 }
+    private static let beginsScheme = ByteTable { byte in
+        schemes.contains { $0.name[0] == Grammar.lowercased(byte) } ? 1 : 0
     }
+
+    /// What a scheme begins with, in small letters.
+    static var beginningsOfSchemes: [[UInt8]] { schemes.map(\.name) }
 
     private static func isParameter(_ token: ArraySlice<UInt8>) -> Bool {
         guard let equals = token.firstIndex(of: UInt8(ascii: "=")) else { return false }
@@ -174,7 +177,9 @@ extension SecretScanner {
 
     /// A private key in PEM (RFC 7468), to its end or that of the text.
     mutating func privateKey() {
-        guard bytes[position...].starts(with: "-----BEGIN ".utf8) else { return }
+        guard position + 1 < bytes.count, bytes[position + 1] == UInt8(ascii: "-"),
+            bytes[position...].starts(with: "-----BEGIN ".utf8)
+        else { return }
         let label = bytes[(position + 11)...].prefix(64).prefix { $0 != UInt8(ascii: "-") }
         guard label.contains("PRIVATE KEY".utf8) else { return }
         let start = min(label.endIndex + 5, bytes.count)

@@ -38,24 +38,38 @@ struct SecretScanner {
     static func redacted(
         _ source: [UInt8], as shape: Shape, isCut: Bool = false, in pass: RedactionPass
     ) -> [UInt8]? {
-        var marks = SecretMarks(count: source.count)
+        let kinds = SecretSieve.kinds.union(of: source)
+        if shape == .text, !isCut, SecretSieve.isPlain(source, kinds) {
+            return redactedKnown(Spelling(source), pass)
+        }
+        var marks = SecretMarks()
         var spelling = Spelling(source)
         for level in 0... {
             var scanner = SecretScanner(spelling, shape, level, isCut, pass, marks)
             scanner.scan()
             marks = scanner.marks
-            guard let inner = spelling.unescaped() else { break }
+            let hasEscapes = kinds & SecretSieve.Kind.escape != 0
+            guard hasEscapes, let inner = spelling.unescaped() else { break }
             if level == Spelling.maxLevels {
-                hidePacked(spelling, &marks)
+                spelling.hidePacked(in: &marks)
                 break
             }
             spelling = inner
         }
-        let plain = Spelling(source)
-        for other in [plain.withoutZeros(), plain.withoutLineEnds()] {
-            if let other { hideKnown(other, isCut, pass, &marks) }
+        if !pass.known.isEmpty {
+            let plain = Spelling(source)
+            for other in [plain.withoutZeros(), plain.withoutLineEnds()] {
+                if let other { hideKnown(other, isCut, pass, &marks) }
+            }
         }
         return marks.isEmpty ? nil : marks.applied(to: source)
+    }
+
+    private static func redactedKnown(_ spelling: Spelling, _ pass: RedactionPass) -> [UInt8]? {
+        var marks = SecretMarks()
+        hideKnown(spelling, false, pass, &marks)
+        pass.work += spelling.bytes.count
+        return marks.isEmpty ? nil : marks.applied(to: spelling.bytes)
     }
 
     // Bytes without the secrets that are known, and those that are told by their looks; nil where
@@ -65,7 +79,7 @@ struct SecretScanner {
     ) -> [UInt8]? {
         // What tells itself by its looks does so wherever it stands again.
         if pass.onlyLearns { return nil }
-        var marks = SecretMarks(count: source.count)
+        var marks = SecretMarks()
         let plain = Spelling(source)
         let others = isText ? [plain.unescaped(), plain.withoutLineEnds()] : []
         for spelling in [plain, plain.withoutZeros()] + others {
@@ -91,19 +105,6 @@ struct SecretScanner {
         looks = SecretLooks(bytes, isCut: isCut)
     }
 
-    // Words that are still packed when they were unpacked so often.
-    private static func hidePacked(_ spelling: Spelling, _ marks: inout SecretMarks) {
-        var start = 0
-        for end in 0...spelling.bytes.count
-        where end == spelling.bytes.count || isBoundary(spelling.bytes[end]) {
-            let word = spelling.bytes[start..<end]
-            if word.contains(where: Spelling.beginsEscape) {
-                marks.hide(spelling.source(of: start..<end))
-            }
-            start = end + 1
-        }
-    }
-
     private static func hideKnown(
         _ spelling: Spelling, _ isCut: Bool, _ pass: RedactionPass, _ marks: inout SecretMarks
     ) {
@@ -117,7 +118,9 @@ struct SecretScanner {
     private mutating func scan() {
         Self.hideKnown(spelling, isCut, pass, &marks)
         if shape == .url { segment = 0 }
-        while position < bytes.count {
+        while true {
+            position = SecretSieve.all.next(in: bytes, from: position, stopsAtBoundary: isInURL)
+            guard position < bytes.count else { break }
             let byte = bytes[position]
             if Grammar.isAlphanumeric(byte) { word() } else { delimiter(byte) }
         }
@@ -126,20 +129,21 @@ struct SecretScanner {
         pass.work += bytes.count + looks.work
     }
 
+    // Whether the end of a word means something.
+    private var isInURL: Bool { segment != nil || segmentBefore != nil || item != nil }
+
     private mutating func scanForLooks() {
         Self.hideKnown(spelling, isCut, pass, &marks)
-        let roles = SecretLooks.roles
-        var isInWord = false
-        while position < bytes.count {
+        while true {
+            position = SecretSieve.looks.next(in: bytes, from: position, stopsAtBoundary: false)
+            guard position < bytes.count else { break }
             let start = position
-            let role = roles[Int(bytes[start])]
-            switch role {
-            case .other, .inWord: break
-            case .hyphen: privateKey()
-            case .beginning: if !isInWord { _ = credentialByLooks() }
+            if bytes[start] == UInt8(ascii: "-") {
+                privateKey()
+                if position == start { position += 1 }
+            } else if !credentialByLooks() {
+                skipWord()
             }
-            if position == start { position += 1 }
-            isInWord = position == start + 1 && (role == .inWord || role == .beginning)
         }
         pass.work += bytes.count + looks.work
     }

@@ -1,0 +1,33 @@
+/// Words that are looked for in any case, and mostly not found.
+struct WordSet: Sendable {
+    private let words: Set<[UInt8]>
+    // By the first byte of a word, in either case: the lengths of such words, a bit for each.
+    private let lengths: [UInt64]
+
+    /// - Parameter text: The words in small letters, between blanks; none is longer than 63 bytes.
+    init(_ text: String) {
+        words = Set(text.split(separator: " ").map { Array($0.utf8) })
+        var lengths = [UInt64](repeating: 0, count: 256)
+        for word in words { lengths[Int(word[0])] |= 1 << UInt64(word.count) }
+        self.lengths = lengths
+    }
+
+    /// Whether a word is one of these.
+    /// - Parameters:
+    ///   - word: The word, in any case.
+    ///   - counts: Whether a byte belongs to it; others may stand anywhere in it.
+    /// - Returns: Whether it is.
+    func contains(
+        _ word: some Sequence<UInt8>, where counts: (UInt8) -> Bool = { _ in true }
+    ) -> Bool {
+        var first: UInt8?
+        var count: UInt64 = 0
+        for byte in word where counts(byte) {
+            first = first ?? Grammar.lowercased(byte)
+            count += 1
+            if count > 63 { return false }
+        }
+        guard let first, lengths[Int(first)] >> count & 1 == 1 else { return false }
+        return words.contains(word.filter(counts).map(Grammar.lowercased))
+    }
+}
