@@ -53,7 +53,7 @@ struct SecretPlacesTests {
         return texts + [(thing as? any Error)?.localizedDescription].compactMap(\.self)
     }
 
-    // A fourth of the fields, and those that answers repeat: the four runs of a spelling have all.
+    // A fourth of the fields, and those that answers repeat.
     private static func headers(
         _ place: String, _ spelling: SecretSpelling, _ quarter: Int
     ) -> HTTPHeaders {
@@ -102,18 +102,56 @@ struct SecretPlacesTests {
         ]
     }
 
-    // Four runs for each spelling: together all carriers, all fields and all answers, though not each
-    // with each. The tests below make up for it.
+    /// One run: a spelling, a carrier, an answer and a fourth of the fields, by their numbers.
+    ///
+    /// Each carrier meets each answer, and each of the three meets each fourth of the fields. Each
+    /// spelling meets each carrier, and each field, in the tests of what is shown and recorded.
+    private struct Run {
+        let spelling: Int
+        let carrier: Int
+        let answer: Int
+        let quarter: Int
+
+        static let answers = 9
+        static let count = SecretCarrier.all.count * answers
+
+        init(_ number: Int) {
+            spelling = number % SecretSpelling.all.count
+            carrier = number / Self.answers
+            answer = number % Self.answers
+            quarter = (number + number / SecretSpelling.all.count) % 4
+        }
+
+        static func all(of spelling: Int) -> [Run] {
+            (0..<count).map(Run.init).filter { $0.spelling == spelling }
+        }
+    }
+
+    @Test("The runs cover the pairs that they say they do")
+    func pairs() {
+        let runs = (0..<Run.count).map(Run.init)
+        #expect(Set(runs.map { [$0.carrier, $0.answer] }).count == Run.count)
+        for (name, value, count) in [
+            ("spellings", \Run.spelling, SecretSpelling.all.count),
+            ("carriers", \Run.carrier, SecretCarrier.all.count),
+            ("answers", \Run.answer, Run.answers),
+        ] {
+            let met = Set(runs.map { [$0[keyPath: value], $0.quarter] })
+            #expect(met.count == 4 * count, "\(name)")
+        }
+    }
+
     @Test("None is in any output", arguments: SecretSpelling.all.indices)
     func planted(index: Int) async throws {
         let spelling = SecretSpelling.all[index]
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: folder) }
-        for quarter in 0..<4 {
-            let carrier = SecretCarrier.all[(4 * quarter + index) % SecretCarrier.all.count]
+        for one in Run.all(of: index) {
+            let (answer, quarter) = (one.answer, one.quarter)
+            let carrier = SecretCarrier.all[one.carrier]
             let answers = Self.answers(carrier, spelling, quarter)
-            let answer = (4 * index + quarter) % answers.count
-            let file = folder.appending(path: "\(quarter).har")
+            #expect(answers.count == Run.answers)
+            let file = folder.appending(path: "\(one.carrier)-\(answer).har")
             let outputs = try await run(
                 answers[answer], carrier, spelling, quarter, recording: file)
             for (output, texts) in outputs {
