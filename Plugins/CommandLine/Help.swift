@@ -93,11 +93,11 @@ package enum Help: String, CaseIterable {
           turnpike exec --stack stack.json <requests.jsonl >answers.jsonl
               lines run in order, through the client that the stack file describes
 
-        A line may hold: id, client (a name: such lines share a client), stack, transport, baseURL,
-        request {method, url, query, headers, pathParameters, and one of text, base64, json, form,
-        propertyList, file, stream, multipart}, options {timeout, limits, retryable}, serialize
-        (data, string, json, propertyList, auto, lines, jsonLines, events, none), events, download,
-        cancelAfter, repeat, concurrency, stagger, maxItems.
+        A line may hold: id, client (a name, one of 100 at most: such lines share a client), stack,
+        transport, baseURL, request {method, url, query, headers, pathParameters, and one of text,
+        base64, json, form, propertyList, file, stream, multipart}, options {timeout, limits,
+        retryable}, serialize (data, string, json, propertyList, auto, lines, jsonLines, events,
+        none), events, download, cancelAfter, repeat, concurrency, stagger, maxItems.
         An answer holds the line's id, an outcome, and a result for each repetition.
 
         Every line is answered, whatever it holds; the exit status is 0 at the end of the input,

@@ -30,7 +30,7 @@ package struct CurlLibrary: Sendable {
                     + " \(String(cString: tpc_tls_text()))",
                 hasTLS: has(TPC_HAS_TLS), hasHTTP2: has(TPC_HAS_HTTP2),
                 tellsHTTP2: tpc_tells_http2(),
-                hasUnixSockets: has(TPC_HAS_UNIX_SOCKETS), hasZlib: tpc_zlib_load()))
+                hasUnixSockets: has(TPC_HAS_UNIX_SOCKETS), hasZlib: Zlib.isLoaded))
     }()
 
     /// Loads the library from a file, nil for the usual places.

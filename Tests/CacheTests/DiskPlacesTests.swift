@@ -136,4 +136,23 @@ struct DiskPlacesTests {
         #expect(count > 600)
         #expect(try await name(store, key(2999)) == "x")
     }
+
+    @Test("A folder whose bound is lowered is of use, though its index was made for much more")
+    func loweredBound() async throws {
+        let before = store(maxBytes: 1 << 30)
+        try await put(before, key(1), "before")
+        await before.flush()
+        let store = store(maxBytes: 8 << 20)
+        try await put(store, key(2), "after")
+        await store.flush()
+        #expect(try await name(store, key(2)) == "after")
+        #expect(room <= 8 << 20)
+        // Whoever still has the old bound goes on with what there is now, but for what it had begun.
+        for _ in 0..<2 {
+            try await put(before, key(3), "again")
+            await before.flush()
+        }
+        #expect(try await name(before, key(3)) == "again")
+        #expect(try await name(store, key(2)) == "after")
+    }
 }

@@ -32,6 +32,20 @@ struct MemoryStoreTests {
         for number in 0..<50 { #expect(try await has(store, "hot\(number)")) }
     }
 
+    @Test("What its origin confirms keeps its rank")
+    func confirmed() async throws {
+        let store = MemoryStore(maxBytes: 200_000)
+        for number in 0..<50 {
+            let name = "hot\(number)"
+            try await put(store, name, 1000)
+            let key = CacheKey(url: "http://a.example/\(name)")
+            let entry = try #require(try await store.entry(for: key) { _ in true })
+            try await store.update(entry, to: DiskStoreTests.response(key, "confirmed"))
+        }
+        for number in 0..<5000 { try await put(store, "scan\(number)", 1000) }
+        for number in 0..<50 { #expect(try await has(store, "hot\(number)")) }
+    }
+
     @Test("What is no longer asked for makes room for what is")
     func adaptation() async throws {
         let store = MemoryStore(maxBytes: 200_000)

@@ -167,6 +167,29 @@ struct ExecLineTests {
         #expect(values == ["1", "2", "1", "1"])
     }
 
+    @Test("The hundred and first name is refused with what to do; the others go on")
+    func tooManyClients() async {
+        func line(_ name: String) -> String {
+            """
+            {\(name) "request": {"url": "http://a.example/"}, "stack": [], \
+            "transport": {"use": "mock", "responses": [{"text": "1"}, {"text": "2"}]}, \
+            "serialize": "string"}
+
+            """
+        }
+        let names = (0..<101).map { "\"client\": \"c\($0)\"," }
+        let lines = names + [names[0], ""]
+        let answers = await Exec.answers(to: lines.map(line).joined())
+        let results = answers.map { $0["results"]?[0] }
+        #expect(results.count == 103)
+        #expect(results.prefix(100).allSatisfy { $0?["value"] == "1" })
+        #expect(results[at: 100]??["error"]?["code"] == "configuration")
+        let message = results[at: 100]??["error"]?["message"]?.string ?? ""
+        #expect(message.contains("100 names are in use") && message.contains("leave the name out"))
+        #expect(results[at: 101]??["value"] == "2")
+        #expect(results[at: 102]??["value"] == "1")
+    }
+
     @Test("Cancelling ends the present line, which is answered, and then the command")
     func cancelled() async throws {
         let server = try TestServer()

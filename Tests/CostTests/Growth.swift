@@ -76,7 +76,7 @@ struct Hostile: Sendable, CustomTestStringConvertible {
 
     private func fail(_ factors: [Double]) {
         Issue.record(
-            "\(testDescription): four times \(size) bytes cost \(factors.map { Int($0) }) times as much"
+            "\(testDescription): four times a size of \(size) cost \(factors.map { Int($0) }) times as much"
         )
     }
 

@@ -25,7 +25,7 @@ extension CacheCall {
         if let date = Freshness.validator(.lastModified, in: headers) {
             conditional.headers[.ifModifiedSince] = date
         }
-        let mark = state.recordings.begin(keys, at: date)
+        let mark = state.recordings.begin(keys.all, at: date)
         let outcome: Outcome
         do {
             outcome = Outcome(
@@ -45,7 +45,7 @@ extension CacheCall {
             return .confirmed(validation)
         }
         // It confirms what is not stored, or not any more: the whole is asked for.
-        let second = state.recordings.begin(keys, at: date)
+        let second = state.recordings.begin(keys.all, at: date)
         return await answered(try await next(request, context: inner), entry, second, inner)
     }
 
@@ -157,7 +157,7 @@ extension CacheCall {
 
     /// Forwards a HEAD, and takes over what it says of the entry (RFC 9111 §4.3.5).
     func renewByHead(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
-        let mark = state.recordings.begin(keys, at: date)
+        let mark = state.recordings.begin(keys.all, at: date)
         let response: Response
         do {
             response = try await next(request)
@@ -191,7 +191,7 @@ extension CacheCall {
 
     /// Forwards a request for a part, or with a condition of the caller's own.
     func forwardPart(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
-        let mark = state.recordings.begin(keys, at: date)
+        let mark = state.recordings.begin(keys.all, at: date)
         let response: Response
         do {
             response = try await next(request)

@@ -87,7 +87,7 @@ struct CacheCall: Sendable {
             state.counts.add(reason)
             return marked(response, reason, isStored: false)
         }
-        let mark = state.recordings.begin(keys, at: date)
+        let mark = state.recordings.begin(keys.all, at: date)
         let response = try await next(request)
         state.counts.add(reason)
         // Nobody else holds it then: it is changed, and not copied.
@@ -134,7 +134,7 @@ struct CacheCall: Sendable {
         // Only the response to a POST may be stored.
         let mark =
             request.method == .post && keys.isStorable
-            ? state.recordings.begin(keys, at: date) : nil
+            ? state.recordings.begin(keys.all, at: date) : nil
         let outcome: Outcome
         do {
             outcome = Outcome(request: request, result: .success(try await next(request)))

@@ -43,8 +43,12 @@ public final class MemoryStore: CacheStore {
     public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
         table.withLock { table in
             guard table.contains(entry.response) else { return }
-            table.remove(entry.response)
-            if let content = entry.content as? CachedData { table.insert(response, content.data) }
+            let content = (entry.content as? CachedData)?.data
+            // One in the same place keeps its rank: what is validated often is asked for often.
+            let isInPlace =
+                response.key == entry.response.key && response.variant == entry.response.variant
+            if content == nil || !isInPlace { table.remove(entry.response) }
+            if let content { table.insert(response, content) }
         }
     }
 

@@ -3,6 +3,9 @@ import Turnpike
 
 /// The clients of `exec`: one for each name, made by the first line that names it.
 final class ExecClients {
+    /// The most clients with names: each keeps about 118 KB, 5 descriptors and a thread.
+    static let maxNamed = 100
+
     private var clients: [String: ConfiguredClient] = [:]
     private let base: StackFile?
     // One for all clients: what they share by a path, as a file of metrics, they share whole.
@@ -31,18 +34,35 @@ final class ExecClients {
     }
 
     /// The client for a line; without a name it is the line's own.
+    /// - Throws: A `ClientError` if the parts describe no client, or if the name is one too many.
     func client(named name: String?, from source: Source) throws -> Client {
         switch source {
         case .made(let client): return client
         case .file(let file):
+            if let name, clients.count >= Self.maxNamed { throw Self.tooMany(name) }
             let made = try ConfiguredClient(file, registry: registry, serializers: .standard)
             if let name { clients[name] = made }
             return made.client
         }
     }
 
+    // None is shut down to make room: its cookies, connections and counts would be gone, and the line
+    // that names it next could not tell.
+    private static func tooMany(_ name: String) -> ClientError {
+        ClientError(
+            .configuration,
+            "client: \(maxNamed) names are in use, and \(JSONValue.string(name)) is one more; each client keeps"
+                + " its connections and a thread until the input ends: use one of the names again, leave"
+                + " the name out (the line has a client of its own then), or run another exec")
+    }
+
+    /// Shuts all of them down, side by side: one may wait for the answer to a token's refresh.
     func shutdown() async {
-        for client in clients.values { await client.client.shutdown() }
+        await withTaskGroup { group in
+            for client in clients.values.map(\.client) {
+                group.addTask { await client.shutdown() }
+            }
+        }
         clients = [:]
     }
 }

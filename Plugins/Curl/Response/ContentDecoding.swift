@@ -43,6 +43,12 @@ extension Response {
     }
 }
 
+/// The library that decodes, which is found at run time like libcurl.
+enum Zlib {
+    /// Whether it is there; it is looked for once.
+    static let isLoaded = tpc_zlib_load()
+}
+
 /// A content coding's decoder.
 // SAFETY: it is used by one reader at a time, behind the lock of its source.
 @safe private final class Inflater: @unchecked Sendable {
@@ -60,6 +66,12 @@ extension Response {
             throw Self.fault(
                 "the response's content coding \(Grammar.escaped(coding)) was not asked for; to get the bytes"
                     + " as they come, set Accept-Encoding")
+        }
+        // A server may code what nobody has asked for.
+        guard Zlib.isLoaded else {
+            throw Self.fault(
+                "the response's content is coded (\(coding)), and zlib (libz.so.1), which decodes it, is not"
+                    + " installed; to get the bytes as they come, set Accept-Encoding")
         }
         guard let pointer = unsafe tpc_inflater_create(isGzip) else {
             throw Self.fault("there is no memory to decode the response")

@@ -19,7 +19,17 @@ public final class ManualClock: TimeSource {
         var now = MonotonicInstant(nanoseconds: 0)
         var date: Date
         var heap = TimerHeap()
-        var waiters = Waiters<[Duration]>()
+        var waiters = Waiters<Timers>()
+    }
+
+    /// What those who wait for timers ask; to count them needs no look at each.
+    private struct Timers {
+        let heap: TimerHeap
+        let now: MonotonicInstant
+
+        func contains(_ duration: Duration) -> Bool {
+            heap.dues.contains { now.duration(to: $0) == duration }
+        }
     }
 
     private let state: Mutex<State>
@@ -76,7 +86,7 @@ public final class ManualClock: TimeSource {
     /// Returns when at least a number of timers are waiting, or the task is cancelled.
     ///
     /// All timers count. Where a limit has one too, ``waitForTimer(in:)`` says which is meant.
-    public func waitForTimers(_ count: Int) async { await wait { $0.count >= count } }
+    public func waitForTimers(_ count: Int) async { await wait { $0.heap.count >= count } }
 
     /// Returns when a timer is waiting that is due in just this time, or the task is cancelled.
     ///
@@ -84,13 +94,13 @@ public final class ManualClock: TimeSource {
     /// cancelled.
     public func waitForTimer(in duration: Duration) async { await wait { $0.contains(duration) } }
 
-    private func wait(for condition: @escaping @Sendable ([Duration]) -> Bool) async {
-        let moment = state.withLock { $0.waiters.add(Self.remaining($0), condition) }
+    private func wait(for condition: @escaping @Sendable (Timers) -> Bool) async {
+        let moment = state.withLock { $0.waiters.add(Self.timers($0), condition) }
         await moment?.wait { [self] moment in state.withLock { $0.waiters.remove(moment) } }
     }
 
-    private static func remaining(_ state: State) -> [Duration] {
-        state.heap.dues.map { state.now.duration(to: $0) }
+    private static func timers(_ state: State) -> Timers {
+        Timers(heap: state.heap, now: state.now)
     }
 
     private func takeNext(until end: MonotonicInstant) -> TimerAction? {
@@ -108,7 +118,7 @@ public final class ManualClock: TimeSource {
     }
 
     private static func takeReady(_ state: inout State) -> [OneShot<Void>] {
-        state.waiters.isEmpty ? [] : state.waiters.takeReady(remaining(state))
+        state.waiters.isEmpty ? [] : state.waiters.takeReady(timers(state))
     }
 }
 

@@ -5,13 +5,13 @@ package final class Waiter: Sendable {
     let ticket: UInt64
     package let turn = OneShot<Void>()
 
-    init(ticket: UInt64) { self.ticket = ticket }
+    package init(ticket: UInt64) { self.ticket = ticket }
 }
 
 /// Calls that wait for their turn, first come first served; any of them may leave.
 ///
 /// Tickets grow from waiter to waiter, so that one is found by halving.
-struct WaitingLine {
+package struct WaitingLine {
     private struct Place {
         let ticket: UInt64
         var waiter: Waiter?
@@ -22,12 +22,17 @@ struct WaitingLine {
 
     private(set) var count = 0
 
+    /// How many places are kept, of those who have left too.
+    package var placeCount: Int { places.count }
+
+    package init() {}
+
     var isEmpty: Bool { count == 0 }
 
     /// The ticket of the one whose turn is next.
-    var firstTicket: UInt64? { isEmpty ? nil : places[head].ticket }
+    package var firstTicket: UInt64? { isEmpty ? nil : places[head].ticket }
 
-    mutating func append(_ waiter: Waiter) {
+    package mutating func append(_ waiter: Waiter) {
         places.append(Place(ticket: waiter.ticket, waiter: waiter))
         count += 1
     }
@@ -43,7 +48,7 @@ struct WaitingLine {
 
     /// Takes a waiter out, wherever it stands.
     /// - Returns: Whether it was there.
-    mutating func remove(_ ticket: UInt64) -> Bool {
+    package mutating func remove(_ ticket: UInt64) -> Bool {
         var low = head
         var high = places.count
         while low < high {
@@ -56,6 +61,11 @@ struct WaitingLine {
         places[low].waiter = nil
         count -= 1
         skipLeft()
+        // Those who leave from behind one who waits for long leave no places for good.
+        if places.count - head > 2 * count + 64 {
+            places = places[head...].filter { $0.waiter != nil }
+            head = 0
+        }
         return true
     }
 

@@ -10,7 +10,8 @@ struct EnduranceMemory {
     /// The arenas that malloc has made for threads, the first one included.
     let arenas: Int
     let resident: Int
-    let descriptors: Int
+    /// How many descriptors are open, by kind: `socket`, `pipe`, `anon_inode:[eventfd]`, a path.
+    let descriptors: [String: Int]
 
     init() throws {
         let state = try MallocState()
@@ -20,7 +21,28 @@ struct EnduranceMemory {
         let text = try String(contentsOfFile: "/proc/self/statm", encoding: .ascii)
         let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
         resident = pages * Int(sysconf(Int32(_SC_PAGESIZE)))
-        descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        descriptors = try Self.descriptors()
+    }
+
+    private static func descriptors() throws -> [String: Int] {
+        let folder = "/proc/self/fd"
+        var counts: [String: Int] = [:]
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
+            // That of the folder itself is closed by now.
+            guard
+                let target = try? FileManager.default.destinationOfSymbolicLink(
+                    atPath: "\(folder)/\(name)")
+            else { continue }
+            let isNumbered = target.hasPrefix("socket:") || target.hasPrefix("pipe:")
+            counts[isNumbered ? String(target.prefix { $0 != ":" }) : target, default: 0] += 1
+        }
+        return counts
+    }
+
+    /// The descriptors that are open now and were not before, by kind.
+    func gained(since before: EnduranceMemory) -> [String: Int] {
+        descriptors.merging(before.descriptors) { now, before in now - before }
+            .filter { kind, count in count > 0 && descriptors[kind] != nil }
     }
 
     /// What stays resident once malloc has given back to the system what it keeps for later.

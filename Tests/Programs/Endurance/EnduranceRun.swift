@@ -40,22 +40,20 @@ struct EnduranceRun {
 
     func figures() async throws -> JSONValue {
         let begin = ContinuousClock.now
+        let before = try await EnduranceMemory.settled()
         let looks =
             switch way {
             case .curl: try await mixed()
-            case .plain:
-                try await plain { [client = Client()] in
-                    try await client.get(Target($0)).data()
-                }
-            case .alone:
-                try await plain { [session = URLSession(configuration: .ephemeral)] in
-                    try await session.data(from: $0).0
-                }
+            case .plain: try await plainByClient()
+            case .alone: try await plainBySession()
             }
         func list(_ figure: (EnduranceMemory) -> JSONValue) -> JSONValue {
             .array(looks.map(figure))
         }
-        let gained = (looks.last?.descriptors ?? 0) - (looks.first?.descriptors ?? 0)
+        guard let first = looks.first, let last = looks.last else {
+            throw EnduranceFailure("no look")
+        }
+        let end = try await EnduranceMemory.settled()
         return [
             "liveMiB": list { Self.mebibytes($0.live) },
             "residentMiB": list { Self.mebibytes($0.resident) },
@@ -63,7 +61,8 @@ struct EnduranceRun {
             "keptByMallocMiB": list { Self.mebibytes($0.kept) },
             "trimmedMiB": Self.mebibytes(try EnduranceMemory.trimmed()),
             "arenas": list { .number(JSONNumber($0.arenas)) },
-            "gainedDescriptors": .number(JSONNumber(gained)),
+            "gainedDescriptors": Self.counts(last.gained(since: first)),
+            "descriptorsLeft": Self.counts(end.gained(since: before)),
             "seconds": Self.number((ContinuousClock.now - begin) / .seconds(1)),
         ]
     }
@@ -75,8 +74,32 @@ struct EnduranceRun {
         var looks: [EnduranceMemory] = []
         for tenth in 0..<10 {
             try await send(requests * tenth / 10..<requests * (tenth + 1) / 10)
-            looks.append(try await EnduranceMemory.settled())
+            let look = try await EnduranceMemory.settled()
+            looks.append(look)
+            // A run of hours is to be watched, and one that is ended before its end has told something.
+            let line = "\(tenth + 1)/10: \(look.live) bytes in use, \(look.resident) resident\n"
+            FileHandle.standardError.write(Data(line.utf8))
         }
+        return looks
+    }
+
+    private static func counts(_ counts: [String: Int]) -> JSONValue {
+        .object(
+            JSONObject(
+                counts.sorted { $0.key < $1.key }.map { ($0.key, .number(JSONNumber($0.value))) }))
+    }
+
+    private func plainByClient() async throws -> [EnduranceMemory] {
+        let client = Client()
+        let looks = try await plain { try await client.get(Target($0)).data() }
+        await client.shutdown()
+        return looks
+    }
+
+    private func plainBySession() async throws -> [EnduranceMemory] {
+        let session = URLSession(configuration: .ephemeral)
+        let looks = try await plain { try await session.data(from: $0).0 }
+        session.invalidateAndCancel()
         return looks
     }
 
@@ -104,6 +127,8 @@ struct EnduranceRun {
                 }
                 try await group.waitForAll()
             }
+            // As many connections are open at each look.
+            try await traffic.connect(Self.lanes)
         }
         await traffic.shutdown()
         return looks

@@ -55,6 +55,18 @@ struct EnduranceTraffic {
 
     func shutdown() async { await client.shutdown() }
 
+    /// Opens a number of connections to this program's own server, unless so many are open.
+    func connect(_ count: Int) async throws {
+        // With others the calls share one.
+        guard kinds.contains(.collected) else { return }
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<count {
+                group.addTask { try await collect(client.get(Target("large/1")), atLeast: 1 << 20) }
+            }
+            try await group.waitForAll()
+        }
+    }
+
     /// Sends a request.
     /// - Throws: An ``EnduranceFailure`` where it ended otherwise than its kind does.
     func send(_ number: Int) async throws {

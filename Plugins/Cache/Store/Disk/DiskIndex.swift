@@ -76,12 +76,12 @@ final class DiskIndex: Sendable {
     /// - Returns: The index.
     /// - Throws: What keeps the file from being opened or made.
     static func opened(in folder: Folder, maxBytes: Int64) throws -> DiskIndex {
-        if let index = try existing(in: folder) { return index }
+        if let index = try existing(in: folder), index.leavesRoom(in: maxBytes) { return index }
         // About a place for each KiB, half of what a small response takes: few buckets are ever full.
         let wanted = UInt64(clamping: maxBytes >> 14)
         var buckets = bucketRange.lowerBound
         while buckets < wanted, buckets < bucketRange.upperBound { buckets *= 2 }
-        // Not in the place of a damaged one: who has that open is to see that it has gone.
+        // Not in the place of an old one: who has that open is to see that it has gone.
         try folder.remove(name)
         let file = try CacheFile.new(name, in: folder)
         let index = DiskIndex(file, buckets: buckets, seed: UInt64.random(in: 0...UInt64.max))
@@ -114,6 +114,12 @@ final class DiskIndex: Sendable {
 
     /// What the file takes, of the folder's bound.
     var bytes: Int64 { Self.bucketsOffset + Int64(buckets) * Int64(8 * Self.bucketWords) }
+
+    // One that was made for a far higher bound would leave no room for entries. One for a lower bound
+    // stays: processes with several bounds that share a folder all use the smallest index.
+    private func leavesRoom(in maxBytes: Int64) -> Bool {
+        bytes - Self.bucketsOffset - Int64(8 * Self.bucketWords) <= maxBytes / 4
+    }
 
     // MARK: Entries
 

@@ -17,7 +17,8 @@ import TurnpikeCore
 /// it is not used: each call goes on without it, and a note, once a minute, names the folder and the reason.
 ///
 /// The folder takes `maxBytes`, whatever the number of processes, of which a thirtieth and 512 bytes at most
-/// are the index's; what each is writing comes on top. Above that, the files of which nothing was used for longest go.
+/// are the index's; what each is writing comes on top. A bound that was lowered so far that the index takes
+/// more than a quarter of it empties the folder. Above that, the files of which nothing was used for longest go.
 /// A head is read when it is looked up, not kept in memory: a hit costs one file.
 ///
 /// What was committed is found at once, and written behind the calls: up to a tenth of a second later,
