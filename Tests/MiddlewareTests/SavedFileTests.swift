@@ -123,7 +123,7 @@ struct SavedFileTests {
         "What could not be written is written by the next flush, though nothing has changed since",
         arguments: Kind.allCases)
     func again(kind: Kind) async throws {
-        try folder.make("a")
+        try folder.makeFolder("a")
         let flush: () async -> Void
         let url = try #require(URL(string: "https://a.example/"))
         switch kind {
