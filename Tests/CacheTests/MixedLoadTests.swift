@@ -67,7 +67,8 @@ struct MixedLoadTests {
         let statistics = cached.cache.statistics
         let all = statistics.hits * 1000 / 6000
         // A cache that told callers apart by `Authorization` alone found 875, 774 and 772, and 813 of
-        // all; 307 of 437 private responses that it found were somebody else's.
+        // all; 307 of 437 private responses that it found were somebody else's. Those figures come from a
+        // model of the former key over the same requests, not from a run of the former cache.
         #expect(shares == [992, 957, 466, 0])
         #expect(all == 895)
     }

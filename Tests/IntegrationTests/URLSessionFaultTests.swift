@@ -27,7 +27,7 @@ struct URLSessionFaultTests {
     }()
 
     @Test("The list can be read")
-    func list() { #expect(Self.faults.count == 7) }
+    func list() { #expect(Self.faults.count == 8) }
 
     @Test(
         "A fault is still there", .timeLimit(.minutes(3)),

@@ -83,8 +83,9 @@ final class BodyStorage: Sendable {
         }
     }
 
-    /// The beginning of each pull, and the whole of one that need not wait.
+    /// The beginning of each pull, where a cancelled task's ends, and the whole of one without a wait.
     func takeReady() throws -> ReadyChunk {
+        if Task.isCancelled { cancel(.task) }
         let (hasEnded, handlers) = state.withLock { state in
             (state.phase == .ended, state.pullHandlers)
         }
@@ -110,7 +111,6 @@ final class BodyStorage: Sendable {
         return ready
     }
 
-    // The end of a pull that has begun.
     private func waitForChunk() async throws -> Data? {
         do {
             if let chunk = try await source?.next() {

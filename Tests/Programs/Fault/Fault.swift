@@ -4,7 +4,7 @@ import TurnpikeTesting
 
 /// Shows one fault of FoundationNetworking that no client can repair.
 ///
-/// `turnpike-fault trailers|close-in-head|huge-length|many-fields|endless-redirect|held-upload|second-head`
+/// `turnpike-fault trailers|close-in-head|huge-length|many-fields|endless-redirect|held-upload|second-head|late-cancel`
 ///
 /// It ends by a signal, or with 3, where the fault is there, and with 0 where it is gone. The list
 /// of faults is `Tests/URLSessionFaults.json`.
@@ -48,6 +48,7 @@ enum Fault {
             _ = try? await client.post("/", body: .text("x")).data()
             await server.wait { $0.open == 0 }
             return server.requests.count { $0.method == .post } == 2
+        case "late-cancel": return try await sendsWhole(client, server)
         default: throw FaultFailure(description: "there is no fault \"\(name)\"")
         }
         // An error in place of the trap is as good as an answer.
@@ -69,6 +70,18 @@ enum Fault {
         // Long enough for a transport that can close.
         try await Task.sleep(for: .seconds(2))
         return server.counts.open > 0
+    }
+
+    /// Whether a server gets rid of all of a large answer whose call was cancelled at its head.
+    private static func sendsWhole(_ client: Client, _ server: TestServer) async throws -> Bool {
+        server.route("/", .bytes(40 << 20))
+        let count = 100
+        for _ in 0..<count {
+            // The body is let go of unread.
+            _ = try await client.get("/").response()
+        }
+        await server.wait { $0.requests == count && $0.inFlight == 0 }
+        return server.counts.abandoned < count
     }
 
     /// The seconds of CPU while the answer to an upload is waited for.
