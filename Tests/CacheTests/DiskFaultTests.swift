@@ -223,6 +223,20 @@ struct DiskFaultTests {
         #expect(try await name(two) == "three")
     }
 
+    @Test("A store finds what another one keeps in a folder of files that it has made anew")
+    func filesMadeAgain() async throws {
+        let (one, two) = (store(), store())
+        try await put(one, "one")
+        await one.flush()
+        #expect(try await name(one) == "one")
+        try FileManager.default.removeItem(atPath: folder.path + "/v2/packs")
+        try await put(two, "two")
+        await two.flush()
+        #expect(try await name(one) == "two")
+        #expect(try await one.list().count == 1)
+        #expect(try await name(store()) == "two")
+    }
+
     @Test("Stores agree on a folder that was removed and made again")
     func madeAgain() async throws {
         let one = store()

@@ -48,6 +48,25 @@ struct CurlConcurrencyTests {
         _ = await call.result
     }
 
+    @Test("A shutdown ends an upload whose content comes by the same transport")
+    func forwarding() async {
+        // Where it went wrong the process ended, or stood still.
+        await #expect(processExitsWith: .success) {
+            let server = try TestServer()
+            let parts = [Data("some".utf8), Data("rest".utf8)]
+            server.route("/from", .chunked(parts, holding: TestHold(), before: 1))
+            server.route("/to", .echo)
+            let transport = try CurlTransport()
+            let client = Client(
+                baseURL: server.target, transport: transport, stack: [.deadline(.seconds(30))])
+            let source = try await client.get("from").response().body
+            let upload = Task { try await client.post("to", body: .stream(live: true) { source }).data() }
+            await server.waitForRequests(2)
+            await transport.shutdown()
+            await #expect(throws: ClientError.self) { try await upload.value }
+        }
+    }
+
     @Test("Shutdowns in the midst of work end every call")
     func shutdowns() async throws {
         let server = try TestServer()

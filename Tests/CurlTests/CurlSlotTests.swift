@@ -1,8 +1,26 @@
 import Foundation
+import Synchronization
 import Testing
 import Turnpike
 import TurnpikeCurl
 import TurnpikeTesting
+
+/// Counts contents that were let go of.
+private final class Counter: Sendable {
+    private let value = Atomic<Int>(0)
+
+    var count: Int { value.load(ordering: .sequentiallyConsistent) }
+
+    func data() -> Data {
+        let bytes = UnsafeMutableRawPointer.allocate(byteCount: 100, alignment: 1)
+        return unsafe Data(
+            bytesNoCopy: bytes, count: 100,
+            deallocator: .custom { pointer, _ in
+                unsafe pointer.deallocate()
+                self.value.add(1, ordering: .sequentiallyConsistent)
+            })
+    }
+}
 
 @Suite("Places among the connections")
 struct CurlSlotTests {
@@ -42,6 +60,37 @@ struct CurlSlotTests {
         hold.open()
         #expect(try await slow == "slow")
         #expect(fixture.server.counts.requests == 1)
+    }
+
+    @Test("Those that wait for their turn get their end too, and nothing of them is kept")
+    func noTurn() async throws {
+        var configuration = CurlTransport.Configuration()
+        configuration.http2 = .on
+        configuration.maxConnections = 1
+        configuration.connectTimeout = .milliseconds(200)
+        let server = try TestServer()
+        let hold = TestHold()
+        server.route("/slow", .text("slow").held(by: hold))
+        let client = Client(
+            transport: try CurlTransport(configuration: configuration),
+            stack: [.deadline(.seconds(30))])
+        async let slow = client.get("\(server.target)slow").string()
+        await server.waitForRequests(1)
+        let freed = Counter()
+        try await withThrowingTaskGroup(of: ClientError?.self) { group in
+            for _ in 0..<20 {
+                group.addTask {
+                    await #expect(throws: ClientError.self) {
+                        try await client.post("https://127.0.0.1:1/", body: .data(freed.data())).data()
+                    }
+                }
+            }
+            for try await error in group { #expect(error?.code == .connectTimeout) }
+        }
+        hold.open()
+        #expect(try await slow == "slow")
+        await client.shutdown()
+        #expect(freed.count == 20)
     }
 
     @Test("An idle connection is closed for one that waits to be served")

@@ -55,9 +55,10 @@ struct tpc_loop {
     int64_t due;
     // When descriptors that rest are looked at again.
     int64_t rest_due;
-    // When a connection has waited long enough for its first byte; and whether one has, and there was no idle one to close.
+    // When a connection has waited long enough for its first byte; and the peers, a bit for each (`peer_bit`), for which one has
+    // and there was no idle one to close.
     int64_t slot_due;
-    bool lacks_idle;
+    uint64_t lacks_idle;
     // Whether an address of a name was refused; see `tpc_loop_take_refusal`.
     bool has_refusal;
     // Goes up with whatever a transfer does.
@@ -129,6 +130,8 @@ static bool is_at_rest(const tpc_transfer *transfer) {
     return !transfer->is_receive_paused && !transfer->is_send_paused && !transfer->is_http2;
 }
 
+static uint64_t peer_bit(const interest *interest) { return UINT64_C(1) << (interest->peer & 63); }
+
 static int on_socket(CURL *easy, int descriptor, int what, void *user, void *socket_user) {
     tpc_loop *loop = user;
     interest *interest = interest_of(loop, descriptor);
@@ -140,7 +143,7 @@ static int on_socket(CURL *easy, int descriptor, int what, void *user, void *soc
     if (tpc_polls_paused || !mask) tpc_curl.easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
     if (transfer && mask) tpc_transfer_use(transfer, descriptor);
     interest->is_idle = transfer && !mask && interest->has_come && is_at_rest(transfer);
-    if (interest->is_idle && loop->lacks_idle) loop->slot_due = 0;
+    if (interest->is_idle && loop->lacks_idle & peer_bit(interest)) loop->slot_due = 0;
     // Between two requests on one connection libcurl wants nothing of it: the system is told if something does happen.
     if (mask == 0 && interest->is_connection && interest->watched == CURL_POLL_IN) return 0;
     watch(loop, descriptor, interest);
@@ -368,22 +371,22 @@ static interest *next_idle(tpc_loop *loop, uint32_t peer, int *from) {
 static void make_room(tpc_loop *loop) {
     int64_t present = now();
     loop->slot_due = INT64_MAX;
-    loop->lacks_idle = false;
+    loop->lacks_idle = 0;
     // Older ones write to it once more when they end TLS, and would raise SIGPIPE.
     if (tpc_version() < 0x075700) return;
-    uint32_t missing = 0, sought = 0;
+    uint32_t sought = 0;
     int from = 0;
     for (int descriptor = 0; descriptor < loop->interest_count; descriptor++) {
         interest *waiting = &loop->interests[descriptor];
         if (!waiting->is_connection || !waiting->wanted || waiting->has_come) continue;
         if (waiting->slot_due <= present) {
-            if (loop->lacks_idle && waiting->peer == missing) continue;
+            // Two peers may have one bit: then one of them waits until the other one has its place.
+            if (loop->lacks_idle & peer_bit(waiting)) continue;
             if (waiting->peer != sought) from = 0;
             sought = waiting->peer;
             interest *idle = next_idle(loop, waiting->peer, &from);
             if (!idle) {
-                loop->lacks_idle = true;
-                missing = waiting->peer;
+                loop->lacks_idle |= peer_bit(waiting);
                 continue;
             }
             idle->is_idle = false;

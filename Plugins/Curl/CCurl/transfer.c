@@ -267,7 +267,9 @@ void tpc_transfer_finish(tpc_transfer *transfer, int result) {
     transfer->is_refused = result != 0 && transfer->is_http2 && !transfer->has_head && (is_left_out || is_refused);
 }
 
+// A server may say it as often as it likes: what is no news is not passed on.
 static void tell_last_stream(transfer_t *reader, int64_t last_stream) {
+    if (reader->last_stream >= 0 && last_stream >= reader->last_stream) return;
     for (transfer_t *each = *tpc_loop_active(reader->loop); each; each = each->next)
         if (each->shown.is_http2 && each->tls == reader->tls && each->port == reader->port) each->last_stream = last_stream;
 }

@@ -89,7 +89,9 @@ final class CurlEngine: Sendable {
             mail.isNew = true
             return false
         }
-        if isOver { core.withLock { _ in refuse(transfer) } }
+        // What runs is ended by who closes, who has the lock, and may be who is here: what it ends may
+        // be another transfer's content.
+        if isOver, orders.contains(.start) { core.withLock { _ in refuse(transfer) } }
         return !isOver
     }
 

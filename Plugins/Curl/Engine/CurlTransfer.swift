@@ -173,8 +173,8 @@ final class CurlTransfer: @unchecked Sendable {
         if handle == nil { finish() }
     }
 
-    /// Whether it has a connection yet to come, or a place among them.
-    var isConnecting: Bool { turn == .awaited || handle?.sends == 0 }
+    /// Whether it has a connection yet to come, or its turn, or a place among the connections.
+    var isConnecting: Bool { handle.map { $0.sends == 0 } ?? (turn != .unasked) }
 
     /// Has libcurl go on to the next address of the host's name, where it does not by itself.
     func tryNextAddress() {
@@ -184,7 +184,7 @@ final class CurlTransfer: @unchecked Sendable {
     /// Fails for want of a connection.
     func failLate() {
         if let handle { keep(handle.times) }
-        fail(CurlFault.noConnection(hadPlace: turn == .awaited || handle?.hadPlace == true))
+        fail(CurlFault.noConnection(hadPlace: handle?.hadPlace ?? true))
     }
 
     private func finish() {

@@ -9,20 +9,26 @@ import TurnpikeCore
 /// so has left it a place. A host that turns out to speak HTTP/1 needs no turns.
 struct HostTurns {
     /// What a transfer has to do with turns.
-    enum Turn {
+    enum Turn: Equatable {
         /// It is not ready to begin.
         case unasked
-        /// It waits for its turn.
-        case awaited
+        /// It waits for its turn, with this number in its line.
+        case awaited(Int)
         /// It has begun, and others wait until it is on a connection.
         case taken
         /// Nobody waits for it.
         case none
+
+        var isAwaited: Bool {
+            if case .awaited = self { true } else { false }
+        }
     }
 
     private final class Host {
-        // Those before `first` wait no longer, nor do those whose turn is not `awaited`.
-        private var waiting: [CurlTransfer] = []
+        // Those that wait, from the number `base` on; nil for one that waits no longer, so that nothing
+        // of it is kept. Those before `first` are nil.
+        private var waiting: [CurlTransfer?] = []
+        private var base = 0
         private var first = 0
         /// Those whose turn it is.
         private var taken = 0
@@ -37,7 +43,7 @@ struct HostTurns {
             } else if taken == 0 {
                 take(transfer)
             } else {
-                transfer.turn = .awaited
+                transfer.turn = .awaited(base + waiting.count)
                 waiting.append(transfer)
             }
         }
@@ -57,10 +63,15 @@ struct HostTurns {
 
         func remove(_ transfer: CurlTransfer) -> [CurlTransfer] {
             count -= 1
-            guard transfer.turn != .awaited else { return [] }
-            guard transfer.turn == .taken else { return takeNext(upTo: 2) }
-            taken -= 1
-            return takeNext(upTo: 1)
+            switch transfer.turn {
+            case .awaited(let number):
+                waiting[number - base] = nil
+                return []
+            case .taken:
+                taken -= 1
+                return takeNext(upTo: 1)
+            case .unasked, .none: return takeNext(upTo: 2)
+            }
         }
 
         private func takeNext(upTo limit: Int) -> [CurlTransfer] {
@@ -75,13 +86,23 @@ struct HostTurns {
         }
 
         private func next() -> CurlTransfer? {
+            defer { trim() }
             while first < waiting.count {
                 defer { first += 1 }
-                if waiting[first].turn == .awaited { return waiting[first] }
+                if let other = waiting[first] {
+                    waiting[first] = nil
+                    return other
+                }
             }
-            waiting = []
-            first = 0
             return nil
+        }
+
+        // A line that never ends is as long as those that wait, and not as all that ever did.
+        private func trim() {
+            guard first == waiting.count || (first > 64 && 2 * first > waiting.count) else { return }
+            waiting.removeFirst(first)
+            base += first
+            first = 0
         }
     }
 

@@ -141,7 +141,7 @@ struct TransferTable {
             turns.add(transfer)
             limitConnecting(transfer)
         }
-        if transfer.turn != .awaited, !takeHandle(for: transfer) { remove(transfer) }
+        if !transfer.turn.isAwaited, !takeHandle(for: transfer) { remove(transfer) }
     }
 
     private mutating func takeHandle(for transfer: CurlTransfer) -> Bool {

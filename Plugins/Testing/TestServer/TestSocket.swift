@@ -49,9 +49,7 @@ final class TestSocket: Sendable {
 
     // No child that a test starts inherits a socket: the connection would stay open with it.
     private static func makeSocket() -> CInt {
-        let descriptor = socket(AF_INET, streamSocket, 0)
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        return descriptor
+        closedInChildren(socket(AF_INET, streamSocket, 0))
     }
 
     func localPort() throws -> Int {
@@ -82,13 +80,17 @@ final class TestSocket: Sendable {
 
     private static func acceptNext(_ listener: CInt) -> CInt {
         #if canImport(Darwin)
-        let descriptor = unsafe Darwin.accept(listener, nil, nil)
+        closedInChildren(unsafe Darwin.accept(listener, nil, nil))
         #elseif canImport(Musl)
-        let descriptor = unsafe Musl.accept(listener, nil, nil)
+        closedInChildren(unsafe Musl.accept(listener, nil, nil))
         #else
-        let descriptor = Glibc.accept(listener, nil, nil)
+        closedInChildren(Glibc.accept(listener, nil, nil))
         #endif
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    }
+
+    // `errno` stays what it is where there is no descriptor.
+    private static func closedInChildren(_ descriptor: CInt) -> CInt {
+        if descriptor >= 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         return descriptor
     }
 

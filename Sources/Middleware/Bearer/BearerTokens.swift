@@ -68,11 +68,11 @@ public final class BearerTokens: Sendable {
     ///
     /// A refresh under way is ended, and what comes of it dropped: this alone does that.
     public func replace(with token: BearerToken?) {
-        let refresh = state.withLock { state in
+        let refreshes = state.withLock { state in
             state.install(token, at: nil)
-            return state.takeRefresh()
+            return state.takeRefreshes(alsoPresent: true)
         }
-        refresh?.settle(.success(()))
+        for refresh in refreshes { refresh.settle(.success(())) }
     }
 
     /// Puts other rules in force, and another provider for the same token; where its wishes are
@@ -114,6 +114,7 @@ public final class BearerTokens: Sendable {
         _ context: Context, _ next: Next,
         _ step: (inout TokenState, any TimeSource) -> TokenState.Step
     ) async throws -> Credential {
+        let start = context.timeSource.now
         while true {
             switch state.withLock({ step(&$0, context.timeSource) }) {
             case .fail(let error): throw error
@@ -122,8 +123,10 @@ public final class BearerTokens: Sendable {
                 return credential
             case .wait(let refresh, let isNew, let old):
                 if isNew { begin(refresh, replacing: old, context, next) }
+                // One that another takes the place of does not prolong the wait.
                 let limit = state.withLock { $0.policy.timeLimit }
-                try await refresh.wait(in: context, atMost: limit)
+                let waited = start.duration(to: context.timeSource.now)
+                try await refresh.wait(in: context, until: limit - waited, of: limit)
                 if let credential = try state.withLock({ try $0.credential(behind: refresh) }) {
                     return credential
                 }
@@ -167,8 +170,13 @@ public final class BearerTokens: Sendable {
     private func finish(
         _ refresh: TokenRefresh, _ result: Result<BearerToken, any Error>, at date: Date
     ) {
-        let outcome = state.withLock { $0.finish(refresh, result, at: date) }
+        let (outcome, others) = state.withLock { state in
+            let outcome = state.finish(refresh, result, at: date)
+            guard case .success = outcome else { return (outcome, [TokenRefresh]()) }
+            return (outcome, state.takeRefreshes(alsoPresent: false))
+        }
         if case .success(let token) = result, case .success = outcome { onRefresh?(token) }
+        for other in others { other.settle(.success(())) }
         // One that nobody waits for any more ends all the same.
         refresh.settle(outcome ?? .success(()))
     }

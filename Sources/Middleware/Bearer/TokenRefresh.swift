@@ -23,8 +23,9 @@ final class TokenRefresh: Sendable {
 
     func whenSettled(_ handler: @escaping @Sendable () -> Void) { outcome.whenSettled(handler) }
 
-    /// Waits for the end, but not beyond a cancellation of the task or the context, nor a limit.
-    func wait(in context: Context, atMost limit: Duration) async throws {
+    /// Waits for the end, but not beyond a cancellation of the task or the context, nor what is left of
+    /// a limit.
+    func wait(in context: Context, until left: Duration, of limit: Duration) async throws {
         var registration: CancelRegistration?
         var timer: (any TimerToken)?
         defer {
@@ -33,7 +34,7 @@ final class TokenRefresh: Sendable {
         }
         try await outcome.value { waiter in
             registration = context.onCancel { waiter.settle(.failure($0.error)) }
-            timer = timeSource.schedule(after: limit) {
+            timer = timeSource.schedule(after: left) {
                 waiter.settle(.failure(TokenState.failure(Self.late(limit))))
             }
         }

@@ -26,6 +26,8 @@ struct TokenState: Sendable {
     private var renewal: Date?
     private var wasRefused = false
     private(set) var refresh: TokenRefresh?
+    // Those that took too long, whose places others have taken, and whose answers may still come.
+    private var superseded: [TokenRefresh] = []
     private var begins: [MonotonicInstant] = []
     private var failures: UInt64 = 0
     private var lastFailure: ClientError?
@@ -54,9 +56,14 @@ struct TokenState: Sendable {
         wasRefused = true
     }
 
-    /// The credential in force behind a refresh; nil where there was another wish meanwhile.
+    /// The credential in force behind a refresh; nil where there was another wish meanwhile, or where
+    /// no token has come yet, and another refresh is out.
     func credential(behind refresh: TokenRefresh) throws -> Credential? {
         if refresh.wishes != wishes { return nil }
+        if refresh.generation == generation {
+            guard let lastFailure, self.refresh == nil else { return nil }
+            throw lastFailure
+        }
         guard let token, !token.isBlank else { throw missing }
         return Credential(token: token, generation: generation, failures: failures)
     }
@@ -109,6 +116,7 @@ struct TokenState: Sendable {
         }
         begins.append(now)
         let new = TokenRefresh(replacing: generation, wishes: wishes, timeSource: timeSource)
+        if let refresh { superseded.append(refresh) }
         refresh = new
         return .wait(new, isNew: true, replacing: token)
     }
@@ -125,7 +133,7 @@ struct TokenState: Sendable {
         _ ended: TokenRefresh, _ result: Result<BearerToken, any Error>, at date: Date
     ) -> Result<Void, any Error>? {
         let isUnderWay = refresh === ended
-        if isUnderWay { refresh = nil }
+        if isUnderWay { refresh = nil } else { superseded.removeAll { $0 === ended } }
         switch result {
         case .success(let token) where !token.isBlank:
             guard isUnderWay || ended.generation == generation else { return nil }
@@ -152,10 +160,12 @@ struct TokenState: Sendable {
         ClientError(.auth, "the bearer token could not be refreshed", underlying: cause)
     }
 
-    /// Gives up the refresh under way.
-    mutating func takeRefresh() -> TokenRefresh? {
-        defer { refresh = nil }
-        return refresh
+    /// Gives up what is still out, where there is a token that came otherwise.
+    mutating func takeRefreshes(alsoPresent: Bool) -> [TokenRefresh] {
+        defer { superseded = [] }
+        guard alsoPresent, let refresh else { return superseded }
+        self.refresh = nil
+        return superseded + [refresh]
     }
 
     /// Puts a token in force; its life is known if it was just given.

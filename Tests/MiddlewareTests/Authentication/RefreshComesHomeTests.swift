@@ -191,6 +191,43 @@ struct RefreshComesHomeTests {
         #expect(tokens.current?.value == "a2", "the newer token stays")
     }
 
+    @Test(
+        "Who waits for a refresh goes on with the token of one that took its place",
+        arguments: [true, false])
+    func superseded(fails: Bool) async throws {
+        let count = Counter(1)
+        let transport = MockTransport { request in
+            if request.method == .post {
+                let first: MockResponse = fails ? .status(400) : .ok(json: ["access_token": "a1"])
+                return count.takeOne()
+                    ? first.delayed(by: .seconds(31)) : .ok(json: ["access_token": "a2"]).delayed(by: .seconds(3))
+            }
+            return request.headers[.authorization] == "Bearer a2" ? .ok(text: "in") : .status(401)
+        }
+        let url = try #require(URL(string: endpoint))
+        let tokens = BearerTokens(
+            BearerToken("a0"),
+            provider: ClientCredentialsGrant(TokenEndpoint(url, clientID: "c", clientSecret: "s")))
+        let client = Client(transport, clock: clock, [.bearer(tokens)])
+        let first = client.get(anywhere).start(Text())
+        await clock.waitForTimer(in: .seconds(31))
+        await clock.waitForTimer(in: .seconds(30))
+        clock.advance(by: .seconds(29))
+        let second = client.get(anywhere).start(Text())
+        await clock.waitForTimer(in: .seconds(30))
+        clock.advance(by: .seconds(1))
+        await #expect(throws: ClientError.self) { try await first.value }
+        let third = client.get(anywhere).start(Text())
+        await clock.waitForTimer(in: .seconds(3))
+        await clock.waitForTimer(in: .seconds(30))
+        // The first one ends here, if it fails.
+        if fails { clock.advance(by: .seconds(1)) }
+        clock.advance(by: .seconds(fails ? 2 : 3))
+        #expect(try await third.value == "in")
+        #expect(try await second.value == "in")
+        #expect(tokens.current?.value == "a2")
+    }
+
     @Test("A token that somebody puts in force is not overwritten by what comes late")
     func replaced() async throws {
         let tokens = try tokens()

@@ -8,10 +8,14 @@ extension DiskFolder {
 
     /// The entry at a place, or nil where there is none.
     func entry(_ place: DiskIndex.Place, forWriting: Bool = false) throws -> EntryFile? {
-        guard let packs = try foundPacks(),
-            let file = try CacheFile.existing(
-                Self.name(place.file), in: packs, forWriting: forWriting)
-        else { return nil }
+        func file(in packs: Folder?) throws -> CacheFile? {
+            try packs.flatMap {
+                try CacheFile.existing(Self.name(place.file), in: $0, forWriting: forWriting)
+            }
+        }
+        guard let file = try file(in: foundPacks()) ?? file(in: foundPacks(again: true)) else {
+            return nil
+        }
         return try EntryFile(file, at: place)
     }
 

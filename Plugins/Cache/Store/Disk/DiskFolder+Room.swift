@@ -43,8 +43,8 @@ extension DiskFolder {
                 }
             }
         }
-        // One that cannot be listed must not be taken for an empty one.
-        let packs = try foundPacks()
+        // One that cannot be listed must not be taken for an empty one, nor one that is there no more.
+        let packs = try foundPacks(again: true)
         let numbers = Set(try packs?.names().compactMap { UInt32($0, radix: 16) } ?? [])
         let counts = try index.keep(only: numbers)
         var files: [Census.File] = []

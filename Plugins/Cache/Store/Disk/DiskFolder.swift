@@ -80,9 +80,11 @@ final class DiskFolder: @unchecked Sendable {
     }
 
     /// The folder of the files of entries, for reading; nil if there is none yet.
-    func foundPacks() throws -> Folder? {
+    /// - Parameter again: Whether to find the one that is there now, where another process may have
+    ///   removed the one that was found, and made a new one.
+    func foundPacks(again: Bool = false) throws -> Folder? {
         try opened.withLock { opened in
-            if let packs = opened?.packs { return packs }
+            if let packs = opened?.packs, !again || packs.isStillThere { return packs }
             guard let root = opened?.root else { return nil }
             let packs = try Self.ifThere { () throws(FileFault) in try root.folder("packs") }
             opened?.packs = packs

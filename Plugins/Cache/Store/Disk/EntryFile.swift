@@ -18,7 +18,8 @@ struct EntryFile {
     private static let openingBytes = 64
     private static let slotOpeningBytes = 24
     private static let magic: UInt64 = 0x4568_6361_4370_7254  // "TrpCachE"
-    private static let version: UInt32 = 3
+    // 4: entries of earlier ones were kept for other callers than today's rules say.
+    private static let version: UInt32 = 4
 
     /// What the opening says.
     struct Layout: Sendable {

@@ -88,7 +88,10 @@ struct MultipartRedactor {
             if end < bytes.count, hasCR != endsWithCR {
                 throw Unreadable("its lines end in several ways")
             }
-            let start = max(0, position - (position == 0 ? 0 : hasCRBefore ? 2 : 1))
+            // The line end before it may be that of the delimiter before.
+            let start = max(
+                lines.last?.range.upperBound ?? 0,
+                position - (position == 0 ? 0 : hasCRBefore ? 2 : 1))
             lines.append(
                 Line(range: start..<min(end + 1, bytes.count), isLast: isLast))
             if isLast { break }

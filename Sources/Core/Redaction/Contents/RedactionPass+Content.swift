@@ -22,7 +22,7 @@ extension RedactionPass {
             return other(content, type, isCut)
         }
         if depth > Self.maxDepth {
-            return withhold(content, as: kind.name, Unreadable("it stands in too many others"))
+            return withhold(content, as: kind.name, Self.isTooDeep)
         }
         do {
             return try read(
@@ -31,6 +31,8 @@ extension RedactionPass {
             return withhold(content, as: kind.name, error)
         }
     }
+
+    private static var isTooDeep: Unreadable { Unreadable("it stands in too many others") }
 
     // Boundaries of multipart content that nobody announced, and forms.
     private static func kindByForm(_ content: [UInt8], _ type: MediaType?) -> ContentKind? {
@@ -68,6 +70,7 @@ extension RedactionPass {
     private func other(_ content: [UInt8], _ type: MediaType?, _ isCut: Bool) -> [UInt8] {
         if BinaryPropertyList.isOne(content) {
             do throws(Unreadable) {
+                if depth > Self.maxDepth { throw Self.isTooDeep }
                 return try BinaryPropertyList.redacted(content, in: self)
             } catch {
                 return withhold(content, as: ContentKind.propertyList.name, error)

@@ -128,7 +128,9 @@ extension SecretScanner {
         }
         // A scheme without a credential: "Authorization: Bearer <token>".
         if value == start, Self.isScheme(bytes[value..<end]) { return }
-        if isSpaced, value == start, isProse(value..<end) { return }
+        // A list or an object is no prose; what was read to its end is not read again.
+        let isNested = bytes[start] == UInt8(ascii: "{") || bytes[start] == UInt8(ascii: "[")
+        if isSpaced, value == start, !isNested, isProse(value..<end) { return }
         if SecretNames.isCount(bytes[name.range]), bytes[value..<end].allSatisfy(Grammar.isDigit) {
             return
         }
