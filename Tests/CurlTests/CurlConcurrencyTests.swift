@@ -60,7 +60,9 @@ struct CurlConcurrencyTests {
             let client = Client(
                 baseURL: server.target, transport: transport, stack: [.deadline(.seconds(30))])
             let source = try await client.get("from").response().body
-            let upload = Task { try await client.post("to", body: .stream(live: true) { source }).data() }
+            let upload = Task {
+                try await client.post("to", body: .stream(live: true) { source }).data()
+            }
             await server.waitForRequests(2)
             await transport.shutdown()
             await #expect(throws: ClientError.self) { try await upload.value }

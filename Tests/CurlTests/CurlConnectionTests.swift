@@ -165,8 +165,9 @@ struct CurlConnectionTests {
             hold.open()
             for try await text in group { #expect(text == "x") }
         }
-        // One that is idle may make room for one to the other server, after which both had two.
-        #expect(servers.allSatisfy { $0.counts.peak <= 2 })
+        // One that is idle may make room for one to the other server, after which both had two; and a
+        // server may see the end of one late. Without the bound each would have four.
+        #expect(servers.allSatisfy { $0.counts.peak <= 3 })
         servers[1].stop()
     }
 

@@ -81,7 +81,8 @@ struct CurlSlotTests {
             for _ in 0..<20 {
                 group.addTask {
                     await #expect(throws: ClientError.self) {
-                        try await client.post("https://127.0.0.1:1/", body: .data(freed.data())).data()
+                        try await client.post("https://127.0.0.1:1/", body: .data(freed.data()))
+                            .data()
                     }
                 }
             }

@@ -239,13 +239,16 @@ struct RetryOfWholeCallTests {
 
     @Test(
         "Content that stands still is given up, and asked for again, whichever side the limit is on",
-        arguments: [true, false])
-    func idle(isOutside: Bool) async throws {
+        arguments: ["outside", "outside of a replay", "inside"])
+    func idle(place: String) async throws {
         let still = MockResponse.stream([Data("a".utf8)], every: .seconds(60))
+        let replay = Around { request, _, next in try await next.attempt(request) }
         let stack: Stack =
-            isOutside
-            ? [.idleTimeout(.seconds(5)), .retry(backoff: now)]
-            : [.retry(backoff: now), .idleTimeout(.seconds(5))]
+            switch place {
+            case "outside": [.idleTimeout(.seconds(5)), .retry(backoff: now)]
+            case "inside": [.retry(backoff: now), .idleTimeout(.seconds(5))]
+            default: [.idleTimeout(.seconds(5)), replay, .retry(backoff: now)]
+            }
         let (client, transport) = client([still, whole], stack)
         let call = Task { try await client.get(anywhere).serialize(with: Text()) }
         await clock.waitForTimer(in: .seconds(5))

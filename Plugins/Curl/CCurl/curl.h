@@ -269,6 +269,10 @@ void tpc_loop_mark(tpc_loop *loop, tpc_transfer *transfer, tpc_transfer **link);
 void tpc_loop_forget(tpc_loop *loop, tpc_transfer *transfer);
 /// Has the loop not look for what comes on a descriptor, or do so again.
 void tpc_loop_hold(tpc_loop *loop, int descriptor, bool is_held);
+/// Whether the request of an active transfer went out from a local port.
+bool tpc_transfers_use_port(tpc_loop *loop, int port);
+/// Says that a transfer has ended well, and has left its connection idle, if libcurl has kept it.
+void tpc_loop_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user);
 /// Tells a transfer which descriptor libcurl waits for.
 void tpc_transfer_use(tpc_transfer *transfer, int descriptor);
 tpc_loop *tpc_transfer_loop(tpc_transfer *transfer);

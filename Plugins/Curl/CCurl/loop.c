@@ -37,6 +37,8 @@ typedef struct {
     // Whether something has come on it, and whether it is kept for a later request.
     bool has_come;
     bool is_idle;
+    // For whom libcurl last wanted it; to be compared alone, for the transfer may be there no more.
+    const tpc_transfer *user;
     // Whom it leads to, as a hash of the address.
     uint32_t peer;
     // When an idle one is closed for it, in milliseconds, if nothing has come by then.
@@ -124,12 +126,6 @@ static void watch(tpc_loop *loop, int descriptor, interest *interest) {
     interest->watched = (unsigned char)mask;
 }
 
-// Whether nothing of its connection is used any more. A paused transfer wants nothing of its socket either, and with HTTP/2
-// another one of the same connection may be paused.
-static bool is_at_rest(const tpc_transfer *transfer) {
-    return !transfer->is_receive_paused && !transfer->is_send_paused && !transfer->is_http2;
-}
-
 static uint64_t peer_bit(const interest *interest) { return UINT64_C(1) << (interest->peer & 63); }
 
 static int on_socket(CURL *easy, int descriptor, int what, void *user, void *socket_user) {
@@ -139,15 +135,25 @@ static int on_socket(CURL *easy, int descriptor, int what, void *user, void *soc
     int mask = what == CURL_POLL_REMOVE ? 0 : what & (CURL_POLL_IN | CURL_POLL_OUT);
     set_wanted(loop, interest, mask);
     interest->is_resting = false;
-    tpc_transfer *transfer = NULL;
-    if (tpc_polls_paused || !mask) tpc_curl.easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
-    if (transfer && mask) tpc_transfer_use(transfer, descriptor);
-    interest->is_idle = transfer && !mask && interest->has_come && is_at_rest(transfer);
-    if (interest->is_idle && loop->lacks_idle & peer_bit(interest)) loop->slot_due = 0;
+    if (mask) {
+        tpc_transfer *transfer = NULL;
+        tpc_curl.easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
+        if (transfer) tpc_transfer_use(transfer, descriptor);
+        interest->user = transfer;
+        interest->is_idle = false;
+    }
     // Between two requests on one connection libcurl wants nothing of it: the system is told if something does happen.
     if (mask == 0 && interest->is_connection && interest->watched == CURL_POLL_IN) return 0;
     watch(loop, descriptor, interest);
     return 0;
+}
+
+// Nothing is wanted of the socket of a paused transfer either: so a connection is idle from the end of its transfer on.
+void tpc_loop_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user) {
+    interest *interest = interest_of(loop, descriptor);
+    if (!interest || interest->user != user || interest->wanted || !interest->has_come) return;
+    interest->is_idle = true;
+    if (loop->lacks_idle & peer_bit(interest)) loop->slot_due = 0;
 }
 
 void tpc_loop_hold(tpc_loop *loop, int descriptor, bool is_held) {
@@ -357,10 +363,20 @@ static void count_fruitless(tpc_loop *loop, int descriptor, int mask, bool is_fr
 // MARK: Slots. A server with few workers serves so many connections at a time: those that are kept idle hold its places, and
 // others, though the system has made them, wait to be taken. Where one waits, an idle one to the same peer is closed.
 
+static int local_port(int descriptor) {
+    struct sockaddr_storage address;
+    socklen_t count = sizeof address;
+    if (getsockname(descriptor, (struct sockaddr *)&address, &count) != 0) return 0;
+    if (address.ss_family == AF_INET6) return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
+    return address.ss_family == AF_INET ? ntohs(((struct sockaddr_in *)&address)->sin_port) : 0;
+}
+
 static interest *next_idle(tpc_loop *loop, uint32_t peer, int *from) {
     for (int descriptor = *from; descriptor < loop->interest_count; descriptor++) {
         interest *idle = &loop->interests[descriptor];
         if (!idle->is_idle || idle->peer != peer) continue;
+        // Its next transfer may have begun, and have been paused, before libcurl said anything of it.
+        if (tpc_transfers_use_port(loop, local_port(descriptor))) continue;
         *from = descriptor;
         return idle;
     }
@@ -448,13 +464,17 @@ bool tpc_loop_look(tpc_loop *loop) {
 void tpc_loop_run_timers(tpc_loop *loop) {
     int running;
     if (loop->rest_due != INT64_MAX && loop->rest_due <= now()) end_rests(loop);
-    if (loop->slot_due != INT64_MAX && loop->slot_due <= now()) make_room(loop);
     // A transfer that wants to go on at once asks by a timer of 0: bounded, so that sockets get their turn.
     for (int turn = 0; turn < 8 && loop->due != INT64_MAX && (loop->due == 0 || loop->due <= now()); turn++) {
         loop->due = INT64_MAX;
         tpc_curl.multi_socket_action(loop->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
     if (loop->multi) read_messages(loop);
+    if (loop->slot_due == INT64_MAX) return;
+    // A transfer that libcurl has just given an idle connection says what it wants of it when it next runs, which it is about
+    // to: a timer of 1 is one of 0, rounded up.
+    int64_t present = now();
+    if (loop->slot_due <= present && (loop->due == INT64_MAX || loop->due > present + 1)) make_room(loop);
 }
 
 int64_t tpc_loop_now(void) { return now(); }

@@ -77,7 +77,7 @@ typedef struct transfer {
     size_t body_capacity;
     // Of the content, all in all.
     int64_t received;
-    // Where it comes from, as far as `tpc_polls_paused` needs to know; -1 for unknown.
+    // Where it comes from; -1 for unknown.
     int descriptor;
     bool is_held;
 } transfer_t;
@@ -122,7 +122,7 @@ static bool is_answered_by_http2(transfer_t *this) {
 
 // A connection of HTTP/2 is read for all its streams, and libcurl holds back the one.
 static void hold(transfer_t *this, bool is_held) {
-    if (this->descriptor < 0 || this->is_held == is_held) return;
+    if (!tpc_polls_paused || this->descriptor < 0 || this->is_held == is_held) return;
     if (is_held && is_answered_by_http2(this)) return;
     this->is_held = is_held;
     tpc_loop_hold(this->loop, this->descriptor, is_held);
@@ -265,6 +265,15 @@ void tpc_transfer_finish(tpc_transfer *transfer, int result) {
     // A name, too, is looked up with a socket.
     if (result && transfer->sends == 0) transfer->lacks_descriptors |= !tpc_has_descriptors();
     transfer->is_refused = result != 0 && transfer->is_http2 && !transfer->has_head && (is_left_out || is_refused);
+    // With HTTP/2 the connection is that of others, too.
+    if (result == 0 && this->descriptor >= 0 && !is_answered_by_http2(this))
+        tpc_loop_set_idle(this->loop, this->descriptor, transfer);
+}
+
+bool tpc_transfers_use_port(tpc_loop *loop, int port) {
+    for (transfer_t *each = *tpc_loop_active(loop); each; each = each->next)
+        if (!each->shown.is_done && each->port == port) return true;
+    return false;
 }
 
 // A server may say it as often as it likes: what is no news is not passed on.
@@ -610,6 +619,7 @@ void tpc_transfer_end(tpc_transfer *transfer) {
     }
     this->is_in_body = this->has_no_content = this->has_tls_end = false;
     this->tls = NULL;
+    this->port = 0;
     this->is_plain = true;
     this->is_verbose = this->was_refused = this->has_resolved = false;
     this->shown = (tpc_transfer){.trust = this->shown.trust};

@@ -99,7 +99,9 @@ struct HostTurns {
 
         // A line that never ends is as long as those that wait, and not as all that ever did.
         private func trim() {
-            guard first == waiting.count || (first > 64 && 2 * first > waiting.count) else { return }
+            guard first == waiting.count || (first > 64 && 2 * first > waiting.count) else {
+                return
+            }
             waiting.removeFirst(first)
             base += first
             first = 0

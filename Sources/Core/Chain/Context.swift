@@ -29,6 +29,9 @@ public final class Context: Sendable {
     /// Whether a time limit outside of here ends with the head of the response.
     let isLimitedToHead: Bool
 
+    /// How long the content may stand still that a retry inside keeps; nil where no gate says so.
+    let idleBound: IdleBound?
+
     /// How much of the response's content is read before the caller gets a value: `Int.max` where
     /// all of it is, 0 where the caller gets the stream
     /// (``ResponseSerializer/collectedBytes(in:)``).
@@ -58,11 +61,12 @@ public final class Context: Sendable {
         attempt = 1
         deadline = nil
         isLimitedToHead = false
+        idleBound = nil
     }
 
     private init(
         parent: Context, freshAttempt: Int? = nil, deadline: MonotonicInstant?,
-        isLimitedToHead: Bool = false, observers: ObserverList?
+        isLimitedToHead: Bool = false, idleBound: IdleBound? = nil, observers: ObserverList?
     ) {
         call = parent.call
         scope = CancelScope(inside: parent.scope)
@@ -71,6 +75,7 @@ public final class Context: Sendable {
         beginsAttempt = freshAttempt != nil
         self.deadline = deadline
         self.isLimitedToHead = isLimitedToHead || parent.isLimitedToHead
+        self.idleBound = idleBound ?? parent.idleBound
         self.observers = observers
     }
 
@@ -167,6 +172,11 @@ public final class Context: Sendable {
     /// A ``child(deadline:)`` for a time limit that ends with the head of the response.
     func childUpToHead() -> Context {
         Context(parent: self, deadline: deadline, isLimitedToHead: true, observers: observers)
+    }
+
+    /// A ``child(deadline:)`` in which the content that a retry keeps may stand still for so long.
+    package func child(idleBound: IdleBound) -> Context {
+        Context(parent: self, deadline: deadline, idleBound: idleBound, observers: observers)
     }
 
     /// A context of the same call that the cancellations and deadlines around this one do not

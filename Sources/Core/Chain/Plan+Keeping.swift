@@ -45,7 +45,7 @@ extension Outcome {
 
 extension ResponseBody {
     fileprivate func kept(upTo maxBytes: Int, in context: Context) async throws -> ResponseBody {
-        if let bound = context[IdleBound.self] { bound.limit(self, context.timeSource) }
+        if let bound = context.idleBound { bound.limit(self, context.timeSource) }
         let canceller = canceller
         // A body need not be one of the context's.
         let registration = context.onCancel { canceller.cancel($0) }
@@ -54,30 +54,26 @@ extension ResponseBody {
     }
 }
 
-/// How long a body may stand still that a retry keeps, as a gate outside of the retry says; nil
-/// where none does.
-package enum IdleBound: ContextKey {
-    /// A limit for ``ResponseBody/limitIdleTime(to:minBytes:window:timeSource:)``.
-    package struct Limit: Sendable {
-        let limit: Duration
-        let minBytes: Int
-        let window: Duration
+/// How long a body may stand still that a retry keeps, as a gate outside of the retry says: a limit
+/// for ``ResponseBody/limitIdleTime(to:minBytes:window:timeSource:)``.
+///
+/// The contexts inside of that gate have it, those of fresh attempts too: what stands inside a retry
+/// binds the attempt, and no other.
+package struct IdleBound: Sendable {
+    let limit: Duration
+    let minBytes: Int
+    let window: Duration
 
-        package init(_ limit: Duration, minBytes: Int, window: Duration) {
-            self.limit = limit
-            self.minBytes = minBytes
-            self.window = window
-        }
-
-        fileprivate func limit(_ body: ResponseBody, _ timeSource: any TimeSource) {
-            body.limitIdleTime(
-                to: limit, minBytes: minBytes, window: window, timeSource: timeSource)
-        }
+    package init(_ limit: Duration, minBytes: Int, window: Duration) {
+        self.limit = limit
+        self.minBytes = minBytes
+        self.window = window
     }
 
-    package static var defaultValue: Limit? { nil }
-    /// What stands inside a retry binds the attempt, and no other.
-    package static var scope: ContextScope { .attempt }
+    fileprivate func limit(_ body: ResponseBody, _ timeSource: any TimeSource) {
+        body.limitIdleTime(
+            to: limit, minBytes: minBytes, window: window, timeSource: timeSource)
+    }
 }
 
 extension Next {

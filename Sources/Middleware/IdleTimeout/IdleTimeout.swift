@@ -31,10 +31,11 @@ public struct IdleTimeout: Interceptor {
             return try await next(request)
         }
         // What a retry keeps of the content has come before its response comes here.
-        if next.retries {
-            context[IdleBound.self] = IdleBound.Limit(limit, minBytes: minBytes, window: window)
-        }
-        let response = try await next(request)
+        let bound = IdleBound(limit, minBytes: minBytes, window: window)
+        let response =
+            next.retries
+            ? try await next(request, context: context.child(idleBound: bound))
+            : try await next(request)
         response.body.limitIdleTime(
             to: limit, minBytes: minBytes, window: window, timeSource: context.timeSource)
         return response

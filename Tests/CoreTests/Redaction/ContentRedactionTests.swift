@@ -33,6 +33,37 @@ struct ContentRedactionTests {
         }
     }
 
+    @Test(
+        "Delimiters one behind the other end nothing",
+        arguments: ["--b\r\n--b--\r\n", "--b\n--b--\n", "--b\r\n--b\r\n--b--", "--b\n--b\n--b\n"],
+        [true, false])
+    func delimiters(text: String, isCut: Bool) {
+        for type in ["multipart/mixed; boundary=b", "application/octet-stream"] {
+            let shown = ExchangeRedactor(.standard).content(
+                Data(text.utf8), headers: ["Content-Type": type], isCut: isCut)
+            #expect(shown.content.count <= text.utf8.count || !shown.withheld.isEmpty)
+        }
+        let error = ClientError(.validation, "no", responseBody: Data(text.utf8))
+        #expect("\(error)".contains("no"))
+    }
+
+    @Test("Property lists in property lists are read to a bound of levels")
+    func levels() {
+        var list = Data("x".utf8)
+        func big(_ number: Int, bytes: Int) -> Data {
+            Data((0..<bytes).reversed().map { UInt8(truncatingIfNeeded: number >> (8 * $0)) })
+        }
+        for _ in 0..<200 {
+            let object = Data([0x4F, 0x12]) + big(list.count, bytes: 4) + list
+            let content = Data("bplist00".utf8) + object
+            let end = Data([0, 0, 0, 0, 0, 0, 1, 1]) + big(1, bytes: 8) + big(0, bytes: 8)
+            list = content + Data([8]) + end + big(content.count, bytes: 8)
+        }
+        let shown = ExchangeRedactor(.standard).content(
+            list, headers: ["Content-Type": "application/x-unknown"])
+        #expect(!shown.withheld.isEmpty)
+    }
+
     @Test("What was redacted stays the same a second time", arguments: ContentSample.all)
     func again(sample: ContentSample) {
         let redactor = ExchangeRedactor(.standard)

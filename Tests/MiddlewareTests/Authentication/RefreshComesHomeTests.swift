@@ -200,7 +200,8 @@ struct RefreshComesHomeTests {
             if request.method == .post {
                 let first: MockResponse = fails ? .status(400) : .ok(json: ["access_token": "a1"])
                 return count.takeOne()
-                    ? first.delayed(by: .seconds(31)) : .ok(json: ["access_token": "a2"]).delayed(by: .seconds(3))
+                    ? first.delayed(by: .seconds(31))
+                    : .ok(json: ["access_token": "a2"]).delayed(by: .seconds(3))
             }
             return request.headers[.authorization] == "Bearer a2" ? .ok(text: "in") : .status(401)
         }

@@ -43,7 +43,7 @@ struct StormRun {
             try await checkPlain(clients.empty)
             try await checkPlain(clients.standard)
             // Each connection of the pool has two ends here.
-            let pool = 2 * options.transport.poolSize
+            let pool = 2 * options.transport.poolSize + options.transport.ownDescriptors
             let pooled = await Descriptors.settled { $0 <= before + pool }
             guard pooled <= before + pool else {
                 throw StormFailure(

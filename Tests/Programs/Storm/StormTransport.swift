@@ -23,6 +23,14 @@ enum StormTransport: String {
         }
     }
 
+    /// The descriptors that it has beside its connections, at most: for events, and to be woken.
+    var ownDescriptors: Int {
+        switch self {
+        case .urlsession: 0
+        case .curl, .curlExecutor: 4
+        }
+    }
+
     /// What the calls run on; nil for the system's threads.
     func executor(of transport: any Transport) -> (any TaskExecutor)? {
         self == .curlExecutor ? (transport as? CurlTransport)?.executor : nil

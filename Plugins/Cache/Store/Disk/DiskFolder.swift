@@ -82,6 +82,8 @@ final class DiskFolder: @unchecked Sendable {
     /// The folder of the files of entries, for reading; nil if there is none yet.
     /// - Parameter again: Whether to find the one that is there now, where another process may have
     ///   removed the one that was found, and made a new one.
+    /// - Returns: The folder.
+    /// - Throws: What keeps it from being opened.
     func foundPacks(again: Bool = false) throws -> Folder? {
         try opened.withLock { opened in
             if let packs = opened?.packs, !again || packs.isStillThere { return packs }
