@@ -29,7 +29,7 @@ package final class InputLines: Sendable {
     /// Creates the lines of an input.
     /// - Parameters:
     ///   - maxBytes: The most bytes of a line.
-    ///   - read: Gives the next bytes, up to a number; none at the end.
+    ///   - read: Returns the next bytes, up to a number; none at the end.
     package init(maxBytes: Int, read: @escaping @Sendable (Int) throws -> Data) {
         reader = Mutex(LineReader(maxBytes: maxBytes, read: read))
     }

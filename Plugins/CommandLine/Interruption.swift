@@ -13,7 +13,7 @@ import Darwin
 enum Interruption {
     /// Runs some work, which SIGINT and SIGTERM cancel; a second one ends the process where it
     /// stands.
-    /// - Parameter work: Gives the exit status.
+    /// - Parameter work: Returns the exit status.
     /// - Returns: The work's exit status, or 128 and the signal.
     static func run(_ work: @escaping @Sendable () async -> Int32) async -> Int32 {
         // Awaited below, and cancelled by a signal.

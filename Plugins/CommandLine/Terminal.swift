@@ -14,7 +14,7 @@ package struct Terminal: Sendable {
     package var output: @Sendable (Data) throws -> Void
     /// Takes what a person reads beside it.
     package var messages: @Sendable (String) -> Void
-    /// Gives some bytes of the input, up to a number, as soon as there are any; none at its end.
+    /// Reads bytes of the input, up to a number, as soon as there are any; none at its end.
     package var input: @Sendable (_ maxBytes: Int) throws -> Data
     /// Whether the output is a terminal, too.
     package var outputIsTerminal: Bool

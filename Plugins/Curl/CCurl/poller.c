@@ -28,8 +28,8 @@ int64_t tpc_nanoseconds(void) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-// Gives the descriptor of wakes, to which nobody writes any more: who is about to is waited for, and takes no longer than a
-// call of the system.
+// Returns the descriptor that wakes the thread, after the last write to it. A thread that is about to write is waited for;
+// it needs one system call.
 static int end_wakes(tpc_poller *this) {
     int descriptor = atomic_exchange(&this->wake_write, -1);
     while (atomic_load(&this->wakers) > 0) sched_yield();
@@ -73,7 +73,7 @@ static void clear_wakes(tpc_poller *this) {
     while (read(this->wake_read, &value, sizeof value) < 0 && errno == EINTR) {}
 }
 
-// Gives the number of sockets to which something happens, and says whether the thread is to wake.
+// Returns the number of sockets that have events. `is_woken` says whether the thread was woken.
 static int gather(tpc_poller *this, tpc_happening *found, int milliseconds, bool *is_woken) {
     struct epoll_event events[TPC_EVENTS];
     int number = 0, count = epoll_wait(this->descriptor, events, TPC_EVENTS, milliseconds);
@@ -136,7 +136,7 @@ static void clear_wakes(tpc_poller *this) {
     while (read(this->wake_read, bytes, sizeof bytes) > 0) {}
 }
 
-// Gives the number of sockets to which something happens, and says whether the thread is to wake.
+// Returns the number of sockets that have events. `is_woken` says whether the thread was woken.
 static int gather(tpc_poller *this, tpc_happening *found, int milliseconds, bool *is_woken) {
     struct kevent events[TPC_EVENTS];
     struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000};

@@ -196,7 +196,7 @@ package enum CurlHandles {
     /// As many as an engine keeps for later transfers; more are freed when their transfer ends.
     package static let maxIdle = 256
 
-    /// Gives the pages of memory that is kept for later transfers back to the system.
+    /// Returns the pages of unused memory to the system.
     package static func trimMemory() { tpc_trim() }
 
     /// The memory in use that malloc's statistics do not count.

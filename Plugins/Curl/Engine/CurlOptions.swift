@@ -114,7 +114,7 @@ struct CurlOptions: Sendable {
         try setter.set(TPC_NO_PROXY, proxies.exceptions, "proxy.exceptions")
     }
 
-    /// Gives a handle what the files of the trust hold, unless it has that.
+    /// Sets what the files of the trust hold on a handle, unless the handle has it.
     func apply(_ trust: TrustFiles.Content, to handle: CurlHandle) throws {
         if handle.trust === trust { return }
         let setter = Setter(handle: handle, library: library)

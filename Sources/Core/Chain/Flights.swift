@@ -101,7 +101,7 @@ package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable
         }
     }
 
-    /// Gives a seat up; the last one to do so ends the exchange.
+    /// Leaves a seat; the last one who leaves ends the exchange.
     package func leave(_ seat: Seat, _ error: any Error) {
         let (hasLeft, ended) = state.withLock { state -> (Bool, Flight?) in
             guard let index = state.flights.index(forKey: seat.key),
@@ -116,7 +116,7 @@ package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable
         ended?.task?.cancel()
     }
 
-    /// Gives the same to all who wait.
+    /// Ends the wait of all seats with the same result.
     package func land(_ seat: Seat, _ result: Result<Value, any Error>) {
         let hasFailed = context(of: seat)?.call.record.hasFailed == true
         let landing = result.map { Landing.shared($0) }.mapError { error -> any Error in
@@ -125,7 +125,7 @@ package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable
         for waiting in close(seat) { waiting.settle(landing) }
     }
 
-    /// Gives the response to the one who has waited for longest, and nothing to the others.
+    /// Hands the response to the seat that has waited longest; the others send their own requests.
     package func handOver(_ seat: Seat, _ response: Response) {
         let landings = close(seat)
         guard let first = landings.first else { return response.body.cancel(.drop) }
@@ -133,7 +133,7 @@ package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable
         for landing in landings.dropFirst() { landing.settle(.success(.alone)) }
     }
 
-    /// Gives what is for nobody else to the one who began the exchange, and nothing to the others.
+    /// Hands a result that nobody else may have to the seat that began the exchange; the others get none.
     package func giveBack(_ seat: Seat, _ result: Result<Response, any Error>) {
         var hasOwner = false
         for landing in close(seat) {

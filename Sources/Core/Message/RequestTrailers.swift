@@ -26,7 +26,7 @@ extension Body {
     /// may drop them. Each send asks anew: a retry sends what is given then.
     /// - Parameters:
     ///   - names: The fields that may come; not all of them must.
-    ///   - trailers: Gives the fields; what it throws fails the call.
+    ///   - trailers: Returns the fields; what it throws fails the call.
     /// - Returns: The body.
     public func followed(
         by names: [HTTPHeaders.Name], _ trailers: @escaping @Sendable () throws -> HTTPHeaders
@@ -48,7 +48,7 @@ extension Body {
     ///   - names: The fields that may come; not all of them must.
     ///   - initial: Makes what each send begins with.
     ///   - update: Adds a chunk of the content to it.
-    ///   - trailers: Gives the fields at the end of the content.
+    ///   - trailers: Returns the fields at the end of the content.
     /// - Returns: The body.
     public func followed<State>(
         by names: [HTTPHeaders.Name], reducingInto initial: @escaping @Sendable () -> State,

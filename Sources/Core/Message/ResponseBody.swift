@@ -141,8 +141,8 @@ public struct ResponseBody: Sendable {
 
     /// A body whose chunks are those of this one, changed.
     /// - Parameters:
-    ///   - transform: Gives the bytes for a chunk; empty data is passed over.
-    ///   - finish: Gives the bytes behind the last chunk, or nil.
+    ///   - transform: Returns the bytes for a chunk; empty data is passed over.
+    ///   - finish: Returns the bytes behind the last chunk, or nil.
     /// - Returns: The changed body; this one belongs to it.
     public func transforming(
         _ transform: @escaping @Sendable (Data) throws -> Data,

@@ -18,7 +18,7 @@ public struct BaseURL: RequestAdapter {
     public init(_ base: Target) { self.base = { base } }
 
     /// Creates a gate that asks for the base URL, once for each request that needs it.
-    /// - Parameter base: Gives an absolute URL; what it throws fails the call.
+    /// - Parameter base: Returns an absolute URL; what it throws fails the call.
     public init(_ base: @escaping @Sendable () async throws -> Target) { self.base = base }
 
     /// Resolves the target, if it still is relative.

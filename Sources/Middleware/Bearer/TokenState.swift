@@ -160,7 +160,7 @@ struct TokenState: Sendable {
         ClientError(.auth, "the bearer token could not be refreshed", underlying: cause)
     }
 
-    /// Gives up what is still out, where there is a token that came otherwise.
+    /// Takes out the refreshes that are still under way, once a token has come by other means.
     mutating func takeRefreshes(alsoPresent: Bool) -> [TokenRefresh] {
         defer { superseded = [] }
         guard alsoPresent, let refresh else { return superseded }

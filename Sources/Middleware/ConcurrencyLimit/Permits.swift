@@ -145,7 +145,7 @@ package final class Permits: Sendable {
 
     // MARK: Giving back
 
-    /// Gives a permit back, which goes to the one who has waited for longest and may go.
+    /// Returns a permit, which goes to the call that has waited longest and may go.
     package func giveBack(_ origin: Origin) {
         let served = state.withLock { state in
             state.held -= 1

@@ -116,7 +116,7 @@ public struct Retry: RequestRetrier {
         return outcome.isReplayable ? nil : RetryStop.oneShotBody
     }
 
-    /// Gives the budget back what was reserved.
+    /// Returns to the budget what was reserved.
     public func retryWasAbandoned(_ outcome: Outcome, context: Context) {
         budget?.giveBack(for: outcome.request.origin, at: context.timeSource.now)
     }

@@ -53,7 +53,7 @@ public struct EmptyValueSerializer<Base: ResponseSerializer>: ResponseSerializer
     /// What the other reads.
     public func collectedBytes(in table: SerializerTable) -> Int { base.collectedBytes(in: table) }
 
-    /// Gives the value for nothing, or the other's value.
+    /// Returns the value for no content, or the other serializer's value.
     public func serialize(
         _ response: Response, context: SerializationContext
     ) async throws -> Base.Output {

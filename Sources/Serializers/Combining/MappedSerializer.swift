@@ -16,7 +16,7 @@ public struct MappedSerializer<Base: ResponseSerializer, Output: Sendable>: Resp
     /// What the other reads.
     public func collectedBytes(in table: SerializerTable) -> Int { base.collectedBytes(in: table) }
 
-    /// Gives the changed value.
+    /// Returns the changed value.
     public func serialize(
         _ response: Response, context: SerializationContext
     ) async throws -> Output {

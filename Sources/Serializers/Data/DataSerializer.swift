@@ -6,7 +6,7 @@ public struct DataSerializer: ContentSerializer {
     /// Creates the serializer.
     public init() {}
 
-    /// Gives the content.
+    /// Returns the content.
     public func serialize(_ content: Data, of head: ResponseHead) -> Data { content }
 }
 

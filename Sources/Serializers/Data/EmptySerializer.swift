@@ -8,7 +8,7 @@ public struct EmptySerializer: ResponseSerializer {
     /// What is worth reading to keep the connection.
     public func collectedBytes(in table: SerializerTable) -> Int { Self.readLimit }
 
-    /// Gives the content up, so that the connection can serve again.
+    /// Drops the content, so that the connection can serve again.
     public func serialize(_ response: Response, context: SerializationContext) async throws {
         // What is announced as large is not worth reading to keep a connection.
         if let length = response.body.length, length > Self.readLimit {

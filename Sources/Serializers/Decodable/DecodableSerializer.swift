@@ -34,7 +34,7 @@ public struct DecodableSerializer<Output: Decodable & Sendable>: ResponseSeriali
     /// All.
     public func collectedBytes(in table: SerializerTable) -> Int { .max }
 
-    /// Gives the value.
+    /// Returns the value.
     ///
     /// A response that never has content gives the value of an ``EmptyResponse``, or nil for an
     /// optional type. Content without a type is read by the table's first decoder.

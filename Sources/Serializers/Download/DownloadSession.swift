@@ -184,7 +184,7 @@ final class DownloadSession: Sendable {
     var offset: Int64 { state.withLock { $0.offset } }
     var resume: ResumeData? { state.withLock { $0.resume } }
 
-    /// Gives the file its name.
+    /// Moves the file to its name.
     func finish(
         at url: URL, _ head: ResponseHead, suggestedName: String
     ) throws -> DownloadedFile {

@@ -78,7 +78,7 @@ final class PartialFile: Sendable {
         guard ftruncate(descriptor, off_t(size)) == 0 else { throw Self.fault("empty the file") }
     }
 
-    /// Gives the file its name, in one step; a link that has that name is replaced, not followed.
+    /// Moves the file to its name, in one step; a link that has that name is replaced, not followed.
     func move(to destination: URL, replacing: Bool) throws {
         try Self.attempt {
             let isHere = destination.deletingLastPathComponent() == url.deletingLastPathComponent()

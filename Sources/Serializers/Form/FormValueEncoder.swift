@@ -63,7 +63,7 @@ final class FormSlot {
         }
     }
 
-    /// Gives what has no order of its own one.
+    /// Sorts the members of objects, which have no order of their own.
     /// - Parameter size: How many elements of an array belong together; the first one counts.
     func sort(groupsOf size: Int) {
         switch content {

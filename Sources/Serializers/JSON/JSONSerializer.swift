@@ -15,7 +15,7 @@ public struct JSONSerializer: ContentSerializer {
     /// `null`.
     public var emptyOutput: JSONValue? { .null }
 
-    /// Gives the value.
+    /// Returns the value.
     public func serialize(_ content: Data, of head: ResponseHead) throws -> JSONValue {
         if content.isEmpty { throw EmptyContent.error("JSON") }
         return try JSONValue(parsing: content, options: options)

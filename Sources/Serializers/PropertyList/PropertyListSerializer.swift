@@ -9,7 +9,7 @@ public struct PropertyListSerializer: ContentSerializer {
     /// Property lists.
     public var accept: [MediaType] { PropertyListFormat.mediaTypes }
 
-    /// Gives the value.
+    /// Returns the value.
     public func serialize(_ content: Data, of head: ResponseHead) throws -> PropertyListValue {
         if content.isEmpty { throw EmptyContent.error("a property list") }
         return try PropertyListValue(parsing: content)

@@ -46,7 +46,7 @@ struct LineSplitter {
         lineFeed = -1
     }
 
-    /// Gives the next whole line without its end to a reader, or nil where more bytes are needed.
+    /// Hands the next whole line, without its end, to a reader; returns nil where more bytes are needed.
     mutating func next<Value>(
         _ read: (UnsafeRawBufferPointer) throws -> Value
     ) throws -> Value? {
@@ -78,7 +78,7 @@ struct LineSplitter {
         }
     }
 
-    /// Gives what stands behind the last line's end to a reader, or nil where nothing does.
+    /// Hands what stands behind the last line's end to a reader; returns nil where nothing does.
     mutating func rest<Value>(_ read: (UnsafeRawBufferPointer) throws -> Value) throws -> Value? {
         if carried.isEmpty { return nil }
         return try unsafe finish(UnsafeRawBufferPointer(start: nil, count: 0), read)

@@ -19,7 +19,7 @@ public struct StringSerializer: ContentSerializer {
     /// The empty text.
     public var emptyOutput: String? { "" }
 
-    /// Gives the text.
+    /// Returns the text.
     public func serialize(_ content: Data, of head: ResponseHead) throws -> String {
         if content.isEmpty { throw EmptyContent.error("text") }
         if let encoding {

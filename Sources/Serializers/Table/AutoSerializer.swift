@@ -12,7 +12,7 @@ public struct AutoSerializer: ResponseSerializer {
     /// What any of the table's serializers reads, for the type is not known before the head is.
     public func collectedBytes(in table: SerializerTable) -> Int { table.collectedBytes }
 
-    /// Gives the value of the first serializer of the table that fits.
+    /// Returns the value of the first serializer of the table that fits.
     public func serialize(
         _ response: Response, context: SerializationContext
     ) async throws -> any Sendable {

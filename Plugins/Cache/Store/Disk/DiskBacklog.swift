@@ -159,7 +159,7 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    /// Gives the next changes to the one who writes.
+    /// Takes the next changes out of the queue, for the task that writes.
     func take(_ most: Int) -> [Change] {
         state.withLock { state in
             if state.queue.count <= most {

@@ -110,7 +110,7 @@ extension DiskFolder {
         }
     }
 
-    // Gives back the room of what the index does not name any more. Where that fails, it comes back
+    // Frees the room of an entry that the index no longer names. Where that fails, the room comes back
     // when its file goes.
     private func release(_ place: DiskIndex.Place, _ usage: inout CacheUsage) {
         usage.entries -= 1

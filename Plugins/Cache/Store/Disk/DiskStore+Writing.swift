@@ -103,7 +103,8 @@ extension DiskStore {
         return changes.count
     }
 
-    // Gives the keys of which neither what was to go nor what was to be replaced must be found.
+    // Returns the keys whose changes failed. Their old entries must not be found: they were to be removed,
+    // or replaced.
     private func write(_ changes: [DiskBacklog.Change], _ index: DiskIndex) -> [CacheKey] {
         var failed: [CacheKey] = []
         func attempt(_ keys: [CacheKey], _ action: () throws -> Void) {

@@ -154,7 +154,7 @@ struct EntryFile {
         return layout
     }
 
-    // Gives its length.
+    // Returns the slot's length.
     private static func addSlot(
         _ response: StoredResponse, sequence: UInt64, to writer: inout RecordWriter
     ) -> Int {

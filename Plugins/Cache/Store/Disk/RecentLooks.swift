@@ -14,7 +14,7 @@ struct RecentLooks {
         looks[Self.place(mark)] = (mark: mark, removals: removals)
     }
 
-    /// Gives what was noted of a mark, once.
+    /// Takes out the count of removals that was noted for a mark; nil if there is none, or none any more.
     mutating func take(_ mark: UInt64) -> UInt64? {
         let place = Self.place(mark)
         guard looks[place].mark == mark else { return nil }

@@ -172,7 +172,7 @@ enum {
 };
 enum { TPC_HTTP_1_1 = 2, TPC_HTTP_2_TLS = 4, TPC_TLS_1_2 = 6, TPC_TLS_1_3 = 7 };
 
-/// Gives libcurl's code, 0 for success; texts are copied.
+/// Returns libcurl's code, 0 for success; texts are copied.
 int tpc_set_number(tpc_transfer *transfer, int option, long value);
 int tpc_set_text(tpc_transfer *transfer, int option, const char *text);
 /// Sets the URLs of the proxies for http and https; NULL for none.
@@ -221,7 +221,7 @@ void *tpc_transfer_take_head(tpc_transfer *transfer, size_t *count);
 void *tpc_transfer_take_body(tpc_transfer *transfer, size_t *count);
 /// From any thread.
 void tpc_free(void *memory);
-/// Gives the pages of memory that is kept for later back to the system.
+/// Returns the pages of unused memory to the system.
 void tpc_trim(void);
 /// The memory in use that is not malloc's, as what that says of itself does not count it.
 size_t tpc_blocks_bytes(void);

@@ -40,7 +40,7 @@ public final class MockTransport: Transport {
     /// - Parameters:
     ///   - capabilities: What it claims to be able to do; all that exists by default.
     ///   - recordLimit: How many requests are kept in ``sent``; older ones go.
-    ///   - answer: Gives the answer; what it throws is what the transport throws.
+    ///   - answer: Returns the answer; what it throws is what the transport throws.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
         _ answer: @escaping @Sendable (Request) throws -> MockResponse
@@ -55,7 +55,7 @@ public final class MockTransport: Transport {
     /// - Parameters:
     ///   - capabilities: What it claims to be able to do; all that exists by default.
     ///   - recordLimit: How many requests are kept in ``sent``; older ones go.
-    ///   - answer: Gives the answer; what it throws is what the transport throws.
+    ///   - answer: Returns the answer; what it throws is what the transport throws.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
         _ answer: @escaping @Sendable (Request) async throws -> MockResponse
