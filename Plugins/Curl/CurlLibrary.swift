@@ -54,7 +54,7 @@ package struct CurlLibrary: Sendable {
     /// The version that was found, as 0xMMmmpp; 0 for none.
     package static var foundVersion: UInt32 { tpc_version() }
 
-    // By the figures in <doc:HTTP2>.
+    // By the figures in <doc:HTTP2OverLibcurl>.
     package static func isHTTP2Sound(version: UInt32, tellsHTTP2: Bool) -> Bool {
         version >= 0x08_0E01 && tellsHTTP2
     }

@@ -67,7 +67,7 @@ extension CurlTransport {
     public enum HTTP2: String, Sendable, CaseIterable {
         /// Where the libcurl that was found loses no answer by it: from 8.14.1 on, with OpenSSL.
         ///
-        /// <doc:HTTP2> has the figures. Elsewhere servers are offered HTTP/1.1, and HTTP/2 only if
+        /// <doc:HTTP2OverLibcurl> has the figures. Elsewhere servers are offered HTTP/1.1, and HTTP/2 only if
         /// they refuse that in the handshake (RFC 7301 §3.2).
         case automatic
         /// Always. A transport with a libcurl that cannot is refused as
