@@ -18,6 +18,7 @@ let package = Package(
         .library(
             name: "Turnpike",
             targets: ["Turnpike", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers"]),
+        .library(name: "TurnpikeSupport", targets: ["TurnpikeSupport"]),
         .library(name: "TurnpikeTesting", targets: ["TurnpikeTesting"]),
         .library(name: "TurnpikeCurl", targets: ["TurnpikeCurl"]),
         .library(name: "TurnpikeCache", targets: ["TurnpikeCache"]),
@@ -26,52 +27,71 @@ let package = Package(
         .executable(name: "turnpike", targets: ["TurnpikeCommandLine"]),
     ],
     targets: [
-        .target(name: "TurnpikeCore", path: "Sources/Core", swiftSettings: settings),
+        // What authors of gates, transports and serializers build with; `import Turnpike` does not show it.
+        .target(name: "TurnpikeSupport", path: "Sources/Support", swiftSettings: settings),
         .target(
-            name: "TurnpikeMiddleware", dependencies: ["TurnpikeCore"],
+            name: "TurnpikeCore", dependencies: ["TurnpikeSupport"],
+            path: "Sources/Core", swiftSettings: settings),
+        .target(
+            name: "TurnpikeMiddleware", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
             path: "Sources/Middleware", swiftSettings: settings),
         .target(
-            name: "TurnpikeSerializers", dependencies: ["TurnpikeCore"],
+            name: "TurnpikeSerializers", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
             path: "Sources/Serializers", swiftSettings: settings),
         .target(
             name: "Turnpike",
             dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers"],
             path: "Sources/Turnpike", swiftSettings: settings),
         .target(
-            name: "TurnpikeTesting", dependencies: ["TurnpikeCore"],
-            path: "Plugins/Testing", swiftSettings: settings),
+            name: "TurnpikeTesting", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
+            path: "Plugins/Testing", packageAccess: false, swiftSettings: settings),
         .target(
             name: "CTurnpikeCurl", path: "Plugins/Curl/CCurl",
             linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux, .android]))]),
         .target(
-            name: "TurnpikeCurl", dependencies: ["CTurnpikeCurl", "TurnpikeCore"],
-            path: "Plugins/Curl", exclude: ["CCurl", "README.md"], swiftSettings: settings),
+            name: "TurnpikeCurl",
+            dependencies: ["CTurnpikeCurl", "TurnpikeCore", "TurnpikeSupport"],
+            path: "Plugins/Curl", exclude: ["CCurl", "README.md"], packageAccess: false,
+            swiftSettings: settings),
         .target(
-            name: "TurnpikeCache", dependencies: ["TurnpikeCore", "TurnpikeMiddleware"],
-            path: "Plugins/Cache", exclude: ["README.md"], swiftSettings: settings),
+            name: "TurnpikeCache",
+            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
+            path: "Plugins/Cache", exclude: ["README.md", "Store/Disk/FORMAT.md"],
+            packageAccess: false, swiftSettings: settings),
         .target(
-            name: "TurnpikeXML", dependencies: ["TurnpikeCore", "TurnpikeSerializers"],
-            path: "Plugins/XML", exclude: ["README.md"], swiftSettings: settings),
+            name: "TurnpikeXML",
+            dependencies: ["TurnpikeCore", "TurnpikeSerializers", "TurnpikeSupport"],
+            path: "Plugins/XML", exclude: ["README.md"], packageAccess: false,
+            swiftSettings: settings),
         .target(
-            name: "TurnpikeReachability", dependencies: ["TurnpikeCore"],
-            path: "Plugins/Reachability", exclude: ["README.md"], swiftSettings: settings),
+            name: "TurnpikeReachability", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
+            path: "Plugins/Reachability", exclude: ["README.md"], packageAccess: false,
+            swiftSettings: settings),
         .executableTarget(
             name: "TurnpikeCommandLine",
-            dependencies: ["Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl"],
-            path: "Plugins/CommandLine", swiftSettings: settings),
+            dependencies: [
+                "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl", "TurnpikeSupport",
+            ],
+            path: "Plugins/CommandLine", packageAccess: false, swiftSettings: settings),
         .executableTarget(
             name: "quickstart", dependencies: ["Turnpike", "TurnpikeTesting"],
-            path: "Examples/Quickstart", swiftSettings: settings),
+            path: "Examples/Quickstart", packageAccess: false, swiftSettings: settings),
         .executableTarget(
             name: "outage-study", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
             path: "Examples/OutageStudy", exclude: ["README.md", "outage.svg"],
-            swiftSettings: settings),
+            packageAccess: false, swiftSettings: settings),
         .testTarget(
-            name: "CoreTests", dependencies: ["TurnpikeCore", "TurnpikeTesting"],
+            name: "SupportTests", dependencies: ["TurnpikeSupport"],
+            path: "Tests/SupportTests", swiftSettings: settings),
+        .testTarget(
+            name: "CoreTests",
+            dependencies: ["TurnpikeCore", "TurnpikeSupport", "TurnpikeTesting"],
             path: "Tests/CoreTests", swiftSettings: settings),
         .testTarget(
             name: "MiddlewareTests",
-            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeTesting"],
+            dependencies: [
+                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport", "TurnpikeTesting",
+            ],
             path: "Tests/MiddlewareTests", swiftSettings: settings),
         .testTarget(
             name: "SerializersTests",
@@ -88,7 +108,7 @@ let package = Package(
             name: "CacheTests",
             dependencies: [
                 "TurnpikeCache", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers",
-                "TurnpikeTesting",
+                "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/CacheTests", swiftSettings: settings),
         .testTarget(
@@ -103,21 +123,24 @@ let package = Package(
             dependencies: ["TurnpikeCore", "TurnpikeReachability", "TurnpikeTesting"],
             path: "Tests/ReachabilityTests", swiftSettings: settings),
         .testTarget(
-            name: "TestingTests", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
+            name: "TestingTests",
+            dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeSupport", "TurnpikeTesting"],
             path: "Tests/TestingTests", swiftSettings: settings),
         // What reading the worst inputs costs, for each parser of all modules.
         .testTarget(
             name: "CostTests",
             dependencies: [
                 "TurnpikeCache", "TurnpikeCommandLine", "TurnpikeCore", "TurnpikeCurl",
-                "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeTesting", "TurnpikeXML",
+                "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSupport", "TurnpikeTesting",
+                "TurnpikeXML",
             ],
             path: "Tests/CostTests", swiftSettings: settings),
         .testTarget(
             name: "OutageStudyTests", dependencies: ["TurnpikeCore", "outage-study"],
             path: "Tests/OutageStudyTests", swiftSettings: settings),
         .testTarget(
-            name: "CurlTests", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
+            name: "CurlTests",
+            dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeSupport", "TurnpikeTesting"],
             path: "Tests/CurlTests", swiftSettings: settings),
         // What a user writes: no access beyond `public`, and none of the upcoming features.
         .testTarget(
@@ -137,7 +160,8 @@ let package = Package(
             name: "turnpike-flood", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/Programs/Flood", swiftSettings: settings),
         .executableTarget(
-            name: "turnpike-resume", dependencies: ["Turnpike", "TurnpikeTesting"],
+            name: "turnpike-resume",
+            dependencies: ["Turnpike", "TurnpikeSupport", "TurnpikeTesting"],
             path: "Tests/Programs/Resume", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-paths", dependencies: ["TurnpikeReachability"],
@@ -151,8 +175,8 @@ let package = Package(
         .executableTarget(
             name: "turnpike-descriptors",
             dependencies: [
-                "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl",
-                "TurnpikeReachability", "TurnpikeTesting",
+                "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl", "TurnpikeReachability",
+                "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/Programs/Descriptors", swiftSettings: settings),
         .executableTarget(

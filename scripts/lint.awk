@@ -1,8 +1,9 @@
-# The rules of the house that a compiler does not know. Prints what breaks them.
+# The project rules that the compiler does not check. Prints the violations.
 #
-# - Which module a file may import depends on its folder; `@_exported` is for the face alone.
+# - The folder of a file decides which modules it may import; only the umbrella module may use `@_exported`.
 # - A file has at most 300 lines.
-# - `@unchecked Sendable` and `nonisolated(unsafe)` stand within three lines below a `// SAFETY:` comment.
+# - A plugin has no privilege: it declares nothing `package`.
+# - `@unchecked Sendable` and `nonisolated(unsafe)` need a `// SAFETY:` comment at most three lines above.
 
 function fault(text) {
     printf "%s:%d: error: %s\n", FILENAME, FNR, text > "/dev/stderr"
@@ -14,19 +15,23 @@ function isIn(list, name) { return index(" " list " ", " " name " ") > 0 }
 # Whether a file of `place` (two folders deep, as in Sources/Core) may import a module.
 function mayImport(place, module,    base, libraries) {
     base = "Foundation Dispatch Synchronization Glibc Musl Darwin"
-    libraries = "TurnpikeCore TurnpikeMiddleware TurnpikeSerializers"
+    libraries = "TurnpikeCore TurnpikeMiddleware TurnpikeSerializers TurnpikeSupport"
     if (place ~ /^Plugins\/CommandLine$/) return 1
     if (place ~ /^Plugins\//) {
-        # Its own modules carry its folder's name; the others' and the face are out of bounds.
+        # The names of its own modules contain the name of the folder; it may not import other plugins or the umbrella module.
         return module !~ /Turnpike/ || isIn(libraries, module) || index(module, folder) > 0
     }
     if (isIn(base, module)) return 1
+    if (place == "Sources/Support") return 0
+    if (module == "TurnpikeSupport") return 1
     if (place == "Sources/Core") {
         return module == "FoundationNetworking" && FILENAME ~ /^Sources\/Core\/Transport\/URLSession\//
     }
     if (place == "Sources/Turnpike") return isIn(libraries, module)
     return module == "TurnpikeCore"
 }
+
+function room() { return part[1] "/" folder }
 
 FNR == 1 {
     split(FILENAME, part, "/")
@@ -38,7 +43,7 @@ FNR == 1 {
 FNR == 301 { fault("the file has more than 300 lines") }
 
 /\/\/ SAFETY:/ { safety = FNR }
-/^[ \t]*\/\// && safety == FNR - 1 { safety = FNR }  # the comment goes on
+/^[ \t]*\/\// && safety == FNR - 1 { safety = FNR }  # the comment continues
 
 {
     code = $0
@@ -49,13 +54,17 @@ code ~ /@unchecked Sendable|nonisolated\(unsafe\)/ && FNR - safety > 3 {
     fault("`@unchecked Sendable` and `nonisolated(unsafe)` need a `// SAFETY:` comment above")
 }
 
+room() ~ /^Plugins\// && code ~ /(^|[ \t])package[ \t]+[a-z]/ {
+    fault("a plugin has no privilege: it declares and imports nothing `package`")
+}
+
 code ~ /@_exported/ && folder != "Turnpike" { fault("only the face re-exports modules") }
 
 code ~ /^[ \t]*([@a-z][A-Za-z_()]*[ \t]+)*import[ \t]/ && !isApplication {
     module = code
     sub(/^.*import[ \t]+((struct|class|enum|protocol|typealias|func|let|var)[ \t]+)?/, "", module)
     sub(/[^A-Za-z0-9_].*$/, "", module)
-    if (!mayImport(part[1] "/" folder, module)) fault("this folder does not import " module)
+    if (!mayImport(room(), module)) fault("this folder does not import " module)
 }
 
 END { exit found }

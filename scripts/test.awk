@@ -1,4 +1,4 @@
-# What matters in the output of a test run that failed: no progress, and the tests that never came to an end.
+# Filters the output of a failed test run: removes progress, and lists the tests that did not finish.
 
 /^\[[0-9]+\/[0-9]+\]/ { next }
 

@@ -1,5 +1,5 @@
-// Tells the thread sanitizer what a contended Mutex orders. On Linux its slow paths are in the standard library, which
-// the sanitizer does not see into: without this it reports races between holders of the same lock. Preloaded.
+// Reports the ordering of a contended Mutex to the thread sanitizer. On Linux, its slow paths are in the standard library,
+// which the sanitizer does not instrument: it would report races between holders of the same lock. Preloaded.
 
 void *dlsym(void *handle, const char *name);
 #define NEXT ((void *)-1)
@@ -10,7 +10,7 @@ void *dlsym(void *handle, const char *name);
 #define SWIFT __attribute__((swiftcall))
 #define SELF __attribute__((swift_context)) void *
 
-// In other processes, such as the compiler, there is no sanitizer.
+// Weak, because other processes, such as the compiler, have no sanitizer.
 extern void __tsan_acquire(void *address) __attribute__((weak));
 extern void __tsan_release(void *address) __attribute__((weak));
 

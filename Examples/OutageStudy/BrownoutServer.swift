@@ -3,13 +3,13 @@ import Synchronization
 import Turnpike
 import TurnpikeCore
 
-/// A server that answers requests in their order, as many in a second as it bears at that time.
+/// A server that answers requests in order, as many per second as its capacity at that time allows.
 ///
-/// It knows nothing of clients that have given up: their requests take their turn like all others.
-/// That is what keeps a server down that has been down: it is busy with what nobody waits for.
+/// It does not know which clients have given up: their requests take their turn like all others.
+/// That is what keeps an overloaded server down: it is busy with requests that nobody waits for.
 final class BrownoutServer: Transport {
     private struct State {
-        // The work that was accepted, in requests since the begin, idle time included.
+        // The accepted work, as a number of requests since the start, idle time included.
         var accepted = 0.0
         var arrivals: [Int]
     }
@@ -26,7 +26,7 @@ final class BrownoutServer: Transport {
         state = Mutex(State(arrivals: Array(repeating: 0, count: scenario.seconds)))
     }
 
-    /// The requests that came in each second.
+    /// The requests that arrived in each second.
     var arrivals: [Int] { state.withLock { $0.arrivals } }
 
     func send(_ request: Request, context: Context) async throws -> Response {
@@ -58,7 +58,7 @@ final class BrownoutServer: Transport {
         return (begin, end, atBegin, atBegin + Double(scenario.outage) * scenario.brownCapacity)
     }
 
-    /// The requests that the server could have answered until a time.
+    /// Returns how many requests the server could have answered by a time.
     private func work(until time: Double) -> Double {
         let lines = lines
         if time <= lines.begin { return time * scenario.capacity }
@@ -68,7 +68,7 @@ final class BrownoutServer: Transport {
         return lines.atEnd + (time - lines.end) * scenario.capacity
     }
 
-    /// The time at which the server has answered so many requests.
+    /// The time at which the server will have answered a number of requests.
     private func time(of work: Double) -> Double {
         let lines = lines
         if work <= lines.atBegin { return work / scenario.capacity }

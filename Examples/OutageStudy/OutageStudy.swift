@@ -1,7 +1,7 @@
 import Foundation
 import Turnpike
 
-/// What four stacks do to a server that browns out, and what it does to them.
+/// What four stacks do to a server that browns out, and what the server then does to them.
 ///
 /// `swift run outage-study [--svg FILE] [--seed N] [--json]`
 @main

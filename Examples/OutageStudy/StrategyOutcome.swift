@@ -1,19 +1,19 @@
-package import TurnpikeCore
+import TurnpikeCore
 
-/// What came of a strategy, second by second.
-package struct StrategyOutcome: Sendable, Hashable {
+/// The outcome of a strategy, second by second.
+struct StrategyOutcome: Sendable, Hashable {
     /// The strategy.
-    package let strategy: Strategy
-    /// What happened.
-    package let scenario: Scenario
+    let strategy: Strategy
+    /// The scenario.
+    let scenario: Scenario
     /// The requests that reached the server in each second.
-    package let requests: [Int]
-    /// The calls that began in each second.
-    package let calls: [Int]
-    /// Those of them that succeeded.
-    package let successes: [Int]
+    let requests: [Int]
+    /// The calls that started in each second.
+    let calls: [Int]
+    /// How many of those calls succeeded.
+    let successes: [Int]
 
-    package init(
+    init(
         strategy: Strategy, scenario: Scenario, requests: [Int], calls: [Int], successes: [Int]
     ) {
         self.strategy = strategy
@@ -23,30 +23,30 @@ package struct StrategyOutcome: Sendable, Hashable {
         self.successes = successes
     }
 
-    /// The requests for each call during the brown-out: 1 where nothing is tried again.
-    package var amplification: Double {
+    /// The requests for each call during the brown-out: 1 if nothing is retried.
+    var amplification: Double {
         ratio(requests[scenario.outageSeconds], to: calls[scenario.outageSeconds])
     }
 
-    /// The most requests in a second, for each that would come without retries.
-    package var peak: Double { Double(requests.max() ?? 0) / scenario.offered }
+    /// The most requests in one second, for each request that would come without retries.
+    var peak: Double { Double(requests.max() ?? 0) / scenario.offered }
 
     /// The share of the calls during the brown-out that succeeded.
-    package var successDuring: Double {
+    var successDuring: Double {
         ratio(successes[scenario.outageSeconds], to: calls[scenario.outageSeconds])
     }
 
-    /// The share of the calls behind the brown-out that succeeded.
-    package var successAfter: Double {
+    /// The share of the calls after the brown-out that succeeded.
+    var successAfter: Double {
         let rest = scenario.outageSeconds.upperBound...
         return ratio(successes[rest], to: calls[rest])
     }
 
-    /// The seconds from the end of the brown-out until 95 of 100 calls succeed and go on to; nil
-    /// where that does not come.
-    package var recovery: Int? {
+    /// The seconds from the end of the brown-out until 95 of 100 calls succeed and continue to; nil
+    /// if that does not happen.
+    var recovery: Int? {
         let rest = scenario.outageSeconds.upperBound..<scenario.seconds
-        // Single seconds of a few calls say little: five of them are looked at together.
+        // A single second has only a few calls, so five seconds are taken together.
         let bad = rest.last { second in
             let window = second..<min(second + 5, scenario.seconds)
             return ratio(successes[window], to: calls[window]) < 0.95
@@ -60,8 +60,8 @@ package struct StrategyOutcome: Sendable, Hashable {
         return sum == 0 ? 1 : Double(part.reduce(0, +)) / Double(sum)
     }
 
-    /// All of it as JSON.
-    package var json: JSONValue {
+    /// The outcome as JSON.
+    var json: JSONValue {
         func list(_ values: [Int]) -> JSONValue { .array(values.map { .number(JSONNumber($0)) }) }
         func number(_ value: Double) -> JSONValue {
             JSONNumber((value * 1000).rounded() / 1000).map(JSONValue.number) ?? nil

@@ -4,22 +4,22 @@ import TurnpikeCore
 import TurnpikeTesting
 
 /// Runs a scenario with each strategy.
-package struct Study: Sendable {
-    /// What happens.
-    package let scenario: Scenario
+struct Study: Sendable {
+    /// The scenario.
+    let scenario: Scenario
 
     /// Creates a study.
-    package init(_ scenario: Scenario) { self.scenario = scenario }
+    init(_ scenario: Scenario) { self.scenario = scenario }
 
-    /// The outcomes, in the order of the strategies.
-    package func run() async throws -> [StrategyOutcome] {
+    /// Runs all strategies and returns their outcomes in order.
+    func run() async throws -> [StrategyOutcome] {
         var outcomes: [StrategyOutcome] = []
         for strategy in Strategy.allCases { outcomes.append(try await run(strategy)) }
         return outcomes
     }
 
-    /// The outcome of one strategy.
-    package func run(_ strategy: Strategy) async throws -> StrategyOutcome {
+    /// Runs one strategy and returns its outcome.
+    func run(_ strategy: Strategy) async throws -> StrategyOutcome {
         let scenario = scenario
         let ledger = Ledger(seconds: scenario.seconds)
         let server = BrownoutServer(scenario)
@@ -39,7 +39,7 @@ package struct Study: Sendable {
             successes: succeeded)
     }
 
-    // Begins calls at its pace, whatever comes of them: users do not wait for each other.
+    // Begins calls at its own pace, whatever their outcomes: users do not wait for each other.
     private static func runClient(
         _ number: Int, _ strategy: Strategy, _ scenario: Scenario, _ server: BrownoutServer,
         _ ledger: Ledger, _ clock: SimulationClock
@@ -53,7 +53,7 @@ package struct Study: Sendable {
         await withDiscardingTaskGroup { group in
             while true {
                 let pause = Double.random(in: 0..<2, using: &chance) / scenario.callsPerSecond
-                // Nobody cancels it.
+                // Nothing cancels it.
                 try? await context.sleep(for: .seconds(pause))
                 let second = Int(clock.now.nanoseconds / 1_000_000_000)
                 if second >= scenario.seconds { return }

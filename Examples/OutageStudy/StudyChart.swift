@@ -1,10 +1,9 @@
-/// The course of the strategies as a picture: the load of the server above, the calls that succeed
-/// below.
-package struct StudyChart: Sendable {
+/// A chart of the strategies: the load of the server above, the calls that succeed below.
+struct StudyChart: Sendable {
     private let report: StudyReport
 
     /// Creates a chart.
-    package init(_ report: StudyReport) { self.report = report }
+    init(_ report: StudyReport) { self.report = report }
 
     private static let colors = ["#d62728", "#ff7f0e", "#1f77b4", "#2ca02c"]
     private static let width = 760
@@ -12,8 +11,8 @@ package struct StudyChart: Sendable {
     private static let panelHeight = 200
     private static let plotWidth = width - left - 16
 
-    /// The picture as SVG, the same bytes for the same report.
-    package var svg: String {
+    /// The chart as SVG, with the same bytes for the same report.
+    var svg: String {
         let scenario = report.scenario
         let load = report.outcomes.map { $0.requests.map { Double($0) / scenario.offered } }
         let success = report.outcomes.map { outcome in

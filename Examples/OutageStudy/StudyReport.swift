@@ -1,20 +1,20 @@
-package import TurnpikeCore
+import TurnpikeCore
 
-/// The outcomes side by side.
-package struct StudyReport: Sendable {
-    /// What happened.
-    package let scenario: Scenario
-    /// What came of it, one for each strategy.
-    package let outcomes: [StrategyOutcome]
+/// The outcomes of all strategies, side by side.
+struct StudyReport: Sendable {
+    /// The scenario.
+    let scenario: Scenario
+    /// The outcomes, one for each strategy.
+    let outcomes: [StrategyOutcome]
 
     /// Creates a report.
-    package init(scenario: Scenario, outcomes: [StrategyOutcome]) {
+    init(scenario: Scenario, outcomes: [StrategyOutcome]) {
         self.scenario = scenario
         self.outcomes = outcomes
     }
 
-    /// A table for a terminal.
-    package var table: String {
+    /// The report as a table for a terminal.
+    var table: String {
         let head = ["stack", "load", "peak", "during", "after", "recovered"]
         let rows = outcomes.map { outcome in
             [
@@ -49,8 +49,8 @@ package struct StudyReport: Sendable {
         outcome.recovery.map { "\($0) s" } ?? "not in \(scenario.after) s"
     }
 
-    /// All of it as JSON.
-    package var json: JSONValue {
+    /// The report as JSON.
+    var json: JSONValue {
         [
             "seed": .number(JSONNumber(scenario.seed)),
             "clients": .number(JSONNumber(scenario.clients)),
@@ -61,7 +61,7 @@ package struct StudyReport: Sendable {
 
     static func percent(_ share: Double) -> String { "\(Int((share * 100).rounded())) %" }
 
-    // Independent of any locale.
+    // Independent of the locale.
     static func fixed(_ value: Double) -> String {
         let hundredths = Int((value * 100).rounded())
         let rest = String(hundredths % 100)

@@ -3,7 +3,7 @@ import Synchronization
 import Turnpike
 import TurnpikeTesting
 
-/// Turnpike in one sitting: a stack with a gate for each role, over real sockets and over a mock.
+/// A tour of Turnpike: a stack with a gate for each role, over real sockets and over a mock.
 ///
 /// `swift run quickstart` starts a small server on loopback and calls it;
 /// `swift run quickstart URL` calls that URL instead.
@@ -24,7 +24,7 @@ struct Quickstart {
     }
 }
 
-/// A gate of one's own: it adds a field to every request that passes.
+/// A custom gate: it adds a field to every request that passes.
 struct TenantHeader: SynchronousRequestAdapter {
     let tenant: String
 
@@ -33,8 +33,8 @@ struct TenantHeader: SynchronousRequestAdapter {
     }
 }
 
-/// The stack of the example: metrics and log around the call, then deadline, validation, redirects,
-/// retries, and inside those the header of our own.
+/// The stack of the example: metrics and log around the call, then deadline, validation, redirects
+/// and retries, and inside those a custom header.
 func stack(metrics: MetricsStore) -> Stack {
     Stack {
         Metrics(metrics)
@@ -48,13 +48,13 @@ func stack(metrics: MetricsStore) -> Stack {
     }
 }
 
-/// Log lines on standard output, so that they stand among what the example prints.
+/// Log lines on standard output, among the output of the example.
 struct ConsoleSink: LogSink {
     func write(_ line: String) { print("    log: " + line.drop { $0 != " " }.dropFirst()) }
     func flush() async {}
 }
 
-/// Writes the content into a temporary file, and says when each quarter of it is there.
+/// Writes the content into a temporary file, and prints when each quarter of it has arrived.
 func download(_ call: Call) async throws -> DownloadedFile {
     let quarters = Mutex(0)
     let file = try await call.download(to: .temporary) { progress in

@@ -7,7 +7,7 @@ struct User: Codable, Sendable {
     var name: String
 }
 
-/// The main job against a server of our own, then the same stack over a mock.
+/// The main job against a local server, then the same stack over a mock.
 struct Tour {
     func run() async throws {
         let server = try TestServer()

@@ -1,8 +1,8 @@
 import Foundation
 import Turnpike
 
-/// The main job against a URL of the caller's, then the same stack over a mock that answers as its
-/// server did.
+/// The main job against a URL of the caller's, then the same stack over a mock that responds as
+/// that server did.
 struct Visit {
     let url: String
 

@@ -1,15 +1,15 @@
 import Foundation
-package import Turnpike
+import Turnpike
 import TurnpikeCache
 import TurnpikeCurl
 
 /// The command `turnpike check FILE`.
-package enum CheckCommand {
-    /// Tells the mistakes of a stack file.
-    package static func run(_ arguments: [String], _ terminal: Terminal) -> Int32 {
+enum CheckCommand {
+    /// Reports the mistakes in a stack file.
+    static func run(_ arguments: [String], _ terminal: Terminal) -> Int32 {
         if let help = Help.asked(arguments, .check, terminal) { return help }
         guard arguments.count == 1, let path = arguments.first, !path.hasPrefix("-") else {
-            terminal.error("check wants one stack file; turnpike check --help tells more")
+            terminal.error("check needs one stack file; see turnpike check --help")
             return ExitCode.usage
         }
         do {
@@ -24,8 +24,8 @@ package enum CheckCommand {
 }
 
 extension Registry {
-    /// All that the command's stack files may use.
-    package static var commandLine: Registry {
+    /// The registry for stack files of the command.
+    static var commandLine: Registry {
         var registry = Registry.standard
         registry.registerCurl(environment: TurnpikeCommand.proxyVariables)
         registry.registerCache()

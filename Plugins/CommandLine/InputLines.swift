@@ -1,6 +1,7 @@
-package import Foundation
+import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 #if canImport(Glibc)
 import Glibc
@@ -10,16 +11,16 @@ import Musl
 import Darwin
 #endif
 
-/// The lines of an input, whatever bytes they hold.
+/// The lines of an input, which may contain any bytes.
 ///
-/// They are read on a queue of their own, so that who waits for one can be cancelled though the
-/// read cannot.
-package final class InputLines: Sendable {
+/// They are read on a separate queue, so that waiting for a line can be cancelled although the read
+/// cannot.
+final class InputLines: Sendable {
     /// A line.
-    package enum Line: Sendable, Equatable {
-        /// Its bytes, without its end.
+    enum Line: Sendable, Equatable {
+        /// The bytes of the line, without its line ending.
         case whole(Data)
-        /// There were more bytes than the limit; they are gone.
+        /// The line exceeded the limit and was discarded.
         case tooLong
     }
 
@@ -28,15 +29,15 @@ package final class InputLines: Sendable {
 
     /// Creates the lines of an input.
     /// - Parameters:
-    ///   - maxBytes: The most bytes of a line.
-    ///   - read: Returns the next bytes, up to a number; none at the end.
-    package init(maxBytes: Int, read: @escaping @Sendable (Int) throws -> Data) {
+    ///   - maxBytes: The longest line in bytes.
+    ///   - read: Returns up to a number of further bytes, or none at the end.
+    init(maxBytes: Int, read: @escaping @Sendable (Int) throws -> Data) {
         reader = Mutex(LineReader(maxBytes: maxBytes, read: read))
     }
 
-    /// The next line; nil at the end of the input, or where the waiting task is cancelled.
-    /// - Throws: What reading the input throws; a line that had begun is gone.
-    package func next() async throws -> Line? {
+    /// Returns the next line, or nil at the end of the input or if the waiting task is cancelled.
+    /// - Throws: The error of reading the input. A partial line is lost.
+    func next() async throws -> Line? {
         if Task.isCancelled { return nil }
         let line = OneShot<Line?>()
         queue.async { [reader = self] in
@@ -50,24 +51,24 @@ package final class InputLines: Sendable {
     }
 }
 
-/// The lines of an input, read where they are asked for.
-package struct LineReader {
+/// Splits an input into lines.
+struct LineReader {
     private static let portion = 65_536
     private let maxBytes: Int
     private let read: @Sendable (Int) throws -> Data
-    // Bytes that came already, and the place of the first that was not given out.
+    // Bytes that were read, and the position of the first that was not returned.
     private var buffer = Data()
     private var start = 0
     private var hasEnded = false
 
     /// Creates a reader; see ``InputLines/init(maxBytes:read:)``.
-    package init(maxBytes: Int, read: @escaping @Sendable (Int) throws -> Data) {
+    init(maxBytes: Int, read: @escaping @Sendable (Int) throws -> Data) {
         self.maxBytes = maxBytes
         self.read = read
     }
 
-    /// The next line; nil at the end of the input.
-    package mutating func next() throws -> InputLines.Line? {
+    /// Returns the next line, or nil at the end of the input.
+    mutating func next() throws -> InputLines.Line? {
         var scanned = start
         var isTooLong = false
         while true {
@@ -88,7 +89,7 @@ package struct LineReader {
                 return buffer.isEmpty ? nil : .whole(buffer)
             }
             scanned = buffer.count
-            // What is there, as soon as it is: a line must be answered before the next one comes.
+            // Reads what is available, because a line must be answered before the next one arrives.
             let chunk = try read(Self.portion)
             if chunk.isEmpty { hasEnded = true } else { buffer.append(chunk) }
         }

@@ -9,12 +9,13 @@ import Musl
 import Darwin
 #endif
 
-/// Ctrl-C: the work is cancelled, cleans up, and the process says so by its exit status.
+/// Handles Ctrl-C: cancels the work, lets it clean up, and reports the signal in the exit status.
 enum Interruption {
-    /// Runs some work, which SIGINT and SIGTERM cancel; a second one ends the process where it
-    /// stands.
+    /// Runs work that SIGINT and SIGTERM cancel.
+    ///
+    /// A second signal ends the process at once.
     /// - Parameter work: Returns the exit status.
-    /// - Returns: The work's exit status, or 128 and the signal.
+    /// - Returns: The exit status of the work, or 128 plus the signal number.
     static func run(_ work: @escaping @Sendable () async -> Int32) async -> Int32 {
         // Awaited below, and cancelled by a signal.
         let task = Task { await work() }
@@ -44,9 +45,9 @@ private final class FirstSignal: Sendable {
     }
 }
 
-/// How a signal handler, which may do next to nothing, tells a thread.
+/// Passes signals from a signal handler, which may do almost nothing, to a thread.
 private enum SignalPipe {
-    /// Both ends; -1 where none could be had.
+    /// Both ends of the pipe, or -1 if it could not be created.
     static let end: (read: Int32, write: Int32) = {
         var ends: [Int32] = [-1, -1]
         _ = unsafe pipe(&ends)
@@ -54,7 +55,7 @@ private enum SignalPipe {
         return (ends[0], ends[1])
     }()
 
-    /// Sends a signal through the pipe, unless the process was started so as to ignore it.
+    /// Sends a signal through the pipe, unless the process was started with the signal ignored.
     static func take(_ number: Int32) {
         let before = signal(number) { number in
             let code = errno

@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 
 #if canImport(Glibc)
 import Glibc
@@ -8,21 +8,21 @@ import Musl
 import Darwin
 #endif
 
-/// Where a command reads and writes, so that tests can stand in for a terminal.
-package struct Terminal: Sendable {
-    /// Takes what the command was asked for.
-    package var output: @Sendable (Data) throws -> Void
-    /// Takes what a person reads beside it.
-    package var messages: @Sendable (String) -> Void
-    /// Reads bytes of the input, up to a number, as soon as there are any; none at its end.
-    package var input: @Sendable (_ maxBytes: Int) throws -> Data
-    /// Whether the output is a terminal, too.
-    package var outputIsTerminal: Bool
-    /// The width of the terminal that shows the messages; nil where it is none.
-    package var columns: Int?
+/// The input and output of a command; tests replace it.
+struct Terminal: Sendable {
+    /// Writes the output of the command.
+    var output: @Sendable (Data) throws -> Void
+    /// Writes messages for a person.
+    var messages: @Sendable (String) -> Void
+    /// Reads up to `maxBytes` bytes of the input as soon as any are available; none at the end.
+    var input: @Sendable (_ maxBytes: Int) throws -> Data
+    /// Whether the output is a terminal.
+    var outputIsTerminal: Bool
+    /// The width of the terminal that shows the messages, or nil if it is not a terminal.
+    var columns: Int?
 
     /// Creates a terminal.
-    package init(
+    init(
         output: @escaping @Sendable (Data) throws -> Void,
         messages: @escaping @Sendable (String) -> Void,
         input: @escaping @Sendable (_ maxBytes: Int) throws -> Data = { _ in Data() },
@@ -35,23 +35,23 @@ package struct Terminal: Sendable {
         self.columns = columns
     }
 
-    /// Writes a line for a person.
-    package func error(_ text: String) { messages("turnpike: \(text)\n") }
+    /// Writes a message line.
+    func error(_ text: String) { messages("turnpike: \(text)\n") }
 
     /// Writes a line of output.
-    package func line(_ text: String) throws { try output(Data((text + "\n").utf8)) }
+    func line(_ text: String) throws { try output(Data((text + "\n").utf8)) }
 
-    /// Tells that the output could not be written or the input could not be read.
+    /// Reports that the output could not be written or the input could not be read.
     ///
-    /// A reader that has gone is not told: whoever closed the pipe knows.
+    /// A broken pipe is not reported, because whoever closed it knows.
     /// - Returns: The exit status.
-    package func ended(by error: any Error) -> Int32 {
+    func ended(by error: any Error) -> Int32 {
         if (error as? OutputError)?.isBrokenPipe != true { self.error("\(error)") }
         return ExitCode.of(error)
     }
 
-    /// The three descriptors of the process.
-    package static var standard: Terminal {
+    /// The standard descriptors of the process.
+    static var standard: Terminal {
         Terminal(
             output: { try Descriptor.put($0, to: 1) },
             messages: { try? Descriptor.put(Data($0.utf8), to: 2) },
@@ -66,32 +66,32 @@ package struct Terminal: Sendable {
     }
 }
 
-/// Why the output of a command could not be written, or its input not be read.
-package struct OutputError: Error, CustomStringConvertible {
-    /// What happened.
-    package let description: String
-    /// Whether it is only that nobody reads any more.
-    package let isBrokenPipe: Bool
+/// Why the output could not be written or the input could not be read.
+struct OutputError: Error, CustomStringConvertible {
+    /// The reason.
+    let description: String
+    /// Whether the reader of the output has closed it.
+    let isBrokenPipe: Bool
 
     /// Creates an error.
-    package init(description: String, isBrokenPipe: Bool = false) {
+    init(description: String, isBrokenPipe: Bool = false) {
         self.description = description
         self.isBrokenPipe = isBrokenPipe
     }
 }
 
-/// Reads and writes of whole buffers.
+/// Reads and writes complete buffers.
 enum Descriptor {
-    /// Opens the null device in the place of each standard descriptor that the process was started
-    /// without.
+    /// Opens the null device for each standard descriptor that is missing at the start of the
+    /// process.
     ///
-    /// Else the next file or socket that is opened gets its number, and is taken for the input or
-    /// the output. The null device is opened the wrong way round for input and output, so that each
-    /// use fails: an answer that nobody can get is an error.
+    /// Otherwise the next file or socket would get its number and be used as input or output. The
+    /// null device is opened with the wrong access mode for input and output, so that each use
+    /// fails: output that nobody can receive is an error.
     static func openMissing() {
         for (descriptor, flags) in [(0, O_WRONLY), (1, O_RDONLY), (2, O_WRONLY)] as [(Int32, Int32)]
         where fcntl(descriptor, F_GETFD) < 0 && errno == EBADF {
-            // The lowest free number, which is this one: those below are open.
+            // Gets the lowest free number, which is this one, because those below are open.
             _ = unsafe open("/dev/null", flags)
         }
     }
@@ -123,8 +123,8 @@ enum Descriptor {
         return data.prefix(count)
     }
 
-    // Whether what has just failed may be tried again. Whoever else has the descriptor may have made
-    // it non-blocking, as other runtimes do: then this waits until something can be done.
+    // Whether the failed operation may be repeated. Another process may have made the shared
+    // descriptor non-blocking; this then waits until the descriptor is ready.
     private static func wait(for event: Int32, on descriptor: Int32) -> Bool {
         if errno == EINTR { return true }
         guard errno == EAGAIN else { return false }

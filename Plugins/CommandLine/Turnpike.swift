@@ -12,9 +12,9 @@ import Darwin
 @main
 struct TurnpikeCommand {
     static func main() async {
-        // Before anything else is opened.
+        // Before any other descriptor is opened.
         Descriptor.openMissing()
-        // A reader that goes away is an error to be told, not the end of the process.
+        // A closed output must be an error, not the end of the process.
         signal(SIGPIPE, SIG_IGN)
         dropProxyEnvironment()
         let arguments = Array(CommandLine.arguments.dropFirst())
@@ -37,14 +37,14 @@ struct TurnpikeCommand {
         }
     }
 
-    /// The proxy variables that the command was started with, for transports that are told to obey
+    /// The proxy variables at the start of the command, for transports that are configured to use
     /// them.
     static let proxyVariables = ProcessInfo.processInfo.environment.filter { name, _ in
         name.lowercased().hasSuffix("_proxy")
     }
 
-    // URLSession on Linux would send requests to the proxies that the environment names, credentials
-    // included. A proxy is a setting of a transport.
+    // URLSession on Linux would send requests, including credentials, to the proxies in the
+    // environment. A proxy must be configured for a transport.
     private static func dropProxyEnvironment() {
         for name in proxyVariables.keys { unsafe unsetenv(name) }
     }

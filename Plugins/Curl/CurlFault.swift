@@ -1,4 +1,4 @@
-package import TurnpikeCore
+import TurnpikeCore
 
 /// What libcurl says of a failure; the `underlying` of a ``/TurnpikeCore/ClientError``.
 public struct CurlFailure: Error, Sendable, CustomStringConvertible {
@@ -12,7 +12,7 @@ public struct CurlFailure: Error, Sendable, CustomStringConvertible {
 }
 
 /// How a code of libcurl becomes an error that says what happened.
-package enum CurlFault {
+enum CurlFault {
     /// libcurl's code for HTTP/2 that goes no further.
     static let http2: Int32 = 16
     /// libcurl's code for a stream of HTTP/2 that was reset.
@@ -27,12 +27,12 @@ package enum CurlFault {
     static let rewindError: Int32 = 65
 
     /// What is known of a transfer that failed.
-    package struct Circumstances {
+    struct Circumstances {
         let phase: TransferState.Phase
         let sends: Int
         let isHeadTooLarge, isHTTP2, hasLength, hadPlace: Bool
 
-        package init(
+        init(
             phase: TransferState.Phase, sends: Int = 1, isHeadTooLarge: Bool = false,
             isHTTP2: Bool = false, hasLength: Bool = false, hadPlace: Bool = true
         ) {
@@ -45,9 +45,9 @@ package enum CurlFault {
         }
     }
 
-    package struct Kind {
-        package let code: ClientError.Code
-        package let message: String
+    struct Kind {
+        let code: ClientError.Code
+        let message: String
     }
 
     static func of(
@@ -125,7 +125,7 @@ package enum CurlFault {
             transfer: TransferState(.receiving))
     }
 
-    package static func kind(
+    static func kind(
         of code: Int32, text: String, _ circumstances: Circumstances
     ) -> Kind {
         let hasHead = circumstances.phase == .receiving

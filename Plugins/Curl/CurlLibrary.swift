@@ -1,8 +1,9 @@
 import CTurnpikeCurl
-package import TurnpikeCore
+import TurnpikeCore
+import TurnpikeSupport
 
 /// The libcurl of this machine, found when it is first needed.
-package struct CurlLibrary: Sendable {
+struct CurlLibrary: Sendable {
     /// As 0xMMmmpp.
     let version: UInt32
     /// The version and the TLS library, for messages.
@@ -38,7 +39,7 @@ package struct CurlLibrary: Sendable {
     /// For tests of what fails; once it has succeeded it must not be called any more.
     /// - Returns: ``/TurnpikeCore/ClientError/Code/unsupported`` where there is none, one that
     ///   lacks a function, or an old one.
-    package static func fault(
+    static func fault(
         loading file: String?, oldest: UInt32 = UInt32(TPC_OLDEST)
     ) -> ClientError? {
         guard let reason = unsafe tpc_load(file, oldest) else { return nil }
@@ -52,10 +53,10 @@ package struct CurlLibrary: Sendable {
     static func load() throws -> CurlLibrary { try shared.get() }
 
     /// The version that was found, as 0xMMmmpp; 0 for none.
-    package static var foundVersion: UInt32 { tpc_version() }
+    static var foundVersion: UInt32 { tpc_version() }
 
     // By the figures in <doc:HTTP2OverLibcurl>.
-    package static func isHTTP2Sound(version: UInt32, tellsHTTP2: Bool) -> Bool {
+    static func isHTTP2Sound(version: UInt32, tellsHTTP2: Bool) -> Bool {
         version >= 0x08_0E01 && tellsHTTP2
     }
 

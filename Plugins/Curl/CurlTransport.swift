@@ -29,7 +29,8 @@ public final class CurlTransport: Transport {
     private let library: CurlLibrary
     private let trustFiles: TrustFiles?
     private let engines: [CurlEngine]
-    private let offersHTTP2: Bool
+    /// Whether HTTP/2 is offered to servers over TLS.
+    public let offersHTTP2: Bool
 
     /// Creates a transport with connections of its own.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where there is no libcurl, or it
@@ -84,21 +85,13 @@ public final class CurlTransport: Transport {
 
     /// What libcurl can do here.
     public var capabilities: TransportCapabilities {
-        var capabilities: TransportCapabilities = [
-            .liveUpload, .backpressure, .proxy, .rawEncoding, .phaseTimes, .ipv6Literals,
-            .encodedSizes, .trailers, .requestTrailers,
-        ]
-        if library.hasTLS {
-            capabilities.formUnion([.pinning, .customAuthorities, .clientCertificate])
-        }
-        if library.hasUnixSockets { capabilities.insert(.unixSocket) }
-        if offersHTTP2 { capabilities.insert(.http2) }
-        return capabilities
+        [.liveUpload, .phaseTimes, .trailers, .requestTrailers]
     }
 
     /// Sends a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
         try context.checkCancellation()
+        let start = context.timeSource.now
         let body = request.body
         let upload = body.isEmpty ? nil : try CurlUpload(body, context: context)
         let transfer = CurlTransfer(
@@ -124,10 +117,10 @@ public final class CurlTransport: Transport {
         do {
             response = try await exchange.response()
         } catch {
-            transfer.takeTimes()?.record(in: context)
+            transfer.takeTimes()?.report(in: context, since: start)
             throw error
         }
-        transfer.takeTimes()?.record(in: context)
+        transfer.takeTimes()?.report(in: context, since: start)
         return transfer.request.takesContentAsItComes ? response : try response.decoded()
     }
 
@@ -149,27 +142,28 @@ public final class CurlTransport: Transport {
     }
 }
 
-extension CurlTransport: Heeding {
-    package var heed: Heed { .always }
+extension CurlTransport: PromptlyCancellable {
+    /// It ends soon.
+    public var promptness: Promptness { .always }
 }
 
 extension CurlTimes {
-    /// Enters the times into the timeline of a call.
-    func record(in context: Context) {
-        context.call.record.updateTimeline { timeline in
-            guard let sent = timeline.sent else { return }
-            func instant(_ microseconds: Int64) -> MonotonicInstant? {
-                guard microseconds > 0 else { return nil }
-                return MonotonicInstant(nanoseconds: sent.nanoseconds + microseconds * 1000)
-            }
-            timeline.resolved = instant(lookup)
-            timeline.connected = instant(isReused ? ready : connect)
-            timeline.secured = instant(handshake)
-            timeline.ready = instant(ready)
-            timeline.firstByte = instant(firstByte)
-            // Where there was no connection, libcurl made none and says "reused".
-            timeline.isConnectionReused = ready > 0 ? isReused : nil
-            timeline.peerAddress = peer
+    /// Reports the times, which libcurl counts from the beginning of the exchange.
+    func report(in context: Context, since start: MonotonicInstant) {
+        func instant(_ microseconds: Int64) -> MonotonicInstant? {
+            guard microseconds > 0 else { return nil }
+            return start.advanced(by: .microseconds(microseconds))
         }
+        var reports: [TransportReport] = []
+        if let instant = instant(lookup) { reports.append(.resolved(at: instant)) }
+        // Where there was no connection, libcurl made none and says "reused".
+        if let instant = instant(isReused ? ready : connect) {
+            reports.append(
+                .connected(at: instant, isReused: ready > 0 ? isReused : nil, peer: peer))
+        }
+        if let instant = instant(handshake) { reports.append(.secured(at: instant)) }
+        if let instant = instant(ready) { reports.append(.ready(at: instant)) }
+        if let instant = instant(firstByte) { reports.append(.firstByte(at: instant)) }
+        context.report(all: reports)
     }
 }

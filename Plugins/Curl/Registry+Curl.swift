@@ -1,5 +1,6 @@
 public import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
 extension Registry {
     /// Adds the transport `curl` to the names of stack files.

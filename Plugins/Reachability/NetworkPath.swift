@@ -1,4 +1,4 @@
-/// How this machine is connected: its interfaces that are up and have an address.
+/// The network interfaces of this machine that are up and have an address.
 public struct NetworkPath: Sendable, Hashable {
     /// The names of the interfaces, sorted, without loopback.
     public var interfaces: [String]
@@ -6,8 +6,8 @@ public struct NetworkPath: Sendable, Hashable {
     /// Creates a path.
     public init(interfaces: [String]) { self.interfaces = interfaces.sorted() }
 
-    /// Whether there is a way to other machines at all.
+    /// Whether the machine has a route to other machines.
     ///
-    /// It says nothing of any one of them.
+    /// It does not tell whether a particular machine can be reached.
     public var isReachable: Bool { !interfaces.isEmpty }
 }

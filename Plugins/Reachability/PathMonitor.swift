@@ -1,16 +1,17 @@
 import Foundation
 import Synchronization
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// Tells how this machine is connected, now and whenever that changes.
+/// Reports how this machine is connected, now and after each change.
 ///
 /// ```swift
 /// let monitor = PathMonitor.system()
 /// for await path in monitor.paths { show(path.isReachable) }
 /// ```
 ///
-/// On Linux the kernel tells changes by rtnetlink, on Apple's systems `NWPathMonitor` does. A
-/// monitor that is made from a path is told by ``update(_:)``: what tests use.
+/// On Linux, rtnetlink reports changes; on Apple platforms, `NWPathMonitor` does. Tests create a
+/// monitor from a path and change it with ``update(_:)``.
 public final class PathMonitor: Sendable {
     private struct State {
         var path: NetworkPath
@@ -21,13 +22,15 @@ public final class PathMonitor: Sendable {
 
     private let state: Mutex<State>
 
-    /// Creates a monitor that is told what to say.
+    /// Creates a monitor that changes only with ``update(_:)``.
     public init(_ path: NetworkPath) { state = Mutex(State(path: path)) }
 
-    /// Creates a monitor of this machine; it stops when it is let go of.
+    /// Creates a monitor of this machine.
     ///
-    /// Where the system does not say (no netlink, another platform) it stays at what was first
-    /// found, and counts as connected where nothing could be found out.
+    /// It stops when it is released.
+    ///
+    /// Without change notifications (no netlink, another platform), the first result stays. If the
+    /// state cannot be determined, the machine counts as connected.
     public static func system() -> PathMonitor {
         let monitor = PathMonitor(SystemPath.current() ?? NetworkPath(interfaces: ["unknown"]))
         let source = SystemPath.source { [weak monitor] path in monitor?.update(path) }
@@ -37,10 +40,12 @@ public final class PathMonitor: Sendable {
 
     deinit { state.withLock { $0.source }?.stop() }
 
-    /// How the machine is connected now.
+    /// The current path.
     public var current: NetworkPath { state.withLock { $0.path } }
 
-    /// The present path, then each change; a slow reader gets the latest.
+    /// The current path, then each change.
+    ///
+    /// A slow reader gets only the latest path.
     public var paths: AsyncStream<NetworkPath> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: NetworkPath.self, bufferingPolicy: .bufferingNewest(1))
@@ -49,7 +54,7 @@ public final class PathMonitor: Sendable {
         return stream
     }
 
-    /// Says how the machine is connected.
+    /// Sets the path.
     public func update(_ path: NetworkPath) {
         let observers = state.withLock { state -> [@Sendable (NetworkPath) -> Void] in
             guard state.path != path else { return [] }
@@ -59,8 +64,8 @@ public final class PathMonitor: Sendable {
         for observer in observers { observer(path) }
     }
 
-    /// Waits until there is a way to other machines, but not longer than a limit.
-    /// - Returns: Whether there is one.
+    /// Waits until other machines are reachable, at most for a limit.
+    /// - Returns: Whether they are.
     /// - Throws: `CancellationError`, or the error of the context's cancellation.
     public func waitUntilReachable(for limit: Duration, in context: Context) async throws -> Bool {
         if current.isReachable { return true }
@@ -92,7 +97,7 @@ public final class PathMonitor: Sendable {
     }
 }
 
-/// What tells a monitor of changes.
+/// Reports changes to a monitor.
 protocol PathSource: Sendable {
     func stop()
 }

@@ -12,9 +12,10 @@ import Musl
 import Darwin
 #endif
 
-/// What the system says of its interfaces.
+/// The state of the interfaces according to the system.
 enum SystemPath {
-    /// The interfaces that are up, run, and have an address that reaches beyond their link.
+    /// Returns the interfaces that are up and running and have an address beyond the link-local
+    /// ones.
     static func current() -> NetworkPath? {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard unsafe getifaddrs(&first) == 0 else { return nil }
@@ -38,7 +39,7 @@ enum SystemPath {
         switch unsafe Int32(address.pointee.sa_family) {
         case AF_INET: return true
         case AF_INET6:
-            // fe80::/10 is the link's own.
+            // fe80::/10 is link-local.
             let bytes = UnsafeRawPointer(address)
             let offset = MemoryLayout<sockaddr_in6>.offset(of: \.sin6_addr) ?? 8
             let (high, low) = unsafe (
@@ -51,7 +52,9 @@ enum SystemPath {
     }
 
     #if os(Linux)
-    /// Tells changes by rtnetlink(7), or gives nil where there is none.
+    /// Reports changes with rtnetlink(7).
+    ///
+    /// Returns nil if it is not available.
     static func source(_ handle: @escaping @Sendable (NetworkPath) -> Void) -> (any PathSource)? {
         NetlinkSource(handle)
     }
@@ -78,14 +81,14 @@ enum SystemPath {
 }
 
 #if os(Linux)
-/// A socket on which the kernel tells that links, addresses or routes have changed.
+/// A socket on which the kernel reports changed links, addresses and routes.
 private final class NetlinkSource: PathSource {
     // SAFETY: a dispatch source may be used from any thread.
     private struct Locked: @unchecked Sendable { let source: any DispatchSourceRead }
 
     private let box: Locked
 
-    // The kernel's interface: the C library's headers for it are not in the module.
+    // Constants of the kernel; the C headers that define them are not in the module.
     private static let family: Int32 = 16
     private static let groups: UInt32 = 0x1 | 0x10 | 0x100 | 0x40 | 0x400
 
@@ -93,7 +96,7 @@ private final class NetlinkSource: PathSource {
         let type = Int32(SOCK_RAW.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         let descriptor = socket(Self.family, type | Int32(SOCK_NONBLOCK.rawValue), 0)
         guard descriptor >= 0 else { return nil }
-        // struct sockaddr_nl: family, padding, port (the kernel's choice), groups.
+        // struct sockaddr_nl: family, padding, port (chosen by the kernel), groups.
         var address: (UInt16, UInt16, UInt32, UInt32) = (UInt16(Self.family), 0, 0, Self.groups)
         let bound = unsafe withUnsafeBytes(of: &address) { bytes -> Int32 in
             guard let base = bytes.baseAddress else { return -1 }
@@ -107,7 +110,7 @@ private final class NetlinkSource: PathSource {
         let source = DispatchSource.makeReadSource(
             fileDescriptor: descriptor, queue: DispatchQueue(label: "turnpike.reachability"))
         source.setEventHandler {
-            // What changed is not read out of the messages: the state is asked for anew.
+            // The messages are not parsed; the current state is read instead.
             var buffer = [UInt8](repeating: 0, count: 8192)
             while unsafe recv(descriptor, &buffer, buffer.count, 0) > 0 {}
             if let path = SystemPath.current() { handle(path) }

@@ -1,16 +1,16 @@
 import Foundation
 public import TurnpikeCore
 
-/// Waits for the machine to be connected before a request is tried again.
+/// Waits for a network connection before a request is retried.
 ///
 /// ```swift
 /// let monitor = PathMonitor.system()
 /// let client = Client(stack: [.deadline(.seconds(120)), .retry(), .waitForConnectivity(monitor), .attemptTimeout()])
 /// ```
 ///
-/// Place it inside the retry, whose attempts it holds back, and outside an attempt timeout, which
-/// would count the wait. A request to this machine itself does not wait. When the limit has passed
-/// the attempt is made all the same, and fails as it must.
+/// Place it inside the retry whose attempts it delays, and outside an attempt timeout, which would
+/// include the wait. Requests to this machine do not wait. After the limit, the attempt is made
+/// anyway.
 public struct WaitForConnectivity: Interceptor {
     private let monitor: PathMonitor
     private let limit: Duration
@@ -18,8 +18,8 @@ public struct WaitForConnectivity: Interceptor {
 
     /// Creates the gate.
     /// - Parameters:
-    ///   - monitor: What tells whether the machine is connected.
-    ///   - limit: The longest wait before one attempt.
+    ///   - monitor: Reports whether the machine is connected.
+    ///   - limit: The longest wait before an attempt.
     ///   - includesFirstAttempt: Whether the first attempt waits too.
     public init(
         _ monitor: PathMonitor, limit: Duration = .seconds(60), includesFirstAttempt: Bool = false
@@ -29,7 +29,7 @@ public struct WaitForConnectivity: Interceptor {
         self.includesFirstAttempt = includesFirstAttempt
     }
 
-    /// Waits if it must, and runs the rest of the chain.
+    /// Waits if necessary, then runs the rest of the chain.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -47,7 +47,7 @@ public struct WaitForConnectivity: Interceptor {
 }
 
 extension Gate where Self == WaitForConnectivity {
-    /// Waits for the machine to be connected before a request is tried again; see
+    /// Waits for a network connection before a request is retried; see
     /// ``WaitForConnectivity/init(_:limit:includesFirstAttempt:)``.
     public static func waitForConnectivity(
         _ monitor: PathMonitor, limit: Duration = .seconds(60)

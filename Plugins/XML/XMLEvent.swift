@@ -1,8 +1,8 @@
-/// What an XML parser comes upon, in order.
+/// An event of an XML parser.
 public enum XMLEvent: Sendable, Hashable {
-    /// An element begins.
+    /// An element starts.
     case begin(name: String, attributes: [String: String])
-    /// Text, with references and CDATA resolved; neighbouring pieces are one event.
+    /// Text with references and CDATA resolved; adjacent pieces form one event.
     case text(String)
     /// An element ends.
     case end(name: String)

@@ -1,27 +1,27 @@
-/// How much of an XML document is read, and whether it may have a document type.
+/// Limits for reading an XML document, and whether it may have a document type.
 public struct XMLLimits: Sendable, Hashable {
-    /// How deep elements may stand inside one another.
+    /// How deeply elements may be nested.
     public var depth: Int
-    /// How many elements and attributes there may be.
+    /// The most elements and attributes in total.
     public var nodes: Int
-    /// How many attributes one element may have.
+    /// The most attributes of one element.
     public var attributes: Int
-    /// How many bytes of names, values and text are handed out, in UTF-8.
+    /// The most bytes of names, values and text in UTF-8.
     public var bytes: Int
-    /// Whether the document may have a document type declaration, as in `<!DOCTYPE html>`.
+    /// Whether the document may have a document type declaration such as `<!DOCTYPE html>`.
     ///
-    /// It is passed over: nothing that it names is read. One with an internal subset, where entities
-    /// and default attributes are declared, is refused in any case.
+    /// The declaration is skipped, and nothing that it refers to is read. A declaration with an
+    /// internal subset, which could declare entities and default attributes, is always rejected.
     public var allowsDocumentType: Bool
 
     /// Creates limits.
     /// - Parameters:
-    ///   - depth: How deep elements may stand inside one another.
-    ///   - nodes: How many elements and attributes there may be.
-    ///   - attributes: How many attributes one element may have.
-    ///   - bytes: How many bytes of names, values and text are handed out; 100 MiB.
-    ///   - allowsDocumentType: Whether a document type without an internal subset is passed over
-    ///     instead of refused.
+    ///   - depth: How deeply elements may be nested.
+    ///   - nodes: The most elements and attributes in total.
+    ///   - attributes: The most attributes of one element.
+    ///   - bytes: The most bytes of names, values and text; 100 MiB by default.
+    ///   - allowsDocumentType: Whether a document type without an internal subset is skipped
+    ///     instead of rejected.
     public init(
         depth: Int = 200, nodes: Int = 1_000_000, attributes: Int = 1000,
         bytes: Int = 104_857_600, allowsDocumentType: Bool = false

@@ -1,16 +1,16 @@
 import Foundation
 import TurnpikeCore
 
-/// Reads a document, within limits, for as long as somebody waits for it.
+/// Reads a document within limits, and stops if a check throws.
 enum XMLReader {
-    /// Hands a document out event by event.
+    /// Passes the events of a document to a closure.
     /// - Parameters:
     ///   - content: The document.
-    ///   - charset: The encoding that the `Content-Type` names.
-    ///   - limits: How much is read.
-    ///   - check: Is called between pieces; what it throws ends the reading.
-    ///   - handle: Takes the events.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization``, and what the closures throw.
+    ///   - charset: The charset of the `Content-Type`.
+    ///   - limits: The limits.
+    ///   - check: Called between pieces; its errors end the reading.
+    ///   - handle: Receives the events.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization``, and the errors of the closures.
     static func read(
         _ content: Data, charset: String? = nil, limits: XMLLimits,
         check: () throws -> Void = { try Task.checkCancellation() },

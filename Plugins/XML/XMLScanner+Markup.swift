@@ -1,8 +1,8 @@
 import TurnpikeCore
 
-// What is passed over, and the small parts of which all else is made.
+// Markup that is skipped, and the lexical elements.
 extension XMLScanner {
-    /// Skips the declaration that a document may begin with (§2.8).
+    /// Skips the XML declaration (§2.8).
     mutating func skipDeclaration() throws {
         guard byte(after: 5).map(Self.isBlank) == true, skip("<?xml") else { return }
         skipBlanks()
@@ -23,8 +23,8 @@ extension XMLScanner {
         }
     }
 
-    // Skips an equals sign and a value in quotes; false where there is none that is allowed. All
-    // that may be allowed is short.
+    // Skips an equals sign and a quoted value. Returns false if there is no allowed value; all
+    // allowed values are short.
     private mutating func skipDeclared(_ isAllowed: (ArraySlice<UInt8>) -> Bool) -> Bool {
         skipBlanks()
         guard skip("=") else { return false }
@@ -36,7 +36,7 @@ extension XMLScanner {
         return true
     }
 
-    // Bytes, not characters: a mark may stand behind any of them.
+    // Compares bytes, because a combining mark may follow any of them.
     private static func isVersion(_ value: ArraySlice<UInt8>) -> Bool {
         value.count > 2 && value.starts(with: "1.".utf8) && value.dropFirst(2).allSatisfy(isDigit)
     }
@@ -60,13 +60,13 @@ extension XMLScanner {
         try skip(past: "?>", of: "a processing instruction")
     }
 
-    /// Skips what is left of a comment (§2.5).
+    /// Skips the rest of a comment (§2.5).
     mutating func skipComment() throws {
         try skip(past: "--", of: "a comment")
         guard skip(">") else { throw fault("has -- in a comment") }
     }
 
-    /// Skips what is left of a document type (§2.8): name and external identifier.
+    /// Skips the rest of a document type (§2.8): name and external identifier.
     mutating func skipDocumentType() throws {
         guard skipBlanks() else { throw fault("has a document type that cannot be read") }
         _ = try readName()
@@ -83,7 +83,7 @@ extension XMLScanner {
         }
         skipBlanks()
         if skip("[") {
-            throw fault("declares entities or attributes in its document type, which is refused")
+            throw fault("declares entities or attributes in its document type, which is rejected")
         }
         guard skip(">") else { throw fault("has a document type that cannot be read") }
     }
@@ -98,21 +98,21 @@ extension XMLScanner {
         let start = position
         try skip(past: String(Unicode.Scalar(quote)), of: "its document type")
         if let wrong = bytes[start..<position - 1].firstIndex(where: { !isAllowed($0) }) {
-            throw fault("has a public identifier with what may not stand in one", at: wrong)
+            throw fault("has a public identifier with an invalid character", at: wrong)
         }
     }
 
-    // MARK: Small parts
+    // MARK: Lexical elements
 
-    /// The byte at the position, or nil at the end.
+    /// The byte at the current position, or nil at the end.
     func peek() -> UInt8? { byte(after: 0) }
 
-    /// The byte so far behind the position.
+    /// Returns the byte at a distance from the current position, or nil.
     func byte(after distance: Int) -> UInt8? {
         position + distance < bytes.count ? bytes[position + distance] : nil
     }
 
-    /// Skips a word if it stands here.
+    /// Skips a word if it is at the current position.
     mutating func skip(_ word: StaticString, isKept: Bool = false) -> Bool {
         let count = word.utf8CodeUnitCount
         guard bytes.count - position >= count else { return false }
@@ -123,7 +123,9 @@ extension XMLScanner {
         return true
     }
 
-    /// Skips blanks; false where there is none.
+    /// Skips whitespace.
+    ///
+    /// Returns false if there is none.
     @discardableResult
     mutating func skipBlanks() -> Bool {
         let start = position
@@ -131,7 +133,7 @@ extension XMLScanner {
         return position > start
     }
 
-    /// Skips all up to a mark, and the mark.
+    /// Skips everything up to and including a mark.
     mutating func skip(past mark: String, of thing: String) throws {
         let start = position
         let mark = Array(mark.utf8)
@@ -158,7 +160,7 @@ extension XMLScanner {
         let name = start..<position
         guard let first = name.first, !Self.isInner(bytes[first]),
             isASCII || XMLName.isValid(string(name))
-        else { throw fault("has a name that is none", at: start) }
+        else { throw fault("has an invalid name", at: start) }
         return name
     }
 
@@ -184,13 +186,13 @@ extension XMLScanner {
 
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
-    // Digits, - and ., which begin no name.
+    // Digits, - and . may not begin a name.
     private static func isInner(_ byte: UInt8) -> Bool {
         isDigit(byte) || byte == 0x2D || byte == 0x2E
     }
 }
 
-/// Names with letters beyond ASCII.
+/// Names with characters beyond ASCII.
 private enum XMLName {
     static func isValid(_ name: String) -> Bool {
         guard let first = name.unicodeScalars.first, isStart(first) else { return false }

@@ -1,8 +1,9 @@
 import TurnpikeCore
+import TurnpikeSupport
 
-// What stands between tags and in quotes.
+// Text and attribute values.
 extension XMLScanner {
-    /// Takes text up to the next markup, its references resolved.
+    /// Reads text up to the next markup and resolves references.
     mutating func readCharacters() throws {
         var start = position
         while let byte = peek(), byte != UInt8(ascii: "<") {
@@ -12,7 +13,7 @@ extension XMLScanner {
                 start = position
                 continue
             }
-            // It ends CDATA, and stands nowhere else (§2.4).
+            // `]]>` is only allowed at the end of a CDATA section (§2.4).
             if byte == UInt8(ascii: ">"), position >= start + 2, bytes[position - 1] == 0x5D,
                 bytes[position - 2] == 0x5D
             {
@@ -23,14 +24,14 @@ extension XMLScanner {
         text += bytes[start..<position]
     }
 
-    /// Takes what is left of a CDATA section as it stands.
+    /// Reads the rest of a CDATA section without changes.
     mutating func readCharacterData() throws {
         let start = position
         try skip(past: "]]>", of: "a CDATA section")
         text += bytes[start..<position - 3]
     }
 
-    /// Reads a value in quotes, its references resolved and its blanks made spaces (§3.3.3).
+    /// Reads a quoted value, resolves references and replaces whitespace by spaces (§3.3.3).
     mutating func readAttributeValue() throws -> String {
         guard let quote = peek(), Self.isQuote(quote) else {
             throw fault("has an attribute without quotes around its value")
@@ -52,7 +53,7 @@ extension XMLScanner {
         throw fault("has an attribute whose value does not end")
     }
 
-    // A reference to a character, or to one of the five entities that need no declaration (§4.1).
+    // Reads a reference to a character or to one of the five predefined entities (§4.1).
     private mutating func readReference() throws -> String.UTF8View {
         let start = position
         position += 1
@@ -79,7 +80,7 @@ extension XMLScanner {
         while let digit = peek().flatMap({ Character(Unicode.Scalar($0)).hexDigitValue }),
             digit < radix
         {
-            // Beyond all of Unicode it is no longer of interest by how much.
+            // Clamped beyond the last Unicode scalar to prevent an overflow.
             value = min(value * radix + UInt32(digit), 0x11_0000)
             position += 1
         }
@@ -87,7 +88,7 @@ extension XMLScanner {
             value >= 0x20 && value != 0xFFFE && value != 0xFFFF
             || value == 0x09 || value == 0x0A || value == 0x0D
         guard position > first, skip(";"), isCharacter, let scalar = Unicode.Scalar(value) else {
-            throw fault("has a reference to no character", at: start)
+            throw fault("has a reference to an invalid character", at: start)
         }
         return scalar
     }

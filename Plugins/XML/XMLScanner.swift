@@ -1,17 +1,17 @@
 import TurnpikeCore
 
-/// Reads a document in one pass over its bytes, by XML 1.0 (fifth edition), and hands out its
-/// elements and its text.
+/// Reads a document in one pass according to XML 1.0 (fifth edition) and reports its elements and
+/// text.
 ///
-/// Each byte is looked at a fixed number of times, whatever the document holds. What document types
-/// could declare is not known here, so nothing is ever expanded: what is handed out is no larger
-/// than twice what comes in. Redaction has a tolerant reader of its own in the core (`XMLTokens`).
+/// Each byte is inspected a bounded number of times. Declarations of document types are unknown
+/// here, so nothing is expanded, and the output is at most twice as large as the input. Redaction
+/// has its own tolerant tokenizer in the core (`XMLTokens`).
 struct XMLScanner {
     private enum Place {
-        /// Before the root element; `hasType` behind a document type.
+        /// Before the root element; `hasType` is true after a document type.
         case prolog(hasType: Bool)
         case content
-        /// Behind the root element.
+        /// After the root element.
         case epilog
     }
 
@@ -19,14 +19,14 @@ struct XMLScanner {
     let limits: XMLLimits
     let handle: (XMLEvent) throws -> Void
     var position = 0
-    // Text that is not handed out yet: comments do not divide it.
+    // Text that was not reported yet; comments do not split it.
     var text: [UInt8] = []
     private var place = Place.prolog(hasType: false)
     private var open: [Range<Int>] = []
     private var nodes = 0
     private var handedOut = 0
 
-    // How much is read between two looks at whether anybody still waits for it.
+    // The number of bytes read between two calls of `check`.
     private static let pieceBytes = 65_536
 
     init(
@@ -38,8 +38,8 @@ struct XMLScanner {
     }
 
     /// Reads the document.
-    /// - Parameter check: Is called between pieces; what it throws ends the reading.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization``, and what the closures throw.
+    /// - Parameter check: Called between pieces; its errors end the reading.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization``, and the errors of the closures.
     mutating func run(check: () throws -> Void) throws {
         try skipDeclaration()
         var nextCheck = 0
@@ -62,7 +62,7 @@ struct XMLScanner {
         case (UInt8(ascii: "?"), _): try skipInstruction()
         case (UInt8(ascii: "!"), _): try readDeclaration()
         case (UInt8(ascii: "/"), .content): try readEndTag()
-        case (UInt8(ascii: "/"), _): throw fault("ends an element that did not begin")
+        case (UInt8(ascii: "/"), _): throw fault("has an end tag without a start tag")
         case (_, .epilog): throw fault("has a second root element")
         default: try readStartTag()
         }
@@ -75,12 +75,12 @@ struct XMLScanner {
         case .prolog(hasType: false) where skip("<!DOCTYPE"):
             if !limits.allowsDocumentType {
                 throw fault(
-                    "has a document type, which is refused unless XMLLimits.allowsDocumentType says"
-                        + " otherwise")
+                    "has a document type, which is rejected unless XMLLimits.allowsDocumentType is"
+                        + " true")
             }
             try skipDocumentType()
             place = .prolog(hasType: true)
-        default: throw fault("has a declaration where none may stand")
+        default: throw fault("has a declaration in the wrong place")
         }
     }
 
@@ -106,7 +106,7 @@ struct XMLScanner {
                     "has an element with more than \(limits.attributes) attributes")
             }
             let (attribute, value) = try readAttribute()
-            // Names that only look the same would be one here, and one of them lost.
+            // Canonically equivalent names are rejected too, because one attribute would be lost.
             if attributes.updateValue(value, forKey: attribute) != nil {
                 throw fault("has an element with two attributes of one name")
             }
@@ -127,13 +127,13 @@ struct XMLScanner {
         skipBlanks()
         guard skip(">") else { throw fault("has a tag that does not end") }
         guard let expected = open.last, bytes[expected] == bytes[name] else {
-            throw fault("ends another element than the one that is open")
+            throw fault("has an end tag that does not match its start tag")
         }
         open.removeLast()
         try end(name)
     }
 
-    // MARK: Handing out
+    // MARK: Reporting events
 
     private mutating func begin(_ name: Range<Int>, _ attributes: [String: String]) throws {
         place = .content
@@ -166,7 +166,7 @@ struct XMLScanner {
     private mutating func send(_ event: XMLEvent, bytes count: Int) throws {
         handedOut += count
         if handedOut > limits.bytes {
-            throw XMLFault.error("hands out more than \(limits.bytes) bytes")
+            throw XMLFault.error("produces more than \(limits.bytes) bytes")
         }
         try handle(event)
     }

@@ -1,14 +1,15 @@
 public import Foundation
 public import TurnpikeCore
 
-/// The content as an XML document: its root element.
+/// Parses the content as an XML document and returns its root element.
 ///
-/// XML 1.0 without document types: one is refused, unless ``XMLLimits/allowsDocumentType`` lets it be
-/// passed over, and so is an entity beyond the five of XML itself. Nothing is expanded, and nothing
-/// outside the content is ever read. The encoding is that of a byte order mark, that of the `charset`
-/// of the `Content-Type`, that of the document's declaration, or UTF-8 (RFC 7303 §3).
+/// It supports XML 1.0 without document types. A document type is rejected unless
+/// ``XMLLimits/allowsDocumentType`` allows skipping it, and so is any entity other than the five
+/// predefined ones. Nothing is expanded, and nothing outside the content is read. The encoding is
+/// that of the byte order mark, the `charset` of the `Content-Type`, the XML declaration, or UTF-8,
+/// in this order (RFC 7303 §3).
 ///
-/// The call's deadline and its cancellation hold while the document is read, too.
+/// The deadline and the cancellation of the call also apply while the document is parsed.
 public struct XMLSerializer: ContentSerializer {
     private let limits: XMLLimits
 
@@ -18,7 +19,7 @@ public struct XMLSerializer: ContentSerializer {
     /// The media types of XML (RFC 7303).
     public static let mediaTypes: [MediaType] = ["application/xml", "text/xml"]
 
-    /// XML.
+    /// The media types of XML.
     public var accept: [MediaType] { Self.mediaTypes }
 
     /// Returns the root element.
@@ -39,15 +40,15 @@ public struct XMLSerializer: ContentSerializer {
 }
 
 extension ResponseSerializer where Self == XMLSerializer {
-    /// The content as an XML document.
+    /// Parses the content as an XML document.
     public static var xml: Self { XMLSerializer() }
 }
 
 extension XMLTree {
-    /// Reads a document and returns its root element.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` where it is not well formed, has a
-    ///   document type, refers to an entity that is not XML's own, or exceeds a limit;
-    ///   `CancellationError` where the task is cancelled meanwhile.
+    /// Parses a document and returns its root element.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if it is not well formed, has a
+    ///   document type, refers to an entity that is not predefined, or exceeds a limit;
+    ///   `CancellationError` if the task is cancelled.
     public init(parsing content: Data, limits: XMLLimits = XMLLimits()) throws {
         try self.init(parsing: content, charset: nil, limits: limits)
     }
@@ -78,7 +79,7 @@ extension XMLTree {
 }
 
 extension ResponseHead {
-    /// The encoding that the `Content-Type` names.
+    /// The charset of the `Content-Type`.
     fileprivate var charset: String? {
         headers[.contentType].flatMap { MediaType(parsing: $0) }?[parameter: "charset"]
     }
@@ -90,11 +91,11 @@ extension Call {
         try await serialize(with: XMLSerializer(limits: limits))
     }
 
-    /// Sends the request and hands the content of the response to a closure, event by event, without
-    /// making a tree of it.
+    /// Sends the request and passes the content of the response to a closure, event by event,
+    /// without building a tree.
     ///
-    /// What the closure throws ends the reading and is the error's `underlying`. The deadline of the
-    /// call, and its cancellation, end the reading between two events.
+    /// An error of the closure ends the reading and becomes the `underlying` error. The deadline
+    /// and the cancellation of the call also end the reading between two events.
     public func xmlEvents(
         limits: XMLLimits = XMLLimits(), _ handle: @escaping @Sendable (XMLEvent) throws -> Void
     ) async throws { try await serialize(with: XMLEventSerializer(limits: limits, handle: handle)) }

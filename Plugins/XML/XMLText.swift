@@ -1,12 +1,15 @@
 import Foundation
 import TurnpikeCore
 import TurnpikeSerializers
+import TurnpikeSupport
 
-/// The characters of a document as bytes in UTF-8, valid, with each line end as one LF (XML 1.0 §2.2
-/// and §2.11).
+/// The characters of a document as valid UTF-8, with each line ending replaced by LF (XML 1.0 §2.2,
+/// §2.11).
 enum XMLText {
-    /// Reads content in its encoding: that of a byte order mark, that of the `charset` of the
-    /// `Content-Type`, that of the document's declaration, UTF-8 (RFC 7303 §3).
+    /// Decodes content.
+    ///
+    /// The encoding is that of the byte order mark, the `charset` of the `Content-Type`, the XML
+    /// declaration, or UTF-8, in this order (RFC 7303 §3).
     static func bytes(of content: Data, charset label: String?) throws -> [UInt8] {
         if content.isEmpty { throw XMLFault.error("is empty") }
         let (charset, start) = try encoding(of: content, label)
@@ -28,16 +31,16 @@ enum XMLText {
         }
         guard let charset = Charset(label: label) else {
             throw XMLFault.error(
-                "is in the encoding \(Grammar.escaped(label, upTo: 40)), which is not read")
+                "is in the encoding \(Grammar.escaped(label, upTo: 40)), which is not supported")
         }
         return (charset, 0)
     }
 
-    // The encoding that the declaration names. Its end is looked for in its beginning alone: all that
-    // it may hold is short.
+    // Returns the encoding in the XML declaration, which must end within the first bytes, because
+    // everything allowed in it is short.
     private static func declaredEncoding(of content: Data) throws -> String? {
         let start = content.prefix(200)
-        // Another instruction may have a name that begins so.
+        // The name of another instruction may begin with `xml`.
         guard start.starts(with: "<?xml".utf8), let blank = start.dropFirst(5).first, blank <= 0x20
         else { return nil }
         guard let end = start.firstRange(of: Data("?>".utf8)) else {
@@ -55,13 +58,13 @@ enum XMLText {
         var position = 0
         while position < bytes.count {
             let byte = bytes[position]
-            // U+FFFE and U+FFFF are the only others that UTF-8 has and XML has not.
+            // U+FFFE and U+FFFF are the only other characters of UTF-8 that XML does not allow.
             let isNone =
                 byte < 0x20 && byte != 0x0A && byte != 0x09 && byte != 0x0D
                 || byte == 0xEF && bytes[position + 1] == 0xBF && bytes[position + 2] >= 0xBE
             if isNone {
                 throw XMLFault.error(
-                    "has a character that XML does not know", at: position, of: bytes)
+                    "has a character that XML does not allow", at: position, of: bytes)
             }
             position += 1
         }
@@ -83,13 +86,13 @@ enum XMLText {
     }
 }
 
-/// What is said of a document that is refused.
+/// Errors for rejected documents.
 enum XMLFault {
     static func error(_ reason: String) -> ClientError {
         ClientError(.serialization, "the XML document \(reason)")
     }
 
-    /// An error that names its place.
+    /// Returns an error with a position.
     static func error(_ reason: String, at position: Int, of bytes: [UInt8]) -> ClientError {
         let before = bytes[..<position]
         let line = before.reduce(1) { $1 == 0x0A ? $0 + 1 : $0 }

@@ -1,13 +1,13 @@
-/// An element of an XML document, with what is inside it.
+/// An element of an XML document with its content.
 ///
 /// ```swift
 /// let feed = try await client.get("feed.xml").xml()
 /// let titles = feed.children(named: "item").compactMap { $0.first("title")?.text }
 /// ```
 ///
-/// A value without references to parents: parts of it can be kept and sent anywhere.
+/// A value without references to its parent, so that parts of it can be stored and sent anywhere.
 public struct XMLTree: Sendable, Hashable {
-    /// What stands inside an element, in order.
+    /// The content of an element, in order.
     public enum Node: Sendable, Hashable {
         /// An element.
         case element(XMLTree)
@@ -15,11 +15,11 @@ public struct XMLTree: Sendable, Hashable {
         case text(String)
     }
 
-    /// The name as it is written, with its prefix: `atom:link`.
+    /// The name as written, including its prefix: `atom:link`.
     public var name: String
-    /// The attributes by their names as they are written.
+    /// The attributes by their names as written.
     public var attributes: [String: String]
-    /// What stands inside, in order; comments and processing instructions are left out.
+    /// The content in order, without comments and processing instructions.
     public var nodes: [Node]
 
     /// Creates an element.
@@ -34,7 +34,7 @@ public struct XMLTree: Sendable, Hashable {
         name.lastIndex(of: ":").map { String(name[name.index(after: $0)...]) } ?? name
     }
 
-    /// The elements inside, in order.
+    /// The child elements, in order.
     public var children: [XMLTree] {
         nodes.compactMap { node in
             if case .element(let element) = node { return element }
@@ -42,24 +42,24 @@ public struct XMLTree: Sendable, Hashable {
         }
     }
 
-    /// The elements inside of a name, with or without its prefix.
+    /// Returns the child elements with a name, with or without its prefix.
     public func children(named name: String) -> [XMLTree] {
         children.filter { $0.name == name || $0.localName == name }
     }
 
-    /// The first element inside of a name, with or without its prefix.
+    /// Returns the first child element with a name, with or without its prefix.
     public func first(_ name: String) -> XMLTree? {
         children.first { $0.name == name || $0.localName == name }
     }
 
-    /// All text inside, that of elements included.
+    /// All text inside, including that of child elements.
     public var text: String {
         var text = ""
         appendText(to: &text)
         return text
     }
 
-    // Each piece is copied once, however deep it stands.
+    // Each piece is copied once, whatever its depth.
     private func appendText(to text: inout String) {
         for node in nodes {
             switch node {

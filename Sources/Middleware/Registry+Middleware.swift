@@ -2,7 +2,7 @@ import Foundation
 public import TurnpikeCore
 
 extension Registry {
-    /// Adds the gates of this module under the names of stack files.
+    /// Registers the gates of this module under their names in stack files.
     public mutating func registerMiddleware() {
         register(gate: "attemptTimeout") { AttemptTimeout(settings: $0) }
         register(gate: "basic") { BasicAuthentication(settings: $0) }

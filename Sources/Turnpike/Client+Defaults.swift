@@ -3,14 +3,14 @@ import TurnpikeSerializers
 
 extension Client {
     /// Creates a client with the standard stack over URLSession.
-    /// - Parameter baseURL: What relative targets are resolved against.
+    /// - Parameter baseURL: The URL that relative targets are resolved against.
     public convenience init(baseURL: Target? = nil) {
         self.init(baseURL: baseURL, transport: URLSessionTransport(), stack: .standard)
     }
 
     /// Creates a client over URLSession.
     /// - Parameters:
-    ///   - baseURL: What relative targets are resolved against.
+    ///   - baseURL: The URL that relative targets are resolved against.
     ///   - stack: The gates, outermost first.
     public convenience init(baseURL: Target? = nil, stack: Stack) {
         self.init(baseURL: baseURL, transport: URLSessionTransport(), stack: stack)
@@ -18,11 +18,11 @@ extension Client {
 
     /// Creates a client with the standard serializers.
     /// - Parameters:
-    ///   - baseURL: What relative targets are resolved against.
-    ///   - transport: What carries the requests.
+    ///   - baseURL: The URL that relative targets are resolved against.
+    ///   - transport: Sends the requests.
     ///   - stack: The gates, outermost first.
-    ///   - timeSource: Where all time in calls comes from.
-    ///   - randomSource: Where all chance in calls comes from.
+    ///   - timeSource: The source of all time in calls.
+    ///   - randomSource: The source of all random values in calls.
     public convenience init(
         baseURL: Target? = nil, transport: any Transport, stack: Stack = .standard,
         timeSource: any TimeSource = SystemTimeSource(),
@@ -33,7 +33,7 @@ extension Client {
             timeSource: timeSource, randomSource: randomSource)
     }
 
-    /// Creates a client with the standard serializers, whose stack is built from types.
+    /// Creates a client with the standard serializers, whose stack comes from a builder.
     public convenience init(
         baseURL: Target? = nil, transport: any Transport = URLSessionTransport(),
         timeSource: any TimeSource = SystemTimeSource(),

@@ -3,7 +3,7 @@ import TurnpikeMiddleware
 import TurnpikeSerializers
 
 extension Registry {
-    /// All that this module brings: gates, transports, and the stack `standard`.
+    /// Everything that this module provides: gates, transports, and the stack `standard`.
     public static var standard: Registry {
         var registry = Registry()
         registry.registerTransports()

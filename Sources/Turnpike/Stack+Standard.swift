@@ -2,17 +2,17 @@ public import TurnpikeCore
 import TurnpikeMiddleware
 
 extension Stack {
-    /// The stack that a client has unless another one is given, outermost first.
+    /// The stack that a client has by default, outermost first.
     ///
     /// 1. ``/TurnpikeMiddleware/Deadline``: 30 s for the whole call, its body included.
-    /// 2. ``/TurnpikeMiddleware/Validate``: 200 to 299, and a content type that was asked for.
+    /// 2. ``/TurnpikeMiddleware/Validate``: 200 to 299, and a content type that the request accepts.
     /// 3. ``/TurnpikeMiddleware/Redirect``: up to 10 hops.
     /// 4. ``/TurnpikeMiddleware/Retry``: up to 3 attempts, within a budget.
     /// 5. ``/TurnpikeMiddleware/AttemptTimeout``: 10 s for one attempt.
     /// 6. ``/TurnpikeMiddleware/IdleTimeout``: 30 s without a byte of the body.
     /// 7. ``/TurnpikeMiddleware/Limits``: 100 MiB in memory, 256 KiB of header fields.
     ///
-    /// The validator stands outside the retry, which sees a refused status all the same.
+    /// The validator stands outside the retry, which still sees a refused status.
     public static var standard: Stack {
         [
             .deadline(), .validate(), .redirect(), .retry(), .attemptTimeout(), .idleTimeout(),

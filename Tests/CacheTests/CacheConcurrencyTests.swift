@@ -1,8 +1,9 @@
 import Foundation
 import Testing
-import TurnpikeCache
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
 
 @Suite("The cache under many calls at once")
 struct CacheConcurrencyTests {

@@ -1,10 +1,11 @@
 import Foundation
 import Testing
-import TurnpikeCache
-import TurnpikeCore
-import TurnpikeMiddleware
-import TurnpikeSerializers
 import TurnpikeTesting
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
+@testable import TurnpikeSerializers
 
 @Suite("The cache in stack files")
 struct CacheSettingsTests {

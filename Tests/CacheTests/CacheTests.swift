@@ -1,11 +1,12 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCache
-import TurnpikeCore
-import TurnpikeMiddleware
-import TurnpikeSerializers
 import TurnpikeTesting
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
+@testable import TurnpikeSerializers
 
 @Suite("Cache")
 struct CacheTests {

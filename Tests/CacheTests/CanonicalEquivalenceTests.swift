@@ -1,8 +1,9 @@
 import Foundation
 import Testing
-import TurnpikeCache
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
 
 /// Texts that look the same and are not: one scalar, and a letter with a mark behind it.
 @Suite("Texts that look the same, in a cache")

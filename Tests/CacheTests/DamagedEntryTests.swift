@@ -1,9 +1,10 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCache
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
 
 @Suite("A damaged entry of a cache")
 struct DamagedEntryTests {

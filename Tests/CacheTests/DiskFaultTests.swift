@@ -1,7 +1,8 @@
 import Foundation
 import Testing
-import TurnpikeCache
-import TurnpikeCore
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
 
 @Suite("A DiskStore under load, and where the disk fails")
 struct DiskFaultTests {

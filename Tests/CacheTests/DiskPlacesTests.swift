@@ -1,7 +1,8 @@
 import Foundation
 import Testing
-import TurnpikeCache
-import TurnpikeCore
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
 
 @Suite("How a DiskStore's entries get their places")
 struct DiskPlacesTests {

@@ -1,7 +1,8 @@
 import Foundation
 import Testing
-import TurnpikeCache
-import TurnpikeCore
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
 
 @Suite("Whom a DiskStore trusts")
 struct DiskTrustTests {

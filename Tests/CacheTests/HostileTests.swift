@@ -1,9 +1,10 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCache
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
 
 @Suite("What a peer may send to a cache")
 struct HostileTests {

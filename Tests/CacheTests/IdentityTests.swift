@@ -1,10 +1,11 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCache
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 /// Answers with who asked, by a field that the cache does not know.
 private func named(_ control: String, _ more: HTTPHeaders, _ request: Request) -> MockResponse {

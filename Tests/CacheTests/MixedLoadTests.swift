@@ -1,8 +1,9 @@
 import Foundation
 import Testing
-import TurnpikeCache
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
 
 /// Sixty callers of all kinds, one cache: what is found, and whether anybody finds what is another's.
 @Suite("A cache that many identities share")

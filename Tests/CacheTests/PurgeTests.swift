@@ -1,9 +1,11 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCache
-import TurnpikeCore
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
 
 @Suite("What a purge must not leave behind")
 struct PurgeTests {

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
-import TurnpikeCache
+
+@testable import TurnpikeCache
 
 @Suite("Responses that are recorded at once")
 struct RecordingsTests {

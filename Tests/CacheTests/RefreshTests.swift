@@ -1,9 +1,11 @@
 import Foundation
 import Testing
-import TurnpikeCache
-import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("Refreshes in the background, and selection")
 struct RefreshTests {

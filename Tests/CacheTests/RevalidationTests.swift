@@ -1,10 +1,12 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCache
-import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("Revalidation")
 struct RevalidationTests {

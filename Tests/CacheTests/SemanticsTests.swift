@@ -1,9 +1,10 @@
 import Foundation
 import Testing
-import TurnpikeCache
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("Rules of RFC 9111")
 struct SemanticsTests {
@@ -98,7 +99,7 @@ struct SemanticsTests {
     }
 
     @Test(
-        "A line means the same, whether it is read the short way or the long one",
+        "A directive means the same, whatever stands beside it",
         arguments: [
             "max-age=60", ",, max-age=60 ,\tpublic", "max-age=60 x", "max-age=60=1", "max-age",
             "max-age=", "max-age=0000000060", "max-age=1000000000", "max-age=60, max-age=20",
@@ -243,6 +244,34 @@ struct SemanticsTests {
         #expect(cached.sent == 3)
         let head = try await cached.send(.head, "/a")
         #expect(head.text.isEmpty && head.headers[.contentLength] == "10" && cached.sent == 3)
+    }
+
+    @Test(
+        "A field is stored unless it is about the connection, or Cache-Control or Connection names it",
+        arguments: [
+            ("X-A", "max-age=60", true), ("X-A", "max-age=60, no-cache=\"X-B, X-A\"", false),
+            ("Set-Cookie", "max-age=60", true),
+            ("Set-Cookie", "max-age=60, no-cache=\"set-cookie\"", false),
+            ("X-Named", "max-age=60", false), ("Keep-Alive", "max-age=60", false),
+            ("TE", "max-age=60", false), ("Upgrade", "max-age=60", false),
+            ("Proxy-Connection", "max-age=60", false),
+            ("Proxy-Authenticate", "max-age=60", false),
+            ("Proxy-Authentication-Info", "max-age=60", false),
+        ])
+    func fields(name: String, control: String, isStored: Bool) async throws {
+        let cached = CachedClient { _ in
+            .ok(
+                text: "x",
+                headers: HTTPHeaders([
+                    (name, "a=1"), ("Cache-Control", control),
+                    ("Connection", "x-named, keep-alive"),
+                ]))
+        }
+        #expect(try await cached.get("/a").headers[HTTPHeaders.Name(name)] == "a=1")
+        let second = try await cached.get("/a")
+        #expect(cached.sent == 1)
+        #expect(second.headers[HTTPHeaders.Name(name)] == (isStored ? "a=1" : nil))
+        #expect(!second.headers.contains(.connection))
     }
 
     @Test("A stored cookie is not given to the jar again, a new one is")

@@ -1,9 +1,11 @@
 import Foundation
 import Synchronization
-import TurnpikeCache
-import TurnpikeCore
-import TurnpikeSerializers
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
+@testable import TurnpikeSerializers
 
 /// A client with a cache, over a mock transport and a clock that stands still.
 struct CachedClient {

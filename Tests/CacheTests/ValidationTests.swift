@@ -1,9 +1,10 @@
 import Foundation
 import Testing
-import TurnpikeCache
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("What a validation may change")
 struct ValidationTests {

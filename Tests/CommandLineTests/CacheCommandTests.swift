@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCache
-import TurnpikeCommandLine
+
+@testable import TurnpikeCache
+@testable import TurnpikeCommandLine
 
 @Suite("turnpike cache")
 struct CacheCommandTests {

@@ -1,6 +1,7 @@
 import Foundation
 import Turnpike
-import TurnpikeCommandLine
+
+@testable import TurnpikeCommandLine
 
 /// Runs lines through `exec`.
 enum Exec {

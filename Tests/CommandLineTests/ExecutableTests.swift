@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCache
 import TurnpikeTesting
+
+@testable import TurnpikeCache
 
 #if canImport(Glibc)
 import Glibc

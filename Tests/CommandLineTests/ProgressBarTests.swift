@@ -1,8 +1,9 @@
 import Synchronization
 import Testing
-import TurnpikeCommandLine
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCommandLine
+@testable import TurnpikeCore
 
 @Suite("The progress bar")
 struct ProgressBarTests {

@@ -1,6 +1,7 @@
 import Testing
 import Turnpike
-import TurnpikeCommandLine
+
+@testable import TurnpikeCommandLine
 
 @Suite("The options of send")
 struct SendOptionsTests {

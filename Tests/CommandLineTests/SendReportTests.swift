@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCommandLine
 import TurnpikeTesting
+
+@testable import TurnpikeCommandLine
 
 @Suite("What send tells as JSON, and through a stack file")
 struct SendReportTests {

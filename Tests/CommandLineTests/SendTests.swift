@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCommandLine
 import TurnpikeTesting
+
+@testable import TurnpikeCommandLine
 
 @Suite("The command send")
 struct SendTests {

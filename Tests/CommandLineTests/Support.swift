@@ -1,9 +1,10 @@
 import Foundation
 import Synchronization
 import Turnpike
-import TurnpikeCommandLine
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCommandLine
+@testable import TurnpikeCore
 
 /// A terminal that keeps what is written to it.
 final class FakeTerminal: Sendable {

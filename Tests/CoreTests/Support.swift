@@ -1,7 +1,8 @@
 import Foundation
 import Synchronization
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 /// Notes in the order in which they were taken.
 final class Notes: Sendable {

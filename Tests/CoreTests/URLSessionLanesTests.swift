@@ -1,5 +1,6 @@
 import Testing
-import TurnpikeCore
+
+@testable import TurnpikeCore
 
 @Suite("Sessions with one exchange at a time")
 struct URLSessionLanesTests {

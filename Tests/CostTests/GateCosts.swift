@@ -1,10 +1,11 @@
 import Foundation
 import Testing
-import TurnpikeCache
-import TurnpikeCore
-import TurnpikeMiddleware
-import TurnpikeSerializers
 import TurnpikeTesting
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
+@testable import TurnpikeSerializers
 
 /// What gates make of the head of a response.
 @Suite("The cost of heads")

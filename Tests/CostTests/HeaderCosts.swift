@@ -1,17 +1,20 @@
 import Foundation
 import Testing
-import TurnpikeCache
-import TurnpikeCore
-import TurnpikeCurl
-import TurnpikeMiddleware
-import TurnpikeSerializers
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
+@testable import TurnpikeCurl
+@testable import TurnpikeMiddleware
+@testable import TurnpikeSerializers
 
 /// What servers say in header fields, and what stands in URLs.
 @Suite("The cost of header fields and URLs")
 struct HeaderCosts {
     private static let date = Date(timeIntervalSince1970: 1_700_000_000)
     private static let url = site.appending(path: "a/b")
+    private static let uri = TargetURI(url)
     private static let site = URL(string: "https://www.example.com") ?? URL(filePath: "/")
 
     private static func head(_ fields: [(String, String)]) -> ResponseHead {
@@ -115,14 +118,14 @@ struct HeaderCosts {
             ("user of a target", { _ = Request(.get, Target("http://" + text + "@h/")).fault }),
             ("path of a target", { _ = Request(.get, Target("http://h/" + text)).fault }),
             ("query of a target", { _ = Request(.get, Target("http://h/?" + text)).fault }),
-            ("reference", { _ = URL(reference: text, relativeTo: url)?.absoluteURL }),
+            ("reference", { _ = TargetURI(reference: text, relativeTo: uri) }),
             (
                 "reference with an escape",
-                { _ = URL(reference: "%41" + text, relativeTo: url)?.absoluteURL }
+                { _ = TargetURI(reference: "%41" + text, relativeTo: uri) }
             ),
             (
                 "reference to a host",
-                { _ = URL(reference: "//" + text, relativeTo: url).map { Origin($0) } }
+                { _ = TargetURI(reference: "//" + text, relativeTo: uri)?.origin }
             ),
             ("path template", { _ = Target.path(text, ["a": "b"]) }),
             ("redacted URL", { _ = Redaction.standard.url(text) }),
@@ -152,7 +155,7 @@ struct HeaderCosts {
             let store = HSTSStore()
             jar.store(["a=b"], from: url, at: date)
             store.store("max-age=9", from: "example.com", at: date)
-            guard let target = URL(reference: text) else { return }
+            guard let target = TargetURI(reference: text)?.url else { return }
             _ = jar.cookies(for: Request(.get, target), at: date)
             _ = store.requiresTLS(target.host() ?? "", at: date)
         },
@@ -173,7 +176,7 @@ struct HeaderCosts {
                     String.UnicodeScalarView(
                         (0..<size / 3).compactMap { Unicode.Scalar(0x4E00 + $0 % 20_000) }))
         } read: {
-            _ = URL(reference: $0, relativeTo: url)?.absoluteURL
+            _ = TargetURI(reference: $0, relativeTo: uri)
         },
         Hostile("lines of one field") {
             lines($0) { _ in "A" }

@@ -1,9 +1,10 @@
 import Foundation
 import Testing
-import TurnpikeCommandLine
-import TurnpikeCore
-import TurnpikeSerializers
 import TurnpikeTesting
+
+@testable import TurnpikeCommandLine
+@testable import TurnpikeCore
+@testable import TurnpikeSerializers
 
 @Suite("The cost of JSON")
 struct JSONCosts {

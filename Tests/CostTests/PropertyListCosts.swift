@@ -1,7 +1,8 @@
 import Foundation
 import Testing
-import TurnpikeSerializers
 import TurnpikeTesting
+
+@testable import TurnpikeSerializers
 
 @Suite("The cost of property lists")
 struct PropertyListCosts {

@@ -1,8 +1,10 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeSerializers
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeSerializers
 
 /// Lines, events and parts, which are read while they come.
 @Suite("The cost of streams")

@@ -1,8 +1,9 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeSerializers
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeSerializers
 
 /// Text in many encodings, forms, recordings.
 @Suite("The cost of other content")

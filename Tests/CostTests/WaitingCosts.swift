@@ -1,10 +1,12 @@
 import Foundation
 import Testing
-import TurnpikeCache
-import TurnpikeCore
-import TurnpikeMiddleware
-import TurnpikeSerializers
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCache
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
+@testable import TurnpikeSerializers
 
 /// What it costs that many calls wait at once, for each other, for a token or for their time.
 @Suite("The cost of calls that wait")

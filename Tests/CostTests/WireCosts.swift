@@ -1,10 +1,12 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCommandLine
-import TurnpikeCore
-import TurnpikeCurl
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCommandLine
+@testable import TurnpikeCore
+@testable import TurnpikeCurl
 
 /// What comes from outside byte by byte: heads, coded bodies, the input of `exec`.
 @Suite("The cost of the wire")

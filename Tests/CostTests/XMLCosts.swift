@@ -1,8 +1,9 @@
 import Foundation
 import Testing
-import TurnpikeCore
 import TurnpikeTesting
 import TurnpikeXML
+
+@testable import TurnpikeCore
 
 @Suite("The cost of XML")
 struct XMLCosts {

@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCurl
 import TurnpikeTesting
+
+@testable import TurnpikeCurl
 
 @Suite("Content codings over libcurl")
 struct ContentDecodingTests {
@@ -112,13 +113,13 @@ struct ContentDecodingTests {
             server.route("/", .raw(Data(head.utf8) + bomb, closes: false))
         }
         var count = 0
-        let response = try await client.get("/").limits(Limits.Settings()).response()
+        let response = try await client.get("/").limits(Limits.Bounds()).response()
         let error = await #expect(throws: ClientError.self) {
             for try await chunk in response.body { count += chunk.count }
         }
         #expect(error?.code == .tooLarge)
         #expect(count <= bomb.count * 100)
-        let loose = client.get("/").limits(Limits.Settings(ratio: 2000))
+        let loose = client.get("/").limits(Limits.Bounds(ratio: 2000))
         if isChunked { #expect(try await loose.data().count == 67_108_864) }
     }
 

@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCurl
 import TurnpikeTesting
+
+@testable import TurnpikeCurl
 
 /// Calls that begin, end and are given up at once; for the thread sanitizer.
 @Suite("CurlTransport under concurrent calls")

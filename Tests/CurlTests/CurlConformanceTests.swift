@@ -1,6 +1,7 @@
 import Testing
-import TurnpikeCurl
 import TurnpikeTesting
+
+@testable import TurnpikeCurl
 
 @Suite("CurlTransport conforms")
 struct CurlConformanceTests {

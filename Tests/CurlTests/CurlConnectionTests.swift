@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCurl
 import TurnpikeTesting
+
+@testable import TurnpikeCurl
 
 @Suite("Connections of libcurl")
 struct CurlConnectionTests {

@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCurl
 import TurnpikeTesting
+
+@testable import TurnpikeCurl
 
 /// That every way of giving a call up closes its connection, in the order that the server sees.
 @Suite("The end of a transfer over libcurl")

@@ -2,8 +2,9 @@ import Foundation
 import Synchronization
 import Testing
 import Turnpike
-import TurnpikeCurl
 import TurnpikeTesting
+
+@testable import TurnpikeCurl
 
 /// Tasks on the thread of the network.
 @Suite("CurlTransport's executor")

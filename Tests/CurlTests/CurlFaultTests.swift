@@ -1,6 +1,7 @@
 import Testing
 import Turnpike
-import TurnpikeCurl
+
+@testable import TurnpikeCurl
 
 /// What libcurl says of HTTP/2, for which there is no server here that breaks its rules.
 @Suite("Failures of HTTP/2 over libcurl")

@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCurl
+
+@testable import TurnpikeCurl
 
 @Suite("Finding libcurl")
 struct CurlLibraryTests {

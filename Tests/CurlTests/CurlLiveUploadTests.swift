@@ -1,8 +1,10 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCurl
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCurl
 
 @Suite("Live bodies that are given up, over libcurl")
 struct CurlLiveUploadTests {

@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCurl
 import TurnpikeTesting
+
+@testable import TurnpikeCurl
 
 /// Proxies that the environment names, by curl's rules.
 @Suite("Proxies of the environment")

@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCurl
 import TurnpikeTesting
+
+@testable import TurnpikeCurl
 
 /// What peers say in place of an answer, and whether it makes sense to ask them again.
 @Suite("Refusals over libcurl")

@@ -2,8 +2,9 @@ import Foundation
 import Synchronization
 import Testing
 import Turnpike
-import TurnpikeCurl
 import TurnpikeTesting
+
+@testable import TurnpikeCurl
 
 @Suite("Trailer fields of requests over libcurl")
 struct CurlRequestTrailerTests {

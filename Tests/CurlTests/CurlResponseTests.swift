@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCurl
 import TurnpikeTesting
+
+@testable import TurnpikeCurl
 
 @Suite("Responses over libcurl")
 struct CurlResponseTests {

@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCurl
+
+@testable import TurnpikeCurl
 
 /// Files of the trust that are replaced while the transport lives.
 @Suite(

@@ -2,8 +2,9 @@ import Foundation
 import Synchronization
 import Testing
 import Turnpike
-import TurnpikeCurl
 import TurnpikeTesting
+
+@testable import TurnpikeCurl
 
 /// Counts contents that were let go of.
 private final class Counter: Sendable {

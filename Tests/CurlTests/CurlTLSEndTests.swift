@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCurl
+
+@testable import TurnpikeCurl
 
 /// Content that ends with its connection, which anyone between can cut.
 @Suite("The end of TLS over libcurl", .enabled(if: TLSFiles.shared != nil, "no openssl command"))

@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCurl
+
+@testable import TurnpikeCurl
 
 /// TLS against `openssl s_server`, with certificates made for this run.
 @Suite("TLS over libcurl", .enabled(if: TLSFiles.shared != nil, "there is no openssl command"))

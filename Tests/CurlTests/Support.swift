@@ -1,7 +1,8 @@
 import Foundation
 import Turnpike
-import TurnpikeCurl
 import TurnpikeTesting
+
+@testable import TurnpikeCurl
 
 /// A server, and a client without gates over libcurl.
 struct CurlFixture {

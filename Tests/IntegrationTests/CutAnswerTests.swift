@@ -2,8 +2,9 @@ import Foundation
 import Synchronization
 import Testing
 import Turnpike
-import TurnpikeCurl
 import TurnpikeTesting
+
+@testable import TurnpikeCurl
 
 /// Answers whose connection ends once, at a byte that chance has chosen.
 @Suite("Answers that are cut")

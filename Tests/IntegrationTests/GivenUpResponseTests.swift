@@ -2,8 +2,9 @@ import Foundation
 import Synchronization
 import Testing
 import Turnpike
-import TurnpikeCurl
 import TurnpikeTesting
+
+@testable import TurnpikeCurl
 
 /// What observers are told of a response that is given up, and when: the same over every transport.
 ///

@@ -2,7 +2,8 @@ import Foundation
 import Synchronization
 import Testing
 import Turnpike
-import TurnpikeCurl
+
+@testable import TurnpikeCurl
 
 /// What servers do to connections and requests of HTTP/2, whole and in order as it is for them.
 @Suite(
@@ -40,7 +41,7 @@ struct HTTP2EndTests {
 
     // Whether HTTP/2 loses no answer with the libcurl of this machine, by the plugin's table.
     private static let isSound =
-        (try? CurlTransport().capabilities.contains(.http2)) ?? false
+        (try? CurlTransport().offersHTTP2) ?? false
 
     private func client(_ server: String, _ http2: HTTP2 = .automatic) throws -> Client {
         let peers = try #require(Peers.http2)

@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCurl
+
+@testable import TurnpikeCurl
 
 @Suite(
     "With nginx over TLS", .serialized,

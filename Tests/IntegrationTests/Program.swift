@@ -1,5 +1,6 @@
 import Foundation
-import TurnpikeCore
+
+@testable import TurnpikeCore
 
 /// A program of this package as a child process, with a limit on its time.
 struct Program {

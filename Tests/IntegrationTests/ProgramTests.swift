@@ -1,6 +1,7 @@
 import Foundation
 import Testing
-import TurnpikeCore
+
+@testable import TurnpikeCore
 
 /// Faults of URLSession on Linux are traps and hangs, and memory is a process's: so these run in
 /// processes of their own.

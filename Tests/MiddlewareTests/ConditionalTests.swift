@@ -1,9 +1,10 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 /// Adds its mark to a field, so that a request tells what it passed.
 private struct Mark: SynchronousRequestAdapter {
@@ -24,12 +25,7 @@ private struct Mark: SynchronousRequestAdapter {
     func shutdown() async { onShutdown() }
 }
 
-private struct NeedsPinning: Interceptor {
-    var requirements: TransportCapabilities { .pinning }
-    func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
-        try await next(request)
-    }
-}
+private struct NoRole: Gate {}
 
 @Suite("Conditional composition")
 struct ConditionalTests {
@@ -124,11 +120,11 @@ struct ConditionalTests {
         #expect(transport.sent.map { $0.request.headers["X-Marks"] } == ["m", "m", "m"])
     }
 
-    @Test("Requirements and shutdown reach the gates inside")
+    @Test("A gate inside that has no role is a fault of the client; shutdown reaches those inside")
     func lifeCycle() async throws {
-        let plain = MockTransport(capabilities: []) { _ in .ok() }
-        let needing = Client(plain, [.when({ _ in false }, then: [NeedsPinning()])])
-        #expect(await code(of: needing.get(anywhere)) == .unsupported)
+        let faulty = Client(transport, [.when({ _ in false }, then: [NoRole()])])
+        #expect(faulty.fault?.code == .configuration)
+        #expect(await code(of: faulty.get(anywhere)) == .configuration)
         let ended = Mutex(0)
         let counting = Mark("m") { ended.withLock { $0 += 1 } }
         let client = Client(

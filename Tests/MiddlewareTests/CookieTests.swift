@@ -1,7 +1,8 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 private let present = Date(timeIntervalSince1970: 1_700_000_000)
 

@@ -1,8 +1,9 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("curlCommand")
 struct CurlCommandTests {
@@ -161,12 +162,14 @@ struct CurlCommandTests {
         _ = try run(broken)
     }
 
-    @Test("Header fields stand as they are, each once", arguments: ["V373", "V374"])
-    func vectorsOfHeaders(id: String) async throws {
+    @Test(
+        "Header fields stand as they are, each once, a default's place taken",
+        arguments: [
+            ("X-Custom-Header", #"{"page": "value"}"#), ("Accept-Language", "en-GB"),
+        ] as [(HTTPHeaders.Name, String)])
+    func vectorsOfHeaders(name: HTTPHeaders.Name, value: String) async throws {
         let transport = MockTransport { _ in .ok() }
         let client = Client(transport, [.defaultHeaders(["Accept-Language": "en-US"])])
-        let name: HTTPHeaders.Name = id == "V373" ? "X-Custom-Header" : "Accept-Language"
-        let value = id == "V373" ? #"{"page": "value"}"# : "en-GB"
         _ = try await client.get(anywhere, headers: [name: value]).response()
         let command = try #require(transport.sent.first?.request.curlCommand())
         let (arguments, _) = try run(command)
@@ -177,14 +180,14 @@ struct CurlCommandTests {
 
     @Test(
         "Cookies are there, hidden, where some are sent: the jar's or the caller's",
-        arguments: [("V376", true), ("V377", false), ("V381", true)])
-    func vectorsOfCookies(id: String, areSent: Bool) async throws {
+        arguments: [("the jar's", true), ("none", false), ("the caller's", true)])
+    func vectorsOfCookies(source: String, areSent: Bool) async throws {
         let jar = CookieJar()
         let url = try #require(URL(string: "http://a.example/x"))
         _ = jar.store(["foo=bar"], from: url, at: Date(timeIntervalSince1970: 1_700_000_000))
         let transport = MockTransport { _ in .ok() }
-        let client = Client(transport, id == "V376" ? [.cookies(jar)] : [])
-        let headers: HTTPHeaders = id == "V381" ? ["Cookie": "c=1"] : [:]
+        let client = Client(transport, source == "the jar's" ? [.cookies(jar)] : [])
+        let headers: HTTPHeaders = source == "the caller's" ? ["Cookie": "c=1"] : [:]
         _ = try await client.post(anywhere, headers: headers).response()
         let sent = try #require(transport.sent.first?.request)
         #expect(sent.headers.contains(.cookie) == areSent)
@@ -196,10 +199,9 @@ struct CurlCommandTests {
 
     @Test(
         "There is no command for what cannot be sent, and the shell does nothing",
-        arguments: ["invalid_url", "http://", "ht tp://a.example/s3cret'$(id)", "V378"])
+        arguments: ["invalid_url", "http://", "ht tp://a.example/s3cret'$(id)"])
     func vectorsOfDefects(text: String) throws {
-        let target = Target(text == "V378" ? "invalid_url" : text)
-        let command = request(.get, to: target).curlCommand()
+        let command = request(.get, to: Target(text)).curlCommand()
         #expect(command.hasPrefix("# 'no curl command could be made: "))
         #expect(!command.contains("file:") && !command.contains("s3cret"))
         let bad = request(.get, headers: ["X-A": "s3cret\r\nX-B: 1"]).curlCommand()
@@ -212,8 +214,8 @@ struct CurlCommandTests {
         #expect(shell.terminationStatus == 0)
     }
 
-    @Test("A credential is not printed", arguments: ["V379"])
-    func vectorsOfCredentials(id: String) throws {
+    @Test("A credential is not printed")
+    func vectorsOfCredentials() throws {
         var request = request(.get, to: "http://u:p4ss@a.example/x")
         request.moveUserInformation()
         let (arguments, _) = try run(request.curlCommand())
@@ -221,8 +223,8 @@ struct CurlCommandTests {
         #expect(!arguments.contains { $0.contains("p4ss") || $0.contains("-u") })
     }
 
-    @Test("Nothing in the content is alive in the shell", arguments: ["V380"])
-    func vectorsOfContents(id: String) throws {
+    @Test("Nothing in the content is alive in the shell")
+    func vectorsOfContents() throws {
         let text = #"a"b\c'd $e `f`"#
         let (arguments, _) = try run(request(.post, .text(text)).curlCommand())
         let place = try #require(arguments.firstIndex(of: "--data-raw"))

@@ -1,9 +1,10 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 /// A thousand calls at once through each gate that remembers something.
 @Suite("Gates, many calls at once")

@@ -1,9 +1,10 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 /// Content that was a few bytes before it was decoded, and has no end.
 private final class Bomb: ResponseBodySource {
@@ -92,7 +93,7 @@ struct LimitsWhileDiscardingTests {
     @Test("A limit that is lower holds there too", arguments: cases)
     func limited(_ one: Case) async throws {
         let transport = BombTransport(one.status)
-        let client = Client(transport, [one.gate, .limits(Limits.Settings(body: 20_000))])
+        let client = Client(transport, [one.gate, .limits(Limits.Bounds(body: 20_000))])
         #expect(await code(of: client.get(anywhere)) == one.ends[1])
         #expect(transport.sends == one.sends[1])
         #expect(transport.bomb.pulls <= 3)
@@ -139,7 +140,7 @@ struct LimitsWhileDiscardingTests {
             .ok(text: "coded", headers: ["Content-Encoding": field])
         }
         #expect(await code(of: Client(transport, [.limits()]).get(anywhere)) == .tooLarge)
-        let more = Limits.Settings(codings: 3)
+        let more = Limits.Bounds(codings: 3)
         #expect(await code(of: Client(transport, [.limits(more)]).get(anywhere)) == nil)
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
-import TurnpikeMiddleware
+
+@testable import TurnpikeMiddleware
 
 @Suite("LineSink")
 struct LineSinkTests {

@@ -1,8 +1,9 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 /// An exchange, and the attributes that OpenTelemetry's conventions give it.
 struct AttributeCase: Sendable, CustomTestStringConvertible {

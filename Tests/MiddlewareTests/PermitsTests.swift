@@ -1,7 +1,9 @@
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("Permits")
 struct PermitsTests {

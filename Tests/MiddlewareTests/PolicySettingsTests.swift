@@ -1,7 +1,8 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("Stack files of the gates that say where requests go")
 struct PolicySettingsTests {

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
-import TurnpikeMiddleware
+
+@testable import TurnpikeMiddleware
 
 /// A host and the name that somebody has registered of it; nil for none.
 private typealias Case = (host: String, registrable: String?)

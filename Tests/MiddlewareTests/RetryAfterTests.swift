@@ -1,8 +1,9 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 /// What an error tells of `Retry-After`, and of why nothing was tried again.
 @Suite("Retry-After in errors")

@@ -1,8 +1,9 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 /// A retry outside of a redirect judges calls of several hops.
 @Suite("Retry around redirects")

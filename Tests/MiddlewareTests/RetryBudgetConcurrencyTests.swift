@@ -1,7 +1,8 @@
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("RetryBudget, from several threads")
 struct RetryBudgetConcurrencyTests {

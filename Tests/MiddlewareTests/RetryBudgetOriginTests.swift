@@ -1,6 +1,7 @@
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("Budgets of many origins")
 struct RetryBudgetOriginTests {
@@ -29,5 +30,18 @@ struct RetryBudgetOriginTests {
         #expect(retries(of: 0, in: budget) == 2 * last)
         #expect(retries(of: 1, in: budget) == 0)
         #expect(retries(of: 0, in: budget) == 0)
+    }
+
+    @Test("A clock may begin below zero: what came before zero counts on behind it")
+    func belowZero() {
+        let budget = RetryBudget(ratio: 1, window: .seconds(10), floorPerSecond: 0)
+        func second(_ number: Int64) -> MonotonicInstant {
+            MonotonicInstant(nanoseconds: number * 1_000_000_000)
+        }
+        for number in [-4, -3, -2, -1, 4] as [Int64] {
+            budget.deposit(for: origin(0), at: second(number))
+        }
+        for _ in 0..<5 { #expect(budget.withdraw(for: origin(0), at: second(4))) }
+        #expect(!budget.withdraw(for: origin(0), at: second(4)))
     }
 }

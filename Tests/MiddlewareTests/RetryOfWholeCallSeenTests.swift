@@ -1,9 +1,10 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 /// What gates and callers see of a call that is tried again as a whole.
 @Suite("Retry of a call for a whole value, as others see it")

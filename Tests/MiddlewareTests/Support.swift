@@ -1,8 +1,9 @@
 import Foundation
 import Synchronization
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 /// A gate that is a closure.
 struct Around: Interceptor {

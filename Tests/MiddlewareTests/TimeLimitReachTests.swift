@@ -1,8 +1,10 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 /// What a limit must end although it looks as if there was nothing left to wait for.
 @Suite("The reach of time limits")

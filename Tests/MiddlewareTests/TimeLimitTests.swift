@@ -1,8 +1,10 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("Deadline, AttemptTimeout and IdleTimeout")
 struct TimeLimitTests {

@@ -1,9 +1,10 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 /// Knows some names and no others.
 private struct TableResolver: HostResolver {

@@ -1,5 +1,6 @@
 import Testing
-import TurnpikeMiddleware
+
+@testable import TurnpikeMiddleware
 
 @Suite("WaitingLine")
 struct WaitingLineTests {

@@ -1,6 +1,7 @@
 import Testing
-import TurnpikeCore
-import outage_study
+
+@testable import TurnpikeCore
+@testable import outage_study
 
 @Suite("The outage study")
 struct OutageStudyTests {

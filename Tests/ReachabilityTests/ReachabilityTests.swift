@@ -1,9 +1,10 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
 import TurnpikeReachability
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 private let connected = NetworkPath(interfaces: ["eth0"])
 private let alone = NetworkPath(interfaces: [])

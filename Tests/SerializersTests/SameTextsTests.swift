@@ -1,8 +1,9 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeSerializers
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeSerializers
 
 /// `.json()` and `.decode(_:)` read the same texts, and the same values.
 @Suite("JSON as a value and as a type")

@@ -1,7 +1,8 @@
 import Foundation
-import TurnpikeCore
-import TurnpikeSerializers
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeSerializers
 
 let anywhere: Target = "http://a.example/x"
 

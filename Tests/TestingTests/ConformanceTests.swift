@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 @Suite("Gates conform")
 struct GateConformanceTests {

@@ -1,11 +1,12 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
-import TurnpikeSerializers
 import TurnpikeTesting
 import TurnpikeXML
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
+@testable import TurnpikeSerializers
 
 @Suite("XML")
 struct XMLTests {

@@ -1,5 +1,5 @@
-// Answers by net/http, without reading the request's content, over TLS: early FOLDER
-// /early/STATUS/SIZE answers with so many bytes; /count with how many ids (queries) came, and how many of them twice.
+// Responds with net/http over TLS without reading the request content: early FOLDER
+// /early/STATUS/SIZE responds with SIZE bytes; /count with the number of ids (queries), and of those that came twice.
 package main
 
 import (

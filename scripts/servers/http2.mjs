@@ -1,9 +1,10 @@
-// Scripted answers by Node's http2, over TLS: http2.mjs FOLDER. One server speaks both versions, the other HTTP/2 alone.
-// /early/STATUS/SIZE[/length] answers before the request is read, then resets the stream with NO_ERROR (RFC 9113 §8.1).
-// /goaway/N ends the connection with each Nth stream, and looks at no later one of it; /close with each; /refuse/N refuses
-// each Nth stream (REFUSED_STREAM), /refuse/N/read once content has come; /cut/SIZE resets the stream with NO_ERROR in the
-// middle of content without a length.
-// /count tells how many ids (queries) came, and how many of them twice; /version the version, and the number of the connection.
+// Scripted responses of Node's http2 over TLS: http2.mjs FOLDER. One server supports HTTP/1.1 and HTTP/2, the other HTTP/2.
+// /early/STATUS/SIZE[/length] responds before it reads the request, then resets the stream with NO_ERROR (RFC 9113 §8.1).
+// /goaway/N ends the connection at each Nth stream and ignores its later streams; /close ends it at each stream.
+// /refuse/N refuses each Nth stream (REFUSED_STREAM); /refuse/N/read does so after content has arrived.
+// /cut/SIZE resets the stream with NO_ERROR within content without a length.
+// /count responds with the number of ids (queries), and of those that came twice; /version with the HTTP version, and the
+// number of the connection as a header field.
 import fs from 'node:fs'
 import http2 from 'node:http2'
 

@@ -1,10 +1,10 @@
 import Dispatch
 import Foundation
 
-/// Runs a benchmark: `bench SUBCOMMAND [--json]`; with `--check` a bound that does not hold fails it.
+/// Runs a benchmark: `bench SUBCOMMAND [--json]`; with `--check`, an exceeded bound is a failure.
 @main
 enum Bench {
-    // Blocking: valgrind ends where the main thread does, and an asynchronous main ends that.
+    // Blocks, because valgrind ends with the main thread, which an asynchronous main would end.
     static func main() {
         let done = DispatchSemaphore(value: 0)
         Task.detached {
@@ -36,7 +36,7 @@ enum Bench {
             try PeersPackage.run(["instructions"] + rest + (json ? ["--json"] : []))
         case "loopback": try LoopbackBench(rest).run(report)
         case "values": try await ValuesBench.run(report)
-        // What `loopback` starts in processes of their own.
+        // Subcommands that `loopback` runs in separate processes.
         case LoopbackServer.subcommand: try LoopbackServer.run()
         case LoopbackClient.subcommand: try await LoopbackClient(rest).run()
         default:

@@ -1,16 +1,16 @@
 import Foundation
 
-/// The comparison with other clients: a package of its own (`Benchmarks/Peers`), built when it is
-/// asked for.
+/// The comparison with other clients: a separate package (`Benchmarks/Peers`), built on demand.
 enum PeersPackage {
-    /// Goes on as that package's program, so that signals and the exit status are its own.
+    /// Replaces this process by the program of that package, so that it receives signals itself and
+    /// its exit status is returned.
     static func run(_ arguments: [String]) throws -> Never {
         var folder = URL(filePath: #filePath)
         for _ in 0..<3 { folder.deleteLastPathComponent() }
         let package = folder.appending(path: "Peers").path(percentEncoded: false)
         let words =
             ["swift", "run", "-c", "release", "--package-path", package, "peers"] + arguments
-        // This thread is none that signals are sent to; the other program has but this one.
+        // This thread blocks all signals, but becomes the only thread of the other program.
         var none = sigset_t()
         sigemptyset(&none)
         pthread_sigmask(SIG_SETMASK, &none, nil)

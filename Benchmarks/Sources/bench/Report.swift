@@ -3,7 +3,7 @@ import Synchronization
 
 /// Prints results: a table for people, JSON Lines for programs.
 final class Report: Sendable {
-    /// What a figure is held to.
+    /// The bound of a measurement.
     enum Bound {
         case atMost(Double)
         case atLeast(Double)
@@ -15,10 +15,10 @@ final class Report: Sendable {
             }
         }
 
-        /// What is wrong with a value; nil where it is within the bound.
+        /// Why a value is out of bounds, or nil if it is within them.
         func fault(of value: Double) -> String? {
             switch self {
-            // What is no number is within none.
+            // NaN is out of every bound.
             case .atMost(let bound): value <= bound ? nil : "is above \(Value.format(bound))"
             case .atLeast(let bound): value >= bound ? nil : "is below \(Value.format(bound))"
             }
@@ -30,10 +30,10 @@ final class Report: Sendable {
 
     init(json: Bool) { self.json = json }
 
-    /// The bounds that did not hold, as sentences.
+    /// The exceeded bounds, as sentences.
     var missedBounds: [String] { faults.withLock { $0 } }
 
-    /// Prints a line with a figure that has a bound, which is printed behind it.
+    /// Prints a line with a measurement, followed by its bound.
     func line(
         _ fields: [(String, Value)], _ figure: String, _ value: Double, _ bound: Bound,
         _ more: [(String, Value)] = []

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What this process has used so far.
+/// The resources that this process has used so far.
 enum Usage {
     /// CPU time in seconds, user and system.
     static var cpuSeconds: Double {
@@ -17,7 +17,7 @@ enum Usage {
         Double(time.tv_sec) + Double(time.tv_usec) / 1e6
     }
 
-    /// The most memory that was resident, in MiB; 0 where `/proc` does not tell.
+    /// The peak resident memory in MiB; 0 if `/proc` does not contain it.
     static var peakRSS: Double {
         let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
         let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }

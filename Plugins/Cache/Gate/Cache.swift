@@ -10,22 +10,22 @@ public import TurnpikeMiddleware
 ///
 /// Place it inside ``/TurnpikeMiddleware/Redirect`` and ``/TurnpikeMiddleware/Cookies``, so that each
 /// hop is looked up by itself and cookies are part of the request; and outside retries, limits and
-/// what identifies all calls of the client alike. What tells users apart must be in the request when
-/// it comes here, or be given by ``Options/tenant``: what is one user's is found by no other.
-/// <doc:WhoseResponses> says what that is.
+/// what identifies all calls of the client alike. A response for one user is never given to another:
+/// the request must say who asks when it comes here, or ``Options/tenant`` must. <doc:WhoseResponses>
+/// says what identifies a user.
 ///
-/// Content is stored as its reader pulls it, and found once it was read to its end. What the cache
-/// did stands in `Cache-Status` (RFC 9211) on each response, in ``statistics``, and in the notes that
-/// loggers get.
+/// Content is stored while its reader pulls it, and can be found once it was read to its end.
+/// `Cache-Status` (RFC 9211) on each response says what the cache did, and so do ``statistics`` and the
+/// notes that loggers get.
 public struct Cache: Interceptor {
     let state: CacheState
     let options: Options
 
     /// Creates a cache.
     /// - Parameters:
-    ///   - store: Where responses are kept; in memory, if none is given.
+    ///   - store: Where responses are kept; memory, if none is given.
     ///   - options: What is stored and served.
-    ///   - meter: Takes what ``statistics`` counts, as `turnpike.cache.…`.
+    ///   - meter: Receives what ``statistics`` counts, as `turnpike.cache.…`.
     public init(
         _ store: any CacheStore = MemoryStore(), options: Options = Options(),
         meter: (any GateMeter)? = nil
@@ -38,7 +38,7 @@ public struct Cache: Interceptor {
         self.options = options
     }
 
-    /// Answers the request from the store, or stores what answers it.
+    /// Answers the request from the store, or sends it and stores the response.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -46,7 +46,9 @@ public struct Cache: Interceptor {
         if request.method.isSafe && !isLookUp { return try await next(request) }
         let identity = CacheIdentity(
             request, tenant: options.tenant?(request, context), fields: options.identityFields)
-        guard let keys = CacheKeys(request.url, identity) else { return try await next(request) }
+        guard let keys = CacheKeys(request.targetURI, identity) else {
+            return try await next(request)
+        }
         let call = CacheCall(
             request: request, keys: keys, context: context, next: next, state: state,
             options: options)
@@ -57,8 +59,8 @@ public struct Cache: Interceptor {
         return try await call.answer()
     }
 
-    /// Waits for what is asked for anew in the background, and until what was stored is safe; then
-    /// writes what the meter holds, where a stack file named the place.
+    /// Waits for refreshes in the background and for the store's writing, then has the meter pass on
+    /// what it holds.
     public func shutdown() async {
         await state.background.waitForAll()
         await state.store.flush()
@@ -69,15 +71,17 @@ public struct Cache: Interceptor {
 extension Cache {
     /// What a cache stores and serves.
     public struct Options: Sendable {
-        /// The most bytes of one response's content that are stored; the store may want less.
+        /// The most bytes of content that a stored response may have; the store may have a lower bound.
         public var maxContentBytes: Int64 = 64 << 20
 
-        /// For how long after its lifetime a response may stand in for an error, where it does not
+        /// How long after its lifetime a response may stand in for an error, if the response does not
         /// say so itself (RFC 5861 §4).
         public var staleIfError: Duration = .zero
 
-        /// For how long after its lifetime a response may stand in where its origin cannot be reached,
-        /// if it does not say so itself (RFC 9111 §4.2.4); never for one that must be validated.
+        /// How long after its lifetime a response may stand in where its origin cannot be reached, if
+        /// the response does not say so itself (RFC 9111 §4.2.4).
+        ///
+        /// A response that must be validated never stands in.
         public var staleIfUnreachable: Duration = .seconds(300)
 
         /// How long one refresh in the background may take.
@@ -86,15 +90,13 @@ extension Cache {
         /// The most bytes of a changed response that callers who wait for one revalidation share.
         public var maxSharedBytes = 1 << 20
 
-        /// Header fields that tell who asks, beyond those that the cache knows: `X-User-ID` behind a
-        /// gateway, for instance.
+        /// More header fields that identify the user, such as `X-User-ID` behind a gateway.
         public var identityFields: Set<HTTPHeaders.Name> = []
 
-        /// Names who asks, in the place of all that the request tells of it; where it returns nil, the
-        /// request decides.
+        /// Returns who asks, or nil to go by the request's credentials and cookies.
         ///
-        /// It is for credentials that gates inside the cache set, and for those that change while the
-        /// user is the same: tokens that are replaced, signatures, Digest.
+        /// Use it where gates inside the cache add the credentials, and where credentials change while
+        /// the user stays the same: tokens that are replaced, signatures, Digest.
         public var tenant: (@Sendable (Request, Context) -> String?)?
 
         /// Creates the default options.

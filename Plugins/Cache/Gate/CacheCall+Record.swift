@@ -3,46 +3,29 @@ import Synchronization
 import TurnpikeCore
 
 extension CacheCall {
-    /// A response whose content is stored as it is read, if it may be, and whether the store has taken
-    /// it on: `stored` of `Cache-Status`.
+    /// Has a response's content stored as it is read, if it may be (RFC 9111 §3).
     ///
-    /// What it renews goes when it is stored, if it was this caller's own and stood elsewhere.
+    /// The entry that it renews is removed when it is stored, if that is this caller's own and has
+    /// another key.
+    /// - Returns: The response to hand on, and whether the store has taken it: `stored` of
+    ///   `Cache-Status`.
     func record(
         _ response: consuming Response, _ mark: Recordings.Mark, _ inner: Context,
-        renewing old: CacheKey? = nil
-    ) async -> (Response, Bool) {
-        let now = date
-        let received = response.head
-        var map = FieldMap(received.headers)
-        let control = CacheControl(received.headers, map)
-        let body = response.body
-        guard Storability.allows(received, control, map),
-            let variant = Variant(received.headers, map, to: request.headers),
+        renewing old: CacheEntry? = nil
+    ) async -> (Response, isStored: Bool) {
+        let (head, body) = (response.head, response.body)
+        guard Storability.allows(head, CacheControl(head.headers)),
+            let stored = prepared(head, requestTime: mark.requestTime),
             body.length ?? 0 <= options.maxContentBytes
         else { return (response, false) }
-        if Self.isServerFault(received.status), await hasStandIn(inner) {
+        if Self.isServerFault(head.status) {
+            // It must not take the place of what stands in for it.
+            let entry = if let old { old } else { await find(LookUp(keys, request.headers), inner) }
+            if let entry, isStandIn(entry) { return (response, false) }
+        }
+        guard stored.freshness.isUseful, !mark.isSpoiled(stored.key) else {
             return (response, false)
         }
-        var headers: HTTPHeaders
-        (headers, map) = Storability.fields(received.headers, control, map)
-        if !map.contains(.date) {
-            // RFC 9110 §6.6.1.
-            map.note(.date, at: headers.count)
-            headers.appendChecked(.date, HTTPDate.format(now))
-        }
-        // Without fragment and user information.
-        let isPlain = request.url.absoluteString == keys.url
-        let head = ResponseHead(
-            status: received.status, headers: headers,
-            url: isPlain ? request.url : URL(string: keys.url) ?? request.url,
-            version: received.version)
-        let freshness = Freshness(
-            head, control, map, requestTime: mark.requestTime, responseTime: now)
-        let key = keys.key(of: control, isPersonal: freshness.isPersonal)
-        guard freshness.isUseful, !mark.isSpoiled(key) else { return (response, false) }
-        let stored = StoredResponse(
-            key: key, variant: variant, head: head, freshness: freshness,
-            requestTime: mark.requestTime, responseTime: now)
         let writer: (any CacheWriter)?
         do {
             writer = try await state.store.writer(for: stored, length: body.length)
@@ -51,9 +34,10 @@ extension CacheCall {
             writer = nil
         }
         guard let writer else { return (response, false) }
+        let replaced = old?.response.key
         let recording = Recording(
             body, writer, mark, stored,
-            replacing: old.flatMap { $0 != key && keys.isOwn($0) ? $0 : nil },
+            replacing: replaced.flatMap { $0 != stored.key && keys.isOwn($0) ? $0 : nil },
             maxBytes: options.maxContentBytes, state: state, context: inner)
         if body.isEmpty {
             let isStored = await recording.finish()
@@ -63,9 +47,29 @@ extension CacheCall {
             source: recording, length: body.length, encodedLength: body.encodedLength)
         return (response, true)
     }
+
+    /// A response as it would be stored, whether it may be or not; nil if its `Vary` matches nothing.
+    func prepared(_ received: ResponseHead, requestTime: Date) -> StoredResponse? {
+        guard let variant = Variant(received.headers, to: request.headers) else { return nil }
+        let now = date
+        let control = CacheControl(received.headers)
+        var headers = Storability.fields(received.headers, control)
+        // RFC 9110 §6.6.1.
+        headers.setIfAbsent(.date, HTTPDate.format(now))
+        // Without fragment and user information.
+        let isPlain = request.url.absoluteString == keys.url
+        let head = ResponseHead(
+            status: received.status, headers: headers,
+            url: isPlain ? request.url : URL(string: keys.url) ?? request.url,
+            version: received.version)
+        let freshness = Freshness(head, control, requestTime: requestTime, responseTime: now)
+        return StoredResponse(
+            key: keys.key(of: control, isPersonal: freshness.isPersonal), variant: variant,
+            head: head, freshness: freshness, requestTime: requestTime, responseTime: now)
+    }
 }
 
-/// The chunks of a response's content, each stored before its reader gets it.
+/// Content that is stored while it is read: each chunk before its reader gets it.
 final class Recording: ResponseBodySource {
     private let body: ResponseBody
     private let writer: any CacheWriter
@@ -77,7 +81,7 @@ final class Recording: ResponseBodySource {
     private let state: CacheState
     private let context: Context
     private let hasBegun = Atomic(false)
-    // Nil once it has ended, either way.
+    // The bytes so far; nil once the recording was finished or given up.
     private let count = Mutex<Int64?>(0)
 
     init(
@@ -103,17 +107,7 @@ final class Recording: ResponseBodySource {
                 await finish()
                 return nil
             }
-            switch fits(chunk) {
-            case nil: return chunk
-            case false?: await giveUp()
-            case true?:
-                do {
-                    try await writer.write(chunk)
-                } catch {
-                    state.failed(error, context)
-                    await giveUp()
-                }
-            }
+            await store(chunk)
             return chunk
         } catch {
             abandon()
@@ -126,16 +120,30 @@ final class Recording: ResponseBodySource {
         body.cancel(reason)
     }
 
-    // Nil where nothing is stored any more.
-    private func fits(_ chunk: Data) -> Bool? {
-        count.withLock { count in
-            guard let before = count else { return nil }
-            count = before + Int64(chunk.count)
-            return before + Int64(chunk.count) <= maxBytes
+    private func store(_ chunk: Data) async {
+        let total = count.withLock { count in
+            count = count.map { $0 + Int64(chunk.count) }
+            return count
+        }
+        guard let total else { return }
+        if total > maxBytes { return await giveUp() }
+        do {
+            try await writer.write(chunk)
+        } catch {
+            state.failed(error, context)
+            await giveUp()
         }
     }
 
-    // What is not stored is not what was there, either.
+    // Ends the count, and returns it; nil if it was ended before.
+    private func end() -> Int64? {
+        count.withLock { count in
+            defer { count = nil }
+            return count
+        }
+    }
+
+    // What was stored before is out of date, although the new response is not stored.
     private func giveUp() async {
         abandon()
         guard mark.mayStore(key, variant) else { return }
@@ -144,15 +152,11 @@ final class Recording: ResponseBodySource {
         }
     }
 
-    /// Makes the entry findable, if it has the right length.
-    /// - Returns: Whether it is.
+    /// Commits the entry, if all of its content has come and nothing has overtaken it.
+    /// - Returns: Whether it is stored.
     @discardableResult
     func finish() async -> Bool {
-        let count = self.count.withLock { count in
-            defer { count = nil }
-            return count
-        }
-        guard let count else { return false }
+        guard let count = end() else { return false }
         guard body.length ?? count == count, mark.mayStore(key, variant) else {
             writer.abandon()
             return false
@@ -160,7 +164,7 @@ final class Recording: ResponseBodySource {
         do {
             try await writer.commit()
             state.counts.addStored()
-            // Changed, or overtaken, while it was committed.
+            // It may have been changed or overtaken while it was committed.
             let isStored = mark.mayStore(key, variant)
             if !isStored { try await state.store.remove(key) }
             if let replaced { try await state.store.remove(replaced) }
@@ -173,14 +177,12 @@ final class Recording: ResponseBodySource {
     }
 
     private func abandon() {
-        let isOpen = count.withLock { count in
-            defer { count = nil }
-            return count != nil
-        }
-        if isOpen { writer.abandon() }
+        if end() != nil { writer.abandon() }
     }
 
-    // The reader gets them; they are not stored.
+    var arrival: BodyArrival { body.arrival }
+
+    // Trailers are not stored.
     var trailers: HTTPHeaders { body.trailers }
 
     var encodedBytes: Int64? { body.encodedBytes }

@@ -1,12 +1,20 @@
 import Foundation
 import TurnpikeCore
 import TurnpikeMiddleware
+import TurnpikeSupport
 
 extension CacheCall {
+    // Those of a request for a part, or under a condition of the caller's own.
+    private static let partialFields: [HTTPHeaders.Name] = [
+        .range, .ifRange, .ifNoneMatch, .ifModifiedSince,
+    ]
+
     /// Asks the origin whether an entry is still right (RFC 9111 §4.3).
     func renew(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
         if request.method == .head { return try await renewByHead(entry, reason) }
-        if isPartialOrConditional { return try await forwardPart(entry, reason) }
+        if request.headers.contains(where: { Self.partialFields.contains($0.name) }) {
+            return try await forwardPart(entry, reason)
+        }
         if !request.options.allowSharing { return try await renewAlone(entry, reason) }
         try context.checkCancellation()
         let seat = state.revalidations.join(
@@ -29,8 +37,8 @@ extension CacheCall {
         case .own(let response):
             return try await checked(response.adopted(by: context), entry, reason)
         case .shared(.answered(let answer)):
-            if isFor(answer) { return try await given(answer, entry, reason, seat) }
-            // It is another's answer; that the server is at fault is true for all.
+            if isFor(answer.stored) { return try await given(answer, entry, reason, seat) }
+            // The answer is for somebody else, but a fault of the server concerns all.
             if Self.isServerFault(answer.head.status), mayStandIn(entry),
                 let response = await stand(in: entry, status: answer.head.status.code)
             {
@@ -41,15 +49,10 @@ extension CacheCall {
         return try await renewAlone(entry, reason)
     }
 
-    // Whether an answer that another call was given is one that this call could have found stored.
+    // Whether this call could have found another call's answer in the store.
     private func isFor(_ response: StoredResponse) -> Bool {
         keys.allows(response.key, isPersonal: response.freshness.isPersonal)
             && response.variant.matches(request.headers, of: response.head.headers)
-    }
-
-    private func isFor(_ answer: Revalidated.Answer) -> Bool {
-        keys.allows(answer.key, isPersonal: answer.isPersonal)
-            && answer.variant.matches(request.headers, of: answer.head.headers)
     }
 
     private func given(
@@ -61,9 +64,13 @@ extension CacheCall {
         case .success(let data): content = data
         case .failure(let error): return try await staleOnError(entry, error)
         }
-        let head = seat.isFirst ? answer.head : answer.head.shared
+        var head = answer.head
+        if !seat.isFirst {
+            // To those who did not ask it is a stored response.
+            head.headers = answer.stored.head.headers
+            head.isStored = true
+        }
         var response = Response(head: head, body: ResponseBody(content))
-        response.record = context.call.record
         response = marked(
             response, reason, isStored: answer.isStored, isCollapsed: !seat.isFirst)
         return try await checked(response, entry, reason)
@@ -73,9 +80,7 @@ extension CacheCall {
     func refresh(_ entry: CacheEntry) {
         var plain = request
         plain.method = .get
-        for name in [HTTPHeaders.Name.range, .ifRange, .ifNoneMatch, .ifModifiedSince] {
-            plain.headers.remove(name)
-        }
+        plain.headers.removeAll { Self.partialFields.contains($0.name) }
         let call = CacheCall(
             request: plain, keys: keys, context: context, next: next, state: state,
             options: options)
@@ -89,15 +94,15 @@ extension CacheCall {
 
     private func flyInBackground(_ entry: CacheEntry, _ seat: Revalidations.Seat) async {
         guard let side = state.revalidations.context(of: seat) else { return }
-        // It gives up its own seat: others may wait for the same exchange, for longer.
+        // Only this seat is given up: others may wait longer for the same exchange.
         let end = side.timeSource.now.advanced(by: options.refreshLimit)
         let timer = side.timeSource.schedule(after: options.refreshLimit) { [state] in
             state.revalidations.leave(seat, CancellationError())
         }
         defer { timer.cancel() }
-        // In a task of its own, which is cancelled when the seat is given up.
+        // The exchange has a task of its own, which is cancelled when the last seat is given up.
         state.revalidations.start(seat) { await fly(entry, .stale, seat, $0) }
-        // Nobody waits for it who could be told of an error.
+        // There is nobody to tell of an error.
         let landing = try? await state.revalidations.landing(seat, in: side)
         guard case .own(let own) = landing else { return }
         let response = own.adopted(by: side)
@@ -105,7 +110,7 @@ extension CacheCall {
         let rest = max(side.timeSource.now.duration(to: end), .zero)
         let bodyTimer = side.timeSource.schedule(after: rest) { canceller.cancel(.drop) }
         defer { bodyTimer.cancel() }
-        // Reading it is what stores it; one that fails is not stored.
+        // The response is stored by being read, and is not if that fails.
         do { for try await _ in response.body {} } catch {}
     }
 
@@ -132,10 +137,10 @@ extension CacheCall {
                     return flights.land(seat, .success(.answered(answer)))
                 }
             }
-            // The other requests may differ in fields that nothing stored depends on.
+            // It may depend on fields in which the other requests differ.
             flights.giveBack(seat, .success(marked(response, reason, isStored: isStored)))
         } catch {
-            // What a validator inside has refused is somebody's answer all the same.
+            // A validator inside may have made an error of a response.
             guard let head = Outcome(request: request, result: .failure(error)).head else {
                 return flights.land(seat, .failure(error))
             }
@@ -147,23 +152,17 @@ extension CacheCall {
         }
     }
 
-    // What may be stored could be found by those who wait, as far as it is for them, and a fault of
-    // the server would meet them too; anything else is for the one who asked (RFC 9111 §4).
+    // The answer for all who wait, each of whom checks whether it is for them: a response that may be
+    // stored, or a fault of the server. nil for anything else, which is for the one who asked (RFC 9111
+    // §4).
     private func answer(_ head: ResponseHead, isStored: Bool) -> Revalidated.Answer? {
-        let received = FieldMap(head.headers)
-        let control = CacheControl(head.headers, received)
-        guard
-            Self.isServerFault(head.status)
-                || !control.noStore && Storability.allows(head, control, received),
-            let variant = Variant(head.headers, received, to: request.headers)
+        let control = CacheControl(head.headers)
+        let mayBeShared = !control.noStore && Storability.allows(head, control)
+        guard mayBeShared || Self.isServerFault(head.status),
+            let stored = prepared(head, requestTime: date)
         else { return nil }
-        let (headers, map) = Storability.fields(head.headers, control, received)
-        let freshness = Freshness(
-            head.replacing(headers: headers), control, map, requestTime: date, responseTime: date)
-        let key = keys.key(of: control, isPersonal: freshness.isPersonal)
         return Revalidated.Answer(
-            head: head, content: .success(Data()), variant: variant, key: key,
-            isPersonal: freshness.isPersonal, isStored: isStored)
+            head: head, content: .success(Data()), stored: stored, isStored: isStored)
     }
 
     private func renewAlone(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
@@ -189,9 +188,8 @@ extension CacheCall {
         var response = response(
             entry, .whole,
             CacheStatus.validated(reason, secondsLeft: left, isCollapsed: isCollapsed))
-        // They are for the one whose request was answered with them.
+        // New cookies are for the one whose request they answer, in the place of stored ones.
         if !validation.cookies.isEmpty, !isCollapsed {
-            // These are new, unlike those that are stored.
             var headers = response.headers
             headers.remove(.setCookie)
             for line in validation.cookies { headers.append(.setCookie, line) }
@@ -203,7 +201,7 @@ extension CacheCall {
 
     // MARK: Errors
 
-    // RFC 5861 §4: what stands for a server that cannot answer.
+    /// Returns a response, or the entry in its place if that may stand in for it (RFC 5861 §4).
     func checked(
         _ response: Response, _ entry: CacheEntry, _ reason: CacheOutcome
     ) async throws -> Response {
@@ -218,16 +216,19 @@ extension CacheCall {
     }
 
     func staleOnError(_ entry: CacheEntry, _ error: any Error) async throws -> Response {
-        let outcome = Outcome(request: request, result: .failure(error))
+        try await staleOnError(entry, Outcome(request: request, result: .failure(error)))
+    }
+
+    func staleOnError(_ entry: CacheEntry, _ outcome: Outcome) async throws -> Response {
         guard !outcome.isCancellation, context.cancelReason == nil, !Task.isCancelled,
             Self.isPassing(outcome), mayStandIn(entry, isReachable: !Self.isUnreachable(outcome)),
             let response = await stand(in: entry, status: outcome.status?.code)
-        else { throw error }
+        else { return try outcome.result.get() }
         return response
     }
 
-    // Nil if the request is for parts that the entry does not give, or if it cannot be read, of which
-    // loggers were told. What came from the origin is the answer then.
+    // nil if the entry has no answer to a request for parts, or cannot be read, which loggers were told.
+    // The caller then gets what came from the origin.
     private func stand(in entry: CacheEntry, status: Int?) async -> Response? {
         let left = entry.response.freshness.timeLeft(at: date)
         let text = CacheStatus.staleOnError(status, secondsLeft: left)
@@ -246,7 +247,8 @@ extension CacheCall {
             && mayStandIn(entry, control.staleIfError.map(Double.init) ?? standard.inSeconds)
     }
 
-    // Within some seconds, unless the entry names others. One fault is no better than the other.
+    // The time is in seconds, and counts where the entry names none. A stored fault does not stand in
+    // for another one.
     private func mayStandIn(_ entry: CacheEntry, _ standard: Double) -> Bool {
         let freshness = entry.response.freshness
         let allowed = freshness.staleIfError ?? standard
@@ -255,13 +257,10 @@ extension CacheCall {
             && !Self.isServerFault(entry.response.head.status)
     }
 
-    /// Whether something is stored that may stand in for a fault of the server, for some request at
-    /// least; the fault must not take its place then.
-    func hasStandIn(_ inner: Context) async -> Bool {
-        let entry = await find(LookUp(keys, request.headers), inner)
-        guard let entry else { return false }
+    /// Whether an entry may stand in for a fault of the server, for this request or for another one.
+    func isStandIn(_ entry: CacheEntry) -> Bool {
         let freshness = entry.response.freshness
-        return mayStandIn(entry, options.staleIfError.inSeconds)
+        return mayStandIn(entry) || mayStandIn(entry, options.staleIfError.inSeconds)
             || -freshness.timeLeft(at: date) < freshness.staleWhileRevalidate
                 && !Self.isServerFault(entry.response.head.status)
     }

@@ -1,11 +1,12 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// The content of an entry cannot be read, and nothing of it was handed over: it is no entry.
+/// The content of an entry cannot be read, and none of it was handed over: the entry is a miss.
 struct UnreadableEntry: Error {}
 
 extension CacheCall {
-    /// The answer that an entry gives; nil if the request is for parts that it does not give.
+    /// Answers the request with an entry; nil if the entry has no answer to a request for parts.
     /// - Throws: ``UnreadableEntry``, or `CancellationError`.
     func stored(_ entry: CacheEntry, _ outcome: CacheOutcome) async throws -> Response? {
         let left = entry.response.freshness.timeLeft(at: date)
@@ -16,10 +17,10 @@ extension CacheCall {
         return response
     }
 
-    /// A response out of an entry, whose first bytes were read and found right: as long as nothing was
-    /// handed over, the origin can be asked in place of an entry that is damaged.
+    /// A response from an entry whose first bytes were read and checked; nil if the entry has no answer to
+    /// a request for parts.
     ///
-    /// It is nil if the request is for parts that the entry does not give.
+    /// While nothing was handed over, the origin can still be asked instead of a damaged entry.
     /// - Throws: ``UnreadableEntry``, or `CancellationError`.
     func begun(_ entry: CacheEntry, _ status: String) async throws -> Response? {
         guard let part = StoredPart(of: entry, for: request, at: date) else { return nil }
@@ -46,7 +47,7 @@ extension CacheCall {
         return begin != nil
     }
 
-    /// A response out of an entry.
+    /// A response from an entry.
     func response(_ entry: CacheEntry, _ part: StoredPart, _ status: String) -> Response {
         var headers = entry.response.head.headers
         let age = entry.response.freshness.age(at: date)
@@ -60,20 +61,18 @@ extension CacheCall {
         head.isStored = true
         let range = part.range(of: entry.content.length)
         let isEmpty = request.method == .head || range.isEmpty
-        var response = Response(head: head, body: isEmpty ? .empty : entry.content.body(range))
-        response.record = context.call.record
-        return response
+        return Response(head: head, body: isEmpty ? .empty : entry.content.body(range))
     }
 }
 
-/// What of an entry answers a request: all of it, a range, or none of it.
+/// The part of an entry that answers a request.
 enum StoredPart {
     case whole
     case range(Range<Int64>)
     case notModified
     case notSatisfiable
 
-    /// Finds the part, or nil where the origin is to be asked.
+    /// Finds the part; nil where the origin must be asked.
     init?(of entry: CacheEntry, for request: Request, at now: Date) {
         let head = entry.response.head
         if Preconditions.isUnchanged(head, for: request, at: now) ?? false {
@@ -116,7 +115,7 @@ enum StoredPart {
             headers[.contentRange] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)"
             headers[.contentLength] = String(range.count64)
         case .notModified:
-            // What describes content that is not there (RFC 9110 §15.4.5).
+            // A 304 does not describe content (RFC 9110 §15.4.5).
             headers.remove(.contentLength)
         case .notSatisfiable:
             headers[.contentRange] = "bytes */\(length)"

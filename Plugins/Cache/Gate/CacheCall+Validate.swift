@@ -1,5 +1,6 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// An entry that its origin has confirmed.
 struct Validation: Sendable {
@@ -25,47 +26,33 @@ extension CacheCall {
         if let date = Freshness.validator(.lastModified, in: headers) {
             conditional.headers[.ifModifiedSince] = date
         }
-        let mark = state.recordings.begin(keys.all, at: date)
-        let outcome: Outcome
-        do {
-            outcome = Outcome(
-                request: conditional,
-                result: .success(try await next(conditional, context: inner)))
-        } catch {
-            outcome = Outcome(request: conditional, result: .failure(error))
-        }
+        let mark = begin()
+        let outcome = await outcome(of: conditional, inner)
         guard let head = outcome.head, head.status == .notModified,
             entry.response.freshness.hasValidator
         else {
             await forgetIfGone(entry, outcome, inner)
-            return await answered(try outcome.result.get(), entry, mark, inner)
+            return await replaced(entry, by: try outcome.result.get(), mark, inner)
         }
         await outcome.response?.discard(in: inner)
         if await isReadable(entry, inner), let validation = await confirm(entry, by: head, mark) {
             return .confirmed(validation)
         }
-        // It confirms what is not stored, or not any more: the whole is asked for.
-        let second = state.recordings.begin(keys.all, at: date)
-        return await answered(try await next(request, context: inner), entry, second, inner)
+        // The 304 confirms what is not stored, or can no longer be read: the request is sent as it was.
+        let second = begin()
+        return await replaced(entry, by: try await next(request, context: inner), second, inner)
     }
 
-    private func answered(
-        _ response: Response, _ entry: CacheEntry, _ mark: Recordings.Mark, _ inner: Context
+    private func replaced(
+        _ entry: CacheEntry, by response: Response, _ mark: Recordings.Mark, _ inner: Context
     ) async -> Answer {
-        let freshness = entry.response.freshness
-        if Self.isServerFault(response.status),
-            mayStandIn(entry) || -freshness.timeLeft(at: date) < freshness.staleWhileRevalidate
-        {
-            // It must not take the place of what stands in for it.
-            return .answered(response, isStored: false)
-        }
-        let (recorded, isStored) = await record(
-            response, mark, inner, renewing: entry.response.key)
+        let (recorded, isStored) = await record(response, mark, inner, renewing: entry)
         if !isStored { await forgetIfObsolete(entry, by: recorded.status, inner) }
         return .answered(recorded, isStored: isStored)
     }
 
-    // Where a status says that what is stored is no more: not where it only refuses to tell.
+    // Removes an entry if the status says that the resource has changed or gone. An error that only
+    // refuses to answer does not say so.
     private func forgetIfObsolete(
         _ entry: CacheEntry, by status: HTTPStatus, _ inner: Context
     ) async {
@@ -77,7 +64,7 @@ extension CacheCall {
         _ = await state.attempt(inner) { try await state.store.remove(entry.response.key) }
     }
 
-    // A validator inside refuses these; what else it refuses need not be the origin's answer.
+    // A validator inside makes errors of these. Its other errors need not be the origin's answer.
     private func forgetIfGone(
         _ entry: CacheEntry, _ outcome: Outcome, _ inner: Context
     ) async {
@@ -86,8 +73,7 @@ extension CacheCall {
         await forgetIfObsolete(entry, by: status, inner)
     }
 
-    /// Takes over what a 304 says of an entry (RFC 9111 §4.3.4), or gives nil where it is not about
-    /// it.
+    /// Updates an entry by a 304 (RFC 9111 §4.3.4); nil if the 304 is about another response.
     private func confirm(
         _ entry: CacheEntry, by head: ResponseHead, _ mark: Recordings.Mark
     ) async -> Validation? {
@@ -95,7 +81,7 @@ extension CacheCall {
         if let new = head.headers.first(.eTag), let old = old.first(.eTag) {
             guard Preconditions.isSame(new, old, strongly: false) else { return nil }
         } else if let new = head.headers.first(.lastModified), let old = old.first(.lastModified) {
-            // A date of another state would be sent for this one from then on.
+            // The date of another state would be sent as this one's validator from then on.
             guard Grammar.areSame(new, old) else { return nil }
         }
         return Validation(
@@ -110,31 +96,30 @@ extension CacheCall {
         let now = date
         let old = entry.response
         var headers = old.head.headers
-        // It counted until then.
+        // The stored age ends with the confirmation.
         headers.remove(.age)
-        let map = FieldMap(head.headers)
-        let control = CacheControl(head.headers, map)
-        let news = Storability.fields(head.headers, control, map).0.filtered {
+        let news = Storability.fields(head.headers, CacheControl(head.headers)).filter {
             !Self.isKept($0.name)
         }
-        for name in Set(news.map(\.name)) { headers.remove(name) }
+        let names = Set(news.map(\.name))
+        headers.removeAll { names.contains($0.name) }
         for field in news { headers.append(field.name, field.value) }
         if !head.headers.contains(.date) { headers[.date] = HTTPDate.format(now) }
-        // What either of them does not let be used again.
-        headers = Storability.fields(headers, CacheControl(headers), FieldMap(headers)).0
-        let (plain, stored) = (FieldMap(headers), CacheControl(headers))
+        // Fields that either head keeps from being used again.
+        headers = Storability.fields(headers, CacheControl(headers))
+        let control = CacheControl(headers)
         let merged = old.head.replacing(headers: headers)
         let freshness = Freshness(
-            merged, stored, plain, requestTime: mark.requestTime, responseTime: now)
-        let variant = Variant(headers, plain, to: request.headers)
-        // It is the same content, confirmed: it stays where it is, unless it is personal now.
+            merged, control, requestTime: mark.requestTime, responseTime: now)
+        let variant = Variant(headers, to: request.headers)
+        // The content is the same: the entry keeps its key, unless it is personal now.
         let key = freshness.isPersonal ? keys.personal : old.key
         let response = StoredResponse(
             key: key, variant: variant ?? old.variant, head: merged, freshness: freshness,
             requestTime: mark.requestTime, responseTime: now)
         let isStorable =
             variant != nil && key == old.key && !mark.isSpoiled(key)
-            && Storability.allows(merged, stored, plain)
+            && Storability.allows(merged, control)
         _ = await state.attempt(context) {
             if isStorable {
                 try await state.store.update(entry, to: response)
@@ -145,7 +130,7 @@ extension CacheCall {
         return CacheEntry(response: response, content: entry.content)
     }
 
-    // What describes the content that is kept, or was set once.
+    // Fields that describe the stored content, and cookies, which are set once.
     private static func isKept(_ name: HTTPHeaders.Name) -> Bool {
         switch name {
         case .contentLength, .contentEncoding, .contentRange, .setCookie, "Content-MD5": true
@@ -153,16 +138,14 @@ extension CacheCall {
         }
     }
 
-    // MARK: Requests of which the origin's answer is not stored
+    // MARK: HEAD, and requests for parts
 
-    /// Forwards a HEAD, and takes over what it says of the entry (RFC 9111 §4.3.5).
+    /// Forwards a HEAD, and updates the entry by its response (RFC 9111 §4.3.5).
     func renewByHead(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
-        let mark = state.recordings.begin(keys.all, at: date)
-        let response: Response
-        do {
-            response = try await next(request)
-        } catch {
-            return try await staleOnError(entry, error)
+        let mark = begin()
+        let outcome = await outcome(of: request, context)
+        guard let response = outcome.response else {
+            return try await staleOnError(entry, outcome)
         }
         if response.status == .ok {
             if Self.isSame(response.headers, entry), entry.response.head.status == .ok {
@@ -176,8 +159,7 @@ extension CacheCall {
         return try await checked(marked(response, reason, isStored: false), entry, reason)
     }
 
-    // Whether a HEAD is about the content that is stored: each validator that it has is the stored
-    // one, and so is the length.
+    // Whether a HEAD is about the stored content: its validators and its length are the stored ones.
     private static func isSame(_ new: HTTPHeaders, _ entry: CacheEntry) -> Bool {
         let old = entry.response.head.headers
         for name in [HTTPHeaders.Name.eTag, .lastModified] {
@@ -185,32 +167,23 @@ extension CacheCall {
         }
         guard let length = new.first(.contentLength) else { return true }
         if let old = old.first(.contentLength) { return length == old }
-        // Content that was stored decoded has another length.
+        // Content that was decoded before it was stored has another length.
         return new.contains(.contentEncoding) || Int64(length) == entry.content.length
     }
 
     /// Forwards a request for a part, or with a condition of the caller's own.
     func forwardPart(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
-        let mark = state.recordings.begin(keys.all, at: date)
-        let response: Response
-        do {
-            response = try await next(request)
-        } catch {
-            // A validator inside may have refused the confirmation.
-            let outcome = Outcome(request: request, result: .failure(error))
-            if let head = outcome.head { await learn(from: head, entry, mark) }
+        let mark = begin()
+        let outcome = await outcome(of: request, context)
+        // A validator inside may have made an error of the confirmation.
+        if let head = outcome.head { await learn(from: head, entry, mark) }
+        guard let response = outcome.response else {
             await forgetIfGone(entry, outcome, context)
-            return try await staleOnError(entry, error)
+            return try await staleOnError(entry, outcome)
         }
-        if Self.isServerFault(response.status), mayStandIn(entry) {
-            return try await checked(marked(response, reason, isStored: false), entry, reason)
-        }
-        state.counts.add(reason)
-        await learn(from: response.head, entry, mark)
-        let (recorded, isStored) = await record(
-            response, mark, context, renewing: entry.response.key)
+        let (recorded, isStored) = await record(response, mark, context, renewing: entry)
         if !isStored { await forgetIfObsolete(entry, by: recorded.status, context) }
-        return marked(recorded, reason, isStored: isStored)
+        return try await checked(marked(recorded, reason, isStored: isStored), entry, reason)
     }
 
     // The caller's condition was about the entry where both have the same strong tag.

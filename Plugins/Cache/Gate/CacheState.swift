@@ -1,8 +1,9 @@
 import Synchronization
 import TurnpikeCore
 import TurnpikeMiddleware
+import TurnpikeSupport
 
-/// What all calls through a cache share.
+/// The state that all calls through a cache share.
 final class CacheState: Sendable {
     let store: any CacheStore
     let counts: CacheCounts
@@ -16,7 +17,7 @@ final class CacheState: Sendable {
         counts = CacheCounts(store, meter: meter)
     }
 
-    /// Asks something of the store; a fault is a miss.
+    /// Uses the store; a fault is noted, and returns nil.
     func attempt<Value>(
         _ context: Context, _ action: () async throws -> Value?
     ) async -> Value? {
@@ -28,7 +29,7 @@ final class CacheState: Sendable {
         }
     }
 
-    /// Hears of a fault of the store; loggers are told once a minute.
+    /// Counts a fault of the store, and tells loggers once a minute.
     func failed(_ error: any Error, _ context: Context) {
         if error is CancellationError { return }
         counts.addFailure()
@@ -45,11 +46,10 @@ final class CacheState: Sendable {
     }
 }
 
-/// Tasks that nobody's call waits for.
+/// Tasks that no call waits for.
 final class BackgroundTasks: Sendable {
     private struct State {
         var tasks: [UInt64: Task<Void, Never>] = [:]
-        var ended: Set<UInt64> = []
         var count: UInt64 = 0
     }
 
@@ -57,23 +57,14 @@ final class BackgroundTasks: Sendable {
 
     /// Runs an operation, which must end when its context is cancelled.
     func run(_ operation: @escaping @Sendable () async -> Void) {
-        let number = state.withLock { state in
+        state.withLock { state in
             state.count += 1
-            return state.count
-        }
-        // It ends by itself, by its time limit, or with the client; `shutdown` waits for it.
-        let task = Task.inheriting(immediately: false) { [self] in
-            await operation()
-            end(number)
-        }
-        state.withLock { state in
-            if state.ended.remove(number) == nil { state.tasks[number] = task }
-        }
-    }
-
-    private func end(_ number: UInt64) {
-        state.withLock { state in
-            if state.tasks.removeValue(forKey: number) == nil { state.ended.insert(number) }
+            let number = state.count
+            // It ends within its time limit or with the client. `shutdown` waits for it.
+            state.tasks[number] = Task.inheriting(immediately: false) { [self] in
+                await operation()
+                self.state.withLock { $0.tasks[number] = nil }
+            }
         }
     }
 

@@ -12,9 +12,9 @@ enum CacheOutcome: String, CaseIterable {
     case miss
     /// What was stored for the URL does not fit the request's fields.
     case variantMiss = "variant_miss"
-    /// What was stored had to be asked for anew, and was sent anew.
+    /// A stale entry was validated, and the origin has sent another response.
     case stale
-    /// The request did not allow what was stored.
+    /// The request did not allow the entry.
     case refused
     /// Neither looked up nor stored.
     case bypass
@@ -44,9 +44,7 @@ enum CacheStatus {
     static func forwarded(
         _ reason: CacheOutcome, status: Int, isStored: Bool, isCollapsed: Bool
     ) -> String {
-        // Nearly all that is forwarded is one of the two.
-        if reason == .miss, !isCollapsed { return isStored ? storedMiss : miss }
-        return name + ";fwd=" + reason.forwardReason
+        name + ";fwd=" + reason.forwardReason
             + (reason == .stale ? ";fwd-status=\(status)" : "")
             + (isStored ? ";stored" : "") + (isCollapsed ? ";collapsed" : "")
     }
@@ -62,9 +60,6 @@ enum CacheStatus {
         name + ";fwd=stale" + (status.map { ";fwd-status=\($0)" } ?? "") + ttl(secondsLeft)
             + ";detail=stale-if-error"
     }
-
-    private static let miss = name + ";fwd=" + CacheOutcome.miss.forwardReason
-    private static let storedMiss = miss + ";stored"
 
     private static func ttl(_ seconds: Double) -> String {
         let bound = Double(DeltaSeconds.longest)

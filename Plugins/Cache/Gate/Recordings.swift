@@ -1,15 +1,15 @@
-package import Foundation
+import Foundation
 import Synchronization
 
-/// The exchanges under way whose responses may be stored, so that a change of what they are about
-/// (RFC 9111 §4.4) reaches them too.
+/// The exchanges under way whose responses may be stored.
 ///
-/// Each exchange has a number, and each key that one of them may store under has a history. An
-/// exchange compares its number with the history and looks at no other exchange, so that many at once
-/// cost as much each as a few.
-package final class Recordings: Sendable {
+/// A change (RFC 9111 §4.4) must keep responses that were asked for before it from being stored. Each
+/// exchange has a number, and each key under which one of them may store has a history. An exchange
+/// compares its number with the history and looks at no other exchange, so that its cost does not grow
+/// with their number.
+final class Recordings: Sendable {
     /// One exchange, from before it was sent.
-    package final class Mark: Sendable {
+    final class Mark: Sendable {
         let requestTime: Date
         private let owner: Recordings
         private let keys: [CacheKey]
@@ -26,13 +26,12 @@ package final class Recordings: Sendable {
 
         deinit { owner.end(keys) }
 
-        /// Whether what stands under a key was changed meanwhile.
-        package func isSpoiled(_ key: CacheKey) -> Bool { owner.isSpoiled(number, key) }
+        /// Whether the entries under a key were changed since the exchange began.
+        func isSpoiled(_ key: CacheKey) -> Bool { owner.isSpoiled(number, key) }
 
-        /// Whether its response may be stored under a key: nothing that was asked for later was
-        /// stored in its place, and nothing was changed (RFC 9111 §4: the most recent one is to be
-        /// used).
-        package func mayStore(_ key: CacheKey, _ variant: Variant) -> Bool {
+        /// Whether its response may be stored under a key: nothing was changed, and no response that
+        /// was asked for later is stored already (RFC 9111 §4: the most recent one is to be used).
+        func mayStore(_ key: CacheKey, _ variant: Variant) -> Bool {
             owner.mayStore(number, key, variant)
         }
     }
@@ -40,16 +39,16 @@ package final class Recordings: Sendable {
     private struct State {
         // The number of the latest exchange; 0 is nobody's.
         var latest = 0
-        // Of the keys that exchanges under way may store under.
+        // Of each key under which an exchange may store.
         var histories: [CacheKey: KeyHistory] = [:]
     }
 
     private let state = Mutex(State())
 
-    package init() {}
+    init() {}
 
     /// Begins an exchange whose response may be stored under some keys.
-    package func begin(_ keys: [CacheKey], at date: Date) -> Mark {
+    func begin(_ keys: [CacheKey], at date: Date) -> Mark {
         let number = state.withLock { state in
             state.latest += 1
             for key in keys { state.histories[key, default: KeyHistory()].exchanges += 1 }
@@ -58,15 +57,15 @@ package final class Recordings: Sendable {
         return Mark(date, self, keys, number)
     }
 
-    /// Keeps what is under way from being stored, but for what makes the change itself.
-    package func spoil(_ key: CacheKey, except own: Mark? = nil) {
+    /// Keeps the exchanges under way from storing under a key, except the one that makes the change.
+    func spoil(_ key: CacheKey, except own: Mark? = nil) {
         state.withLock { state in
             state.histories[key]?.change(before: state.latest, by: own?.number ?? 0)
         }
     }
 
-    /// Keeps what is under way from being stored under some keys; looks at all of them.
-    package func spoil(where isMeant: (CacheKey) -> Bool) {
+    /// Keeps the exchanges under way from storing under some keys; looks at all keys.
+    func spoil(where isMeant: (CacheKey) -> Bool) {
         state.withLock { state in
             for key in state.histories.keys where isMeant(key) {
                 state.histories[key]?.change(before: state.latest, by: 0)
@@ -75,7 +74,7 @@ package final class Recordings: Sendable {
     }
 
     /// How many keys have a history.
-    package var keyCount: Int { state.withLock { $0.histories.count } }
+    var keyCount: Int { state.withLock { $0.histories.count } }
 
     private func isSpoiled(_ number: Int, _ key: CacheKey) -> Bool {
         state.withLock { $0.histories[key]?.isSpoiled(number) ?? false }
@@ -100,12 +99,12 @@ package final class Recordings: Sendable {
     }
 }
 
-/// What has come to pass under one key while exchanges are under way that may store a response there.
-package struct KeyHistory {
+/// The changes under one key while exchanges are under way that may store there.
+struct KeyHistory {
     /// How many exchanges are under way.
     fileprivate(set) var exchanges = 0
-    // What was changed was so for all exchanges up to a number, but for the one that has made the
-    // change. Two numbers are enough: the last change, and the last one that another has made.
+    // A change concerns all exchanges up to a number, except the one that has made it. Two numbers are
+    // enough: the last change, and the last one that was made by another exchange than that.
     private var change = 0
     private var maker = 0
     private var changeByOthers = 0
@@ -113,18 +112,18 @@ package struct KeyHistory {
     private var stored: [Variant: Int] = [:]
 
     /// The most variants that are remembered.
-    package static let maxVariants = 1024
+    static let maxVariants = 1024
 
     fileprivate init() {}
 
-    /// Notes a change that none of the exchanges up to a number has seen, but for its maker.
+    /// Notes a change that concerns the exchanges up to a number, except its maker.
     mutating func change(before latest: Int, by maker: Int) {
         if maker != self.maker { changeByOthers = change }
         change = latest
         self.maker = maker
     }
 
-    /// Whether there was a change behind the beginning of an exchange.
+    /// Whether a change concerns an exchange.
     func isSpoiled(_ number: Int) -> Bool {
         number <= (number == maker ? changeByOthers : change)
     }
@@ -136,8 +135,8 @@ package struct KeyHistory {
         if let last = stored[variant] {
             if last > number { return false }
         } else if stored.count == Self.maxVariants {
-            // With one exchange that never ends, and a variant for each request, there would be no
-            // end of them: so what has begun before now stores nothing any more.
+            // One exchange that never ends would let the variants grow without bound. They are
+            // forgotten instead, and the exchanges that have begun until now store nothing any more.
             stored = [:]
             change(before: latest, by: number)
         }

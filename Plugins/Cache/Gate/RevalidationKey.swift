@@ -6,9 +6,9 @@ import TurnpikeMiddleware
 struct RevalidationKey: Hashable {
     let key: CacheKey
     let variant: Variant
-    // Calls with gates of their own are like no others.
+    // Calls with gates of their own share with no others.
     let plan: ObjectIdentifier
-    // A refresh with options of its own is for no call that waits.
+    // A refresh that does not share is for no call that waits.
     let allowsSharing: Bool
 
     init(_ response: StoredResponse, _ request: Request, _ next: Next) {
@@ -19,20 +19,19 @@ struct RevalidationKey: Hashable {
     }
 }
 
-/// What a validation gives to all who wait for it; each of them takes what it could have found
-/// stored, and asks for itself where that is another's.
+/// The result of a validation for all who wait for it.
+///
+/// Each takes it if the call could have found it in the store, and asks for itself otherwise.
 enum Revalidated: Sendable {
     case confirmed(Validation)
     case answered(Answer)
 
-    /// A new response, or what a validator inside made of one.
+    /// A new response, or the error that a validator inside made of one.
     struct Answer: Sendable {
         let head: ResponseHead
         var content: Result<Data, any Error>
-        let variant: Variant
-        /// Where it stands if it is stored, and whom it is for.
-        let key: CacheKey
-        let isPersonal: Bool
+        /// As it would be stored, which tells whom it is for.
+        let stored: StoredResponse
         let isStored: Bool
     }
 }

@@ -1,16 +1,17 @@
 public import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 extension Cache {
-    /// What it did, and what its store holds.
+    /// What the cache did, and how much its store holds.
     public var statistics: CacheStatistics { state.counts.statistics }
 
-    /// All that is stored, in the order of URLs.
+    /// Lists all entries, ordered by URL.
     public func list() async throws -> [CacheListing] {
         try await state.store.list().sorted { $0.response.key.url < $1.response.key.url }
     }
 
-    /// What is stored for a URL: all variants, whosoever they are.
+    /// Lists the entries of a URL: all variants, of all users.
     public func lookUp(_ url: URL) async throws -> [CacheListing] {
         guard let key = CacheKey(url) else { return [] }
         return try await state.store.list().filter {
@@ -18,8 +19,8 @@ extension Cache {
         }
     }
 
-    /// Forgets what is stored for a URL: all variants, whosoever they are.
-    /// - Returns: How many entries went.
+    /// Removes the entries of a URL: all variants, of all users.
+    /// - Returns: How many entries were removed.
     @discardableResult
     public func purge(_ url: URL) async throws -> Int {
         guard let key = CacheKey(url) else { return 0 }
@@ -28,11 +29,11 @@ extension Cache {
         return try await state.store.removeAll { Grammar.areSame($0.key.url, key.url) }
     }
 
-    /// Forgets what a condition holds for.
+    /// Removes the entries for which a condition holds.
     ///
-    /// Nothing is stored of the responses that are being read meanwhile: what the condition would
-    /// say of them is not known yet.
-    /// - Returns: How many entries went.
+    /// Responses that are being read meanwhile are not stored: whether the condition would hold for
+    /// them is not known yet.
+    /// - Returns: How many entries were removed.
     @discardableResult
     public func purge(
         where condition: @escaping @Sendable (StoredResponse) -> Bool
@@ -45,5 +46,5 @@ extension Cache {
 
 extension Cache {
     /// How many calls wait for a validation, refreshes in the background included.
-    package var waiting: Int { state.revalidations.seatCount }
+    var waiting: Int { state.revalidations.seatCount }
 }

@@ -1,7 +1,7 @@
 import Synchronization
 import TurnpikeMiddleware
 
-/// What a cache did since it was made.
+/// The counts of a cache since it was created.
 public struct CacheStatistics: Sendable, Hashable {
     /// Calls answered by a fresh entry.
     public internal(set) var hits = 0
@@ -9,18 +9,18 @@ public struct CacheStatistics: Sendable, Hashable {
     public internal(set) var staleHits = 0
     /// Calls answered by an entry that its origin has confirmed with a 304.
     public internal(set) var validated = 0
-    /// Calls for which nothing that fits was stored.
+    /// Calls for which nothing fitting was stored.
     public internal(set) var misses = 0
-    /// Calls that got a new response although something was stored: it was stale, and has changed,
-    /// or the request did not take it.
+    /// Calls that got a new response although something was stored: it was stale and has changed, or
+    /// the request did not allow it.
     public internal(set) var renewed = 0
-    /// Calls that went by the store.
+    /// Calls for which the store was not used.
     public internal(set) var bypassed = 0
     /// Responses that were stored.
     public internal(set) var stored = 0
     /// Faults of the store.
     public internal(set) var failures = 0
-    /// What the store holds.
+    /// How much the store holds.
     public internal(set) var usage = CacheUsage()
 }
 
@@ -72,7 +72,7 @@ final class CacheCounts: Sendable {
         tellUsage()
     }
 
-    /// Tells how much the store holds, which has changed.
+    /// Tells the meter how much the store holds.
     func tellUsage() {
         figures.tell {
             let usage = store.usage
@@ -89,13 +89,13 @@ final class CacheCounts: Sendable {
         if evictions > 0 { figures.add(Double(evictions), to: "turnpike.cache.evictions") }
     }
 
-    /// Tells another meter from now on, and how much the store holds at once.
+    /// Uses another meter from now on, and tells it how much the store holds.
     func move(to meter: (any GateMeter)?) {
         figures.move(to: meter)
         tellUsage()
     }
 
-    /// Tells what is true at the end, and returns when the meter has passed it on.
+    /// Tells the meter how much the store holds, and returns when the meter has passed all on.
     func flush() async {
         tellUsage()
         await figures.flush()

@@ -1,13 +1,13 @@
 import TurnpikeCore
+import TurnpikeSupport
 
-/// The directives of `Cache-Control` (RFC 9111 §5.2, RFC 5861, RFC 8246) that a private cache obeys,
-/// and by which it tells what several callers may have.
+/// The directives of `Cache-Control` (RFC 9111 §5.2, RFC 5861, RFC 8246) that this cache obeys.
 ///
-/// Where a directive stands twice the stricter one counts, and a lifetime that is no number is zero
-/// (§4.2.1: what is malformed makes the response stale).
+/// If a directive occurs twice, the stricter one counts. A lifetime that is not a number is zero
+/// (§4.2.1: a malformed one makes the response stale).
 struct CacheControl {
     var isPublic = false
-    /// For one caller alone; `private="…"` counts as `private` does (§5.2.2.7).
+    /// For one user only; `private="…"` counts as `private` does (§5.2.2.7).
     var isPrivate = false
     var noStore = false
     var noCache = false
@@ -17,38 +17,32 @@ struct CacheControl {
     var mustUnderstand = false
     var isImmutable = false
     var onlyIfCached = false
-    /// Whether something asks for storing, be it by a lifetime or by `public` or `private`.
+    /// Whether a directive asks for storing: `max-age`, `public` or `private`.
     var isExplicit = false
     /// Seconds.
     var maxAge: Int64?
-    /// How long several callers may have it, in seconds.
+    /// How long several users may share it, in seconds.
     var sharedMaxAge: Int64?
     var minFresh: Int64?
-    /// Seconds; ``Int64/max`` where any staleness is accepted.
+    /// Seconds; ``Int64/max`` if any staleness is accepted.
     var maxStale: Int64?
     var staleWhileRevalidate: Int64?
     var staleIfError: Int64?
 
-    /// Reads the lines of a message; `Pragma: no-cache` counts where there are none (§5.4).
-    init(_ headers: HTTPHeaders) { self.init(headers, FieldMap(headers)) }
-
-    init(_ headers: HTTPHeaders, _ map: FieldMap) {
-        if map.contains(.cacheControl) {
-            map.forEachLine(of: .cacheControl, in: headers) { read($0) }
-        } else {
-            map.forEachLine(of: .pragma, in: headers) { line in
-                noCache = noCache || line.lowercased().contains("no-cache")
+    /// Reads the lines of a message; `Pragma: no-cache` counts if there are none (§5.4).
+    init(_ headers: HTTPHeaders) {
+        guard headers.contains(.cacheControl) else {
+            noCache = headers.values(of: .pragma).contains {
+                $0.lowercased().contains("no-cache")
             }
+            return
         }
+        for field in headers where field.name == .cacheControl { read(field.value) }
     }
 
     private mutating func read(_ line: String) {
-        if let plain = plain(line) {
-            self = plain
-            return
-        }
         let quotes = line.utf8.count { $0 == UInt8(ascii: "\"") }
-        // What a quotation that does not end has swallowed cannot be told; it is not stored.
+        // A quotation that does not end hides directives: the response is not stored.
         if !quotes.isMultiple(of: 2), !line.utf8.contains(UInt8(ascii: "\\")) { noStore = true }
         for member in Grammar.split(line[...], at: UInt8(ascii: ",")) { add(member) }
     }
@@ -93,29 +87,15 @@ struct CacheControl {
 
     private func lower(_ value: inout Int64?, _ other: Int64) { value = min(value ?? other, other) }
 
-    /// An argument without its quotation marks and escapes (RFC 9110 §5.6.4); one that is not quoted
-    /// stays as it is.
-    private static func unquoted(_ text: Substring) -> String {
-        guard text.utf8.count > 1, text.utf8.first == UInt8(ascii: "\""),
-            text.utf8.last == UInt8(ascii: "\"")
-        else { return String(text) }
-        var result = ""
-        var isEscaped = false
-        for character in text.dropFirst().dropLast() {
-            if !isEscaped, character == "\\" {
-                isEscaped = true
-            } else {
-                result.append(character)
-                isEscaped = false
-            }
-        }
-        return result
+    // The argument without quotation marks and escapes (RFC 9110 §5.6.4), if it ends with a mark too.
+    private static func unquoted(_ argument: Substring) -> String {
+        argument.utf8.last == UInt8(ascii: "\"") ? Grammar.unquoted(argument) : String(argument)
     }
 }
 
 /// A number of seconds (RFC 9111 §1.2.2).
 enum DeltaSeconds {
-    /// What counts as for ever: the largest value is that which a reader must be able to take.
+    /// The largest number that a recipient must be able to hold (RFC 9111 §1.2.2): it stands for ever.
     static let longest: Int64 = 1 << 31
 
     /// The number, or nil where the text is none; too large a one is ``longest``.

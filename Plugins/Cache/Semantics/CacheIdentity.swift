@@ -2,35 +2,35 @@ import Foundation
 import TurnpikeCore
 import TurnpikeMiddleware
 
-/// Who asks, and what is stored for whom: the one place of the cache that decides it.
+/// Who asks, and for whom responses are stored: the one place of the cache that decides it.
 ///
-/// The cache is as many private caches as there are identities, in front of one that all share, as a
-/// browser's stands in front of a proxy's:
+/// Each identity has a private cache in front of one that all share, as a browser's cache stands in
+/// front of a proxy's:
 ///
 /// | response | is found by |
 /// |---|---|
 /// | `private`, or a refusal (401, 403, 407), or with a `Set-Cookie` of its own, or with an `s-maxage` below its lifetime | requests of the same person |
-/// | any other one, to a request with a credential, unless `public`, `s-maxage` or `must-revalidate` lets it be shared (RFC 9111 §3.5) | requests with the same credential |
+/// | any other, to a request with a credential, unless `public`, `s-maxage` or `must-revalidate` lets it be shared (RFC 9111 §3.5) | requests with the same credential |
 /// | all else | everybody |
 ///
-/// A credential is what ``CallerIdentity`` takes for one, and user information. The person is that
-/// and the cookies: they tell people apart where a response is for one of them, and nothing where it
-/// is not, or each visitor of a site would have a cache of their own. A tenant stands for both.
+/// A credential is what ``CallerIdentity`` takes for one, or user information of the URL. A person is
+/// known by credential and cookies. Cookies count for responses to one person alone, or each visitor of
+/// a site would have a cache of their own. A tenant stands for both.
 struct CacheIdentity: Sendable {
-    /// What a response is.
+    /// Whom a response is for.
     enum Audience {
         case person, credential, everybody
     }
 
     /// The partition of the credential; nil for a request without one.
     let credential: String?
-    /// The partition of the person; nil for nobody that is known.
+    /// The partition of the person; nil if nothing is known of the person.
     let person: String?
 
     /// Reads a request.
     /// - Parameters:
     ///   - request: The request.
-    ///   - tenant: What stands for all that the request tells.
+    ///   - tenant: Who asks, in place of what the request says; nil to go by the request.
     ///   - fields: More fields that are credentials.
     init(_ request: Request, tenant: String?, fields: Set<HTTPHeaders.Name>) {
         if let tenant {
@@ -47,7 +47,7 @@ struct CacheIdentity: Sendable {
             case nil: break
             }
         }
-        if let user = CacheKey.userInformation(request.url.absoluteString) {
+        if let user = request.targetURI.userInformation {
             proof += "user\n" + user + "\n"
         }
         credential = proof.isEmpty ? nil : Digest.text(proof)
@@ -63,18 +63,18 @@ struct CacheIdentity: Sendable {
         return isShared ? .everybody : .credential
     }
 
-    /// Whether a response is for the one who asked alone, whoever that is.
+    /// Whether a response is only for the person who asked.
     ///
-    /// A refusal says what this one may not do. The header section is as it is stored: a
-    /// `Set-Cookie` that is left there is part of the response. An `s-maxage` below the lifetime says
-    /// that others must not have it for as long.
+    /// A refusal is about this person. The header section is the stored one: a `Set-Cookie` that was
+    /// kept is part of the response. An `s-maxage` below the lifetime means that others must not have the
+    /// response for as long.
     static func isPersonal(
-        _ status: HTTPStatus, _ control: CacheControl, _ map: FieldMap, lifetime: Double
+        _ head: ResponseHead, _ control: CacheControl, lifetime: Double
     ) -> Bool {
-        switch status.code {
+        switch head.status.code {
         case 401, 403, 407: true
         default:
-            control.isPrivate || map.contains(.setCookie)
+            control.isPrivate || head.headers.contains(.setCookie)
                 || control.sharedMaxAge.map { Double($0) < lifetime } ?? false
         }
     }

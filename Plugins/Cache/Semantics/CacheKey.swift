@@ -1,5 +1,6 @@
 public import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// What a stored response is found by: method, normalised URL, and whose it is.
 ///
@@ -34,82 +35,15 @@ public struct CacheKey: Sendable {
 
     /// Creates the key of a URL, or nil where it is not http or https, or longer than 8 KiB.
     public init?(method: HTTPMethod = .get, _ url: URL, partition: String? = nil) {
-        guard let text = Self.text(of: url), text.utf8.count <= Self.maxURLBytes else { return nil }
+        guard let text = Self.text(of: TargetURI(url)), text.utf8.count <= Self.maxURLBytes else {
+            return nil
+        }
         self.init(method: method, url: text, partition: partition)
     }
 
-    /// The normalised text of an http or https URL, however long; nil for another one.
-    static func text(of url: URL) -> String? {
-        let address = url.absoluteString
-        return isNormal(address) ? address : normalised(url, address)
-    }
-
-    private static func normalised(_ url: URL, _ text: String) -> String? {
-        guard let origin = Origin(url) else { return nil }
-        let rest = afterAuthority(text).prefix { $0 != UInt8(ascii: "#") }
-        return origin.description + (rest.first == UInt8(ascii: "/") ? "" : "/")
-            + String(Substring(rest))
-    }
-
-    // Whether a text is its own normal form, as nearly all are: a scheme and a host in lower case, a
-    // port that is not the scheme's own, a path, and neither user information nor fragment, within
-    // the bound. Where in doubt it is not.
-    private static func isNormal(_ text: String) -> Bool {
-        unsafe text.utf8.withContiguousStorageIfAvailable { unsafe isNormal(bytes: $0) } ?? false
-    }
-
-    private static func isNormal(bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-        if bytes.count > maxURLBytes { return false }
-        guard bytes.count > 8, let first = bytes.baseAddress,
-            unsafe memcmp(first, "http", 4) == 0
-        else { return false }
-        let isSecure = unsafe bytes[4] == UInt8(ascii: "s")
-        let start = isSecure ? 8 : 7
-        guard unsafe memcmp(first + start - 3, "://", 3) == 0 else { return false }
-        var position = start
-        var port: Int?
-        scan: while true {
-            if position == bytes.count { return false }
-            let byte = unsafe bytes[position]
-            switch byte {
-            case UInt8(ascii: "/"): break scan
-            case UInt8(ascii: ":"):
-                if position == start || port != nil { return false }
-                port = 0
-            case UInt8(ascii: "0")...UInt8(ascii: "9"):
-                if let digits = port {
-                    port = digits * 10 + Int(byte - UInt8(ascii: "0"))
-                    // A zero in front makes another text of the same number.
-                    if port == 0 || port ?? 0 > 65_535 { return false }
-                }
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."):
-                if port != nil { return false }
-            default: return false
-            }
-            position += 1
-        }
-        if position == start || port == 0 || port == (isSecure ? 443 : 80) { return false }
-        return unsafe memchr(
-            first + position, CInt(UInt8(ascii: "#")), bytes.count - position) == nil
-    }
-
-    /// The user information of a URL's text.
-    static func userInformation(_ text: String) -> String? {
-        guard text.utf8.contains(UInt8(ascii: "@")) else { return nil }
-        let authority = text.utf8[..<afterAuthority(text).startIndex]
-        guard let end = authority.lastIndex(of: UInt8(ascii: "@")) else { return nil }
-        return String(Substring(authority[..<end]))
-    }
-
-    // Path, query and fragment.
-    private static func afterAuthority(_ text: String) -> Substring.UTF8View {
-        let utf8 = text[...].utf8
-        guard let colon = utf8.firstIndex(of: UInt8(ascii: ":")),
-            let start = utf8.index(colon, offsetBy: 3, limitedBy: utf8.endIndex)
-        else { return utf8 }
-        return utf8[start...].drop { byte in
-            byte != UInt8(ascii: "/") && byte != UInt8(ascii: "?") && byte != UInt8(ascii: "#")
-        }
+    /// The normalised text of an http or https URI, however long; nil for another one.
+    static func text(of uri: TargetURI) -> String? {
+        uri.origin.map { $0.description + uri.originForm }
     }
 }
 

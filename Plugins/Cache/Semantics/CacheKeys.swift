@@ -1,17 +1,18 @@
 import Foundation
 import TurnpikeCore
 
-/// The keys under which a request finds responses, by whom they are for.
+/// The keys under which a request finds responses: those for everybody, and those of its identity.
 struct CacheKeys: Sendable {
     private let identity: CacheIdentity
     private let everybody: CacheKey
-    // nil where it is the next one.
+    // nil if there is no credential.
     private let credential: CacheKey?
+    // nil if the person is known by the credential alone, or not at all.
     private let person: CacheKey?
 
     /// Creates the keys of a URL for an identity; nil where the URL is not http or https.
-    init?(_ url: URL, _ identity: CacheIdentity) {
-        guard let text = CacheKey.text(of: url) else { return nil }
+    init?(_ uri: TargetURI, _ identity: CacheIdentity) {
+        guard let text = CacheKey.text(of: uri) else { return nil }
         self.identity = identity
         everybody = CacheKey(url: text)
         credential = identity.credential.map { CacheKey(url: text, partition: $0) }
@@ -27,13 +28,13 @@ struct CacheKeys: Sendable {
     var isStorable: Bool { url.utf8.count <= CacheKey.maxURLBytes }
 
     /// The keys of the same identity for another URL.
-    func keys(of url: URL) -> CacheKeys? { CacheKeys(url, identity) }
+    func keys(of uri: TargetURI) -> CacheKeys? { CacheKeys(uri, identity) }
 
-    /// Whether they are those of the same URL.
+    /// Whether both are of the same URL.
     func isSameURL(as other: CacheKeys) -> Bool { everybody == other.everybody }
 
-    /// What is found first under one of the keys: the caller's own come first, for what all share
-    /// need not be what this caller gets.
+    /// Finds something under one of the keys, the caller's own first: a shared response may not be what
+    /// this caller would get.
     func first<Value>(
         _ find: (CacheKey) async throws -> Value?
     ) async rethrows -> Value? {
@@ -54,7 +55,7 @@ struct CacheKeys: Sendable {
         }
     }
 
-    /// The key of what is for this person alone; callers that nothing is known of are one.
+    /// The key of responses for this person alone; all callers of whom nothing is known are one person.
     var personal: CacheKey { person ?? credential ?? everybody }
 
     /// Whether a key is one of these.
@@ -64,7 +65,7 @@ struct CacheKeys: Sendable {
 
     /// Whether a response under one of the keys may be used for this identity.
     ///
-    /// What is personal stands among what all share where nothing was known of the one who asked.
+    /// A personal response has the shared key if nothing was known of the one who asked.
     func allows(_ key: CacheKey, isPersonal: Bool) -> Bool {
         contains(key) && (!isPersonal || key == personal)
     }

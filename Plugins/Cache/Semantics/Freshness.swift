@@ -1,14 +1,15 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// How long a stored response is good (RFC 9111 §4.2): worked out once, when it is stored.
+/// How long a stored response is fresh (RFC 9111 §4.2); computed once, when it is stored.
 ///
 /// Times are in seconds.
 struct Freshness: Sendable {
-    /// How long it is fresh, counted from its making.
+    /// How long it is fresh, from the time at which its origin made it.
     let lifetime: Double
     let isHeuristic: Bool
-    /// How old it was when it came.
+    /// How old it was when it arrived.
     let initialAge: Double
     let responseTime: Date
     let staleWhileRevalidate: Double
@@ -17,34 +18,34 @@ struct Freshness: Sendable {
     let noCache: Bool
     let isImmutable: Bool
     let hasValidator: Bool
-    /// Whether it is for the one who asked, and for nobody else (``CacheIdentity``).
+    /// Whether it is only for the person who asked (``CacheIdentity``).
     let isPersonal: Bool
 
-    /// The part of the time since the last change for which a response without a lifetime is fresh
-    /// (§4.2.2), and the most that comes of it.
+    /// A response without a lifetime is fresh for this part of the time since its last change (§4.2.2),
+    /// up to a limit.
     static let heuristicPart = 0.1
     static let heuristicLimit: Double = 7 * 86_400
 
     init(
-        _ head: ResponseHead, _ control: CacheControl, _ map: FieldMap, requestTime: Date,
-        responseTime: Date
+        _ head: ResponseHead, _ control: CacheControl, requestTime: Date, responseTime: Date
     ) {
         let headers = head.headers
         // The date of a field that has one line; nil where there is none, or several.
-        func dateValue(_ known: FieldMap.Known) -> Date? {
-            map.only(known, in: headers).flatMap { FieldDate.parse($0, now: responseTime) }
+        func dateValue(_ name: HTTPHeaders.Name) -> Date? {
+            let lines = headers.values(of: name)
+            return lines.count == 1 ? HTTPDate.parse(lines[0], now: responseTime) : nil
         }
         let date = dateValue(.date)
         // §4.2.3; dates count whole seconds.
         let seconds = responseTime.timeIntervalSince1970.rounded(.down)
         let apparentAge = date.map { max(0, seconds - $0.timeIntervalSince1970) } ?? 0
         let delay = max(0, responseTime.timeIntervalSince(requestTime))
-        initialAge = max(apparentAge, Self.ageValue(map.first(.age, in: headers)) + delay)
+        initialAge = max(apparentAge, Self.ageValue(headers.first(.age)) + delay)
         self.responseTime = responseTime
         var isHeuristic = false
         if let maxAge = control.maxAge {
             lifetime = Double(maxAge)
-        } else if map.contains(.expires) {
+        } else if headers.contains(.expires) {
             let expires = dateValue(.expires)
             lifetime = expires.map { max(0, $0.timeIntervalSince(date ?? responseTime)) } ?? 0
         } else if Storability.isHeuristic(head.status) || control.isPublic,
@@ -57,41 +58,35 @@ struct Freshness: Sendable {
             lifetime = 0
         }
         self.isHeuristic = isHeuristic
-        isPersonal = CacheIdentity.isPersonal(head.status, control, map, lifetime: lifetime)
+        isPersonal = CacheIdentity.isPersonal(head, control, lifetime: lifetime)
         staleWhileRevalidate = Double(control.staleWhileRevalidate ?? 0)
         staleIfError = control.staleIfError.map(Double.init)
         mustRevalidate = control.mustRevalidate
         noCache = control.noCache
         isImmutable = control.isImmutable
         hasValidator =
-            headers.hasUnsendableValue
-            ? Self.isSendable(map.first(.eTag, in: headers))
-                || Self.isSendable(map.first(.lastModified, in: headers))
-            : map.contains(.eTag) || map.contains(.lastModified)
+            Self.validator(.eTag, in: headers) != nil
+            || Self.validator(.lastModified, in: headers) != nil
     }
 
-    /// A validator, unless it holds what no request may send back.
+    /// A validator; nil if it has bytes that a request must not send back.
     static func validator(_ name: HTTPHeaders.Name, in headers: HTTPHeaders) -> String? {
-        headers.first(name).flatMap { isSendable($0) ? $0 : nil }
-    }
-
-    private static func isSendable(_ value: String?) -> Bool {
-        value.map { Grammar.firstIllegalValueByte($0) == nil } ?? false
+        headers.first(name).flatMap { Grammar.firstIllegalValueByte($0) == nil ? $0 : nil }
     }
 
     /// How old the response is (§4.2.3).
     ///
-    /// Of one that came later than now nobody can tell, since a clock was ahead or went back: it counts
-    /// as older than anything allows.
+    /// The age of a response from the future is not known, for a clock was ahead or went back: it counts as
+    /// infinite.
     func age(at date: Date) -> Double {
         let resident = date.timeIntervalSince(responseTime)
         return resident >= 0 ? initialAge + resident : .infinity
     }
 
-    /// How long it is still fresh; below zero, since when it is stale.
+    /// How long it is still fresh; a negative time says how long it has been stale.
     func timeLeft(at date: Date) -> Double { lifetime - age(at: date) }
 
-    /// Whether there is any use in keeping it.
+    /// Whether it could ever answer a request.
     var isUseful: Bool {
         if hasValidator { return true }
         return !noCache

@@ -1,9 +1,10 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// The conditions of a caller, judged by a stored response (RFC 9110 §13, RFC 9111 §4.3.2).
+/// A caller's conditions, evaluated against a stored response (RFC 9110 §13, RFC 9111 §4.3.2).
 enum Preconditions {
-    /// Whether the caller has the stored response already; nil where it does not ask.
+    /// Whether the caller has the stored response already; nil if the request has no such condition.
     static func isUnchanged(
         _ head: ResponseHead, for request: Request, at now: Date
     ) -> Bool? {
@@ -16,15 +17,15 @@ enum Preconditions {
             }
         }
         guard let text = request.headers[.ifModifiedSince],
-            let since = FieldDate.parse(text, now: now)
+            let since = HTTPDate.parse(text, now: now)
         else { return nil }
         guard let line = head.headers.first(.lastModified) ?? head.headers.first(.date),
-            let changed = FieldDate.parse(line, now: now)
+            let changed = HTTPDate.parse(line, now: now)
         else { return false }
         return changed <= since
     }
 
-    /// Whether a range may be given: `If-Range` is missing, or names just this response, by a strong
+    /// Whether a range may be sent: there is no `If-Range`, or it names this response by a strong
     /// validator (RFC 9110 §13.1.5).
     static func allowsRange(
         _ head: ResponseHead, for request: Request, at now: Date
@@ -33,11 +34,11 @@ enum Preconditions {
         if condition.utf8.contains(UInt8(ascii: "\"")) {
             return head.headers.first(.eTag).map { isSame(condition, $0, strongly: true) } ?? false
         }
-        // A date is a strong validator of what was changed a second before at the latest (§8.8.2.2).
+        // A date is a strong validator if the last change was a second or more before (§8.8.2.2).
         guard let line = head.headers.first(.lastModified),
             Grammar.areSame(line, condition),
-            let changed = FieldDate.parse(line, now: now),
-            let date = head.headers.first(.date).flatMap({ FieldDate.parse($0, now: now) })
+            let changed = HTTPDate.parse(line, now: now),
+            let date = head.headers.first(.date).flatMap({ HTTPDate.parse($0, now: now) })
         else { return false }
         return date.timeIntervalSince(changed) >= 1
     }
@@ -59,10 +60,10 @@ enum Preconditions {
 enum ByteRange {
     enum Result: Equatable {
         case one(Range<Int64>)
-        /// No byte of it is there.
+        /// The content has no byte of it.
         case none
         case several
-        /// Not for us: the field is passed over.
+        /// The field is ignored.
         case malformed
     }
 
@@ -87,7 +88,7 @@ enum ByteRange {
         return first < length ? .one(first..<(min(last, length - 1) + 1)) : .none
     }
 
-    // Beyond 64 bits is beyond any content.
+    // A number of more than 64 bits is beyond any content.
     private static func number(_ text: Substring) -> Int64? {
         guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) else {
             return nil

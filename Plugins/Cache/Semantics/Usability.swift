@@ -5,11 +5,11 @@ enum Usability: Equatable {
     case fresh
     /// Stale, and the request takes it so (`max-stale`).
     case staleAccepted
-    /// Stale, and good until it has been asked for anew in the background (RFC 5861 §3).
+    /// Stale, and used while it is validated in the background (RFC 5861 §3).
     case staleWhileRevalidate
-    /// The origin is to be asked, since it is stale.
+    /// The origin must be asked, because the response is stale.
     case stale
-    /// The origin is to be asked, since the request says so.
+    /// The origin must be asked, because the request says so.
     case refused
 
     init(_ freshness: Freshness, for request: CacheControl, at date: Date) {
@@ -36,8 +36,8 @@ enum Usability: Equatable {
         }
     }
 
-    // The request's own bounds (§5.2.1). A reload does not ask again for what never changes while it
-    // is fresh (RFC 8246 §2).
+    // The request's own bounds (§5.2.1). A reload does not ask again for a response that is immutable
+    // while it is fresh (RFC 8246 §2).
     private static func accepts(
         _ age: Double, _ left: Double, _ freshness: Freshness, _ request: CacheControl
     ) -> Bool {

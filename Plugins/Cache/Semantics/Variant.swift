@@ -1,13 +1,14 @@
 import TurnpikeCore
+import TurnpikeSupport
 
-/// What a stored response's `Vary` selected: the request's fields as they were, normalised.
+/// The request fields that a stored response's `Vary` names, with their normalised values.
 public struct Variant: Hashable, Sendable {
     /// A field that the response depends on.
     public struct Field: Hashable, Sendable {
         /// The name in lower case.
         public let name: String
-        /// The normalised value, a digest of it where it is secret or long, or nil where the request
-        /// had no such field.
+        /// The normalised value, or a digest if it is secret or long; nil if the request had no such
+        /// field.
         public let value: String?
 
         /// Creates a field.
@@ -31,40 +32,31 @@ public struct Variant: Hashable, Sendable {
     /// Creates a variant of fields.
     public init(fields: [Field]) { self.fields = fields }
 
-    /// Creates the variant of a response, or nil where no request would ever match (`*`) or its
-    /// `Vary` is out of bounds.
+    /// Creates the variant of a response; nil if no request would match (`*`), or if its `Vary` is
+    /// malformed or too long.
     ///
-    /// Content that a transport left coded depends on `Accept-Encoding`, whatever `Vary` says: only
-    /// who asked for that coding can read it.
+    /// Content that a transport left coded depends on `Accept-Encoding`, whatever `Vary` says: only a
+    /// caller who asked for that coding can read it.
     init?(_ response: HTTPHeaders, to request: HTTPHeaders) {
-        self.init(response, FieldMap(response), to: request)
-    }
-
-    init?(_ response: HTTPHeaders, _ map: FieldMap, to request: HTTPHeaders) {
         var names: Set<String> = []
-        var isWithinBounds = true
-        map.forEachLine(of: .vary, in: response) { line in
-            for member in line.split(separator: ",") {
+        for field in response where field.name == .vary {
+            for member in field.value.split(separator: ",") {
                 let name = Grammar.trimmed(member).lowercased()
                 if name.isEmpty { continue }
                 guard name != "*", Grammar.isToken(name), names.count < Self.maxFields else {
-                    isWithinBounds = false
-                    return
+                    return nil
                 }
                 names.insert(name)
             }
         }
-        if !isWithinBounds { return nil }
-        if map.contains(.contentEncoding) { names.insert("accept-encoding") }
-        fields =
-            names.isEmpty
-            ? [] : names.sorted().map { Field(name: $0, value: Self.value(of: $0, in: request)) }
+        if response.contains(.contentEncoding) { names.insert("accept-encoding") }
+        fields = names.sorted().map { Field(name: $0, value: Self.value(of: $0, in: request)) }
     }
 
     /// Whether a request selects the response (RFC 9111 §4.1).
     ///
-    /// A response in just the language that the request likes best fits, whatever else either of the
-    /// requests would have taken.
+    /// A response in the language that the request prefers fits, whatever other languages the two
+    /// requests accept.
     func matches(_ request: HTTPHeaders, of response: HTTPHeaders) -> Bool {
         fields.allSatisfy { field in
             let value = Self.value(of: field.name, in: request)
@@ -76,7 +68,7 @@ public struct Variant: Hashable, Sendable {
         }
     }
 
-    // The language with the highest weight, if there is one alone.
+    // The language with the highest weight; nil if several have it.
     private static func favourite(_ text: String) -> String? {
         var best: (language: String, weight: Double)?
         var isTied = false
@@ -101,7 +93,7 @@ public struct Variant: Hashable, Sendable {
         }.filter { !$0.isEmpty }
         switch name {
         case .accept, .acceptCharset, .acceptEncoding, .acceptLanguage:
-            // Weights alone tell what is preferred (RFC 9110 §12.4.2): order and case do not.
+            // Only weights express a preference (RFC 9110 §12.4.2), not order or case.
             members = members.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }.sorted()
         default: break
         }

@@ -2,36 +2,35 @@ public import Foundation
 
 /// Where a cache keeps responses.
 ///
-/// A store knows nothing of HTTP: it finds what it was given, whole and unchanged, or not at all. It
-/// is used by many calls at once and does not block their threads; it bounds itself. What it throws
-/// costs a call no more than a miss.
+/// A store knows nothing of HTTP. It finds what it was given, whole and unchanged, or does not find it.
+/// Many calls use it at once, and it must not block their threads. It bounds its own size. An error that
+/// it throws is a miss to a call.
 ///
 /// ``MemoryStore``, ``DiskStore`` and ``TieredStore`` are ready ones.
 public protocol CacheStore: Sendable {
-    /// The entry under a key, of those for which a condition holds the one that came last.
+    /// Finds the newest entry under a key for which a condition holds.
     /// - Parameters:
     ///   - key: The key.
-    ///   - isMatch: Whether an entry's variant fits.
-    /// - Returns: The entry, or nil where there is none.
+    ///   - isMatch: Whether an entry fits the request.
+    /// - Returns: The entry, or nil if there is none.
     /// - Throws: What keeps the store from looking.
     func entry(
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> CacheEntry?
 
-    /// Begins to store a response; it is found once it is committed.
+    /// Begins to store a response, which can be found once it is committed.
     ///
-    /// It then takes the place of the entry with the same key and variant.
+    /// It replaces the entry with the same key and variant then.
     /// - Parameters:
     ///   - response: The response.
-    ///   - length: How many bytes of content will come, where it is known.
-    /// - Returns: What takes the content, or nil where the store does not want it.
+    ///   - length: How many bytes of content will come; nil if that is not known.
+    /// - Returns: A writer for the content, or nil if the store does not want it.
     /// - Throws: What keeps the store from taking it.
     func writer(
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)?
 
-    /// Puts another head in the place of an entry's; it has no effect where the entry has gone, or
-    /// was replaced.
+    /// Replaces an entry's head; it has no effect if the entry was removed or replaced.
     /// - Parameters:
     ///   - entry: The entry as it was found.
     ///   - response: The new head; its variant may differ.
@@ -42,30 +41,30 @@ public protocol CacheStore: Sendable {
     func remove(_ key: CacheKey) async throws
 
     /// Removes all entries for which a condition holds.
-    /// - Returns: How many went.
+    /// - Returns: How many were removed.
     @discardableResult
     func removeAll(where condition: @escaping @Sendable (StoredResponse) -> Bool) async throws
         -> Int
 
-    /// All entries, in no order, with the lengths of their contents.
+    /// Lists all entries, in no particular order.
     func list() async throws -> [CacheListing]
 
-    /// How much it holds and how much it let go of.
+    /// How much the store holds.
     var usage: CacheUsage { get }
 
-    /// Returns when all that was committed is as safe as it gets.
+    /// Returns when all committed entries are where they outlive the process, as far as the store can.
     func flush() async
 }
 
-/// Takes the content of one response, from one task.
+/// Takes the content of one response; one task uses it at a time.
 public protocol CacheWriter: Sendable {
     /// Takes the next bytes.
     func write(_ chunk: Data) async throws
 
-    /// Ends the content and makes the entry findable, at once and as a whole.
+    /// Ends the content; from then on the entry can be found, as a whole.
     func commit() async throws
 
-    /// Gives the entry up, at most once, from any thread; nothing of it stays.
+    /// Gives the entry up, from any thread; nothing of it is kept.
     func abandon()
 }
 
@@ -85,11 +84,11 @@ public struct CacheListing: Sendable {
 
 /// How much a store holds.
 public struct CacheUsage: Sendable, Hashable {
-    /// The entries; those that the store knows of.
+    /// The number of entries that the store knows of.
     public var entries: Int
-    /// The bytes that they take, heads included.
+    /// The bytes that the entries take, heads included.
     public var bytes: Int64
-    /// How many entries went to make room.
+    /// How many entries were removed to make room.
     public var evictions: Int
 
     /// Creates a usage.

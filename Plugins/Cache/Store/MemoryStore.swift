@@ -4,10 +4,9 @@ import TurnpikeCore
 
 /// Keeps responses in memory, within a number of bytes.
 ///
-/// A new entry is on probation, in a fifth of the room; its first hit moves it to the rest, whose
-/// least recently used entries go back on probation when it is full. So what is asked for once, be
-/// it ever so much, pushes out nothing but what was asked for once too (segmented LRU: Karedla, Love
-/// and Wherry, 1994).
+/// A new entry is on probation, in a fifth of the room. Its first hit moves it to the rest, whose least
+/// recently used entries go back on probation when it is full. So entries that are asked for once, however
+/// many, push out only each other (segmented LRU: Karedla, Love and Wherry, 1994).
 public final class MemoryStore: CacheStore {
     private let table: Mutex<MemoryTable>
     private let maxEntryBytes: Int
@@ -30,8 +29,7 @@ public final class MemoryStore: CacheStore {
         table.withLock { $0.entry(for: key, where: isMatch) }
     }
 
-    /// Begins to store a response; nil if its content is larger than an entry may be, or if nothing may
-    /// be stored at all.
+    /// Begins to store a response; nil if its content is larger than an entry may be.
     public func writer(
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)? {
@@ -39,12 +37,13 @@ public final class MemoryStore: CacheStore {
         return MemoryWriter(store: self, response: response, maxBytes: maxEntryBytes)
     }
 
-    /// Puts another head in an entry's place.
+    /// Replaces an entry's head.
     public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
         table.withLock { table in
             guard table.contains(entry.response) else { return }
             let content = (entry.content as? CachedData)?.data
-            // One in the same place keeps its rank: what is validated often is asked for often.
+            // An entry with the same key and variant keeps its rank: what is validated often is asked for
+            // often.
             let isInPlace =
                 response.key == entry.response.key && response.variant == entry.response.variant
             if content == nil || !isInPlace { table.remove(entry.response) }
@@ -71,7 +70,7 @@ public final class MemoryStore: CacheStore {
     /// How much it holds.
     public var usage: CacheUsage { table.withLock { $0.usage } }
 
-    /// Does nothing: memory is as safe as it gets.
+    /// Does nothing: memory does not outlive the process.
     public func flush() async {}
 
     func remove(_ response: StoredResponse) { table.withLock { $0.remove(response) } }
@@ -99,7 +98,7 @@ private final class MemoryWriter: CacheWriter {
             if count + chunk.count > maxBytes {
                 content = nil
             } else if count == 0 {
-                // Nearly all that is small comes in one chunk.
+                // Most small content is one chunk.
                 content = chunk
             } else {
                 content?.append(chunk)
@@ -112,7 +111,7 @@ private final class MemoryWriter: CacheWriter {
             defer { content = nil }
             return content
         }
-        // What has grown too large is not what it was, either.
+        // The entry that it was to replace is out of date.
         guard let data else { return store.remove(response) }
         store.commit(response, data.exact)
     }

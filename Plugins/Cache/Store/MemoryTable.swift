@@ -1,22 +1,16 @@
 import Foundation
 import TurnpikeCore
 
-/// The entries of a ``MemoryStore``, and which of them go first.
+/// The entries of a ``MemoryStore``, and the order in which they are removed.
 struct MemoryTable {
-    // Apart from what it holds, so that it is changed without touching a reference count.
     private struct Node {
+        let response: StoredResponse
+        let content: Data
         let bytes: Int
         var isProtected: Bool
         // The neighbours in its segment's list; -1 at the ends.
         var newer = -1
         var older = -1
-        // The variant of its key that came next; -1 at the end.
-        var next = -1
-
-        init(_ bytes: Int, isProtected: Bool) {
-            self.bytes = bytes
-            self.isProtected = isProtected
-        }
     }
 
     private struct Segment {
@@ -25,19 +19,17 @@ struct MemoryTable {
         var bytes = 0
     }
 
-    private var nodes: [Node] = []
-    // Of each node; nil where it is free.
-    private var responses: [StoredResponse?] = []
-    private var contents: [Data] = []
+    // nil where a place is free.
+    private var nodes: [Node?] = []
     private var free: [Int] = []
-    // The variant of each key that came first.
-    private var index: [CacheKey: Int] = [:]
+    // The places of each key's variants, the oldest in front.
+    private var index: [CacheKey: [Int]] = [:]
     private var probation = Segment()
     private var protected = Segment()
     private var evictions = 0
     private let maxBytes: Int
 
-    /// The most variants of one key; the one that came first goes.
+    /// The most variants of one key; the oldest goes.
     static let maxVariants = 16
 
     init(maxBytes: Int) { self.maxBytes = maxBytes }
@@ -49,104 +41,59 @@ struct MemoryTable {
     }
 
     var list: [CacheListing] {
-        responses.indices.compactMap { place in
-            responses[place].map {
-                CacheListing(response: $0, length: Int64(contents[place].count))
-            }
+        nodes.compactMap { node in
+            node.map { CacheListing(response: $0.response, length: Int64($0.content.count)) }
         }
     }
 
     // MARK: Finding
 
+    /// The last of the entries under a key for which a condition holds.
     mutating func entry(
         for key: CacheKey, where isMatch: (StoredResponse) -> Bool
     ) -> CacheEntry? {
-        guard var place = index[key] else { return nil }
-        var best: (place: Int, response: StoredResponse)?
-        while place >= 0, let response = responses[place] {
-            if isMatch(response),
-                best.map({ $0.response.responseTime <= response.responseTime }) ?? true
-            {
-                best = (place, response)
-            }
-            place = nodes[place].next
+        var best: (place: Int, entry: CacheEntry)?
+        for place in index[key] ?? [] {
+            guard let node = nodes[place], isMatch(node.response) else { continue }
+            if let best, best.entry.response.responseTime > node.response.responseTime { continue }
+            best = (
+                place, CacheEntry(response: node.response, content: CachedData(node.content))
+            )
         }
-        guard let best else { return nil }
-        touch(best.place)
-        return CacheEntry(response: best.response, content: CachedData(contents[best.place]))
+        if let best { touch(best.place) }
+        return best?.entry
     }
 
     /// Whether an entry is there as it was found.
     func contains(_ response: StoredResponse) -> Bool {
-        place(of: response).map { place in
-            responses[place]?.responseTime == response.responseTime
-        } ?? false
+        guard let place = place(of: response) else { return false }
+        return nodes[place]?.response.responseTime == response.responseTime
     }
 
     private func place(of response: StoredResponse) -> Int? {
-        index[response.key].flatMap { place(of: response, from: $0) }
-    }
-
-    private func place(of response: StoredResponse, from first: Int) -> Int? {
-        var place = first
-        while place >= 0 {
-            if responses[place]?.variant == response.variant { return place }
-            place = nodes[place].next
-        }
-        return nil
+        index[response.key]?.first { nodes[$0]?.response.variant == response.variant }
     }
 
     // MARK: Changing
 
     mutating func insert(_ response: StoredResponse, _ data: Data) {
-        let bytes = data.count + response.headBytes
-        // What asked for it before is asked for again: it keeps its rank.
-        var isProtected = false
-        var first = index[response.key]
-        if let known = first, let place = place(of: response, from: known) {
-            isProtected = nodes[place].isProtected
-            remove(at: place)
-            first = index[response.key]
+        var node = Node(
+            response: response, content: data, bytes: data.count + response.headBytes,
+            isProtected: false)
+        if let old = place(of: response) {
+            // It keeps its rank: who asked for it before will ask for it again.
+            node.isProtected = nodes[old]?.isProtected ?? false
+            remove(at: old)
         }
-        guard bytes <= maxBytes else { return }
+        guard node.bytes <= maxBytes else { return }
+        if let variants = index[response.key], variants.count >= Self.maxVariants {
+            remove(at: variants[0])
+        }
         let place = free.popLast() ?? nodes.count
-        let node = Node(bytes, isProtected: isProtected)
-        if place == nodes.count {
-            nodes.append(node)
-            responses.append(response)
-            contents.append(data)
-        } else {
-            nodes[place] = node
-            responses[place] = response
-            contents[place] = data
-        }
-        if let first { chain(place, behind: first) } else { index[response.key] = place }
+        if place == nodes.count { nodes.append(node) } else { nodes[place] = node }
+        index[response.key, default: []].append(place)
         link(place)
         shrink(keeping: place)
-    }
-
-    // Puts an entry behind the other variants of its key, the first of which goes if they are many.
-    private mutating func chain(_ place: Int, behind first: Int) {
-        var last = first
-        var count = 1
-        while nodes[last].next >= 0 {
-            last = nodes[last].next
-            count += 1
-        }
-        nodes[last].next = place
-        if count >= Self.maxVariants { remove(at: first) }
-    }
-
-    private mutating func unchain(_ place: Int, _ key: CacheKey) {
-        guard let entry = index.index(forKey: key) else { return }
-        let next = nodes[place].next
-        var before = index.values[entry]
-        if before == place {
-            if next < 0 { index.remove(at: entry) } else { index.values[entry] = next }
-            return
-        }
-        while nodes[before].next >= 0, nodes[before].next != place { before = nodes[before].next }
-        nodes[before].next = next
     }
 
     mutating func remove(_ response: StoredResponse) {
@@ -154,46 +101,44 @@ struct MemoryTable {
     }
 
     mutating func remove(_ key: CacheKey) {
-        while let place = index[key] { remove(at: place) }
+        for place in index[key] ?? [] { remove(at: place) }
     }
 
     mutating func removeAll(where condition: (StoredResponse) -> Bool) -> Int {
-        var count = 0
-        for place in responses.indices where responses[place].map(condition) ?? false {
-            remove(at: place)
-            count += 1
-        }
-        return count
+        let places = nodes.indices.filter { nodes[$0].map { condition($0.response) } ?? false }
+        for place in places { remove(at: place) }
+        return places.count
     }
 
     private mutating func remove(at place: Int) {
-        guard let key = responses[place]?.key else { return }
+        guard let key = nodes[place]?.response.key else { return }
         unlink(place)
-        unchain(place, key)
-        responses[place] = nil
-        contents[place] = Data()
+        nodes[place] = nil
         free.append(place)
+        index[key]?.removeAll { $0 == place }
+        if index[key]?.isEmpty ?? false { index[key] = nil }
     }
 
     // MARK: Ranks
 
     private mutating func touch(_ place: Int) {
-        unlink(place)
-        nodes[place].isProtected = true
-        link(place)
+        move(place, isProtected: true)
         while protected.bytes > maxBytes / 5 * 4, protected.oldest != place {
-            let oldest = protected.oldest
-            unlink(oldest)
-            nodes[oldest].isProtected = false
-            link(oldest)
+            move(protected.oldest, isProtected: false)
         }
     }
 
-    // The segments share the room: what the one does not use, the other may.
+    private mutating func move(_ place: Int, isProtected: Bool) {
+        unlink(place)
+        nodes[place]?.isProtected = isProtected
+        link(place)
+    }
+
+    // The segments share the room: one may use what the other does not.
     private mutating func shrink(keeping place: Int) {
         while probation.bytes + protected.bytes > maxBytes {
             var victim = probation.oldest
-            if victim == place { victim = nodes[place].newer }
+            if victim == place { victim = nodes[place]?.newer ?? -1 }
             if victim < 0 { victim = protected.oldest }
             if victim < 0 || victim == place { return }
             remove(at: victim)
@@ -202,32 +147,32 @@ struct MemoryTable {
     }
 
     private mutating func link(_ place: Int) {
-        let isProtected = nodes[place].isProtected
-        var segment = isProtected ? protected : probation
-        nodes[place].older = segment.newest
-        nodes[place].newer = -1
-        if segment.newest >= 0 { nodes[segment.newest].newer = place }
-        segment.newest = place
-        if segment.oldest < 0 { segment.oldest = place }
-        segment.bytes += nodes[place].bytes
-        if isProtected { protected = segment } else { probation = segment }
+        guard let node = nodes[place] else { return }
+        change(node) { nodes, segment in
+            nodes[place]?.older = segment.newest
+            nodes[place]?.newer = -1
+            if segment.newest >= 0 { nodes[segment.newest]?.newer = place }
+            segment.newest = place
+            if segment.oldest < 0 { segment.oldest = place }
+            segment.bytes += node.bytes
+        }
     }
 
     private mutating func unlink(_ place: Int) {
-        if place < 0 { return }
-        let node = nodes[place]
-        var segment = node.isProtected ? protected : probation
-        if node.newer >= 0 {
-            nodes[node.newer].older = node.older
-        } else {
-            segment.newest = node.older
+        guard let node = nodes[place] else { return }
+        change(node) { nodes, segment in
+            if node.newer >= 0 { nodes[node.newer]?.older = node.older }
+            if node.older >= 0 { nodes[node.older]?.newer = node.newer }
+            if segment.newest == place { segment.newest = node.older }
+            if segment.oldest == place { segment.oldest = node.newer }
+            segment.bytes -= node.bytes
         }
-        if node.older >= 0 {
-            nodes[node.older].newer = node.newer
-        } else {
-            segment.oldest = node.newer
-        }
-        segment.bytes -= node.bytes
-        if node.isProtected { protected = segment } else { probation = segment }
+    }
+
+    // Changes the list that a node is in.
+    private mutating func change(
+        _ node: Node, _ action: (inout [Node?], inout Segment) -> Void
+    ) {
+        if node.isProtected { action(&nodes, &protected) } else { action(&nodes, &probation) }
     }
 }

@@ -1,7 +1,8 @@
 public import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// A response as a cache keeps it: all but its content.
+/// A stored response without its content.
 public struct StoredResponse: Sendable {
     private final class Storage: Sendable {
         let key: CacheKey
@@ -24,18 +25,18 @@ public struct StoredResponse: Sendable {
         }
     }
 
-    // It goes through many hands: one reference is copied, and not its parts.
+    // It is copied often: one reference instead of its parts.
     private let storage: Storage
 
-    /// What it is found by.
+    /// The key under which it is found.
     public var key: CacheKey { storage.key }
-    /// The request's fields that it depends on.
+    /// The request fields on which it depends.
     public var variant: Variant { storage.variant }
-    /// Status, header fields without those of one connection, URL and version.
+    /// Status, header fields except those of one connection, URL and version.
     public var head: ResponseHead { storage.head }
-    /// When the request that it answers, or that validated it, was sent.
+    /// When the request that it answers, or the one that validated it, was sent.
     public var requestTime: Date { storage.requestTime }
-    /// When it came, or was validated.
+    /// When it arrived, or was validated.
     public var responseTime: Date { storage.responseTime }
 
     var freshness: Freshness { storage.freshness }
@@ -44,10 +45,8 @@ public struct StoredResponse: Sendable {
     public init(
         key: CacheKey, variant: Variant, head: ResponseHead, requestTime: Date, responseTime: Date
     ) {
-        let map = FieldMap(head.headers)
         let freshness = Freshness(
-            head, CacheControl(head.headers, map), map, requestTime: requestTime,
-            responseTime: responseTime)
+            head, CacheControl(head.headers), requestTime: requestTime, responseTime: responseTime)
         self.init(
             key: key, variant: variant, head: head, freshness: freshness,
             requestTime: requestTime, responseTime: responseTime)
@@ -60,30 +59,29 @@ public struct StoredResponse: Sendable {
         storage = Storage(key, variant, head, requestTime, responseTime, freshness)
     }
 
-    /// How old it is: since its origin made it, as far as that is known (RFC 9111 §4.2.3); ages, if it
-    /// came later than this date.
+    /// The time since its origin made it, as far as that is known (RFC 9111 §4.2.3); more than 30,000 years
+    /// if it arrived later than this date.
     public func age(at date: Date) -> Duration { Self.duration(freshness.age(at: date)) }
 
-    /// How long it is fresh; zero or less where it is stale.
+    /// How long it is still fresh; zero or less if it is stale.
     public func timeLeft(at date: Date) -> Duration {
         Self.duration(freshness.timeLeft(at: date))
     }
 
-    // The age of what came later than now has no bound.
+    // The age of a response from the future is infinite.
     private static func duration(_ seconds: Double) -> Duration {
         .seconds(seconds.isNaN ? 0 : min(max(seconds, -1e12), 1e12))
     }
 
-    /// About how many bytes it takes in memory, without its content.
+    /// How many bytes it takes in memory, approximately, without its content.
     var headBytes: Int {
         let (headers, fields) = (storage.head.headers, storage.variant.fields)
-        return 256 + storage.key.url.utf8.count + headers.byteCount + 48 * headers.fields.count
+        return 256 + storage.key.url.utf8.count + headers.byteCount + 48 * headers.count
             + fields.reduce(0) { $0 + $1.name.utf8.count + ($1.value?.utf8.count ?? 0) }
     }
 }
 
-/// A stored response with a hold on its content: it can be read even where the store lets go of it
-/// meanwhile.
+/// A stored response and its content, which can be read even if the store removes the entry meanwhile.
 public struct CacheEntry: Sendable {
     /// The response.
     public let response: StoredResponse
@@ -97,7 +95,7 @@ public struct CacheEntry: Sendable {
     }
 }
 
-/// The content of a stored response, whole and of the right length.
+/// The content of a stored response.
 public protocol CachedContent: Sendable {
     /// The number of bytes.
     var length: Int64 { get }
@@ -128,6 +126,6 @@ public struct CachedData: CachedContent {
 }
 
 extension Data {
-    /// The bytes in memory of their own: neither a transport's buffer nor room to grow stays.
+    /// A copy of just these bytes, which keeps neither a transport's buffer nor room to grow.
     var exact: Data { unsafe withUnsafeBytes { unsafe Data($0) } }
 }

@@ -3,12 +3,12 @@ import Synchronization
 
 /// A small, fast store in front of a large one.
 ///
-/// What is stored goes to both; what is found in the back, and is in memory then, is put in front
-/// too. A fault of the back costs what it holds and is thrown; the front goes on.
+/// A response is stored in both. An entry that is found in the back is put in front too, if its content
+/// was read into memory. If the back fails, its error is thrown and the front goes on.
 public final class TieredStore: CacheStore {
     private let front: any CacheStore
     private let back: any CacheStore
-    // How often something went or was replaced: what was found before is not put in front then.
+    // How often an entry was removed or replaced. What a look-up has found before is not put in front.
     private let changes = Atomic<UInt64>(0)
 
     /// Creates a store of two.
@@ -39,8 +39,8 @@ public final class TieredStore: CacheStore {
         changes.load(ordering: .sequentiallyConsistent) == count
     }
 
-    // Changes the back before the front. What a look-up has found in the back before, it has put in
-    // front by the time that the front changes, or sees that there was a change.
+    // Changes the back before the front. A look-up that has found an entry in the back before has put it
+    // in front by the time that the front changes, or sees that there was a change.
     fileprivate func change<Value: Sendable>(
         back: @Sendable () async throws -> Value, front: @Sendable () async throws -> Value
     ) async throws -> (Value, Value) {
@@ -56,21 +56,17 @@ public final class TieredStore: CacheStore {
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)? {
         let first = try await front.writer(for: response, length: length)
+        let second: Result<(any CacheWriter)?, any Error>
         do {
-            let second = try await back.writer(for: response, length: length)
-            if first == nil, second == nil { return nil }
-            // Who does not want it must not go on with what it takes the place of.
-            return TieredWriter(
-                self, back, response.key,
-                first ?? RemovingWriter(store: front, key: response.key),
-                second ?? RemovingWriter(store: back, key: response.key))
+            second = .success(try await back.writer(for: response, length: length))
         } catch {
-            guard let first else { throw error }
-            return TieredWriter(self, back, response.key, first, FailedWriter(error: error))
+            second = .failure(error)
         }
+        if first == nil, try second.get() == nil { return nil }
+        return TieredWriter(self, front, back, response.key, first, second)
     }
 
-    /// Puts another head in an entry's place, in both.
+    /// Replaces an entry's head, in both.
     public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
         _ = try await change {
             try await back.update(entry, to: response)
@@ -101,7 +97,7 @@ public final class TieredStore: CacheStore {
         return max(counts.0, counts.1)
     }
 
-    /// All entries, each once.
+    /// Lists all entries, each once.
     public func list() async throws -> [CacheListing] {
         struct Identity: Hashable {
             let key: CacheKey
@@ -123,7 +119,7 @@ public final class TieredStore: CacheStore {
             evictions: first.evictions + second.evictions)
     }
 
-    /// Returns when all that was committed is safe.
+    /// Returns when both stores have flushed.
     public func flush() async {
         await front.flush()
         await back.flush()
@@ -132,68 +128,52 @@ public final class TieredStore: CacheStore {
 
 private final class TieredWriter: CacheWriter {
     private let store: TieredStore
+    private let front: any CacheStore
     private let back: any CacheStore
     private let key: CacheKey
-    private let first: any CacheWriter
-    private let second: any CacheWriter
-    private let fault = Mutex<(any Error)?>(nil)
+    // nil where a store does not want the content: what it has must not be found any more.
+    private let first: (any CacheWriter)?
+    private let second: Mutex<Result<(any CacheWriter)?, any Error>>
 
     init(
-        _ store: TieredStore, _ back: any CacheStore, _ key: CacheKey, _ first: any CacheWriter,
-        _ second: any CacheWriter
+        _ store: TieredStore, _ front: any CacheStore, _ back: any CacheStore, _ key: CacheKey,
+        _ first: (any CacheWriter)?, _ second: Result<(any CacheWriter)?, any Error>
     ) {
         self.store = store
+        self.front = front
         self.back = back
         self.key = key
         self.first = first
-        self.second = second
+        self.second = Mutex(second)
     }
 
     func write(_ chunk: Data) async throws {
-        try await first.write(chunk)
-        if fault.withLock({ $0 != nil }) { return }
+        try await first?.write(chunk)
+        guard case .success(let writer?) = second.withLock({ $0 }) else { return }
         do {
-            try await second.write(chunk)
+            try await writer.write(chunk)
         } catch {
-            second.abandon()
-            fault.withLock { $0 = error }
+            writer.abandon()
+            second.withLock { $0 = .failure(error) }
         }
     }
 
     func commit() async throws {
         _ = try await store.change {
-            if let fault = fault.withLock({ $0 }) {
-                // What was there is not what came.
+            switch second.withLock({ $0 }) {
+            case .success(let writer?): try await writer.commit()
+            case .success(nil): try await back.remove(key)
+            case .failure(let error):
                 try? await back.remove(key)
-                throw fault
+                throw error
             }
-            try await second.commit()
         } front: {
-            try await first.commit()
+            if let first { try await first.commit() } else { try await front.remove(key) }
         }
     }
 
     func abandon() {
-        first.abandon()
-        second.abandon()
+        first?.abandon()
+        if case .success(let writer) = second.withLock({ $0 }) { writer?.abandon() }
     }
-}
-
-/// Stands for the writer of a store that does not want the content.
-private struct RemovingWriter: CacheWriter {
-    let store: any CacheStore
-    let key: CacheKey
-
-    func write(_ chunk: Data) async throws {}
-    func commit() async throws { try await store.remove(key) }
-    func abandon() {}
-}
-
-/// Stands for the writer of a store that has none to give.
-private struct FailedWriter: CacheWriter {
-    let error: any Error
-
-    func write(_ chunk: Data) async throws { throw error }
-    func commit() async throws { throw error }
-    func abandon() {}
 }

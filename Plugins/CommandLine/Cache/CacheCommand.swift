@@ -3,9 +3,9 @@ import Turnpike
 import TurnpikeCache
 
 /// The command `turnpike cache list | purge DIRECTORY`.
-package enum CacheCommand {
-    /// Tells what a cache's folder holds, or empties it.
-    package static func run(_ arguments: [String], _ terminal: Terminal) async -> Int32 {
+enum CacheCommand {
+    /// Lists or purges the cache in a folder.
+    static func run(_ arguments: [String], _ terminal: Terminal) async -> Int32 {
         if let help = Help.asked(arguments, .cache, terminal) { return help }
         let rest = Array(arguments.dropFirst())
         guard let directory = rest.first, !directory.hasPrefix("-") else {
@@ -37,7 +37,7 @@ package enum CacheCommand {
 
     private static func usage(_ terminal: Terminal) -> Int32 {
         terminal.error(
-            "cache wants list or purge, and a folder; turnpike cache --help tells more")
+            "cache needs list or purge, and a folder; see turnpike cache --help")
         return ExitCode.usage
     }
 
@@ -61,7 +61,7 @@ package enum CacheCommand {
         let count: Int
         if let target {
             guard let url = URL(string: target), CacheKey(url) != nil else {
-                throw ClientError(.invalidRequest, "what to purge is no http or https URL")
+                throw ClientError(.invalidRequest, "the URL to purge is not an http or https URL")
             }
             count = try await cache.purge(url)
         } else {

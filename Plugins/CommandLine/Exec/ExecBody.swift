@@ -2,7 +2,7 @@ import Foundation
 import Turnpike
 import TurnpikeCore
 
-/// The body of a request of `exec`, as data.
+/// Reads the body of an `exec` request.
 enum ExecBody {
     static func body(_ settings: Settings) -> Body {
         var bodies: [Body] = []
@@ -26,7 +26,7 @@ enum ExecBody {
         if let parts = settings.list("multipart") {
             bodies.append(multipart(parts, boundary, settings))
         } else if boundary != nil {
-            settings.issue(at: "boundary", "there is no multipart for it")
+            settings.issue(at: "boundary", "is only allowed with multipart")
         }
         if bodies.count > 1 { settings.issue(at: "", "more than one body was given") }
         return bodies.first ?? .empty
@@ -69,7 +69,7 @@ enum ExecBody {
             do {
                 try append(inner, to: &form)
             } catch {
-                // The request's fault, told by the call, not the line's.
+                // A fault of the request is reported by the call, not as a mistake in the line.
                 fault = fault ?? error
             }
             inner.finish()
@@ -92,7 +92,7 @@ enum ExecBody {
         }
         let mediaType = type.flatMap { MediaType(parsing: $0) }
         if type != nil, mediaType == nil {
-            throw ClientError(.invalidRequest, "the type of a part is no media type")
+            throw ClientError(.invalidRequest, "the type of a part is not a media type")
         }
         if let path {
             form.append(file: URL(filePath: path), name: name, filename: filename, type: mediaType)
@@ -104,7 +104,7 @@ enum ExecBody {
 }
 
 extension PropertyListValue {
-    /// The property list that a JSON value is; it has no null.
+    /// Converts a JSON value into a property list, which has no null.
     fileprivate init(_ value: JSONValue) throws {
         switch value {
         case .null: throw ClientError(.serialization, "a property list has no null")
@@ -128,10 +128,10 @@ extension PropertyListValue {
 }
 
 private struct StreamFailure: Error, CustomStringConvertible {
-    let description = "the stream failed, as it was told to"
+    let description = "the stream failed as requested"
 }
 
-/// Bytes in chunks, which may fail on the way.
+/// Bytes in chunks, optionally with a failure after some of them.
 private struct ChunkedData: AsyncSequence, Sendable {
     let data: Data
     let chunk: Int

@@ -1,40 +1,43 @@
 import Foundation
 import Turnpike
 
-/// The clients of `exec`: one for each name, made by the first line that names it.
+/// The clients of `exec`: one for each name, created by the first line that uses it.
 final class ExecClients {
-    /// The most clients with names: each keeps about 118 KB, 5 descriptors and a thread.
+    /// The most named clients: each uses about 118 KB, 5 descriptors and a thread.
     static let maxNamed = 100
 
     private var clients: [String: ConfiguredClient] = [:]
     private let base: StackFile?
-    // One for all clients: what they share by a path, as a file of metrics, they share whole.
+    // Shared by all clients, so that they also share objects that must exist once for a path, such
+    // as the writer of a metrics file.
     private let registry = Registry.commandLine
 
     init(base: StackFile?) { self.base = base }
 
-    /// Where a line's client comes from.
+    /// The source of a line's client.
     enum Source {
-        /// An earlier line has made it; it is what it is, and the parts of this line are not looked at.
+        /// An earlier line created the client.
+        ///
+        /// The client parts of this line are ignored.
         case made(Client)
-        /// The line's parts, over those of the command's file, describe it.
+        /// The parts of the line, which override those of the command's stack file.
         case file(StackFile)
     }
 
-    /// Where the client of a line comes from.
+    /// Returns the source of a line's client.
     func source(for name: String?, _ parts: JSONObject) throws -> Source {
         if let name, let known = clients[name] { return .made(known.client) }
         return .file(try StackFile(.object(parts), over: base))
     }
 
-    /// The mistakes in what describes a client; nothing is made.
+    /// Returns the mistakes in the description of a client without creating it.
     func check(_ source: Source) -> [ConfigurationIssue] {
         guard case .file(let file) = source else { return [] }
         return file.check(with: registry)
     }
 
-    /// The client for a line; without a name it is the line's own.
-    /// - Throws: A `ClientError` if the parts describe no client, or if the name is one too many.
+    /// Returns the client for a line; a line without a name gets its own.
+    /// - Throws: A `ClientError` if the parts are invalid or there are too many names.
     func client(named name: String?, from source: Source) throws -> Client {
         switch source {
         case .made(let client): return client
@@ -46,8 +49,8 @@ final class ExecClients {
         }
     }
 
-    // None is shut down to make room: its cookies, connections and counts would be gone, and the line
-    // that names it next could not tell.
+    // No client is shut down to make room: its cookies, connections and counts would be lost
+    // without the next line that names it noticing.
     private static func tooMany(_ name: String) -> ClientError {
         ClientError(
             .configuration,
@@ -56,7 +59,7 @@ final class ExecClients {
                 + " the name out (the line has a client of its own then), or run another exec")
     }
 
-    /// Shuts all of them down, side by side: one may wait for the answer to a token's refresh.
+    /// Shuts all clients down in parallel, because one may wait for a token refresh.
     func shutdown() async {
         await withTaskGroup { group in
             for client in clients.values.map(\.client) {

@@ -1,14 +1,16 @@
 import Foundation
 import Turnpike
 
-/// The command `turnpike exec`: answers each line of its input with a line of output.
-package enum ExecCommand {
-    /// The most bytes that a line may have.
-    package static let maxLineBytes = 128 << 20
+/// The command `turnpike exec`: writes one line of output for each line of input.
+enum ExecCommand {
+    /// The longest line in bytes.
+    static let maxLineBytes = 128 << 20
 
-    /// Answers lines until the input ends or cannot be read, an answer cannot be written, or the task
-    /// is cancelled, which ends the exchange of the present line too.
-    package static func run(
+    /// Processes lines until the input ends or cannot be read, an answer cannot be written, or the
+    /// task is cancelled.
+    ///
+    /// A cancellation also ends the current exchange.
+    static func run(
         _ arguments: [String], _ terminal: Terminal, maxLineBytes: Int = maxLineBytes
     ) async -> Int32 {
         if let help = Help.asked(arguments, .exec, terminal) { return help }

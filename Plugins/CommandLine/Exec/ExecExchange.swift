@@ -3,7 +3,7 @@ import Synchronization
 import Turnpike
 import TurnpikeCore
 
-/// One exchange of `exec`: sends the request, reads the response, tells what came of it.
+/// One exchange of `exec`: sends the request, reads the response, and reports the result.
 struct ExecExchange: Sendable {
     let request: ExecRequest
     let reading: ExecReading
@@ -42,7 +42,7 @@ struct ExecExchange: Sendable {
         case .string: return try await serialize(call, StringSerializer(), observed) { .string($0) }
         case .json: return try await serialize(call, JSONSerializer(), observed) { $0 }
         case .propertyList:
-            // A property list has no null for a response that must be empty; JSON has.
+            // A response without content has no property list value, but JSON has null.
             let values = PropertyListSerializer().map(\.json).valueForEmpty(.null)
             return try await serialize(call, values, observed) { $0 }
         case .auto: return try await serialize(call, AutoSerializer(), observed) { Self.json($0) }
@@ -94,7 +94,7 @@ struct ExecExchange: Sendable {
     }
 }
 
-/// Tells an observation of the response before another serializer reads it.
+/// Passes the response to an observation before another serializer reads it.
 private struct Observing<Inner: ResponseSerializer>: ResponseSerializer {
     let inner: Inner
     let observed: ExecObservation
@@ -121,7 +121,7 @@ private struct BodySerializer: ResponseSerializer {
     ) async throws -> (ResponseBody, Int) { (response.body, context.maxLineBytes) }
 }
 
-/// The head alone: the body is dropped unread.
+/// Returns after the head and drops the body unread.
 private struct NoneSerializer: ResponseSerializer {
     func serialize(_ response: Response, context: SerializationContext) async throws {
         response.body.cancel(.drop)
@@ -132,8 +132,8 @@ private struct ObservingGate: Interceptor {
     let observed: ExecObservation
 
     func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
-        var response = try await next(request)
-        response.record = context.call.record
+        // A response that a gate created itself belongs to no call yet.
+        let response = try await next(request).adopted(by: context)
         observed.see(response)
         return response
     }

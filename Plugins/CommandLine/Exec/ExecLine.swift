@@ -2,7 +2,7 @@ import Foundation
 import Turnpike
 import TurnpikeCore
 
-/// One line of `exec`: an exchange, perhaps repeated.
+/// One line of `exec`: an exchange that may be repeated.
 struct ExecLine {
     let request: ExecRequest
     let reading: ExecReading
@@ -11,7 +11,7 @@ struct ExecLine {
     let concurrency: Int
     let stagger: Duration
 
-    /// The answer to a line, whatever it holds.
+    /// Returns the answer to a line, whatever it contains.
     static func answer(_ line: Data, _ clients: ExecClients) async -> JSONValue {
         var id = JSONValue.null
         do {
@@ -19,13 +19,13 @@ struct ExecLine {
             do {
                 value = try JSONValue(parsing: line)
             } catch {
-                throw ClientError(.configuration, "the line is no JSON: \(error)")
+                throw ClientError(.configuration, "the line is not JSON: \(error)")
             }
             guard let object = value.object else {
                 throw ClientError(.configuration, "a line is a JSON object")
             }
             id = object["id"]?.string.map(JSONValue.string) ?? .null
-            // Mistakes of the request and of the client's parts are told together.
+            // Mistakes in the request and in the client parts are reported together.
             let (line, name, source) = try Settings.read(object) { settings in
                 _ = settings.value("id")
                 let line = ExecLine(settings)
@@ -43,7 +43,7 @@ struct ExecLine {
         }
     }
 
-    /// The answer to a line that is not read at all.
+    /// Returns the answer to a line that is too long to be read.
     static func answer(tooLong maxBytes: Int) -> JSONValue {
         let error = ClientError(.configuration, "the line is longer than \(maxBytes) bytes")
         return answer(.null, [ExecResult(failure: error).json])
@@ -86,7 +86,8 @@ struct ExecLine {
                     results[done] = result
                 }
                 if stagger > .zero {
-                    // A cancellation ends the wait: each exchange that is left tells of it.
+                    // A cancellation ends the wait; the remaining exchanges then report the
+                    // cancellation.
                     try? await ContinuousClock().sleep(until: begin + stagger * index)
                 }
                 group.addTask { (index, await once(index, client)) }
@@ -97,9 +98,10 @@ struct ExecLine {
     }
 
     private func once(_ index: Int, _ client: Client) async -> JSONValue {
-        // Awaited below, and cancelled by the timer or with the line.
+        // Awaited below, and cancelled by the timer or together with the line.
         let exchange = Task {
-            // Before the exchange begins: a timer would come behind what is sent at once.
+            // Cancelled before the exchange begins, because a timer could fire after something was
+            // sent.
             if cancelAfter == .zero { unsafe withUnsafeCurrentTask { unsafe $0?.cancel() } }
             return await ExecExchange(request: request, reading: reading).run(index, client)
         }

@@ -2,12 +2,16 @@ import Foundation
 import Synchronization
 import Turnpike
 import TurnpikeCore
+import TurnpikeSupport
 
-/// What an exchange showed so far: kept as it happens, so that an error loses nothing of it.
+/// What is known of an exchange so far.
+///
+/// Recorded as it happens, so that an error loses nothing.
 final class ExecObservation: Sendable {
     private struct State {
         var head: ResponseHead?
-        var record: CallRecord?
+        // Kept without its body, for the redirects and attempts of the call.
+        var response: Response?
         var headElapsed: Duration?
         var bytes = 0
         var beginning = Data()
@@ -17,7 +21,7 @@ final class ExecObservation: Sendable {
         var trailers: HTTPHeaders = [:]
     }
 
-    /// Contents up to this size are shown whole.
+    /// Content up to this size is reported completely.
     static let shownBytes = 65_536
 
     private let start = ContinuousClock.now
@@ -26,11 +30,13 @@ final class ExecObservation: Sendable {
     /// The time since the exchange began.
     var elapsed: Duration { ContinuousClock.now - start }
 
-    /// Takes note of a response, and of its content as it is read.
+    /// Records a response, and its content as it is read.
     func see(_ response: Response) {
-        state.withLock { state in
+        var told = response
+        told.body = .empty
+        state.withLock { [told] state in
             state.head = response.head
-            state.record = response.record
+            state.response = told
             state.headElapsed = elapsed
             state.bytes = 0
             state.beginning = Data()
@@ -53,13 +59,13 @@ final class ExecObservation: Sendable {
         }
     }
 
-    /// Takes note of a file that was made.
+    /// Records a downloaded file.
     func wrote(_ file: DownloadedFile) { state.withLock { $0.file = file } }
 
-    /// Begins a list of items.
+    /// Begins a list of stream items.
     func begin() { state.withLock { $0.items = [] } }
 
-    /// Adds an item of a stream; gives their number.
+    /// Adds a stream item and returns the number of items.
     func add(_ item: JSONValue) -> Int {
         state.withLock { state in
             state.items?.append(item)
@@ -69,7 +75,7 @@ final class ExecObservation: Sendable {
 
     var items: [JSONValue] { state.withLock { $0.items ?? [] } }
 
-    /// What was seen, as the members of a result.
+    /// Returns the recorded members of a result.
     func members(of error: (any Error)?) -> [(String, JSONValue)] {
         let state = state.withLock { $0 }
         let failure = error as? ClientError
@@ -83,7 +89,7 @@ final class ExecObservation: Sendable {
                 ("version", head.version.map { .string($0) } ?? .null),
             ]
         }
-        if let hops = state.record?.hops {
+        if let hops = state.response?.hops {
             members.append(
                 (
                     "hops",
@@ -112,7 +118,7 @@ final class ExecObservation: Sendable {
         }
         if error != nil, let items = state.items { members.append(("value", .array(items))) }
         members.append(
-            ("attempts", .number(JSONNumber(failure?.attempts ?? state.record?.sends ?? 0))))
+            ("attempts", .number(JSONNumber(failure?.attempts ?? state.response?.attempts ?? 0))))
         members.append(("elapsed", Self.seconds(elapsed)))
         if let headElapsed = state.headElapsed {
             members.append(("headElapsed", Self.seconds(headElapsed)))

@@ -2,9 +2,9 @@ import Foundation
 import Turnpike
 import TurnpikeCore
 
-/// What a line of `exec` makes of its response.
+/// How an `exec` line reads the response.
 struct ExecReading: Sendable {
-    /// How the content becomes a value.
+    /// How the content is converted into a value.
     enum Kind: String, CaseIterable, Sendable {
         case data, string, json, propertyList, auto, lines, jsonLines, events, none
     }
@@ -28,7 +28,7 @@ struct ExecReading: Sendable {
         }
     }
 
-    /// A file that the content goes to.
+    /// The file to which the content is written.
     struct Download: Sendable {
         private let directory: String
         private let name: String?

@@ -2,7 +2,7 @@ import Foundation
 import Turnpike
 import TurnpikeCore
 
-/// The request of a line of `exec`, as data.
+/// The request of an `exec` line.
 struct ExecRequest: Sendable {
     private var method = HTTPMethod.get
     private var url = ""
@@ -11,7 +11,7 @@ struct ExecRequest: Sendable {
     private var pathParameters: [String: String] = [:]
     private var body = Body.empty
     private var timeout: Duration?
-    private var limits: Limits.Settings?
+    private var limits: Limits.Bounds?
     private var isRetryable = false
 
     init() {}
@@ -27,13 +27,13 @@ struct ExecRequest: Sendable {
         timeout = options.optionalSeconds("timeout", orZero: true)
         isRetryable = options.bool("retryable", default: false)
         if let inner = options.object("limits") {
-            limits = Limits.Settings(inner)
+            limits = Limits.Bounds(inner)
             inner.finish()
         }
         options.finish()
     }
 
-    /// The call for one repetition.
+    /// Returns the call for one repetition.
     func call(_ index: Int, _ client: Client) -> Call {
         let url = Self.numbered(url, index)
         let target = pathParameters.isEmpty ? Target(url) : Target.path(url, pathParameters)
@@ -47,14 +47,14 @@ struct ExecRequest: Sendable {
         return isRetryable ? call.retryable() : call
     }
 
-    // Scalars, for a brace and a mark behind it are one character.
+    // Works on scalars, because a brace and a combining mark form one character.
     private static func numbered(_ text: String, _ index: Int) -> String {
         String(
             text.unicodeScalars.replacing(
                 "{i}".unicodeScalars, with: String(index).unicodeScalars))
     }
 
-    // Bad names and values are the request's fault, told by the call, not the line's.
+    // Invalid names and values are reported by the call, not as mistakes in the line.
     private static func pairs(_ settings: Settings, _ key: String) -> [(
         name: String, value: String
     )] {
@@ -76,7 +76,7 @@ struct ExecRequest: Sendable {
         }
     }
 
-    // A list gives one item a value, as it does in a query that is written in Swift.
+    // A list gives one item for each of its values, as in a Swift query literal.
     private static func items(
         _ name: String, _ value: JSONValue, _ settings: Settings
     ) -> [Query.Item] {

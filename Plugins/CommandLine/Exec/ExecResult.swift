@@ -2,11 +2,11 @@ import Foundation
 import Turnpike
 import TurnpikeCore
 
-/// What came of one exchange, as `exec` tells it.
+/// The result of one exchange in the output of `exec`.
 struct ExecResult: Sendable {
     let json: JSONValue
 
-    /// A result of an exchange.
+    /// Creates the result of an exchange.
     init(_ observed: ExecObservation, value: JSONValue?, error: (any Error)?) {
         var members: [(String, JSONValue)] = [("outcome", error == nil ? "response" : "error")]
         members += observed.members(of: error)
@@ -15,7 +15,7 @@ struct ExecResult: Sendable {
         json = .object(JSONObject(members))
     }
 
-    /// A result without an exchange.
+    /// Creates the result of a line without an exchange.
     init(failure: any Error) {
         json = ["outcome": "error", "attempts": 0, "error": Self.describe(failure)]
     }
@@ -53,7 +53,7 @@ struct ExecResult: Sendable {
 }
 
 extension PropertyListValue {
-    /// The value as JSON: dates by ISO 8601, bytes in base64.
+    /// The value as JSON, with ISO 8601 dates and base64 bytes.
     var json: JSONValue {
         switch self {
         case .string(let value): .string(value)

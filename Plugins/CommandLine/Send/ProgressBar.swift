@@ -1,8 +1,8 @@
 import Synchronization
-package import TurnpikeCore
+import TurnpikeCore
 
-/// A line that shows how far a transfer has come, drawn over itself.
-package final class ProgressBar: Sendable {
+/// A line that shows the progress of a transfer and is redrawn in place.
+final class ProgressBar: Sendable {
     private struct State {
         var lastDrawn: MonotonicInstant?
         var hasEnded = false
@@ -14,12 +14,12 @@ package final class ProgressBar: Sendable {
     private let begin: MonotonicInstant
     private let state = Mutex(State())
 
-    /// Creates a bar; it shows nothing before a second has passed.
+    /// Creates a bar, which shows nothing during the first second.
     /// - Parameters:
     ///   - columns: The width of the terminal.
-    ///   - now: The time.
+    ///   - now: Returns the current time.
     ///   - draw: Writes to the terminal.
-    package init(
+    init(
         columns: Int,
         now: @escaping @Sendable () -> MonotonicInstant = { SystemTimeSource().now },
         draw: @escaping @Sendable (String) -> Void
@@ -30,8 +30,8 @@ package final class ProgressBar: Sendable {
         begin = now()
     }
 
-    /// Shows a state, ten times a second at most.
-    package func show(_ progress: TransferProgress) {
+    /// Shows a state, at most ten times per second.
+    func show(_ progress: TransferProgress) {
         let time = now()
         state.withLock { state in
             let last = state.lastDrawn ?? begin.advanced(by: .milliseconds(900))
@@ -42,16 +42,18 @@ package final class ProgressBar: Sendable {
         }
     }
 
-    /// Wipes the line; nothing is drawn any more.
-    package func end() {
+    /// Clears the line.
+    ///
+    /// Nothing is drawn afterwards.
+    func end() {
         state.withLock { state in
             if state.lastDrawn != nil, !state.hasEnded { draw("\r\u{1B}[K") }
             state.hasEnded = true
         }
     }
 
-    /// A state as text, shorter than a line of the terminal.
-    package static func line(
+    /// Returns a state as text that is shorter than a line of the terminal.
+    static func line(
         _ progress: TransferProgress, elapsed: Duration, columns: Int
     ) -> String {
         let isSending = progress.bytesReceived == 0 && progress.bytesSent > 0

@@ -3,11 +3,11 @@ import Synchronization
 import Turnpike
 import TurnpikeCore
 
-/// The command `turnpike send`: one request, for a person.
-package enum SendCommand {
-    /// Sends what the arguments say and tells what came of it.
-    package static func run(_ arguments: [String], _ terminal: Terminal) async -> Int32 {
-        // Anywhere but as the value of an option, and that is a value that nobody needs.
+/// The command `turnpike send`: one request, for interactive use.
+enum SendCommand {
+    /// Sends the request of the command line and prints the result.
+    static func run(_ arguments: [String], _ terminal: Terminal) async -> Int32 {
+        // Accepted anywhere, even as the value of an option, where nobody needs it.
         if arguments.contains("--help") || arguments == ["-h"] {
             return Help.show(.send, terminal)
         }
@@ -29,8 +29,9 @@ package enum SendCommand {
         return try ConfiguredClient(file, registry: .commandLine, serializers: .standard).client
     }
 
-    // A person sees that something takes long, and has Ctrl-C; so there is no deadline, and what
-    // is uploaded takes its time. An answer is shown whatever its status, so nothing validates.
+    // There is no deadline, because a person sees a long transfer and can press Ctrl-C, and an
+    // upload may take any time. There is no validation, because a response is shown whatever its
+    // status.
     private static func stack(for options: SendOptions) -> Stack {
         let patience: Stack = options.content == .none ? [.attemptTimeout(.seconds(60))] : []
         return Stack([.redirect(), .retry()] + patience.gates + [.idleTimeout(), .limits()])

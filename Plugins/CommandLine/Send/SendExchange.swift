@@ -3,7 +3,7 @@ import Synchronization
 import Turnpike
 import TurnpikeCore
 
-/// The request of `turnpike send` on its way, and its answer.
+/// Performs the request of `turnpike send` and handles the response.
 struct SendExchange: Sendable {
     private let options: SendOptions
     private let terminal: Terminal
@@ -17,7 +17,7 @@ struct SendExchange: Sendable {
     func run(with client: Client) async -> Int32 {
         let bar = terminal.columns.map { ProgressBar(columns: $0, draw: terminal.messages) }
         let output = SendOutput(options.output, terminal) {
-            // On a terminal, the content takes the bar's place.
+            // On a terminal, the content replaces the progress bar.
             if terminal.outputIsTerminal { bar?.end() }
         }
         let call = client.request(
@@ -106,7 +106,7 @@ struct SendExchange: Sendable {
             }
         }
         var result = ExecResult(observed, value: value, error: failure).json.object ?? [:]
-        // The value tells the content; its bytes need not follow.
+        // The value shows the content, so its bytes are left out.
         if value != nil, var body = result["body"]?.object {
             body["base64"] = nil
             result["body"] = .object(body)
@@ -119,7 +119,7 @@ struct SendExchange: Sendable {
         if failure is CancellationError { return }
         if failure is OutputError { throw failure }
         if let failure = failure as? ClientError {
-            // What a validator of the stack left of the answer.
+            // The part of the content that a validator of the stack kept.
             if !failure.responseBody.isEmpty { try terminal.output(failure.responseBody) }
             return terminal.error(failure.description)
         }
@@ -127,7 +127,7 @@ struct SendExchange: Sendable {
     }
 }
 
-/// The bytes of an input, as they come.
+/// The bytes of an input as they arrive.
 private struct InputChunks: AsyncSequence, Sendable {
     let read: @Sendable (Int) throws -> Data
 

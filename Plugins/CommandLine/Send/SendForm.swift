@@ -2,7 +2,7 @@ import Foundation
 import Turnpike
 
 extension Body {
-    /// A form of texts and files, as `multipart/form-data` (RFC 7578).
+    /// Creates a form of texts and files as `multipart/form-data` (RFC 7578).
     ///
     /// Files are read while they are sent.
     static func form(of fields: [SendOptions.Field]) -> Body {

@@ -1,11 +1,12 @@
 import Foundation
-package import Turnpike
+import Turnpike
 import TurnpikeCore
+import TurnpikeSupport
 
-/// The command line of `turnpike send`, as data.
-package struct SendOptions: Sendable {
-    /// Where the request's content comes from.
-    package enum Content: Sendable, Equatable {
+/// The parsed command line of `turnpike send`.
+struct SendOptions: Sendable {
+    /// The source of the request content.
+    enum Content: Sendable, Equatable {
         case none
         case text(String)
         case file(String)
@@ -13,30 +14,30 @@ package struct SendOptions: Sendable {
         case fields([Field])
     }
 
-    /// A field of a form.
-    package struct Field: Sendable, Equatable {
-        package let name: String
-        package let value: Value
+    /// A form field.
+    struct Field: Sendable, Equatable {
+        let name: String
+        let value: Value
 
-        package enum Value: Sendable, Equatable {
+        enum Value: Sendable, Equatable {
             case text(String)
             case file(String)
         }
     }
 
-    /// The method; what fits the content where none was named.
-    package var method: HTTPMethod { namedMethod ?? (content == .none ? .get : .post) }
-    package private(set) var url = ""
-    package private(set) var headers: [(name: String, value: String)] = []
-    package private(set) var content = Content.none
-    package private(set) var stack: String?
-    package private(set) var output: String?
-    package private(set) var asJSON = false
+    /// The method; if none was given, POST with content and GET without.
+    var method: HTTPMethod { namedMethod ?? (content == .none ? .get : .post) }
+    private(set) var url = ""
+    private(set) var headers: [(name: String, value: String)] = []
+    private(set) var content = Content.none
+    private(set) var stack: String?
+    private(set) var output: String?
+    private(set) var asJSON = false
     private var namedMethod: HTTPMethod?
 
-    /// Reads a command line.
-    /// - Throws: ``ClientError/Code/configuration`` with what is wrong with it.
-    package init(_ arguments: [String]) throws {
+    /// Parses a command line.
+    /// - Throws: ``ClientError/Code/configuration`` with the mistake.
+    init(_ arguments: [String]) throws {
         var words: [String] = []
         var rest = arguments[...]
         while let argument = rest.popFirst() {
@@ -94,7 +95,7 @@ package struct SendOptions: Sendable {
         return (String(Substring(option)), value.isEmpty ? nil : String(value))
     }
 
-    // Scalars, for a delimiter and a mark behind it are one character.
+    // Works on scalars, because a delimiter and a combining mark form one character.
     private static func halves(
         _ text: String, at delimiter: Unicode.Scalar
     ) -> (String, String?)? {
@@ -112,7 +113,7 @@ package struct SendOptions: Sendable {
 
     private static func header(_ text: String) throws -> (name: String, value: String) {
         guard let (name, value) = halves(text, at: ":"), !name.isEmpty else {
-            // The text may be a secret that lacks its name.
+            // The text is not shown: it may be a secret without its name.
             throw wrong("-H wants name:value")
         }
         return (name, (value ?? "").trimmingCharacters(in: .whitespaces))
@@ -131,7 +132,7 @@ package struct SendOptions: Sendable {
         return Field(name: name, value: file(value).map { .file($0) } ?? .text(value))
     }
 
-    // The path behind an at sign.
+    // Returns the path after an `@`.
     private static func file(_ text: String) -> String? {
         guard text.unicodeScalars.first == "@" else { return nil }
         return String(Substring(text.unicodeScalars.dropFirst()))
@@ -151,6 +152,6 @@ package struct SendOptions: Sendable {
     }
 
     private static func wrong(_ message: String) -> ClientError {
-        ClientError(.configuration, message + "; turnpike send --help shows how")
+        ClientError(.configuration, message + "; see turnpike send --help")
     }
 }

@@ -9,13 +9,13 @@ import Musl
 import Darwin
 #endif
 
-/// Where the content of an answer goes: to the output, or to a file that appears when it is whole.
+/// The destination of the content: the output, or a file that appears when it is complete.
 final class SendOutput: Sendable {
     private enum State {
         case idle
-        /// A file beside the one that it will replace.
+        /// A temporary file that will replace the destination.
         case replacing(descriptor: Int32, temporary: String)
-        /// What is no regular file cannot be replaced: a device, a pipe.
+        /// Devices and pipes are not regular files and cannot be replaced.
         case writing(descriptor: Int32)
         case ended
     }
@@ -27,11 +27,11 @@ final class SendOutput: Sendable {
 
     /// Creates an output.
     /// - Parameters:
-    ///   - path: The file; the terminal's output where it is nil or `-`.
+    ///   - path: The file; nil or `-` for the terminal's output.
     ///   - terminal: The terminal.
     ///   - willShow: Runs before something is written to the terminal's output.
     init(_ path: String?, _ terminal: Terminal, willShow: @escaping @Sendable () -> Void) {
-        // What a link points to is replaced, not the link.
+        // A link stays; the file it points to is replaced.
         self.path =
             path == "-"
             ? nil
@@ -42,7 +42,7 @@ final class SendOutput: Sendable {
         self.willShow = willShow
     }
 
-    /// Opens the file, so that one which cannot be written is told before much is read.
+    /// Opens the file, so that a file that cannot be written is reported before much is read.
     func begin() throws {
         guard let path else { return }
         try state.withLock { state in
@@ -51,7 +51,7 @@ final class SendOutput: Sendable {
         }
     }
 
-    /// Writes content of an accepted answer.
+    /// Writes content of an accepted response.
     func write(_ chunk: Data) throws {
         guard let path else { return try show(chunk) }
         try state.withLock { state in
@@ -63,20 +63,20 @@ final class SendOutput: Sendable {
         }
     }
 
-    /// Writes to the terminal's output whatever there is a file for.
+    /// Writes to the terminal's output, even if there is a file.
     func show(_ chunk: Data) throws {
         willShow()
         try terminal.output(chunk)
     }
 
-    /// Puts the file in its place.
+    /// Moves the file to its destination.
     func keep() throws {
         guard let path else { return }
         try state.withLock { state in
             defer { state = .ended }
             switch state {
             case .replacing(let descriptor, let temporary):
-                // A full disk may be told as late as this.
+                // A full disk may be reported only here.
                 let isClosed = fsync(descriptor) == 0
                 guard close(descriptor) == 0, isClosed, unsafe rename(temporary, path) == 0 else {
                     let failure = Descriptor.failure("cannot write \(path)")
@@ -89,7 +89,7 @@ final class SendOutput: Sendable {
         }
     }
 
-    /// Leaves nothing behind, whoever may still be writing.
+    /// Removes the temporary file, even if a writer is still active.
     func discard() {
         state.withLock { state in
             switch state {
@@ -112,12 +112,12 @@ final class SendOutput: Sendable {
             return .writing(descriptor: descriptor)
         }
         let folder = URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false)
-        // Without the file's own name, which may be as long as a name can be.
+        // The name does not contain that of the file, which may already have the maximum length.
         let temporary = "\(folder)/.turnpike-\(UUID().uuidString)"
         let mode = exists ? existing.st_mode & 0o7777 : 0o666
         let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard descriptor >= 0 else { throw Descriptor.failure("cannot write \(path)") }
-        // A mode that was there is kept, whatever the mask says.
+        // Keeps the mode of an existing file, independently of the umask.
         if exists { fchmod(descriptor, mode) }
         return .replacing(descriptor: descriptor, temporary: temporary)
     }

@@ -2,13 +2,15 @@ import Foundation
 import Turnpike
 import TurnpikeCore
 
-/// Passes an answer on as it comes, or collects it where it is to be told as JSON.
+/// Writes the content of a response as it arrives, or collects it for JSON output.
 struct SendReading: ResponseSerializer {
     let output: SendOutput
     let observed: ExecObservation
-    /// Whether the content becomes a value in place of output.
+    /// Whether the content becomes a value instead of being written.
     let collects: Bool
-    /// Whether a status that is no success is refused, its content shown.
+    /// Whether an unsuccessful status is an error.
+    ///
+    /// Its content is shown nevertheless.
     let refuses: Bool
 
     func collectedBytes(in table: SerializerTable) -> Int { collects ? .max : 0 }
@@ -39,7 +41,7 @@ struct SendReading: ResponseSerializer {
             responseBody: content)
     }
 
-    /// Content as a value: JSON as it is, text as text, nil for all else.
+    /// Returns content as a value: JSON, text, or nil for anything else.
     static func value(of content: Data, type: String?) -> JSONValue? {
         let media = type.flatMap { MediaType(parsing: $0) }
         if media?.subtype == "json" || media?.suffix == "json",

@@ -2,6 +2,7 @@ import CTurnpikeCurl
 import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 /// libcurl's multi handle, and the thread that waits for its sockets.
 ///

@@ -188,19 +188,19 @@ import TurnpikeCore
 }
 
 /// The easy handles and the memory of this process, for programs that look for leaks.
-package enum CurlHandles {
+public enum CurlHandles {
     fileprivate static let count = Atomic(0)
 
     /// Those that there are, in use or kept.
-    package static var live: Int { count.load(ordering: .relaxed) }
+    public static var live: Int { count.load(ordering: .relaxed) }
     /// As many as an engine keeps for later transfers; more are freed when their transfer ends.
-    package static let maxIdle = 256
+    public static let maxIdle = 256
 
     /// Returns the pages of unused memory to the system.
-    package static func trimMemory() { tpc_trim() }
+    public static func trimMemory() { tpc_trim() }
 
     /// The memory in use that malloc's statistics do not count.
-    package static var blockBytes: Int { tpc_blocks_bytes() }
+    public static var blockBytes: Int { tpc_blocks_bytes() }
 }
 
 /// When the things of a transfer happened, in microseconds from its begin.

@@ -1,6 +1,7 @@
 import CTurnpikeCurl
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// A configuration, in libcurl's options: what a handle is set to once.
 struct CurlOptions: Sendable {

@@ -38,9 +38,10 @@ struct CurlRequest: Sendable {
         let method = request.method
         isHead = method == .head
         isRepeatable = request.isRepeatable
-        url = Self.wireURL(request.url)
-        // The scheme is `http` or `https`, in whatever case.
-        isSecure = url.utf8.dropFirst(4).first != UInt8(ascii: ":")
+        // A user and a password in a URL were moved to a header, or are nobody's; a fragment is never
+        // sent.
+        url = request.targetURI.absoluteForm
+        isSecure = request.origin?.scheme == "https"
         asksServer = request.asksServer
         hasTrailers = body.hasTrailers
         // Trailers go out by HTTP/1.1.
@@ -93,27 +94,6 @@ struct CurlRequest: Sendable {
                 }
             }
         }
-    }
-
-    // A user and a password in a URL were moved to a header, or are nobody's; a fragment is never
-    // sent.
-    private static func wireURL(_ url: URL) -> String {
-        let text = url.absoluteString
-        guard text.utf8.mayHold(UInt8(ascii: "@")) || text.utf8.mayHold(UInt8(ascii: "#")),
-            url.user(percentEncoded: true) != nil || url.fragment != nil,
-            var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
-        else { return text }
-        components.user = nil
-        components.password = nil
-        components.fragment = nil
-        return components.url?.absoluteString ?? text
-    }
-}
-
-extension String.UTF8View {
-    fileprivate func mayHold(_ byte: UInt8) -> Bool {
-        unsafe withContiguousStorageIfAvailable { unsafe $0.firstIndex(of: byte, from: 0) != nil }
-            ?? true
     }
 }
 

@@ -1,5 +1,6 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 extension CurlTransport {
     /// Which proxies requests go through.
@@ -107,7 +108,7 @@ extension CurlTransport.Proxy: CustomStringConvertible, CustomReflectable {
     ///   - port: The port where the URL has none; that of HTTP or SOCKS by default.
     init?(_ text: String, port: Int? = nil) {
         guard let components = URLComponents(string: text), let url = components.url,
-            AuthorityText(of: url).fault == nil,
+            TargetURI(url).authorityFault == nil,
             let scheme = components.scheme.flatMap({ Scheme(rawValue: $0.lowercased()) }),
             let host = components.host, !host.isEmpty
         else { return nil }

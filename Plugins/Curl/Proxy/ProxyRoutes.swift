@@ -1,15 +1,15 @@
 import TurnpikeCore
 
 /// The proxies for http and https, and the hosts that are reached without them.
-package struct ProxyRoutes: Sendable {
-    package private(set) var http: CurlTransport.Proxy?
-    package private(set) var https: CurlTransport.Proxy?
+struct ProxyRoutes: Sendable {
+    private(set) var http: CurlTransport.Proxy?
+    private(set) var https: CurlTransport.Proxy?
     /// As libcurl takes them.
-    package private(set) var exceptions = ""
+    private(set) var exceptions = ""
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` for a variable of the environment
     ///   that is no URL of a proxy.
-    package init(_ choice: CurlTransport.ProxyChoice) throws {
+    init(_ choice: CurlTransport.ProxyChoice) throws {
         switch choice.kind {
         case .direct: break
         case .through(let proxy):

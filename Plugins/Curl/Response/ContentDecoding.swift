@@ -1,7 +1,8 @@
 import CTurnpikeCurl
 import Foundation
 import Synchronization
-package import TurnpikeCore
+import TurnpikeCore
+import TurnpikeSupport
 
 extension Response {
     /// The response with its content decoded, and without the fields that told of the coding.
@@ -10,7 +11,7 @@ extension Response {
     /// cannot become a large one that nobody asked for.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/decompression`` for a coding that was not asked
     ///   for.
-    package func decoded() throws -> Response {
+    func decoded() throws -> Response {
         guard let field = headers[.contentEncoding] else { return self }
         let codings = field.split(separator: ",").map { Grammar.trimmed($0).lowercased() }
             .filter { !$0.isEmpty && $0 != "identity" }
@@ -170,6 +171,8 @@ private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
     }
 
     func cancel(_ reason: CancelReason) { body.cancel(reason) }
+
+    var arrival: BodyArrival { body.arrival }
 
     var trailers: HTTPHeaders { body.trailers }
 

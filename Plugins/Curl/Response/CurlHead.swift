@@ -1,6 +1,7 @@
 import CTurnpikeCurl
-package import Foundation
-package import TurnpikeCore
+import Foundation
+import TurnpikeCore
+import TurnpikeSupport
 
 /// The lines of a head as they came.
 // SAFETY: the memory is its own until `read` or `free`, one of which is called once.
@@ -48,8 +49,8 @@ extension HTTPHeaders {
 }
 
 /// How the lines of a head become a ``/TurnpikeCore/ResponseHead``.
-package enum CurlHead {
-    package static func opening(
+enum CurlHead {
+    static func opening(
         of bytes: UnsafeBufferPointer<UInt8>, url: URL, isHead: Bool
     ) -> Result<Exchange.Opening, ClientError> {
         var lines = unsafe HeadLines(bytes: bytes)

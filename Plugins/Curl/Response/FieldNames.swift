@@ -1,5 +1,6 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// The names of fields that servers send, so that they need not be made and checked for each
 /// response.

@@ -1,5 +1,6 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// Reads field lines: each byte is looked at once.
 struct FieldReader {
@@ -48,19 +49,15 @@ struct FieldReader {
         while start < end, unsafe Grammar.isBlank(line[start]) { start += 1 }
         while end > start, unsafe Grammar.isBlank(line[end - 1]) { end -= 1 }
         let content = unsafe UnsafeBufferPointer(rebasing: line[start..<end])
-        let (isPlain, isASCII) = unsafe content.kind
-        let (name, isToken) = unsafe names.name(UnsafeBufferPointer(rebasing: line[..<colon]))
+        let (_, isASCII) = unsafe content.kind
+        let (name, _) = unsafe names.name(UnsafeBufferPointer(rebasing: line[..<colon]))
         let value = unsafe isASCII ? String(decoding: content, as: UTF8.self) : text(content)
         switch colon {
         case 14 where name == .contentLength: length.add(value)
         case 17 where name == .transferEncoding: isChunked = true
         default: break
         }
-        if isToken, isPlain {
-            headers.appendChecked(name, value)
-        } else {
-            headers.appendReceived(name, value)
-        }
+        headers.appendReceived(name, value)
         return true
     }
 

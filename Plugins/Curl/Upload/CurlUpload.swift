@@ -21,7 +21,7 @@ final class CurlUpload: @unchecked Sendable {
 
     private let body: Body
     private let data: Data?
-    private let call: CallState
+    private let context: Context
     private let pipe = Mutex<UploadPipe?>(nil)
     private let sent = Atomic<Int64>(0)
     private let onReady = Mutex<Listener?>(nil)
@@ -35,7 +35,7 @@ final class CurlUpload: @unchecked Sendable {
     /// - Throws: What ``/TurnpikeCore/Body/open()`` throws.
     init(_ body: Body, context: Context) throws {
         self.body = body
-        call = context.call
+        self.context = context
         data = body.inMemory
         if let data {
             length = Int64(data.count)
@@ -90,7 +90,7 @@ final class CurlUpload: @unchecked Sendable {
         position += count
         let total = max(Int64(position), bytesSent)
         sent.store(total, ordering: .relaxed)
-        call.record.didSend(totalBytes: Int64(position))
+        context.report(.sent(bytes: Int64(position)))
         return portion
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 /// Chunks of one reading of a request's content, on their way from its task to libcurl.
 final class UploadPipe: Sendable {

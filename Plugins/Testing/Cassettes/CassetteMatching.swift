@@ -1,23 +1,23 @@
 public import TurnpikeCore
 
-/// What makes a request the same as a recorded one: method, URL and content, after redaction.
+/// Decides whether a request equals a recorded one, by method, URL and content after redaction.
 ///
-/// The order of query items and form fields does not count, nor do the order and spacing of JSON
-/// and the boundary of multipart content. The fragment of a URL is not compared, nor is content
-/// that the recording does not have.
+/// These differences are ignored: the order of query items and form fields, the order and
+/// whitespace of JSON, and the boundary of multipart content. The fragment of a URL is not
+/// compared, and neither is content that the recording does not have.
 ///
 /// ```swift
 /// var options = CassetteOptions()
 /// options.matching = CassetteMatching(headers: [.accept], ignoring: ["nonce", "sent_at"])
 /// ```
 public struct CassetteMatching: Sendable, Hashable {
-    /// Whether scheme, host and port must be the same.
+    /// Whether scheme, host and port must be equal.
     public var origin: Bool
-    /// Whether the content must be the same.
+    /// Whether the content must be equal.
     public var content: Bool
-    /// The header fields whose values must be the same.
+    /// The header fields whose values must be equal.
     public var headers: [HTTPHeaders.Name]
-    /// The names of query items, form fields and JSON members that do not count.
+    /// The names of query items, form fields and JSON members that are ignored.
     public var ignoring: Set<String>
 
     /// Creates rules.

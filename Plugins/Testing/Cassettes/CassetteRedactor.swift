@@ -1,13 +1,13 @@
 import Foundation
 import TurnpikeCore
 
-/// Takes the secrets out of what a cassette keeps, where it is not told to keep them.
+/// Redacts what a cassette stores, unless redaction is turned off.
 struct CassetteRedactor: Sendable {
     private let redactor: ExchangeRedactor?
 
     init(_ redaction: Redaction?) { redactor = redaction.map(ExchangeRedactor.init) }
 
-    // MARK: What is learned
+    // MARK: Learning
 
     func learn(from request: Request, content: Data?) {
         redactor?.learn(request, content: content)
@@ -17,47 +17,45 @@ struct CassetteRedactor: Sendable {
         redactor?.learn(headers, content: content)
     }
 
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/tooLarge`` where there were too many secrets to be
-    ///   looked for, so that one could stand in what is kept.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/tooLarge`` if there were too many secrets to
+    ///   search for, so that one could remain in the file.
     func checkRoom() throws {
         guard redactor?.isFull == true else { return }
         throw ClientError(
             .tooLarge,
-            "the cassette met more secrets than can be looked for in its messages, so it is not"
-                + " written; record less in one, or without redaction")
+            "the cassette found more secrets than it can search for in its messages, so it is not"
+                + " written; record fewer exchanges in one file, or without redaction")
     }
 
-    /// Grows with each secret that is learned.
+    /// A version that grows with each secret that is learned.
     var knowledge: Int { redactor?.knowledge ?? 0 }
 
-    // MARK: What is kept
+    // MARK: Redacting
 
-    /// The text of an entry without the secrets that were learned since it was made; nil where it holds
-    /// none of them.
+    /// Returns the text of an entry without the secrets learned since it was created, or nil if it
+    /// contains none of them.
     func renewed(_ entry: Data) -> Data? { redactor?.renewed(entry) }
 
     func url(_ url: String) -> String { redactor?.url(url) ?? url }
 
     func headers(_ headers: HTTPHeaders) -> HTTPHeaders { redactor?.headers(headers) ?? headers }
 
-    /// Content without its secrets.
+    /// Returns content without its secrets.
     /// - Parameters:
     ///   - data: The content.
-    ///   - headers: The header fields that tell its type.
-    ///   - isPartial: Whether its reader left before its end.
-    ///   - isRecorded: Whether it comes from a file, where placeholders stand already.
-    /// - Returns: The content, and a line for each part of it that nobody could look into.
+    ///   - headers: The header fields, for the media type.
+    ///   - isPartial: Whether the reader stopped before the end.
+    ///   - isRecorded: Whether the content comes from a file and may already contain placeholders.
+    /// - Returns: The content, and a line for each part that could not be searched.
     func content(
         _ data: Data, headers: HTTPHeaders, isPartial: Bool = false, isRecorded: Bool = false
     ) -> (content: Data, withheld: [String]) {
         guard let redactor else { return (data, []) }
-        let shown = redactor.content(
-            data, headers: headers, isCut: isPartial, isRecorded: isRecorded)
-        return (shown.content, shown.withheld.map(\.description))
+        return redactor.content(data, headers: headers, isCut: isPartial, isRecorded: isRecorded)
     }
 }
 
 extension HTTPHeaders {
-    /// The media type of the content, where it is told.
+    /// The media type of the content, if there is one.
     var mediaType: MediaType? { first(.contentType).flatMap(MediaType.init(parsing:)) }
 }

@@ -1,28 +1,34 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 extension CassetteTransport {
     /// What a cassette does with a request.
     public enum Mode: String, Sendable, CaseIterable {
-        /// Answers from the file alone; what it does not hold fails.
-        case replay
-        /// Answers from the file, each recorded exchange once, and sends and adds what it does not
-        /// hold.
+        /// Responds only from the file.
         ///
-        /// What another tool has written stays as it is, its secrets too.
+        /// A request without a recording fails.
+        case replay
+        /// Responds from the file with each recorded exchange once.
+        ///
+        /// Sends and records other requests.
+        ///
+        /// Entries that another tool has written stay unchanged, including their secrets.
         case recordMissing = "record-missing"
-        /// Sends all and makes the file anew; the old one stays until the first exchange has ended.
+        /// Sends all requests and records a new file.
+        ///
+        /// The old file stays until the first exchange has ended.
         case record
-        /// Sends all and touches no file.
+        /// Sends all requests and does not use the file.
         case pass
 
-        /// The mode that an environment variable names, so that recordings are made anew without
-        /// an edit: `CASSETTES=record swift test`.
+        /// Returns the mode that an environment variable names, so that recordings can be renewed
+        /// without changing code: `CASSETTES=record swift test`.
         /// - Parameters:
-        ///   - variable: The variable's name; its values are the raw values.
-        ///   - fallback: The mode where the variable is not set, or empty.
+        ///   - variable: The name of the variable; its values are the raw values.
+        ///   - fallback: The mode if the variable is not set or empty.
         /// - Returns: The mode.
-        /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` where the value is no mode.
+        /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the value is not a mode.
         public static func fromEnvironment(
             _ variable: String = "CASSETTES", default fallback: Mode = .replay
         ) throws -> Mode {
@@ -34,7 +40,7 @@ extension CassetteTransport {
             if let mode = Mode(rawValue: name) { return mode }
             throw ClientError(
                 .configuration,
-                "\(variable): \"\(Grammar.escaped(name))\" is no mode of a cassette"
+                "\(variable): \"\(Grammar.escaped(name))\" is not a mode of a cassette"
                     + NearMiss.hint(for: name, among: allCases.map(\.rawValue)))
         }
     }

@@ -2,7 +2,7 @@ public import Foundation
 import Synchronization
 public import TurnpikeCore
 
-/// Records what goes through a transport, and answers from the recording without one.
+/// Records the exchanges of a transport, and replays them without a network.
 ///
 /// ```swift
 /// let cassette = try CassetteTransport(file: file, mode: .fromEnvironment())
@@ -11,46 +11,46 @@ public import TurnpikeCore
 /// try cassette.verify()
 /// ```
 ///
-/// The file is HAR 1.2: what browsers and proxies export is replayed, and they open what is
-/// recorded here. It is written when the content of an answer ends, as a whole and for its owner
-/// alone (mode 0600), with the exchanges in the order in which they were sent.
+/// The file is in HAR 1.2 format: exports of browsers and proxies can be replayed, and they can
+/// open recordings. The file is written when the content of a response ends. It is replaced as a
+/// whole, has mode 0600, and lists exchanges in the order in which they were sent.
 ///
-/// Secrets do not reach it: they are replaced while it is recorded, and requests are compared in
-/// the form without secrets, so that a replay needs no credential. Cookies keep their names, and
-/// values of JSON and property lists their kinds. Content of a kind that is read for this (JSON,
-/// XML, property lists, forms, multipart, event streams, messages of HTTP) and cannot be read to its
-/// end is recorded by its name, length and hash alone (``withheld``); in all other content the
-/// secrets are looked for that the messages have shown. A file that would hold more secrets than can
-/// be looked for, some thousands, is not written: the calls fail as
-/// ``/TurnpikeCore/ClientError/Code/tooLarge``. Several answers to the same request are given in
-/// their order.
+/// Secrets are replaced before anything is written, and requests are compared in redacted form, so
+/// a replay needs no credentials. Cookies keep their names, and JSON and property list values keep
+/// their kinds. JSON, XML, property lists, forms, multipart content, event streams and HTTP
+/// messages are parsed for this. If such content cannot be parsed completely, only its kind, length
+/// and hash are recorded (``withheld``). Other content is searched for the secrets that the
+/// messages have revealed. If there are more secrets than can be searched for, some thousands, the
+/// file is not written and calls fail with ``/TurnpikeCore/ClientError/Code/tooLarge``. Several
+/// responses to equal requests are replayed in order.
 ///
-/// What no transport answered is not recorded. Content whose reader left before its end is recorded
-/// as far as it came, and fails there when it is replayed. Trailer fields are not recorded, for HAR
-/// has no place for them. A request body that can be opened once is collected before it is
-/// compared; in ``Mode/record`` it is recorded as it leaves.
+/// A request without a response is not recorded. Content whose reader stopped early is recorded as
+/// far as it arrived, and a replay fails at that point. Trailer fields are not recorded, because
+/// HAR has no place for them. A request body that can be opened only once is collected before it is
+/// compared; in ``Mode/record`` it is recorded while it is sent.
 ///
-/// A file belongs to one transport at a time: two that record would replace each other's. A replay reads
-/// a file through a link; what records refuses a link in the file's place, for it would write elsewhere.
+/// Only one transport may use a file at a time, because two recording transports would overwrite
+/// each other's exchanges. A replay follows a link to the file. Recording rejects a link, because
+/// it would write elsewhere.
 public final class CassetteTransport: Transport {
     /// The file.
     public let file: URL
-    /// What is done with a request.
+    /// What the transport does with a request.
     public let mode: Mode
     private let tape: Tape?
     private let wrapped: (any Transport)?
     private let isShutDown = Atomic(false)
 
-    /// Creates a transport, and reads its file where the mode needs it.
+    /// Creates a transport, and reads its file if the mode needs it.
     /// - Parameters:
-    ///   - file: The file; its folder is made when it is written.
-    ///   - mode: What is done with a request.
-    ///   - transport: What sends; nil makes a `URLSessionTransport` in modes that send.
+    ///   - file: The file; its folder is created when the file is written.
+    ///   - mode: What to do with a request.
+    ///   - transport: The transport for sending; nil uses a `URLSessionTransport` in modes that
+    ///     send.
     ///   - options: How exchanges are recorded and found.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` where the file is missing in
-    ///   ``Mode/replay``, or is no HAR file, or could not be written in a mode that records because a
-    ///   link or a device has its place; the message names the place. A mistake in one exchange is
-    ///   none of the file (``skipped``).
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file is missing in
+    ///   ``Mode/replay``, is not a HAR file, or cannot be written because it is a link or a device.
+    ///   The message names the place. A mistake in a single exchange is not an error (``skipped``).
     public init(
         file: URL, mode: Mode = .replay, transport: (any Transport)? = nil,
         options: CassetteOptions = CassetteOptions()
@@ -66,12 +66,12 @@ public final class CassetteTransport: Transport {
                 mustExist: mode == .replay, givesOnce: mode == .recordMissing)
     }
 
-    /// Those of the wrapped transport; all but trailers in ``Mode/replay``.
+    /// The capabilities of the wrapped transport; in ``Mode/replay``, all except trailers.
     public var capabilities: TransportCapabilities {
         wrapped?.capabilities ?? TransportCapabilities(rawValue: .max).subtracting(.trailers)
     }
 
-    // MARK: What happened
+    // MARK: Results
 
     /// How many requests were answered from the file.
     public var replayedCount: Int { tape?.replayed ?? 0 }
@@ -79,32 +79,32 @@ public final class CassetteTransport: Transport {
     /// How many exchanges were recorded.
     public var recordedCount: Int { tape?.recorded ?? 0 }
 
-    /// For each request that the file had no answer to, which it was and what kept it from the
-    /// nearest exchange.
+    /// A report for each request without a recorded response: the request, and the difference from
+    /// the nearest exchange.
     public var unmatched: [String] { tape?.unmatched ?? [] }
 
-    /// The exchanges of the file that were never asked for.
+    /// The exchanges of the file that were never requested.
     public var unused: [String] { tape?.unused ?? [] }
 
-    /// The contents, or parts of them, that the file holds by name, length and hash alone; a line
-    /// each.
+    /// One line for each content, or part of it, of which the file has only the kind, length and
+    /// hash.
     ///
-    /// Nobody could look for secrets in them: JSON that is none, parts that are cut off.
-    /// Where the answer itself is withheld, a replay gives the placeholder in its place. The
-    /// documentation lists the kinds of content that are read.
+    /// It could not be searched for secrets, for example because it is malformed or truncated. If a
+    /// response is withheld, a replay returns the placeholder. The documentation lists the kinds of
+    /// content that are parsed.
     public var withheld: [String] { tape?.withheld ?? [] }
 
-    /// Why exchanges of the file cannot be played, each with the place of the mistake:
-    /// `log.entries[3].response.status is missing`.
+    /// The reasons why exchanges of the file cannot be replayed, each with the place of the
+    /// mistake: `log.entries[3].response.status is missing`.
     ///
-    /// The others are. What is skipped stays in the file as it is, and the report on a request
-    /// without an answer tells of it.
+    /// The other exchanges can be replayed. A skipped entry stays in the file unchanged, and the
+    /// report on a request without a response mentions it.
     public var skipped: [String] { tape?.skipped ?? [] }
 
-    /// Throws where a replay had no answer to a request, or an exchange was never asked for, or a
+    /// Throws if a replay had no response to a request, an exchange was never requested, or a
     /// recording could not be written.
     ///
-    /// Called at the end of a test, it finds what a stack swallowed.
+    /// Call it at the end of a test to find failures that the stack hides.
     public func verify() throws {
         try tape?.checkWriting()
         guard mode == .replay else { return }
@@ -113,18 +113,18 @@ public final class CassetteTransport: Transport {
         throw ClientError(.unsupported, complaints.joined(separator: "; "))
     }
 
-    /// Writes the file in the modes that record, even where nothing was recorded.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/download`` where it cannot be written.
+    /// Writes the file in the recording modes, even if nothing was recorded.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/download`` if it cannot be written.
     public func save() throws {
         if mode == .record || mode == .recordMissing { try tape?.save(always: true) }
     }
 
     // MARK: Sending
 
-    /// Answers a request from the file, or sends and records it.
+    /// Responds to a request from the file, or sends and records it.
     ///
-    /// A request that the file has no answer to fails in ``Mode/replay`` as
-    /// ``/TurnpikeCore/ClientError/Code/unsupported``, with what kept it from the nearest exchange.
+    /// In ``Mode/replay``, a request without a recording fails with
+    /// ``/TurnpikeCore/ClientError/Code/unsupported`` and the difference from the nearest exchange.
     public func send(_ request: Request, context: Context) async throws -> Response {
         try context.checkCancellation()
         if isShutDown.load(ordering: .acquiring) {
@@ -133,7 +133,6 @@ public final class CassetteTransport: Transport {
         guard let tape else { return try await sendThrough(request, context) }
         try tape.checkWriting()
         var request = request
-        request.describeBody()
         if mode == .record, !request.body.canOpenAgain {
             let sent = ContentCollector(limit: tape.options.maxBytes)
             request.body = sent.recording(request.body)
@@ -190,8 +189,8 @@ public final class CassetteTransport: Transport {
         }
     }
 
-    // What is sent, where it can be told without sending it. A stream that can be opened once is
-    // used up by that, and replaced by what it held.
+    // Returns the content that will be sent, if that is possible without sending it. A stream that
+    // can be opened only once is consumed and replaced by its content.
     private func content(
         of request: inout Request, _ options: CassetteOptions
     ) async throws -> Data? {
@@ -231,7 +230,7 @@ public final class CassetteTransport: Transport {
             response.body.cancel(.drop)
             throw ClientError(
                 .unsupported,
-                "the response is coded (Content-Encoding), so nobody could look for secrets in it;"
+                "the response has a Content-Encoding, so it cannot be searched for secrets;"
                     + " leave Accept-Encoding to the transport, or record without redaction",
                 response: response.head)
         }

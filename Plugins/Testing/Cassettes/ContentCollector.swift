@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import TurnpikeCore
 
-/// Keeps a copy of content that passes by, and how it came in chunks.
+/// Keeps a copy of content while it is transferred, and the sizes of its chunks.
 final class ContentCollector: Sendable {
     private struct State {
         var content: Data?
@@ -14,10 +14,10 @@ final class ContentCollector: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// What has passed; nil before the first chunk.
+    /// The content so far; nil before the first chunk.
     var content: Data? { state.withLock { $0.content } }
 
-    /// The sizes of the chunks, as far as they may be of use.
+    /// The sizes of the first chunks.
     var sizes: [Int] { state.withLock { $0.sizes } }
 
     func add(_ chunk: Data) throws {
@@ -34,9 +34,9 @@ final class ContentCollector: Sendable {
     static func tooLarge(_ limit: Int) -> ClientError {
         ClientError(
             .tooLarge,
-            "a cassette keeps up to \(limit) bytes of one content; raise maxBytes in its options")
+            "a cassette records up to \(limit) bytes of one content; raise maxBytes in its options")
     }
 
-    /// The same body, whose chunks are kept when it is sent.
+    /// Returns the same body, which records its chunks when it is sent.
     func recording(_ body: Body) -> Body { body.observed { [self] in try add($0) } }
 }

@@ -1,14 +1,15 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// One item of a query or a form, decoded.
+/// A decoded item of a query or a form.
 struct FormField: Hashable, Sendable {
     let name: String
     let value: String
 
-    /// The items of an encoded query or form, in order.
+    /// Parses the items of an encoded query or form, in order.
     static func parse(_ text: some StringProtocol) -> [FormField] {
-        // Bytes, for a delimiter and a mark behind it are one character.
+        // Splits bytes, because a delimiter and a combining mark form one character.
         text.utf8.split(separator: UInt8(ascii: "&")).map { item in
             let equals = item.firstIndex(of: UInt8(ascii: "=")) ?? item.endIndex
             return FormField(
@@ -22,14 +23,14 @@ struct FormField: Hashable, Sendable {
         return text.removingPercentEncoding ?? text
     }
 
-    /// Whether names and values are the same bytes.
+    /// Whether names and values have the same bytes.
     static func == (left: Self, right: Self) -> Bool {
         Grammar.areSame(left.name, right.name) && Grammar.areSame(left.value, right.value)
     }
 }
 
 extension [FormField] {
-    /// By name; those of one name stay in their order.
+    /// Sorted by name; fields with equal names keep their order.
     var sortedByName: [FormField] {
         enumerated().sorted { ($0.element.name, $0.offset) < ($1.element.name, $1.offset) }
             .map(\.element)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Dates as HAR files write them (ISO 8601).
+/// Dates in the format of HAR files (ISO 8601).
 enum HARDate {
     static func parse(_ text: String) -> Date? {
         (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))

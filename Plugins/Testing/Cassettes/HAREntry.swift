@@ -1,25 +1,26 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// A recorded exchange: an entry of a HAR file, ready to be found and played.
+/// A recorded exchange, read from an entry of a HAR file.
 struct HAREntry: Sendable {
     enum Answer: Sendable {
         case response(MockResponse, version: String?)
-        /// There is none, and why.
+        /// There is no response, for this reason.
         case none(String)
     }
 
-    /// What to compare with; nil for what is no http, which no request asks for.
+    /// The request for comparison; nil if the URL is not http or https.
     private(set) var request: RecordedRequest?
     let started: Date?
     let answer: Answer
-    /// What of its contents stands in the file by its name alone.
+    /// The contents of which the file has only a placeholder.
     let withheld: [String]
 
     private let method: HTTPMethod
     private let url: URL
     private let headers: HTTPHeaders
-    // nil where there was content and the file does not have it.
+    // Nil if the request had content that the file does not contain.
     private let content: Data?
 
     /// Reads an entry.
@@ -28,7 +29,7 @@ struct HAREntry: Sendable {
         started = try entry.text("startedDateTime").flatMap(HARDate.parse)
         let request = try entry.required("request")
         method = HTTPMethod(try request.required("method").text())
-        guard method.isValid else {
+        guard Grammar.isToken(method.rawValue) else {
             throw ClientError(.configuration, "\(request.path).method is not a token")
         }
         let place = try request.required("url")
@@ -49,7 +50,7 @@ struct HAREntry: Sendable {
         redactor.learn(from: Request(method, url, headers: headers), content: content)
     }
 
-    /// Makes what requests are compared with, once the redactor knows all secrets of the file.
+    /// Creates the request for comparison, after the redactor has learned all secrets of the file.
     mutating func prepare(_ redactor: CassetteRedactor, _ matching: CassetteMatching) {
         guard Origin(url) != nil else { return }
         request = RecordedRequest(
@@ -62,7 +63,7 @@ struct HAREntry: Sendable {
 
     // MARK: Request
 
-    // nil where there was content and the file does not have it.
+    // Returns nil if there was content that the file does not contain.
     private static func content(of request: HARNode) throws -> Data? {
         guard let posted = try request.member("postData") else {
             return (try request.int("bodySize") ?? 0) > 0 ? nil : Data()
@@ -78,7 +79,7 @@ struct HAREntry: Sendable {
             return name + "=" + PercentEncoding.queryItem.encode(value)
         }
         let type = try posted.text("mimeType").flatMap(MediaType.init(parsing:))
-        // Other forms cannot be made again from their fields.
+        // Other kinds of forms cannot be rebuilt from their fields.
         if !fields.isEmpty, let type, type.essence != MediaType.form.essence { return nil }
         return Data(fields.joined(separator: "&").utf8)
     }
@@ -91,7 +92,7 @@ struct HAREntry: Sendable {
         guard let code = try response.int("status") else {
             throw ClientError(.configuration, "\(response.path).status is missing")
         }
-        // What tools write where no answer came.
+        // Tools write this status if there was no response.
         if code <= 0 { return .none("it has no response") }
         guard (100...999).contains(code) else {
             throw ClientError(
@@ -107,11 +108,11 @@ struct HAREntry: Sendable {
             return .response(.status(status, headers: headers), version: version)
         }
         if data == nil, let size = try content?.int("size"), size > 0 {
-            return .none("the file has not its content of \(size) bytes")
+            return .none("the file does not contain its content of \(size) bytes")
         }
         let body = data ?? Data()
         for name in [HTTPHeaders.Name.transferEncoding, .connection] { headers.remove(name) }
-        // What another tool has decoded is decoded, whatever the fields say.
+        // Other tools store decoded content, whatever the header fields say.
         if !isOurs { headers.remove(.contentEncoding) }
         if headers.contains(.contentLength) { headers[.contentLength] = String(body.count) }
         if !isOurs { Self.correctCharset(&headers, of: body) }
@@ -119,7 +120,7 @@ struct HAREntry: Sendable {
         return .response(marks.response(status, headers, body), version: version)
     }
 
-    // Some tools tell a redirect and cookies, and leave out the fields that did.
+    // Some tools store a redirect and cookies without the header fields.
     private static func restore(
         _ headers: inout HTTPHeaders, from response: HARNode, _ status: HTTPStatus
     ) throws {
@@ -144,7 +145,7 @@ struct HAREntry: Sendable {
         }
     }
 
-    // The text of a HAR file is Unicode, whatever the charset was when it came.
+    // The text of a HAR file is Unicode, whatever the original charset was.
     private static func correctCharset(_ headers: inout HTTPHeaders, of body: Data) {
         guard let type = headers.mediaType, let charset = type[parameter: "charset"],
             !["utf-8", "utf8", "us-ascii"].contains(charset.lowercased()),

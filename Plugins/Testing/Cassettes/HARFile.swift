@@ -1,15 +1,16 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// A HAR 1.2 file: what stands around its entries, and they.
+/// A HAR 1.2 file: its entries and the members around them.
 struct HARFile {
-    /// A place in the list of entries.
+    /// A position in the list of entries.
     struct Slot {
-        /// What stands in the file.
+        /// The entry as it is in the file.
         let json: JSONValue
-        /// nil for what cannot be played.
+        /// Nil if the entry cannot be replayed.
         var entry: HAREntry?
-        /// Why it cannot be played, with the place of the mistake.
+        /// Why the entry cannot be replayed, with the place of the mistake.
         var fault: String?
 
         init(_ node: HARNode) {
@@ -22,13 +23,13 @@ struct HARFile {
         }
     }
 
-    /// The members of `log` but the entries.
+    /// The members of `log` without the entries.
     var log: JSONObject
     var slots: [Slot]
 
     private static let maxBytes = 512 << 20
 
-    /// An empty file of our own.
+    /// An empty file of this library.
     static var empty: HARFile {
         HARFile(
             log: [
@@ -39,7 +40,7 @@ struct HARFile {
             ], slots: [])
     }
 
-    /// Reads a file; nil if there is none.
+    /// Reads a file, or returns nil if it does not exist.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the place of a mistake.
     static func read(
         _ file: URL, as content: PrivateFile, redactor: CassetteRedactor,
@@ -67,17 +68,17 @@ struct HARFile {
         var rest = try log.object()
         rest["entries"] = nil
         if try log.member("creator") == nil { rest["creator"] = empty.log["creator"] }
-        // What one entry lacks takes nothing away from the others.
+        // A mistake in one entry does not affect the others.
         var slots = try log.required("entries").elements().map(Slot.init)
         for slot in slots { slot.entry?.teach(redactor) }
         for index in slots.indices { slots[index].entry?.prepare(redactor, matching) }
         return HARFile(log: rest, slots: slots)
     }
 
-    /// The text of a file.
+    /// Returns the text of a file.
     /// - Parameters:
-    ///   - log: The members of `log` but the entries.
-    ///   - entries: The texts of the entries, by ``text(of:)``.
+    ///   - log: The members of `log` without the entries.
+    ///   - entries: The texts of the entries, from ``text(of:)``.
     /// - Returns: The text.
     static func text(_ log: JSONObject, entries: [Data]) -> Data {
         var text = Data("{\n  \"log\": {\n".utf8)
@@ -93,10 +94,10 @@ struct HARFile {
         return text
     }
 
-    /// The text of an entry as it stands in a file.
+    /// Returns the text of an entry for a file.
     static func text(of entry: JSONValue) -> Data { indented(entry, by: 6) }
 
-    // No text of JSON has a line end within.
+    // The tokens of JSON contain no line breaks.
     private static func indented(_ value: JSONValue, by count: Int) -> Data {
         let lineEnd = Data("\n".utf8) + Data(repeating: 0x20, count: count)
         return Data(value.data(pretty: true).split(separator: 0x0A).joined(separator: lineEnd))

@@ -1,7 +1,8 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// A value in a HAR file with its place, so that a mistake names it: `log.entries[3].request.url`.
+/// A value in a HAR file with its path for error messages: `log.entries[3].request.url`.
 struct HARNode {
     let value: JSONValue
     let path: String
@@ -11,25 +12,25 @@ struct HARNode {
             .configuration, "\(path): \(value.kindName) was found; \(wanted) is wanted")
     }
 
-    /// The members.
+    /// Returns the members.
     func object() throws -> JSONObject {
         guard let object = value.object else { throw fault("an object") }
         return object
     }
 
-    /// A member, or nil where it is missing or null.
+    /// Returns a member, or nil if it is missing or null.
     func member(_ name: String) throws -> HARNode? {
         guard let value = try object()[name], !value.isNull else { return nil }
         return HARNode(value: value, path: "\(path).\(name)")
     }
 
-    /// A member that must be there.
+    /// Returns a required member.
     func required(_ name: String) throws -> HARNode {
         if let member = try member(name) { return member }
         throw ClientError(.configuration, "\(path).\(name) is missing")
     }
 
-    /// The elements of a member that is a list; none where it is missing.
+    /// Returns the elements of a member; none if it is missing.
     func list(_ name: String) throws -> [HARNode] {
         guard let member = try member(name) else { return [] }
         return try member.elements()
@@ -42,7 +43,7 @@ struct HARNode {
         }
     }
 
-    /// The text of a member, or nil where it is missing.
+    /// Returns the text of a member, or nil if it is missing.
     func text(_ name: String) throws -> String? {
         guard let member = try member(name) else { return nil }
         return try member.text()
@@ -53,17 +54,17 @@ struct HARNode {
         return text
     }
 
-    /// The whole number of a member, or nil where it is missing.
+    /// Returns the integer of a member, or nil if it is missing.
     func int(_ name: String) throws -> Int? {
         guard let member = try member(name) else { return nil }
         guard let number = member.value.int else { throw member.fault("a whole number") }
         return number
     }
 
-    /// The header fields of a list of names and values.
+    /// Returns the header fields of a list of names and values.
     ///
-    /// Fields that HTTP/2 makes of the first line (`:status`) are left out. One that a tool joined
-    /// of several lines with line ends is split again.
+    /// Pseudo-header fields of HTTP/2 (`:status`) are left out. Several lines that a tool joined
+    /// with line breaks are split.
     func headers() throws -> HTTPHeaders {
         var headers = HTTPHeaders()
         for field in try list("headers") {
@@ -82,7 +83,7 @@ struct HARNode {
         return headers
     }
 
-    /// The bytes of a text that may be base64.
+    /// Returns the bytes of a text that may be base64.
     func bytes(_ name: String, encodings: [String]) throws -> Data? {
         guard let text = try text(name) else { return nil }
         for key in encodings {

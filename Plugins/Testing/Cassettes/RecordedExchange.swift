@@ -1,10 +1,11 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// An exchange that has ended, on its way into a file.
+/// A completed exchange that will be written to a file.
 struct RecordedExchange {
     let request: Request
-    /// What was sent; nil where it is not known.
+    /// The content that was sent, or nil if it is unknown.
     let sent: Data?
     let head: ResponseHead
     let received: Data
@@ -14,7 +15,7 @@ struct RecordedExchange {
     let wait: Duration
     let receive: Duration
 
-    /// The entry, without secrets, and what of its contents stands there by its name alone.
+    /// Returns the redacted entry, and its contents that were replaced by placeholders.
     func entry(redactor: CassetteRedactor) -> (json: JSONValue, withheld: [String]) {
         redactor.learn(from: request, content: sent)
         redactor.learn(from: head.headers, content: received)
@@ -38,7 +39,7 @@ struct RecordedExchange {
         let lines =
             withheldOfRequest.map { "\(call), the request: \($0)" }
             + withheld.map { "\(call), the response: \($0)" }
-        // The sizes of what was changed tell nothing.
+        // If the content was changed, the sizes of its chunks are meaningless.
         let marks = RecordingMarks(
             chunks: shown == received ? marks.chunks : [], isPartial: marks.isPartial,
             withheld: lines)
@@ -147,7 +148,7 @@ struct RecordedExchange {
         .array(fields.map { ["name": .string($0.name), "value": .string($0.value)] })
     }
 
-    // Microseconds are enough, and short.
+    // Rounded to microseconds, which is precise enough and short.
     private func milliseconds(_ duration: Duration) -> Double {
         (max(duration, .zero) / .microseconds(1)).rounded() / 1000
     }

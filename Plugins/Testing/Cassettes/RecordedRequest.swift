@@ -1,10 +1,11 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// A request as cassettes compare it: redacted, and in one form where several mean the same.
+/// A request for comparison: redacted and normalised.
 struct RecordedRequest: Sendable {
     enum Content: Hashable, Sendable {
-        /// The recording does not have it.
+        /// The recording does not have the content.
         case unknown
         case json(JSONValue)
         case form([FormField])
@@ -20,12 +21,12 @@ struct RecordedRequest: Sendable {
     let headers: HTTPHeaders
     let content: Content
 
-    /// Creates the form of a request.
+    /// Creates a normalised request.
     /// - Parameters:
     ///   - method: The method.
     ///   - url: The redacted URL.
     ///   - headers: The redacted header fields.
-    ///   - content: The redacted content; nil where it is not known.
+    ///   - content: The redacted content, or nil if it is unknown.
     ///   - matching: What is compared.
     init?(
         method: HTTPMethod, url: String, headers: HTTPHeaders, content: Data?,
@@ -36,12 +37,12 @@ struct RecordedRequest: Sendable {
         self.method = method
         self.url = String(bare)
         self.headers = headers
-        origin = Origin(parsed)?.description ?? ""
-        let path = parsed.path(percentEncoded: true)
-        self.path = path.isEmpty ? "/" : path
-        let mark = bare.firstIndex(of: "?")
+        let target = TargetURI(parsed)
+        origin = target.origin?.description ?? ""
+        let form = target.originForm
+        path = String(form.prefix { $0 != "?" })
         query =
-            FormField.parse(mark.map { bare[bare.index(after: $0)...] } ?? "")
+            FormField.parse(form.dropFirst(path.count + 1))
             .filter { !matching.ignoring.contains($0.name) }.sortedByName
         let type = headers.first(.contentType).flatMap(MediaType.init(parsing:))
         self.content = Self.content(content, type, matching)
@@ -63,7 +64,7 @@ struct RecordedRequest: Sendable {
         {
             return .json(without(matching.ignoring, in: json))
         }
-        // Each send of a multipart body has a boundary of its own.
+        // Each send of a multipart body has another boundary.
         if type?.type == "multipart", let boundary = type?[parameter: "boundary"] {
             return .bytes(data.substituting(Data(boundary.utf8), with: Data("boundary".utf8)))
         }
@@ -83,7 +84,7 @@ struct RecordedRequest: Sendable {
 }
 
 extension RecordedRequest {
-    /// Whether nothing keeps a request from a recorded one.
+    /// Whether the request matches a recorded one.
     func matches(_ recorded: RecordedRequest, by matching: CassetteMatching) -> Bool {
         method == recorded.method && path == recorded.path && query == recorded.query
             && (!matching.origin || origin == recorded.origin)
@@ -101,7 +102,7 @@ extension RecordedRequest {
         content == recorded.content || content == .unknown || recorded.content == .unknown
     }
 
-    /// What keeps a request from a recorded one, and how much that weighs.
+    /// Returns the differences from a recorded request, and their weight.
     func mismatches(
         from recorded: RecordedRequest, by matching: CassetteMatching
     ) -> (texts: [String], weight: Int) {

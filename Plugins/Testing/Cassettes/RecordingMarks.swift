@@ -1,13 +1,14 @@
 import Foundation
 import TurnpikeCore
 
-/// What the format has no place for, in the entry's member `_turnpike`, which also tells that the
-/// entry is ours: how the content came in chunks, whether its reader left before its end, and what of
-/// it stands there by its name alone.
+/// The member `_turnpike` of an entry, for data that HAR has no place for.
+///
+/// It holds the sizes of the chunks, whether the reader stopped early, and the contents that are
+/// withheld. Its presence also shows that this library wrote the entry.
 struct RecordingMarks {
     var chunks: [Int] = []
     var isPartial = false
-    /// A line for each content, or part of one, that could not be searched for secrets.
+    /// A line for each content, or part of it, that could not be searched for secrets.
     var withheld: [String] = []
 
     private static let chunkLimit = 10_000
@@ -50,7 +51,7 @@ struct RecordingMarks {
             pieces, status: status, headers: headers, thenThrow: isPartial ? failure : nil)
     }
 
-    // Whoever edits the content by hand need not count.
+    // Ignores sizes that do not match, because the content may have been edited by hand.
     private func pieces(of body: Data) -> [Data] {
         let sum = chunks.reduce((0, false)) { sum, size in
             let (total, overflows) = sum.0.addingReportingOverflow(size)

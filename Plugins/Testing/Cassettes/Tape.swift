@@ -1,21 +1,23 @@
 import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
-/// The exchanges of a cassette, in order: which were given already, and which are being recorded.
+/// The exchanges of a cassette, in order: which were replayed, and which are being recorded.
 final class Tape: Sendable {
     private struct Slot {
         var entry: HAREntry?
-        /// The text in the file; nil while the exchange is under way, or where it came to nothing.
+        /// The text in the file; nil while the exchange is running, and if it failed.
         var text: Data?
-        /// What of its contents stands there by its name alone.
+        /// The contents of which the file has only a placeholder.
         var withheld: [String] = []
         var wasGiven = false
-        /// What was known of secrets when the text was made.
+        /// The version of the known secrets when the text was created.
         var knowledge = 0
 
-        /// Hides what later exchanges have shown to be a secret: a token comes as plain text, and goes
-        /// out in a field.
+        /// Hides secrets that later exchanges have revealed.
+        ///
+        /// For example, a token arrives as plain text and is later sent in a header field.
         mutating func renew(_ redactor: CassetteRedactor) {
             let now = redactor.knowledge
             guard let text, knowledge < now else { return }
@@ -36,10 +38,12 @@ final class Tape: Sendable {
         var version = 0
     }
 
-    /// What came of looking for a request.
+    /// The result of looking for a request.
     enum Finding {
         case entry(HAREntry)
-        /// There is none that can be given; where an expired one is to be replaced, its place.
+        /// No exchange can be replayed.
+        ///
+        /// If an expired one must be replaced, its position.
         case missing(report: String, expired: Int?)
     }
 
@@ -55,13 +59,12 @@ final class Tape: Sendable {
 
     /// Creates a tape.
     /// - Parameters:
-    ///   - file: Where it is kept.
+    ///   - file: The file.
     ///   - options: How exchanges are found.
-    ///   - isNew: Whether what the file holds does not count.
-    ///   - mustExist: Whether a file that is missing is a mistake.
-    ///   - givesOnce: Whether no exchange is given twice.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` where the file is not what it
-    ///   should be.
+    ///   - isNew: Whether the content of the file is ignored.
+    ///   - mustExist: Whether a missing file is an error.
+    ///   - givesOnce: Whether each exchange is replayed only once.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file is invalid.
     init(
         file: URL, options: CassetteOptions, isNew: Bool, mustExist: Bool, givesOnce: Bool
     ) throws {
@@ -141,7 +144,7 @@ final class Tape: Sendable {
             return "has no date, so that its age is not known; record it anew"
         }
         let age = Duration.seconds(date.timeIntervalSince(started))
-        // A date far ahead says no more of the age than none: a clock was wrong.
+        // A date far in the future is as meaningless as none: a clock was wrong.
         return age > expiry || age < .zero - expiry
             ? "was recorded on \(HARDate.format(started)) and has expired; record it anew" : nil
     }
@@ -176,7 +179,7 @@ final class Tape: Sendable {
 
     // MARK: Recording
 
-    /// Takes the next place, or that of an expired exchange, for one that begins.
+    /// Reserves the next position, or that of an expired exchange, for an exchange that begins.
     func reserve(replacing expired: Int?) -> Int {
         state.withLock { state in
             if let expired { return expired }
@@ -185,7 +188,7 @@ final class Tape: Sendable {
         }
     }
 
-    /// Fills a place and writes the file.
+    /// Stores an exchange and writes the file.
     func record(_ exchange: RecordedExchange, at index: Int) {
         let knowledge = redactor.knowledge
         let (entry, withheld) = exchange.entry(redactor: redactor)
@@ -199,19 +202,19 @@ final class Tape: Sendable {
         do { try write() } catch { state.withLock { $0.failure = error } }
     }
 
-    /// Writes the file, if it lacks something.
+    /// Writes the file if it has changed.
     func save(always: Bool) throws {
         if always { state.withLock { $0.version += 1 } }
         try write()
         state.withLock { $0.failure = nil }
     }
 
-    /// Throws what kept the file from being written.
+    /// Throws the error that prevented the file from being written.
     func checkWriting() throws {
         if let failure = state.withLock({ $0.failure }) { throw failure }
     }
 
-    // Off the lock of the state: others go on while the disk works.
+    // Writes without the lock of the state, so that others can continue meanwhile.
     private func write() throws {
         try redactor.checkRoom()
         try written.withLock { written in
@@ -235,7 +238,7 @@ final class Tape: Sendable {
         }
     }
 
-    // A file that could not be written is told before anything is sent.
+    // A file that cannot be written is reported before anything is sent.
     private static func prepare(_ content: PrivateFile, _ file: URL) throws {
         do {
             try content.check()
@@ -247,7 +250,7 @@ final class Tape: Sendable {
         content.removeLeftovers()
     }
 
-    // MARK: What happened
+    // MARK: Results
 
     var unmatched: [String] { state.withLock { $0.unmatched } }
     var withheld: [String] { state.withLock { $0.slots.flatMap(\.withheld) } }

@@ -1,10 +1,11 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// One thing that everybody who writes a plugin of a kind must get right.
+/// A requirement that every plugin of a kind must meet.
 ///
-/// The suites (``TransportConformance``, ``InterceptorConformance``, ``SerializerConformance``)
-/// are lists of these, made for a parameterised test:
+/// The suites ``TransportConformance``, ``InterceptorConformance`` and ``SerializerConformance``
+/// are lists of checks for a parameterised test:
 ///
 /// ```swift
 /// @Test(arguments: TransportConformance.checks)
@@ -27,12 +28,12 @@ public struct ConformanceCheck<Subject: Sendable>: Sendable, CustomStringConvert
 
     /// Runs the check.
     /// - Parameters:
-    ///   - subject: What is to be checked; a fresh one for each check.
-    ///   - limit: After how long the check counts as hanging.
-    /// - Throws: ``ConformanceFailure`` where the subject does not hold what the name says.
+    ///   - subject: The plugin to check; a new one for each check.
+    ///   - limit: The time after which the check counts as hanging.
+    /// - Throws: ``ConformanceFailure`` if the subject does not meet the requirement.
     public func run(on subject: Subject, limit: Duration = .seconds(60)) async throws {
         let outcome = OneShot<Void>()
-        // Ended by the limit, or with the check; one that hangs stays behind, as what it checks does.
+        // Cancelled by the limit or at the end of the check. A task that hangs is left behind.
         let task = Task {
             do {
                 try await body(subject)
@@ -54,7 +55,7 @@ public struct ConformanceCheck<Subject: Sendable>: Sendable, CustomStringConvert
     }
 }
 
-/// What a plugin does not hold to.
+/// A requirement that a plugin does not meet.
 public struct ConformanceFailure: Error, CustomStringConvertible {
     /// The check, and what it found.
     public let description: String
@@ -64,12 +65,12 @@ public struct ConformanceFailure: Error, CustomStringConvertible {
     func named(_ check: String) -> Self { Self("\(check): \(description)") }
 }
 
-/// Throws where a condition does not hold.
+/// Throws if a condition is false.
 func require(_ condition: Bool, _ finding: @autoclosure () -> String) throws {
     if !condition { throw ConformanceFailure(finding()) }
 }
 
-/// The error that a body throws.
+/// Returns the error that a body throws.
 func error(of body: () async throws -> Void) async throws -> any Error {
     do {
         try await body()
@@ -79,7 +80,7 @@ func error(of body: () async throws -> Void) async throws -> any Error {
     throw ConformanceFailure("it succeeds, and should fail")
 }
 
-/// Requires that a body fails with one of some codes.
+/// Requires a body to fail with one of several codes.
 @discardableResult
 func requireError(
     _ codes: ClientError.Code..., from body: () async throws -> Void
@@ -91,7 +92,7 @@ func requireError(
     return error
 }
 
-/// Requires that a body fails as cancelled.
+/// Requires a body to fail with a `CancellationError`.
 func requireCancellation(from body: () async throws -> Void) async throws {
     let error = try await error(of: body)
     try require(error is CancellationError, "it fails with \(error), not with CancellationError")

@@ -2,8 +2,7 @@ import Foundation
 import Synchronization
 public import TurnpikeCore
 
-/// What every gate must hold to, whatever it is for: checks over a mock transport and a
-/// ``ManualClock``.
+/// The requirements for every gate, checked with a mock transport and a ``ManualClock``.
 ///
 /// ```swift
 /// @Test(arguments: InterceptorConformance.checks)
@@ -12,8 +11,8 @@ public import TurnpikeCore
 /// }
 /// ```
 ///
-/// They assume a gate that lets an ordinary `GET` with an answer of 200 through; one that does not
-/// (because it answers itself, say) is checked with a configuration that does.
+/// The checks assume a gate that passes an ordinary `GET` with a 200 response through. Configure a
+/// gate accordingly if it would, for example, respond itself.
 public enum InterceptorConformance {
     /// One check of a gate.
     public typealias Check = ConformanceCheck<any Gate>
@@ -122,7 +121,7 @@ public enum InterceptorConformance {
                 _ = try await error { _ = try await call.value }
                 try require(transport.sentCount == 1, "it was sent again")
             },
-            Check("A body that is let go of is closed, just once") { gate in
+            Check("A dropped body is closed exactly once") { gate in
                 let ends = Mutex(0)
                 let transport = StreamTransport(onEnd: { ends.withLock { $0 += 1 } }, onPull: {})
                 let client = client(gate, transport)
@@ -148,7 +147,7 @@ public enum InterceptorConformance {
 
     private static var keeping: [Check] {
         [
-            Check("An error that passes is one that a caller knows") { gate in
+            Check("A passed error is known to the caller") { gate in
                 struct Own: Error {}
                 let transport = MockTransport { _ in throw Own() }
                 let error = try await error {
@@ -176,10 +175,10 @@ public enum InterceptorConformance {
                     try require(!printed.contains(secret), "\(secret) is printed")
                 }
             },
-            Check("It has a name, and can say what it needs") { gate in
+            Check("It has a name, and plays a role") { gate in
                 try require(!gate.name.isEmpty, "its name is empty")
-                try require(
-                    gate.requirements.isSubset(of: .init(rawValue: .max)), "it needs the unknown")
+                let fault = client(gate, MockTransport { _ in .ok() }).fault
+                try require(fault == nil, "\(fault.map(String.init(describing:)) ?? "")")
             },
         ]
     }
@@ -187,7 +186,7 @@ public enum InterceptorConformance {
 
 private struct CancelledByPeer: Error {}
 
-/// A transport that answers with content without end, made as it is pulled.
+/// A transport whose content is endless and created on demand.
 private struct StreamTransport: Transport {
     var onEnd: @Sendable () -> Void = {}
     let onPull: @Sendable () -> Void

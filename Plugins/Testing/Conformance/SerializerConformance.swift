@@ -2,7 +2,7 @@ public import Foundation
 import Synchronization
 public import TurnpikeCore
 
-/// What every response serializer must hold to.
+/// The requirements for every response serializer.
 ///
 /// ```swift
 /// static let checks = SerializerConformance.checks(
@@ -14,10 +14,10 @@ public import TurnpikeCore
 /// }
 /// ```
 public enum SerializerConformance {
-    /// All checks of a type of serializer.
+    /// Returns all checks for a type of serializer.
     /// - Parameters:
     ///   - type: The type of serializer.
-    ///   - sample: Content that it can read.
+    ///   - sample: Content that the serializer can read.
     ///   - mediaType: The media type of the sample.
     /// - Returns: The checks.
     public static func checks<Serializer: ResponseSerializer>(
@@ -43,7 +43,7 @@ public enum SerializerConformance {
                 let bytes = try await read(serializer, sample.map { Data([$0]) }, type)
                 try require(bytes == whole, "another value when it comes byte by byte")
             },
-            ConformanceCheck("It says what it accepts in valid media ranges") { serializer in
+            ConformanceCheck("The accepted media ranges are valid") { serializer in
                 for range in serializer.accept(in: SerializerTable()) {
                     try require(
                         MediaType(parsing: range.description) != nil, "\(range) is not valid")
@@ -69,7 +69,7 @@ public enum SerializerConformance {
         _ sample: Data, _ type: String
     ) -> [ConformanceCheck<Serializer>] where Serializer.Output: Equatable {
         [
-            ConformanceCheck("What is cut off, empty or damaged is a value or a ClientError") {
+            ConformanceCheck("Truncated, empty or damaged content is a value or a ClientError") {
                 serializer in
                 var generator = SeededGenerator(seed: 3)
                 var contents = [Data(), Data([0]), Data(repeating: 0xFF, count: 300)]
@@ -82,7 +82,7 @@ public enum SerializerConformance {
                 }
                 for content in contents { try await expectKnown(serializer, content, type) }
             },
-            ConformanceCheck("More than the limit is refused, without reading on") { serializer in
+            ConformanceCheck("Content beyond the limit is rejected, unread") { serializer in
                 let pulled = Mutex(0)
                 let chunk = sample.isEmpty ? Data(count: 100) : sample
                 let body = ResponseBody(

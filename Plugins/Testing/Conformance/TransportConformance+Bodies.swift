@@ -31,6 +31,23 @@ extension TransportConformance {
                 try require(response.trailers == ["X-Sum": "1"], "they are \(response.trailers)")
                 try require(response.headers["X-Sum"] == nil, "one is in the head")
             },
+            check("The timeline tells of the connection, where the transport says so") { road in
+                guard road.transport.capabilities.contains(.phaseTimes) else { return }
+                road.server.route("/", .text("x"))
+                for _ in 0..<2 {
+                    let response = try await road.client.post("/", body: .text("hello")).response()
+                    _ = try await response.body.collect(upTo: 10)
+                    let times = response.timeline
+                    let moments = [
+                        times.sent, times.connected, times.ready, times.firstByte, times.head,
+                    ].compactMap(\.self)
+                    try require(moments.count == 5, "a time is missing: \(times)")
+                    try require(moments == moments.sorted(), "they are in no order: \(times)")
+                    try require(times.isConnectionReused != nil, "reuse is not told")
+                    try require(
+                        times.bodyBytesSent == 5, "\(times.bodyBytesSent) of 5 bytes were told")
+                }
+            },
             check("A reader slower than the server gets all bytes in order") { road in
                 road.server.route("/", .handler { _ in .data(Self.pattern(6 << 20)) })
                 var position = 0
@@ -61,7 +78,7 @@ extension TransportConformance {
                 for (kind, body, wanted) in bodies {
                     let content = try await road.content(of: road.client.post("/", body: body))
                     let echo = try JSONValue(parsing: content)
-                    try require(echo["body"]?.string == wanted, "a \(kind) body arrives otherwise")
+                    try require(echo["body"]?.string == wanted, "a \(kind) body arrives changed")
                 }
             },
             check("Trailer fields follow a request's content, where the transport says so") {
@@ -101,7 +118,7 @@ extension TransportConformance {
                     road.server.requests.allSatisfy { !$0.isComplete || $0.bodyBytes == 0 },
                     "a whole request arrived")
             },
-            check("What is cut off is never success") { road in
+            check("A truncated body never succeeds") { road in
                 let sent = Data("abc".utf8)
                 road.server.route("/short", .short(declared: 100, sent: sent))
                 road.server.route("/reset", .reset(after: sent, declared: 100))

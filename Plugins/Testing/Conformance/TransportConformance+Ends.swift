@@ -58,7 +58,8 @@ extension TransportConformance {
             ending("Cancelling an upload that the server does not read closes the connection") {
                 road in
                 let call = Task {
-                    // Fits into the buffers of a socket: behind more, the server would not see the end.
+                    // Fits into the socket buffers; with more, the server would not see the end of
+                    // the connection.
                     try await road.content(
                         of: road.client.post(
                             "upload", body: .data(Data(count: 50_000)),
@@ -76,7 +77,7 @@ extension TransportConformance {
                 try await requireCancellation { _ = try await call.value }
                 try require(road.server.counts.requests == 0, "a request was sent")
             },
-            check("A body that was read whole gives its connection back") { road in
+            check("A connection is reused after its body was read completely") { road in
                 road.server.fallback(.text("x"))
                 for _ in 0..<20 { _ = try await road.content(of: road.get("/")) }
                 try require(
@@ -86,7 +87,7 @@ extension TransportConformance {
         ]
     }
 
-    // Gives a transfer up, expects the server to see it, and the transport to go on.
+    // Abandons a transfer, then expects the server to notice and the transport to keep working.
     private static func ending(
         _ name: String, _ body: @escaping @Sendable (Road) async throws -> Void
     ) -> Check {

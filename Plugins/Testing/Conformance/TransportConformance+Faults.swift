@@ -4,7 +4,7 @@ import TurnpikeCore
 extension TransportConformance {
     static var faults: [Check] {
         [
-            check("A refused connection is told, and that nothing was sent") { road in
+            check("A refused connection is reported, and that nothing was sent") { road in
                 road.server.stop()
                 let error = try await requireError(.connection) {
                     _ = try await road.content(of: road.client.post("/", body: .text("x")))
@@ -13,7 +13,7 @@ extension TransportConformance {
                     error.transfer?.isUnsent == true, "the error does not say that nothing was sent"
                 )
             },
-            check("A name that does not exist is told, and that nothing was sent") { road in
+            check("An unknown host name is reported, and that nothing was sent") { road in
                 let error = try await requireError(.dns, .connection) {
                     _ = try await road.content(of: road.get("http://no-such-host.invalid/"))
                 }
@@ -21,7 +21,7 @@ extension TransportConformance {
                     error.transfer?.isUnsent == true, "the error does not say that nothing was sent"
                 )
             },
-            check("A connection that closes without an answer is told, and that it was sent") {
+            check("A connection closed without a response is reported, and that it was sent") {
                 road in
                 road.server.route("/", .close)
                 let error = try await requireError(.connection, .incomplete) {
@@ -65,7 +65,7 @@ extension TransportConformance {
                     try await group.waitForAll()
                 }
             },
-            check("The timeline tells the phases in order") { road in
+            check("The timeline contains the phases in order") { road in
                 road.server.route("/", .text("x"))
                 let response = try await road.get("/").response()
                 _ = try await response.body.collect(upTo: 10)

@@ -1,7 +1,7 @@
 import Foundation
 public import TurnpikeCore
 
-/// What every transport must hold to: checks over real sockets against a ``TestServer``.
+/// The requirements for every transport, checked over real sockets with a ``TestServer``.
 ///
 /// ```swift
 /// @Test(arguments: TransportConformance.checks)
@@ -10,8 +10,8 @@ public import TurnpikeCore
 /// }
 /// ```
 ///
-/// Each check gets a transport of its own and shuts it down. The checks use plain HTTP/1.1 on
-/// 127.0.0.1; TLS and newer versions are the transport's own to test.
+/// Each check gets its own transport and shuts it down. The checks use plain HTTP/1.1 on 127.0.0.1;
+/// TLS and later HTTP versions must be tested separately.
 public enum TransportConformance {
     /// One check of a transport.
     public typealias Check = ConformanceCheck<any Transport>
@@ -19,7 +19,7 @@ public enum TransportConformance {
     /// All checks.
     public static var checks: [Check] { messages + bodies + ends + faults + life }
 
-    /// Where a check runs: a server, and a client over the transport with an empty stack.
+    /// The environment of a check: a server, and a client with an empty stack over the transport.
     struct Road: Sendable {
         let server: TestServer
         let client: Client

@@ -1,6 +1,6 @@
 public import TurnpikeCore
 
-/// One way in which a ``FaultTransport`` misbehaves, and how often.
+/// A fault of a ``FaultTransport`` and its frequency.
 public struct Fault: Sendable {
     enum Kind: Sendable {
         case latency(MockLatency)
@@ -28,42 +28,43 @@ public struct Fault: Sendable {
         occasion = .share(share)
     }
 
-    /// Requests leave later.
+    /// Delays requests.
     public static func latency(_ latency: MockLatency, share: Double = 1) -> Fault {
         Fault("latency", .latency(latency), share)
     }
 
-    /// The connection is refused: nothing is sent.
+    /// Refuses the connection; nothing is sent.
     public static func refuse(share: Double) -> Fault { Fault("refuse", .refuse, share) }
 
-    /// The request is sent, and the connection is lost before its answer.
+    /// Loses the connection after the request was sent and before the response.
     public static func lose(share: Double) -> Fault { Fault("lose", .lose, share) }
 
-    /// A proxy on the way answers with a status: the request does not reach the server.
+    /// Responds with a status as a proxy would; the request does not reach the server.
     public static func status(_ status: HTTPStatus, share: Double) -> Fault {
         Fault("status \(status.code)", .status(status), share)
     }
 
-    /// The connection is reset after some bytes of the content.
+    /// Resets the connection after some bytes of the content.
     public static func reset(after bytes: ClosedRange<Int>, share: Double) -> Fault {
         Fault("reset", .reset(after: bytes), share)
     }
 
-    /// The content ends after some bytes, before its end.
+    /// Ends the content early, after some bytes.
     public static func truncate(after bytes: ClosedRange<Int>, share: Double) -> Fault {
         Fault("truncate", .truncate(after: bytes), share)
     }
 
-    /// The content comes in small pieces, each after a time.
+    /// Delivers the content in small pieces, with a delay before each.
     public static func drip(bytes: Int, every interval: Duration, share: Double) -> Fault {
         Fault("drip", .drip(bytes: max(bytes, 1), interval: interval), share)
     }
 
-    /// The same fault, on every request within bursts instead of on a share of all.
+    /// Returns the same fault, applied to every request during bursts instead of to a share of all
+    /// requests.
     /// - Parameters:
-    ///   - length: How long a burst lasts.
-    ///   - period: The time from the begin of one to the begin of the next; where in its period
-    ///     each one lies is drawn from the seed.
+    ///   - length: The duration of a burst.
+    ///   - period: The duration of a period with one burst. The seed decides when the burst starts
+    ///     within its period.
     /// - Returns: The fault.
     public func inBursts(of length: Duration, every period: Duration) -> Fault {
         var copy = self
@@ -71,7 +72,7 @@ public struct Fault: Sendable {
         return copy
     }
 
-    /// The same fault, on the requests alone that meet all conditions.
+    /// Returns the same fault, applied only to requests that satisfy all conditions.
     public func only(where matchers: RequestMatcher...) -> Fault {
         var copy = self
         copy.matchers += matchers

@@ -1,8 +1,9 @@
 import Foundation
 import Synchronization
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// Wraps a transport and makes it misbehave, by a plan that a seed decides.
+/// Wraps a transport and adds faults according to a seed.
 ///
 /// ```swift
 /// let transport = FaultTransport(
@@ -14,25 +15,25 @@ public import TurnpikeCore
 ///     ])
 /// ```
 ///
-/// What happens to a request depends on the seed, the call's number in its client and the number of
-/// the send in its call, never on what other calls do meanwhile: the same seed gives the same run.
-/// Faults are tried in the order in which they are given; of those that give an answer or an error
-/// the first one wins. Times are spent on the client's time source.
+/// The fate of a request depends only on the seed, the number of the call in its client and the
+/// number of the send in its call, never on other calls: equal seeds produce equal runs. Faults are
+/// evaluated in order; the first one that responds or throws ends the request. Delays use the
+/// client's time source.
 public final class FaultTransport: Transport {
     /// A fault that happened.
     public struct Event: Sendable, Hashable, CustomStringConvertible {
-        /// The call's number in its client, from 1.
+        /// The number of the call in its client, starting at 1.
         public let call: UInt64
-        /// Which send of the call it was, from 1.
+        /// The number of the send in its call, starting at 1.
         public let send: Int
-        /// The fault's name.
+        /// The name of the fault.
         public let fault: String
 
-        /// All of it in one line.
+        /// The call, the send and the fault in one line.
         public var description: String { "call \(call) send \(send): \(fault)" }
     }
 
-    /// Those of the wrapped transport.
+    /// The capabilities of the wrapped transport.
     public var capabilities: TransportCapabilities { wrapped.capabilities }
     private let wrapped: any Transport
     private let seed: UInt64
@@ -43,25 +44,25 @@ public final class FaultTransport: Transport {
 
     /// Creates a transport.
     /// - Parameters:
-    ///   - transport: The one that does the work.
-    ///   - seed: Decides all that happens.
-    ///   - faults: What may happen.
+    ///   - transport: The transport that sends requests.
+    ///   - seed: Decides which faults happen.
+    ///   - faults: The possible faults.
     public init(_ transport: any Transport, seed: UInt64, _ faults: [Fault]) {
         wrapped = transport
         self.seed = seed
         self.faults = faults
     }
 
-    /// The faults that happened, by call and send: equal for equal seeds.
+    /// The faults that happened, sorted by call and send; equal for equal seeds.
     ///
     /// The first 100,000 are kept.
     public var events: [Event] {
         happened.withLock { $0 }.sorted { ($0.call, $0.send) < ($1.call, $1.send) }
     }
 
-    /// Sends a request through the wrapped transport, or lets it fail.
+    /// Sends a request through the wrapped transport, or makes it fail.
     public func send(_ request: Request, context: Context) async throws -> Response {
-        let (call, send) = (context.call.id.number, context.call.record.sends)
+        let (call, send) = (context.id.number, context.sendCount)
         var generator = SeededGenerator(
             seed: seed ^ (call &* 0x9E37_79B9_7F4A_7C15) ^ (UInt64(send) &* 0xD134_2543_DE82_EF95))
         var wrap: [@Sendable (ResponseBody) -> ResponseBody] = []
@@ -131,7 +132,7 @@ public final class FaultTransport: Transport {
     }
 
     private static func pick(_ range: ClosedRange<Int>, _ share: Double) -> Int {
-        // A range may be wider than a number is large.
+        // The width of a range may exceed `Int.max`.
         let width = Double(range.upperBound) - Double(range.lowerBound) + 1
         let picked = Double(range.lowerBound) + (width * share).rounded(.down)
         return Int(exactly: picked).map { min($0, range.upperBound) } ?? range.upperBound
@@ -139,7 +140,7 @@ public final class FaultTransport: Transport {
 }
 
 extension ResponseBody {
-    // Passes so many bytes and then fails, if there are more.
+    // Returns a body that fails after a number of bytes, if there are more.
     fileprivate func broken(
         after limit: Int, _ code: ClientError.Code, _ message: String
     ) -> ResponseBody {
@@ -159,7 +160,7 @@ extension ResponseBody {
 private final class Passed: Sendable {
     private let count = Mutex(0)
 
-    /// Adds bytes and gives the count before.
+    /// Adds bytes and returns the previous count.
     func add(_ bytes: Int) -> Int {
         count.withLock { count in
             defer { count += bytes }

@@ -2,7 +2,7 @@ public import Foundation
 import Synchronization
 public import TurnpikeCore
 
-/// Runs concurrent code on one thread, in an order that a seed decides, and in time that costs none.
+/// Runs concurrent code on one thread, in an order that a seed decides, with simulated time.
 ///
 /// ```swift
 /// let result = try await Simulation(seed: 7).run { simulation in
@@ -13,26 +13,26 @@ public import TurnpikeCore
 /// }
 /// ```
 ///
-/// Whatever waits for the ``clock`` waits until nothing else can run; then the clock jumps. Ten
-/// minutes of retries take milliseconds, and the same seed gives the same run: which task goes on
-/// next, what jitter is drawn, when each timer fires. Another seed gives another order, so that a
-/// loop over seeds looks for races.
+/// The ``clock`` advances to the next timer when no task can run. Ten minutes of retries take
+/// milliseconds. Equal seeds produce equal runs: the order of tasks, the jitter and the order of
+/// timers are the same. Other seeds produce other orders, so a loop over seeds searches for races.
 ///
-/// The body and its child tasks run inside, and so do the tasks of the library. Three things leave
-/// the simulation and make its runs differ: a `Task {}` of your own (give it the current executor
-/// or use a child task), `Task.sleep` and other clocks, and waiting for sockets, files or threads.
-/// An `await` that nothing inside will ever answer ends the run as ``SimulationError``.
+/// The body, its child tasks and the tasks of the library run in the simulation. Three things leave
+/// it and make runs differ: a `Task {}` of your own (set the current executor as its preference, or
+/// use a child task), `Task.sleep` and other clocks, and waiting for sockets, files or threads. If
+/// all tasks wait for something that will never happen in the simulation, the run ends with a
+/// ``SimulationError``.
 public final class Simulation: Sendable {
     private struct Trace {
         var lines: [String] = []
         var dropped = 0
     }
 
-    /// The simulation's time.
+    /// The simulated time.
     public let clock: SimulationClock
-    /// The simulation's chance.
+    /// The source of randomness.
     public let random: SeededRandomSource
-    /// What decides order and chance.
+    /// Decides the order of tasks and all randomness.
     public let seed: UInt64
     private let limit: Duration
     private let executor: SimulationExecutor
@@ -43,15 +43,15 @@ public final class Simulation: Sendable {
 
     /// Creates a simulation.
     /// - Parameters:
-    ///   - seed: Decides the order of tasks and all chance.
-    ///   - date: The date on the wall at the beginning.
-    ///   - limit: How long it may last on its own clock; beyond it the run ends as an error.
+    ///   - seed: Decides the order of tasks and all randomness.
+    ///   - date: The wall-clock time at the start.
+    ///   - limit: The longest simulated time; a run that exceeds it fails.
     public convenience init(
         seed: UInt64, date: Date = Date(timeIntervalSince1970: 1_700_000_000),
         limit: Duration = .seconds(86_400)
     ) { self.init(seed: seed, date: date, limit: limit, stackBytes: 8 << 20) }
 
-    package init(seed: UInt64, date: Date, limit: Duration, stackBytes: Int) {
+    init(seed: UInt64, date: Date, limit: Duration, stackBytes: Int) {
         self.seed = seed
         self.stackBytes = stackBytes
         self.limit = limit
@@ -60,10 +60,10 @@ public final class Simulation: Sendable {
         executor = SimulationExecutor(seed: seed ^ 0x5157_A1A7_E000_0001)
     }
 
-    /// The time since the beginning, on the simulation's clock.
+    /// The simulated time since the start.
     public var elapsed: Duration { .nanoseconds(clock.now.nanoseconds) }
 
-    /// Adds a line to the trace, with the time before it.
+    /// Adds a line to the trace, with a time stamp.
     public func note(_ line: String) {
         let nanoseconds = clock.now.nanoseconds
         let micros = String(nanoseconds / 1000 % 1_000_000)
@@ -79,7 +79,7 @@ public final class Simulation: Sendable {
         }
     }
 
-    /// What was noted, one line each: equal for equal seeds.
+    /// The lines that were noted; equal for equal seeds.
     public var trace: String {
         state.withLock { trace in
             let rest = trace.dropped > 0 ? ["(\(trace.dropped) more)"] : []
@@ -87,17 +87,19 @@ public final class Simulation: Sendable {
         }
     }
 
-    /// Runs a body to its end, once.
+    /// Runs a body to its end.
     ///
-    /// Cancelling the waiting task cancels the body's.
-    /// - Parameter body: What to run; it gets the simulation.
-    /// - Returns: What the body returns.
-    /// - Throws: What the body throws, or a ``SimulationError``.
+    /// May be called once.
+    ///
+    /// Cancelling the waiting task cancels the body.
+    /// - Parameter body: The code to run; it receives the simulation.
+    /// - Returns: The result of the body.
+    /// - Throws: The error of the body, or a ``SimulationError``.
     public func run<Value: Sendable>(
         _ body: @escaping @Sendable (Simulation) async throws -> Value
     ) async throws -> Value {
         let outcome = SharedBox<Value>()
-        // Ended by the loop below, which cancels it when it cannot go on.
+        // Ended by the loop below, which cancels it if it cannot continue.
         let task = Task(executorPreference: executor) { [self] in
             guard outcome.hasThread else { return }
             do { outcome.set(.success(try await body(self))) } catch {
@@ -106,7 +108,8 @@ public final class Simulation: Sendable {
         }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                // A thread of its own, since the loop must not hold one of the pool.
+                // A separate thread, because the loop must not block a thread of the cooperative
+                // pool.
                 let hasThread = SystemThread.start(stackBytes: stackBytes) { [self] in
                     continuation.resume(with: drive(task, outcome))
                 }
@@ -117,7 +120,7 @@ public final class Simulation: Sendable {
         }
     }
 
-    // The body does not run at all.
+    // Ends the simulation without running the body.
     private func giveUp<Value: Sendable>(_ outcome: SharedBox<Value>) -> SimulationError {
         outcome.hasThread = false
         executor.close()
@@ -151,16 +154,16 @@ public final class Simulation: Sendable {
     }
 }
 
-/// Why a ``Simulation`` could not come to its end.
+/// Why a ``Simulation`` could not finish.
 public struct SimulationError: Error, CustomStringConvertible {
-    /// The seed that shows it again.
+    /// The seed that reproduces the failure.
     public let seed: UInt64
-    /// The simulated time at which it happened.
+    /// The simulated time of the failure.
     public let elapsed: Duration
-    /// What happened.
+    /// The reason.
     public let message: String
 
-    /// What happened, when, and with which seed.
+    /// The reason, the time and the seed.
     public var description: String {
         "the simulation with seed \(seed) after \(elapsed): \(message)"
     }
@@ -170,7 +173,7 @@ private final class SharedBox<Value: Sendable>: Sendable {
     private let state = Mutex<Result<Value, any Error>?>(nil)
     private let isWithoutThread = Atomic(false)
 
-    /// Whether there is a thread for what gives the value.
+    /// Whether there is a thread for the code that sets the value.
     var hasThread: Bool {
         get { !isWithoutThread.load(ordering: .relaxed) }
         set { isWithoutThread.store(!newValue, ordering: .relaxed) }

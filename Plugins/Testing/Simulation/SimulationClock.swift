@@ -1,9 +1,10 @@
 public import struct Foundation.Date
 import Synchronization
 public import TurnpikeCore
+public import TurnpikeSupport
 
-/// The time of a ``Simulation``: it stands while anything can run and jumps to the next timer when
-/// nothing can.
+/// The clock of a ``Simulation``: it stands still while a task can run, and otherwise advances to
+/// the next timer.
 public final class SimulationClock: TimeSource {
     private struct State {
         var now = MonotonicInstant(nanoseconds: 0)
@@ -15,29 +16,29 @@ public final class SimulationClock: TimeSource {
 
     init(start: Date) { self.start = start }
 
-    /// The time since the simulation's start.
+    /// The simulated time since the start.
     public var now: MonotonicInstant { state.withLock { $0.now } }
 
-    /// The date on the simulated wall.
+    /// The simulated wall-clock time.
     public var date: Date { start.addingTimeInterval(Double(now.nanoseconds) / 1e9) }
 
-    /// Schedules a handler; the simulation runs it when its time has come.
+    /// Schedules a handler, which the simulation runs when it is due.
     public func schedule(
         after delay: Duration, _ handler: @escaping @Sendable () -> Void
     ) -> any TimerToken {
         state.withLock { state in
             let due = state.now.advanced(by: max(delay, .zero))
-            return state.heap.insert(due: due, owner: self, handler)
+            return state.heap.insert(due: due.nanoseconds, owner: self, handler)
         }
     }
 
-    /// Jumps to the next timer and runs it.
-    /// - Returns: Whether there was one.
+    /// Advances to the next timer and runs it.
+    /// - Returns: Whether there was a timer.
     func runNext() -> Bool {
         let handler = state.withLock { state -> TimerAction? in
-            guard let due = state.heap.nextDue else { return nil }
-            state.now = max(state.now, due)
-            return state.heap.popDue(at: due)
+            guard let next = state.heap.nextDue else { return nil }
+            state.now = max(state.now, MonotonicInstant(nanoseconds: next))
+            return state.heap.popDue(at: next)
         }
         handler?()
         return handler != nil
@@ -45,7 +46,8 @@ public final class SimulationClock: TimeSource {
 }
 
 extension SimulationClock: TimerOwner {
-    package func cancel(_ timer: TimerHeap.Timer) {
+    /// Removes a timer; called by the timer itself.
+    public func cancel(_ timer: TimerHeap.Timer) {
         let handler = state.withLock { $0.heap.remove(timer) }
         _ = handler
     }

@@ -20,7 +20,7 @@ final class SimulationExecutor: TaskExecutor {
             if !state.isClosed { state.ready.append(job) }
             return state.isClosed
         }
-        // What a simulation left behind goes on without one: a job must run, or its task leaks.
+        // Jobs that are left after the simulation run elsewhere: a job must run, or its task leaks.
         if isClosed {
             DispatchQueue.global().async { [self] in
                 unsafe job.runSynchronously(on: asUnownedTaskExecutor())
@@ -28,8 +28,8 @@ final class SimulationExecutor: TaskExecutor {
         }
     }
 
-    /// Runs one of the jobs that can run.
-    /// - Returns: Whether there was one.
+    /// Runs one of the jobs that are ready.
+    /// - Returns: Whether there was a job.
     func runOne() -> Bool {
         let job = state.withLock { state -> UnownedJob? in
             guard !state.ready.isEmpty else { return nil }
@@ -42,7 +42,7 @@ final class SimulationExecutor: TaskExecutor {
         return true
     }
 
-    /// Lets later jobs run on the system's threads.
+    /// Runs the remaining jobs, and later ones on the system's threads.
     func close() {
         state.withLock { $0.isClosed = true }
         while runOne() {}

@@ -6,9 +6,9 @@ import Musl
 import Darwin
 #endif
 
-/// A thread of the system's, detached, that runs a closure to its end.
+/// A detached system thread that runs a closure.
 ///
-/// Foundation's starts one without a word of whether there is any.
+/// Foundation's `Thread` does not report whether it could be started.
 enum SystemThread {
     private final class Work {
         let body: @Sendable () -> Void
@@ -18,10 +18,10 @@ enum SystemThread {
     /// Starts a thread.
     /// - Parameters:
     ///   - stackBytes: The size of its stack.
-    ///   - body: What it runs.
-    /// - Returns: Whether there is one: the system, or the process's limits, may allow no more.
+    ///   - body: The code to run.
+    /// - Returns: Whether it was started; the limits of the system or the process may prevent it.
     static func start(stackBytes: Int, _ body: @escaping @Sendable () -> Void) -> Bool {
-        // Not initialised by hand, for its members are the C library's own.
+        // Allocated uninitialised, because its members are private to the C library.
         let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
         defer { unsafe attributes.deallocate() }
         guard unsafe pthread_attr_init(attributes) == 0 else { return false }

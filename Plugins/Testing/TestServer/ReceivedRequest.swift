@@ -1,25 +1,25 @@
 public import Foundation
 public import TurnpikeCore
 
-/// A request as it came to a ``TestServer``.
+/// A request as a ``TestServer`` received it.
 public struct ReceivedRequest: Sendable {
     /// The method.
     public let method: HTTPMethod
-    /// The request target as it stood in the request line.
+    /// The request target as written in the request line.
     public let target: String
-    /// The header fields in the order in which they came.
+    /// The header fields in order.
     public let headers: HTTPHeaders
     /// The head, byte for byte.
     public let rawHead: Data
-    /// The content without its framing, up to the first MiB.
+    /// The first MiB of the content without its framing.
     public internal(set) var body = Data()
     /// The number of bytes of the content.
     public internal(set) var bodyBytes: Int64 = 0
-    /// Whether the content came to its end.
+    /// Whether the content was received completely.
     public internal(set) var isComplete = true
-    /// The fields behind the content of a request in chunks (RFC 9112 §7.1.2).
+    /// The trailer fields of a chunked request (RFC 9112 §7.1.2).
     public internal(set) var trailers = HTTPHeaders()
-    /// The connection it came on, numbered from 1.
+    /// The number of its connection, starting at 1.
     public let connection: Int
 
     /// The path of the target, without the query.
@@ -34,7 +34,7 @@ public struct ReceivedRequest: Sendable {
     }
 
     init?(head: Data, connection: Int) {
-        // Bytes, for a delimiter and a mark behind it are one character.
+        // Splits bytes, because a delimiter and a combining mark form one character.
         let lines = Self.lines(of: head)
         let parts = lines[0].split(separator: 0x20, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[2].starts(with: "HTTP/1.".utf8) else { return nil }
@@ -59,7 +59,7 @@ public struct ReceivedRequest: Sendable {
         return lines + [rest]
     }
 
-    /// The request as JSON: what ``TestAnswer/echo`` answers.
+    /// The request as JSON, as in the response of ``TestAnswer/echo``.
     public var json: JSONValue {
         [
             "method": .string(method.rawValue), "target": .string(target),
@@ -72,7 +72,9 @@ public struct ReceivedRequest: Sendable {
 }
 
 extension HTTPHeaders {
-    /// Adds a line as it came; gives false where it is none of a field.
+    /// Appends a field line.
+    ///
+    /// Returns false if it is not a field line.
     mutating func append(line: Data) -> Bool {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return false }
         append(

@@ -1,18 +1,19 @@
 public import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
 extension TestAnswer {
-    /// Bytes that are served whole or by ranges (RFC 9110 §14).
+    /// Serves content completely or in ranges (RFC 9110 §14).
     ///
-    /// A `GET` with a `Range` in bytes gets 206: one range as it is, several as
-    /// `multipart/byteranges`, or 416 where none lies in the content. A range that cannot be read,
-    /// and one whose `If-Range` names another tag or date, is passed over: the answer is 200 and
-    /// whole.
+    /// A `GET` with a byte range gets 206 with one range as it is or several as
+    /// `multipart/byteranges`, or 416 if no range lies within the content. An invalid range, and
+    /// one whose `If-Range` names another tag or date, is ignored: the response is 200 with the
+    /// whole content.
     /// - Parameters:
     ///   - content: The content.
     ///   - type: Its media type.
-    ///   - tag: Its entity tag, quotes included; a weak one never satisfies `If-Range`.
-    ///   - lastModified: When it was changed, which `If-Range` may name instead.
+    ///   - tag: Its entity tag, including quotes; a weak one never satisfies `If-Range`.
+    ///   - lastModified: Its modification date, which `If-Range` may name instead.
     /// - Returns: The answer.
     public static func ranges(
         of content: Data, type: MediaType = .octetStream, tag: String? = "\"v1\"",
@@ -42,7 +43,7 @@ extension TestAnswer {
         }
     }
 
-    // Tags are compared strongly, dates exactly (RFC 9110 §13.1.5).
+    // Tags use strong comparison, dates must be equal (RFC 9110 §13.1.5).
     private static func isCurrent(_ field: String?, _ tag: String?, _ date: String?) -> Bool {
         guard let field else { return true }
         let isStrong = field.utf8.first == UInt8(ascii: "\"")
@@ -73,7 +74,7 @@ extension TestAnswer {
     }
 }
 
-/// The ranges that a `Range` field asks for (RFC 9110 §14.1.2).
+/// The ranges of a `Range` field (RFC 9110 §14.1.2).
 private struct ByteRanges {
     private enum Item {
         case from(Int, through: Int?)
@@ -82,10 +83,10 @@ private struct ByteRanges {
 
     private var items: [Item] = []
 
-    // Overlong lists are a way to make a server work: they are passed over, too.
+    // Overlong lists are an attack on the server and are ignored too.
     private static let limit = 64
 
-    /// Reads a field, or gives nil where it is no set of ranges in bytes.
+    /// Parses a field, or returns nil if it is not a set of byte ranges.
     init?(parsing text: String) {
         guard text.lowercased().hasPrefix("bytes=") else { return nil }
         for piece in text.dropFirst(6).split(separator: ",") {
@@ -105,7 +106,7 @@ private struct ByteRanges {
         if items.isEmpty { return nil }
     }
 
-    // A number beyond all contents is one like any other.
+    // A number beyond `Int.max` is still valid.
     private static func number(_ text: String) -> Int? {
         guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) else {
             return nil
@@ -113,7 +114,7 @@ private struct ByteRanges {
         return Int(text) ?? .max
     }
 
-    /// The ranges that lie in a content of a length, in order.
+    /// Returns the ranges within content of a length, in order.
     func resolved(in length: Int) -> [Range<Int>] {
         items.compactMap { item in
             switch item {

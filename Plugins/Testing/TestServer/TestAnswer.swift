@@ -1,7 +1,7 @@
 public import Foundation
 public import TurnpikeCore
 
-/// What a ``TestServer`` does on a request: a script of writes, waits and ends.
+/// The response of a ``TestServer`` to a request: a script of writes, waits and endings.
 public struct TestAnswer: Sendable {
     enum Step: Sendable {
         case write(Data)
@@ -22,9 +22,9 @@ public struct TestAnswer: Sendable {
 
     func steps(for request: ReceivedRequest) -> [Step] { make(request) }
 
-    // MARK: Whole answers
+    // MARK: Whole responses
 
-    /// An answer with a length.
+    /// A response with a length.
     public static func status(
         _ status: HTTPStatus, headers: HTTPHeaders = [:], body: Data = Data()
     ) -> TestAnswer {
@@ -54,11 +54,11 @@ public struct TestAnswer: Sendable {
 
     /// A number of equal bytes, which are not held in memory.
     /// - Parameters:
-    ///   - count: How many the head announces.
+    ///   - count: The declared number of bytes.
     ///   - byte: The byte.
     ///   - status: The status.
     ///   - headers: Header fields.
-    ///   - sending: How many are sent before the connection is closed; all of them where nil.
+    ///   - sending: How many bytes are sent before the connection is closed; nil for all.
     /// - Returns: The answer.
     public static func bytes(
         _ count: Int64, of byte: UInt8 = 0x78, status: HTTPStatus = .ok, headers: HTTPHeaders = [:],
@@ -76,7 +76,7 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// An answer whose content never ends, until the client closes the connection.
+    /// A response whose content does not end until the client closes the connection.
     public static func endless(
         _ chunk: Data = Data(count: 65_536), every interval: Duration = .milliseconds(2),
         status: HTTPStatus = .ok, headers: HTTPHeaders = [:]
@@ -100,26 +100,26 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// An answer that redirects.
+    /// A redirect.
     public static func redirect(_ status: HTTPStatus, to location: String) -> TestAnswer {
         .status(status, headers: ["Location": location], body: Data("moved".utf8))
     }
 
-    /// An answer that depends on the request.
+    /// A response that depends on the request.
     public static func handler(
         _ answer: @escaping @Sendable (ReceivedRequest) -> TestAnswer
     ) -> TestAnswer { TestAnswer { answer($0).steps(for: $0) } }
 
-    // MARK: Answers in parts
+    // MARK: Responses in parts
 
-    /// An answer in chunks (RFC 9112 §7.1).
+    /// A chunked response (RFC 9112 §7.1).
     /// - Parameters:
     ///   - chunks: The chunks.
     ///   - status: The status.
-    ///   - interval: The time before each of them.
+    ///   - interval: The time before each chunk.
     ///   - headers: Header fields.
-    ///   - endsWell: Whether the last chunk is sent; without it the connection is closed.
-    ///   - trailers: The fields behind the last chunk.
+    ///   - endsWell: Whether the last chunk is sent; otherwise the connection is closed.
+    ///   - trailers: The trailer fields after the last chunk.
     /// - Returns: The answer.
     public static func chunked(
         _ chunks: [Data], status: HTTPStatus = .ok, every interval: Duration = .zero,
@@ -141,11 +141,11 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// 200 in chunks, one of which waits for a hold.
+    /// A chunked 200 in which one chunk waits for a hold.
     /// - Parameters:
     ///   - chunks: The chunks.
-    ///   - hold: What keeps the chunk, and those behind it, back.
-    ///   - index: Which chunk waits, from 0.
+    ///   - hold: Delays the chunk and those after it.
+    ///   - index: The index of the chunk that waits.
     /// - Returns: The answer.
     public static func chunked(
         _ chunks: [Data], holding hold: TestHold, before index: Int
@@ -153,13 +153,13 @@ public struct TestAnswer: Sendable {
         let answer = chunked(chunks)
         return TestAnswer { request in
             var steps = answer.steps(for: request)
-            // Behind the head and the chunks before it.
+            // After the head and the previous chunks.
             steps.insert(.hold(hold), at: min(index + 1, steps.count))
             return steps
         }
     }
 
-    /// An answer whose content drips, by one byte at least.
+    /// A response whose content is sent in small pieces of at least one byte.
     public static func drip(
         _ content: Data, bytes: Int = 1, every interval: Duration, status: HTTPStatus = .ok,
         headers: HTTPHeaders = [:]
@@ -178,53 +178,53 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// 200 whose content is shorter than its length says; then the connection is closed.
+    /// A 200 whose content is shorter than its declared length; then the connection is closed.
     public static func short(declared: Int, sent: Data) -> TestAnswer {
         TestAnswer { _ in [.write(head(.ok, ["Content-Length": String(declared)]) + sent), .close] }
     }
 
-    /// The head and part of the content, then a TCP reset.
+    /// The head and a part of the content, then a TCP reset.
     public static func reset(after sent: Data, declared: Int) -> TestAnswer {
         TestAnswer { _ in [.write(head(.ok, ["Content-Length": String(declared)]) + sent), .reset] }
     }
 
-    /// Bytes as they are, then the connection goes on or is closed.
+    /// Raw bytes, after which the connection is closed or stays open.
     public static func raw(_ bytes: Data, closes: Bool = true) -> TestAnswer {
         TestAnswer { _ in closes ? [.write(bytes), .close] : [.write(bytes)] }
     }
 
-    /// The connection is closed without a byte.
+    /// Closes the connection without sending a byte.
     public static var close: TestAnswer { TestAnswer { _ in [.close] } }
 
-    /// The connection is reset without a byte.
+    /// Resets the connection without sending a byte.
     public static var reset: TestAnswer { TestAnswer { _ in [.reset] } }
 
-    /// Nothing, until the client or the server closes the connection.
+    /// Sends nothing until the client or the server closes the connection.
     public static var silence: TestAnswer { TestAnswer { _ in [.hold(TestHold())] } }
 
-    // MARK: Changes
+    // MARK: Modifiers
 
-    /// The same answer after a time.
+    /// Returns the same response after a delay.
     public func after(_ delay: Duration) -> TestAnswer { prefixed(.wait(delay)) }
 
-    /// The same answer once a test opens the hold.
+    /// Returns the same response, which waits until a test opens the hold.
     public func held(by hold: TestHold) -> TestAnswer { prefixed(.hold(hold)) }
 
-    /// The same answer after interim responses (RFC 9110 §15.2), such as 103.
+    /// Returns the same response after interim responses (RFC 9110 §15.2), such as 103.
     public func preceded(by interim: [HTTPStatus], headers: HTTPHeaders = [:]) -> TestAnswer {
         interim.reversed().reduce(self) { $0.prefixed(.write(Self.head($1, headers))) }
     }
 
-    /// The same answer, after which the connection is closed though nothing announced it: what
-    /// makes a client meet a dead connection.
+    /// Returns the same response, after which the connection is closed without an announcement, so
+    /// that the client finds a dead connection.
     public func thenClose() -> TestAnswer {
         changed { $0 + [.close] }
     }
 
-    /// The same answer up to a number of bytes, behind which the connection ends.
+    /// Returns the same response, truncated after a number of bytes.
     /// - Parameters:
-    ///   - count: The bytes that are sent, head included; all of them where there are fewer.
-    ///   - resets: Whether the connection is reset; else it is closed.
+    ///   - count: The number of bytes to send, including the head; all of them if there are fewer.
+    ///   - resets: Whether the connection is reset instead of closed.
     /// - Returns: The answer.
     public func cut(after count: Int, resets: Bool = false) -> TestAnswer {
         changed { steps in
@@ -246,22 +246,22 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// The same answer without the request's content having been read.
+    /// Returns the same response, sent without reading the request content.
     public func withoutReading() -> TestAnswer {
         var copy = self
         copy.readsBody = false
         return copy
     }
 
-    /// The same answer, where `Expect: 100-continue` is not answered.
+    /// Returns the same response, which does not answer `Expect: 100-continue`.
     public func withoutContinue() -> TestAnswer {
         var copy = self
         copy.sendsContinue = false
         return copy
     }
 
-    /// The same answer, where the content of a request with `Expect: 100-continue` is asked for and
-    /// read once a test opens the hold.
+    /// Returns the same response, which requests and reads the content after `Expect: 100-continue`
+    /// only when a test opens the hold.
     public func reading(heldBy hold: TestHold) -> TestAnswer {
         var copy = self
         copy.readingHold = hold

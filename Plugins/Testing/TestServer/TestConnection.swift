@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import TurnpikeCore
 
-/// One connection of a ``TestServer``: reads requests and plays their answers, on its own thread.
+/// A connection of a ``TestServer``: reads requests and plays responses on its own thread.
 final class TestConnection: Sendable {
     private let socket: TestSocket
     private let isAborted = Atomic(false)
@@ -17,7 +17,7 @@ final class TestConnection: Sendable {
         socket.shutDown()
     }
 
-    /// Serves requests until one side closes.
+    /// Serves requests until one side closes the connection.
     func serve(number: Int, server: () -> TestServer?) {
         var buffer = Data()
         while !isAborted.load(ordering: .acquiring) {
@@ -25,8 +25,8 @@ final class TestConnection: Sendable {
                 var request = ReceivedRequest(head: head, connection: number),
                 let server = server()
             else { return }
-            // The route decides whether the content is read, so it is asked with what the head
-            // tells.
+            // The response decides whether the content is read, so it is selected before, by the
+            // head.
             let isBodiless =
                 request.headers[.contentLength] == nil && request.headers[.transferEncoding] == nil
             if !isBodiless, request.headers[.expect] == nil { readBody(&request, &buffer) }
@@ -52,7 +52,7 @@ final class TestConnection: Sendable {
         case done
         /// The script closed the connection.
         case closed
-        /// The client closed it before the answer was out.
+        /// The client closed the connection before the response was complete.
         case abandoned
     }
 
@@ -98,7 +98,7 @@ final class TestConnection: Sendable {
         }
     }
 
-    // What stands in front of a chunk's extensions.
+    // Returns the size before any chunk extensions.
     private static func size(_ line: Data) -> String {
         String(decoding: line.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self)
     }
@@ -167,7 +167,7 @@ final class TestConnection: Sendable {
         return true
     }
 
-    // Waits in steps, so that a client that goes away, and an opened hold, are noticed.
+    // Waits in short steps, to notice that the client has gone or a hold was opened.
     private func wait(upTo duration: Duration, until isOver: () -> Bool) -> Bool {
         let end = ContinuousClock.now + duration
         while !isOver() {

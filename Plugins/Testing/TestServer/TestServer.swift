@@ -2,8 +2,8 @@ public import Foundation
 import Synchronization
 public import TurnpikeCore
 
-/// An HTTP/1.1 server on loopback for tests: scripted by route, and with a record of what came,
-/// byte for byte.
+/// An HTTP/1.1 server on the loopback interface for tests, scripted by route, which records
+/// requests byte for byte.
 ///
 /// ```swift
 /// let server = try TestServer()
@@ -14,8 +14,8 @@ public import TurnpikeCore
 /// #expect(server.requests(to: "/flaky").count == 3)
 /// ```
 ///
-/// It listens on 127.0.0.1 and a port that the system chooses, keeps connections alive, and has a
-/// thread for each. It is no server for anything but tests: it trusts its clients.
+/// It listens on 127.0.0.1 on a port that the system chooses, keeps connections alive, and uses one
+/// thread for each. It trusts its clients, so use it only in tests.
 public final class TestServer: Sendable {
     private struct Route {
         var answers: [TestAnswer]
@@ -39,20 +39,21 @@ public final class TestServer: Sendable {
 
     /// What has happened on the server so far.
     public struct Counts: Sendable, Hashable {
-        /// The requests whose head has come.
+        /// The requests whose head has arrived.
         public let requests: Int
         /// The connections that were accepted.
         public let accepted: Int
-        /// The connections that are open.
+        /// The connections that are currently open.
         public let open: Int
-        /// The most connections that were open at once.
+        /// The most connections that were open at the same time.
         public let peak: Int
-        /// The answers that the client closed the connection on before they were out.
+        /// The responses during which the client closed the connection.
         public let abandoned: Int
-        /// The requests whose answers are not out; one whose content is read before it is answered
-        /// counts from its end.
+        /// The requests without a complete response.
+        ///
+        /// A request whose content is read first counts only from the end of its content.
         public let inFlight: Int
-        /// The most requests that were in flight at once.
+        /// The most requests that were in flight at the same time.
         public let peakInFlight: Int
     }
 
@@ -64,7 +65,7 @@ public final class TestServer: Sendable {
 
     /// Starts a server.
     /// - Parameter keepsRecord: Whether requests are kept in ``requests``.
-    /// - Throws: A POSIX error where no socket or no thread can be had.
+    /// - Throws: A POSIX error if the system has no socket or thread left.
     public init(keepsRecord: Bool = true) throws {
         self.keepsRecord = keepsRecord
         listener = try TestSocket.listening()
@@ -86,13 +87,14 @@ public final class TestServer: Sendable {
     /// The server's address as a client's base URL.
     public var target: Target { Target(url) }
 
-    /// Sets the answers to a path: the first request gets the first one, the last one is given
-    /// again and again.
+    /// Sets the responses for a path.
+    ///
+    /// Each request gets the next one; the last one is repeated.
     public func route(_ path: String, _ answers: TestAnswer...) {
         state.withLock { $0.routes[path] = Route(answers: answers) }
     }
 
-    /// Sets the answer to paths without a route; 404 before.
+    /// Sets the response for paths without a route; 404 by default.
     public func fallback(_ answer: TestAnswer) { state.withLock { $0.fallback = answer } }
 
     /// Closes all connections and stops listening.
@@ -107,10 +109,10 @@ public final class TestServer: Sendable {
 
     // MARK: The record
 
-    /// The requests that came, in order.
+    /// The received requests, in order.
     public var requests: [ReceivedRequest] { state.withLock { $0.received } }
 
-    /// The requests that came to a path, in order.
+    /// Returns the requests for a path, in order.
     public func requests(to path: String) -> [ReceivedRequest] {
         requests.filter { $0.path == path }
     }
@@ -118,13 +120,13 @@ public final class TestServer: Sendable {
     /// What has happened so far.
     public var counts: Counts { state.withLock { Self.counts($0) } }
 
-    /// Returns when a condition holds for what has happened, or the task is cancelled.
+    /// Waits until a condition on the counts holds, or the task is cancelled.
     public func wait(until condition: @escaping @Sendable (Counts) -> Bool) async {
         let moment = state.withLock { $0.waiters.add(Self.counts($0), condition) }
         await moment?.wait { [self] moment in state.withLock { $0.waiters.remove(moment) } }
     }
 
-    /// Returns when at least a number of requests have come.
+    /// Waits until at least a number of requests have arrived.
     public func waitForRequests(_ count: Int) async { await wait { $0.requests >= count } }
 
     private static func counts(_ state: State) -> Counts {
@@ -155,7 +157,7 @@ public final class TestServer: Sendable {
             state.peakConnections = max(state.peakConnections, state.connections.count)
         }
         if state.withLock({ $0.isStopped }) { connection.abort() }
-        // The thread ends with the connection, which the client closes, or `stop`.
+        // The thread ends with the connection, which the client or `stop` closes.
         let hasThread = startThread { [weak self, number] in
             connection.serve(number: number) { self }
             socket.close()
@@ -184,7 +186,7 @@ public final class TestServer: Sendable {
         return answer
     }
 
-    /// Hears that the answer to a request is out, or that its client did not wait for it.
+    /// Called when a response is complete, or its client has gone.
     func didAnswer(wasAbandoned: Bool = false) {
         update { state in
             state.inFlight -= 1

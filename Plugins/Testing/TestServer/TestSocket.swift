@@ -21,7 +21,8 @@ private let peeking = MSG_PEEK | MSG_DONTWAIT
 /// A blocking TCP socket on loopback.
 final class TestSocket: Sendable {
     private let descriptor: CInt
-    // Held while the descriptor is shut down or closed, so that no other file gets the call.
+    // Locked while the descriptor is shut down or closed, so that the call cannot affect a reused
+    // number.
     private let isClosed = Mutex(false)
 
     private init(descriptor: CInt) { self.descriptor = descriptor }
@@ -47,7 +48,7 @@ final class TestSocket: Sendable {
         return socket
     }
 
-    // No child that a test starts inherits a socket: the connection would stay open with it.
+    // Child processes of a test must not inherit a socket, which would keep the connection open.
     private static func makeSocket() -> CInt {
         closedInChildren(socket(AF_INET, streamSocket, 0))
     }
@@ -88,13 +89,13 @@ final class TestSocket: Sendable {
         #endif
     }
 
-    // `errno` stays what it is where there is no descriptor.
+    // Keeps `errno` if there is no descriptor.
     private static func closedInChildren(_ descriptor: CInt) -> CInt {
         if descriptor >= 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         return descriptor
     }
 
-    /// The next bytes, or nil when the peer has closed.
+    /// Returns the next bytes, or nil if the peer has closed the connection.
     func read() -> Data? {
         var chunk = Data(count: 65_536)
         while true {
@@ -106,7 +107,9 @@ final class TestSocket: Sendable {
         }
     }
 
-    /// Writes all bytes; false when the peer has closed.
+    /// Writes all bytes.
+    ///
+    /// Returns false if the peer has closed the connection.
     func write(_ data: Data) -> Bool {
         unsafe data.withUnsafeBytes { bytes in
             var done = 0
@@ -123,36 +126,38 @@ final class TestSocket: Sendable {
         }
     }
 
-    // POLLRDHUP of Linux, which its C library hides from Swift.
+    // POLLRDHUP on Linux, which is not imported into Swift.
     #if os(Linux)
     private static let hangup: Int16 = 0x2000
     #else
     private static let hangup: Int16 = 0
     #endif
 
-    /// Waits for a time, or until the peer has closed.
+    /// Waits for a time, or until the peer has closed the connection.
+    ///
+    /// Returns whether it has.
     func peerIsGone(within duration: Duration) -> Bool {
         let milliseconds = max(1, Int(duration / .milliseconds(1)))
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN) | Self.hangup, revents: 0)
         guard unsafe poll(&entry, 1, CInt(milliseconds)) > 0 else { return false }
-        // Behind bytes that nobody has read, a peek would not see the end.
+        // Checked before the peek, which cannot see the end after unread bytes.
         if entry.revents & (Self.hangup | Int16(POLLHUP) | Int16(POLLERR)) != 0 { return true }
         var byte: UInt8 = 0
         let got = unsafe recv(descriptor, &byte, 1, peeking)
         if got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) { return true }
-        // Bytes that came early make poll return at once; they are the next request's.
+        // Early bytes of the next request make `poll` return at once.
         usleep(1000)
         return false
     }
 
-    /// Makes the close that follows a TCP reset.
+    /// Makes the next close send a TCP reset.
     func resetOnClose() {
         var now = linger(l_onoff: 1, l_linger: 0)
         _ = unsafe setsockopt(
             descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
     }
 
-    /// Wakes who reads or writes on the socket.
+    /// Wakes threads that read from or write to the socket.
     func shutDown() {
         isClosed.withLock { isClosed in
             if !isClosed { _ = shutdown(descriptor, CInt(2)) }

@@ -1,8 +1,9 @@
 public import Foundation
 import Synchronization
 public import TurnpikeCore
+public import TurnpikeSupport
 
-/// A time source that stands still until a test moves it.
+/// A time source that stands still until a test advances it.
 ///
 /// ```swift
 /// let clock = ManualClock()
@@ -12,8 +13,8 @@ public import TurnpikeCore
 /// clock.advance(by: .seconds(30))
 /// ```
 ///
-/// ``advance(by:)`` runs the handlers that become due inside it, in the order of their times, and
-/// each of them sees the time it was scheduled for.
+/// ``advance(by:)`` runs the handlers that become due in their order, and each handler sees the
+/// time for which it was scheduled.
 public final class ManualClock: TimeSource {
     private struct State {
         var now = MonotonicInstant(nanoseconds: 0)
@@ -22,51 +23,56 @@ public final class ManualClock: TimeSource {
         var waiters = Waiters<Timers>()
     }
 
-    /// What those who wait for timers ask; to count them needs no look at each.
+    /// The facts that waiting tests ask for.
+    ///
+    /// Counting timers does not inspect each one.
     private struct Timers {
         let heap: TimerHeap
         let now: MonotonicInstant
 
         func contains(_ duration: Duration) -> Bool {
-            heap.dues.contains { now.duration(to: $0) == duration }
+            heap.dues.contains {
+                now.duration(to: MonotonicInstant(nanoseconds: $0)) == duration
+            }
         }
     }
 
     private let state: Mutex<State>
 
     /// Creates a clock.
-    /// - Parameter date: The date on the wall at the beginning; it moves with the clock.
+    /// - Parameter date: The wall-clock time at the start, which advances with the clock.
     public init(date: Date = Date(timeIntervalSince1970: 1_700_000_000)) {
         state = Mutex(State(date: date))
     }
 
-    /// The present, from zero.
+    /// The current time, starting at zero.
     public var now: MonotonicInstant { state.withLock { $0.now } }
 
-    /// The date on the wall.
+    /// The current wall-clock time.
     public var date: Date { state.withLock { $0.date } }
 
-    /// How many timers are waiting.
+    /// The number of scheduled timers.
     public var timerCount: Int { state.withLock { $0.heap.count } }
 
-    /// Schedules a handler for ``advance(by:)`` to run.
+    /// Schedules a handler, which ``advance(by:)`` runs.
     public func schedule(
         after delay: Duration, _ handler: @escaping @Sendable () -> Void
     ) -> any TimerToken {
         let (timer, ready) = state.withLock { state in
             let due = state.now.advanced(by: max(delay, .zero))
-            let timer = state.heap.insert(due: due, owner: self, handler)
+            let timer = state.heap.insert(due: due.nanoseconds, owner: self, handler)
             return (timer, Self.takeReady(&state))
         }
         ready.settle()
         return timer
     }
 
-    /// Moves the clock and runs what becomes due, also what handlers schedule meanwhile.
+    /// Advances the clock and runs the handlers that become due, including those that handlers
+    /// schedule.
     public func advance(by duration: Duration) {
         let end = state.withLock { $0.now.advanced(by: max(duration, .zero)) }
         while let handler = takeNext(until: end) { handler() }
-        // Timers that are left have come nearer, which somebody may have waited for.
+        // The remaining time of other timers has changed, which a test may wait for.
         let ready = state.withLock { state in
             Self.move(&state, to: end)
             return Self.takeReady(&state)
@@ -74,24 +80,25 @@ public final class ManualClock: TimeSource {
         ready.settle()
     }
 
-    /// Moves the clock to the next timer and runs it.
-    /// - Returns: Whether there was one.
+    /// Advances the clock to the next timer and runs it.
+    /// - Returns: Whether there was a timer.
     @discardableResult
     public func advanceToNextTimer() -> Bool {
-        guard let due = state.withLock({ $0.heap.nextDue }) else { return false }
-        advance(by: now.duration(to: due))
+        guard let next = state.withLock({ $0.heap.nextDue }) else { return false }
+        advance(by: now.duration(to: MonotonicInstant(nanoseconds: next)))
         return true
     }
 
-    /// Returns when at least a number of timers are waiting, or the task is cancelled.
+    /// Waits until at least a number of timers are scheduled, or the task is cancelled.
     ///
-    /// All timers count. Where a limit has one too, ``waitForTimer(in:)`` says which is meant.
+    /// All timers count, including those of time limits. ``waitForTimer(in:)`` can name one.
     public func waitForTimers(_ count: Int) async { await wait { $0.heap.count >= count } }
 
-    /// Returns when a timer is waiting that is due in just this time, or the task is cancelled.
-    ///
-    /// It tells timers apart where ``waitForTimers(_:)`` would count one that is about to be
+    /// Waits until a timer is scheduled that is due after exactly this duration, or the task is
     /// cancelled.
+    ///
+    /// It distinguishes timers, whereas ``waitForTimers(_:)`` also counts one that will be
+    /// cancelled soon.
     public func waitForTimer(in duration: Duration) async { await wait { $0.contains(duration) } }
 
     private func wait(for condition: @escaping @Sendable (Timers) -> Bool) async {
@@ -105,9 +112,10 @@ public final class ManualClock: TimeSource {
 
     private func takeNext(until end: MonotonicInstant) -> TimerAction? {
         state.withLock { state in
-            guard let due = state.heap.nextDue, due <= end else { return nil }
+            guard let next = state.heap.nextDue, next <= end.nanoseconds else { return nil }
+            let due = MonotonicInstant(nanoseconds: next)
             Self.move(&state, to: max(state.now, due))
-            return state.heap.popDue(at: due)
+            return state.heap.popDue(at: next)
         }
     }
 
@@ -123,8 +131,9 @@ public final class ManualClock: TimeSource {
 }
 
 extension ManualClock: TimerOwner {
-    package func cancel(_ timer: TimerHeap.Timer) {
-        // Released outside the lock: what a handler captured may run code of its own.
+    /// Removes a timer; called by the timer itself.
+    public func cancel(_ timer: TimerHeap.Timer) {
+        // Destroyed outside the lock, because the captures of a handler may run code of their own.
         let handler = state.withLock { $0.heap.remove(timer) }
         _ = handler
     }

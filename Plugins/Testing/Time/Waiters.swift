@@ -1,15 +1,16 @@
 import TurnpikeCore
+import TurnpikeSupport
 
-/// Who waits until something holds for facts that change: kept behind the lock of those facts.
+/// Waiters for conditions on changing facts; guarded by the lock of those facts.
 struct Waiters<Facts> {
-    /// A moment that is settled once the condition holds, or its waiter is cancelled.
+    /// Settled when the condition holds or the waiter is cancelled.
     typealias Moment = OneShot<Void>
 
     private var entries: [(condition: @Sendable (Facts) -> Bool, moment: Moment)] = []
 
     var isEmpty: Bool { entries.isEmpty }
 
-    /// Adds one who waits; gives nil, and adds nobody, where the condition holds.
+    /// Adds a waiter, or returns nil if the condition already holds.
     mutating func add(
         _ facts: Facts, _ condition: @escaping @Sendable (Facts) -> Bool
     ) -> Moment? {
@@ -19,7 +20,7 @@ struct Waiters<Facts> {
         return moment
     }
 
-    /// Takes out those whose conditions hold, to be settled outside the lock; each is asked once.
+    /// Removes the waiters whose conditions hold and returns them, to be settled outside the lock.
     mutating func takeReady(_ facts: Facts) -> [Moment] {
         var ready: [Moment] = []
         entries.removeAll { entry in
@@ -30,14 +31,16 @@ struct Waiters<Facts> {
         return ready
     }
 
-    /// Takes one out who no longer waits.
+    /// Removes a waiter that no longer waits.
     mutating func remove(_ moment: Moment) { entries.removeAll { $0.moment === moment } }
 }
 
 extension OneShot<Void> {
-    /// Returns when it is settled, which a cancellation does too, behind the closure.
+    /// Waits until the moment is settled.
+    ///
+    /// A cancelled task runs the closure and then settles it.
     func wait(leaving leave: @escaping @Sendable (OneShot<Void>) -> Void) async {
-        // It throws nothing but what is settled here.
+        // Cannot throw, because the moment is only settled with success.
         try? await value { [self] in
             leave(self)
             settle(.success(()))
@@ -46,6 +49,6 @@ extension OneShot<Void> {
 }
 
 extension [OneShot<Void>] {
-    /// Lets all who wait go on.
+    /// Settles all moments.
     func settle() { for moment in self { moment.settle(.success(())) } }
 }

@@ -1,27 +1,28 @@
 public import Foundation
 import Synchronization
+import TurnpikeSupport
 
 /// Something that happened in a call.
 ///
-/// What it says of request, response and error holds no secret.
+/// The descriptions of the request, response and error contain no secrets.
 public struct CallEvent: Sendable {
     /// What happened.
     public enum Kind: Sendable {
-        /// A request entered the logger's pass.
+        /// A request reached the logger.
         case began
-        /// A request was handed to the transport.
+        /// A request was passed to the transport.
         case sent
-        /// The head of a response came from the transport.
+        /// The transport received the head of a response.
         case received
-        /// An attempt will be made again after a wait.
+        /// Another attempt will be made after a wait.
         case retrying(after: Duration, attempt: Int)
         /// A redirect is followed.
         case redirecting
-        /// A gate has something to say.
+        /// A gate reports what it does.
         case note(gate: String, message: String)
-        /// The pass gave a response; its body is still to be read.
+        /// The chain inside the logger returned a response, whose body may still be unread.
         case responded
-        /// The pass failed.
+        /// The chain inside the logger failed.
         case failed
         /// The response's body ended.
         case bodyEnded(BodyEnd)
@@ -31,28 +32,35 @@ public struct CallEvent: Sendable {
     public let kind: Kind
     /// The call's identifier.
     public let id: CallID
-    /// The attempt's number within its call, from 1.
+    /// The number of the attempt within its call, starting at 1.
     public let attempt: Int
-    /// The time since the request entered the logger's pass: since the call began for a logger that
-    /// stands outermost, since the attempt began for one inside a retry.
+    /// The time since the request reached the logger.
+    ///
+    /// For the outermost logger this is the time since the call began; for a logger inside a retry,
+    /// since the attempt began.
     public var elapsed: Duration { passBegan.duration(to: now) }
 
-    /// When the things of the call happened, up to now.
-    public var timeline: Timeline { record.timeline }
+    /// The times of the events of the call so far.
+    public var timeline: Timeline { context.call.record.timeline }
 
-    /// The present on the wall clock of the call.
-    public var date: Date { timeSource.date }
+    /// The current wall-clock time of the call.
+    public var date: Date { context.timeSource.date }
 
-    /// A number in 0..<1 that all events of a call share, from the call's chance: what a logger
-    /// samples by.
-    public var share: Double { random.share }
+    /// A number in 0..<1 from the call's random source that is the same for all events of a call,
+    /// for sampling.
+    public var share: Double { context.random.share }
 
-    // When the logger's pass began that hears of the event.
+    /// A value in the context of the call or attempt that the event belongs to.
+    ///
+    /// A bridge to a logging or tracing system reads values here that a gate has stored in the
+    /// context (``Context/subscript(_:)``), even after the call has returned and the body has
+    /// ended.
+    public subscript<Key: ContextKey>(key: Key.Type) -> Key.Value { context[key] }
+
+    // When the request reached the logger that receives this event.
     fileprivate var passBegan: MonotonicInstant
+    private let context: Context
     private let now: MonotonicInstant
-    private let record: CallRecord
-    private let timeSource: any TimeSource
-    private let random: CallRandom
     private let requestValue: Request?
     private let sentRequest: Request?
     private let headValue: ResponseHead?
@@ -68,10 +76,8 @@ public struct CallEvent: Sendable {
         self.kind = kind
         id = context.id
         attempt = context.attempt
-        record = context.call.record
-        timeSource = context.timeSource
-        random = context.random
-        now = timeSource.now
+        self.context = context
+        now = context.timeSource.now
         requestValue = request
         sentRequest = peeked == nil && error == nil ? nil : context.call.record.lastSent
         headValue = head
@@ -81,7 +87,7 @@ public struct CallEvent: Sendable {
     /// The request, redacted.
     public var request: RequestSummary? { request(redaction: .standard) }
 
-    /// The request, redacted by stricter rules.
+    /// The request, redacted by the given rules.
     public func request(redaction: Redaction) -> RequestSummary? {
         requestValue.map { RequestSummary($0, redaction: redaction) }
     }
@@ -96,12 +102,12 @@ public struct CallEvent: Sendable {
         }
     }
 
-    /// The beginning of the request's content, redacted, where it is in memory.
+    /// The beginning of the request's content, redacted, if the content is in memory.
     public func requestContent(upTo maxBytes: Int, redaction: Redaction = .standard) -> String? {
         guard let request = requestValue, let data = request.body.inMemory, maxBytes > 0 else {
             return nil
         }
-        // Nobody can look for secrets in what is coded.
+        // Encoded content cannot be searched for secrets.
         if request.headers.contains(.contentEncoding) { return "(\(data.count) bytes)" }
         let type = request.headers[.contentType].flatMap { MediaType(parsing: $0) }
         return redaction.content(
@@ -109,8 +115,9 @@ public struct CallEvent: Sendable {
             known: secrets(redaction))
     }
 
-    /// The beginning of the response's content, redacted, once the body has ended and as far as it
-    /// was read (``RequestLogger/peekBytes``).
+    /// The beginning of the response's content, redacted, as far as it was read.
+    ///
+    /// Available once the body has ended (``RequestLogger/peekBytes``).
     public func responseContent(redaction: Redaction = .standard) -> String? {
         guard let peeked, !peeked.data.isEmpty else { return nil }
         let type = headValue?.headers[.contentType].flatMap { MediaType(parsing: $0) }
@@ -120,40 +127,40 @@ public struct CallEvent: Sendable {
             peeked.data, type: type, isCut: isCut, known: secrets(redaction))
     }
 
-    /// The error in words, redacted.
+    /// The description of the error, redacted.
     public var errorDescription: String? { errorDescription(redaction: .standard) }
 
-    /// The error in words, redacted by stricter rules.
+    /// The description of the error, redacted by the given rules.
     public func errorDescription(redaction: Redaction) -> String? {
         guard let errorValue else { return nil }
         let pass = RedactionPass(redaction, .display, known: secrets(redaction))
         return Grammar.escaped(pass.redacted(String(describing: errorValue), as: .text))
     }
 
-    // A server, or an error, may repeat what was sent, and what was answered.
+    // A server or an error may repeat secrets of the request or of the response.
     private func secrets(_ redaction: Redaction) -> SecretIndex {
         CarriedSecrets(
             of: [requestValue, sentRequest].compactMap(\.self), headValue?.headers, by: redaction
         ).index
     }
 
-    /// What a gate has to say, redacted by stricter rules.
+    /// The message of a gate, redacted by the given rules.
     package func shown(_ message: String, redaction: Redaction) -> String {
-        let requests = [requestValue, record.lastSent].compactMap(\.self)
+        let requests = [requestValue, context.call.record.lastSent].compactMap(\.self)
         let known = CarriedSecrets(of: requests, headValue?.headers, by: redaction).index
         let pass = RedactionPass(redaction, .display, known: known)
         return Grammar.escaped(pass.redacted(message, as: .text))
     }
 
-    /// The error as a word for a label: a code, a type's name, `cancelled`.
+    /// The error as a metrics label: its code, its type name, or `cancelled`.
     public var errorType: String? { errorValue.map(ClientError.label(of:)) }
 
-    /// Whether the error is a cancellation, which is no failure.
+    /// Whether the error is a cancellation, which is not a failure.
     public var isCancellation: Bool { errorValue is CancellationError }
 }
 
 extension CallEvent: CustomStringConvertible, CustomReflectable {
-    /// What happened, and the request, the status and the error with it, in one line without secrets.
+    /// The kind of event, the request, the status and the error in one line without secrets.
     public var description: String {
         var text = "\(id), attempt \(attempt): "
         text += shown(String(describing: kind), redaction: .standard)
@@ -163,11 +170,11 @@ extension CallEvent: CustomStringConvertible, CustomReflectable {
         return text
     }
 
-    /// What a dump shows: no more than ``description``.
+    /// Shows no more than ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
-/// The first bytes of a body, kept as its reader pulls them.
+/// Keeps the first bytes of a body as the caller reads them.
 final class BodyPeek: Sendable {
     private struct State {
         var data = Data()
@@ -181,7 +188,7 @@ final class BodyPeek: Sendable {
 
     var data: Data { state.withLock { $0.data } }
 
-    /// Whether there was more than is kept.
+    /// Whether the body has more bytes than were kept.
     var isCut: Bool { state.withLock { $0.isCut } }
 
     func add(_ chunk: Data) {
@@ -193,10 +200,10 @@ final class BodyPeek: Sendable {
     }
 }
 
-/// The loggers that hear of a context's events, innermost first.
+/// The loggers that receive a context's events, innermost first.
 package final class ObserverList: Sendable {
     let logger: any RequestLogger
-    /// When its pass began.
+    /// When the request reached this logger.
     let began: MonotonicInstant
     let rest: ObserverList?
 
@@ -208,10 +215,10 @@ package final class ObserverList: Sendable {
 }
 
 extension Context {
-    /// Tells the loggers around a gate what it does, for instance why it sends nothing.
+    /// Reports what a gate does to the loggers outside it, for example why it sends nothing.
     /// - Parameters:
     ///   - gate: The gate's name.
-    ///   - message: What it does; it must not hold a secret. It is not evaluated without a logger.
+    ///   - message: What the gate does, without secrets. Evaluated only if there is a logger.
     public func note(gate: String, _ message: @autoclosure () -> String) {
         guard observers != nil else { return }
         emit(.note(gate: gate, message: Redaction.standard.text(message())), request: nil)
@@ -234,7 +241,7 @@ extension Context {
 }
 
 extension ClientError {
-    /// The word for an error in a log or a label: its code, or its type's name.
+    /// The label of an error for logs and metrics: its code or its type name.
     package static func label(of error: any Error) -> String {
         switch error {
         case let error as ClientError: error.code.rawValue

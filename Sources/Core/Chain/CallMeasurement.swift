@@ -1,37 +1,37 @@
-/// The figures of one pass through a recorder's position, its response's body included.
+/// The measurements of one pass through a recorder, including the response body.
 ///
-/// Around a retry a pass is a call, inside it an attempt. The names in brackets are those of
-/// OpenTelemetry's semantic conventions for HTTP clients.
+/// A recorder outside a retry measures the call; a recorder inside it measures each attempt. Names
+/// in parentheses are those of OpenTelemetry's semantic conventions for HTTP clients.
 public struct CallMeasurement: Sendable {
     /// The method (`http.request.method`).
     public let method: HTTPMethod
     /// Scheme, host and port (`url.scheme`, `server.address`, `server.port`).
     public let origin: Origin?
-    /// The status of the response (`http.response.status_code`), where one came.
+    /// The status of the response (`http.response.status_code`), or nil without a response.
     public let status: HTTPStatus?
-    /// The kind of failure (`error.type`): a code, a status from 400 on, or nil.
+    /// The kind of failure (`error.type`): an error code, a status of 400 or above, or nil.
     ///
-    /// A cancellation is `cancelled`; a body that its reader let go of is no failure.
+    /// A cancellation is `cancelled`. A body that its reader dropped is not a failure.
     public let errorType: String?
-    /// The version of the protocol (`network.protocol.version`), where the transport knows it.
+    /// The protocol version (`network.protocol.version`), if the transport knows it.
     public let version: String?
-    /// From the beginning of the pass to the end of the body, or to the error
+    /// The time from the start of the pass to the end of the body or to the error
     /// (`http.client.request.duration`).
     public let duration: Duration
-    /// From the beginning of the pass to the head of the response.
+    /// The time from the start of the pass to the head of the response.
     public let headDuration: Duration?
-    /// How many sends of the call came before the last one of this pass
+    /// The number of sends in the call before the last send of this pass
     /// (`http.request.resend_count`): retries, redirects and replays.
     public let resendCount: Int
-    /// How many sends of the call, while this pass lasted, repeated an earlier one.
+    /// The number of sends during this pass that repeated an earlier send of the call.
     ///
-    /// Around a retry these are all of the call's, inside it none or one.
+    /// Outside a retry, these are all repeated sends of the call; inside it, none or one.
     public let resends: Int
-    /// The content that was sent (`http.client.request.body.size`), where it is known.
+    /// The size of the request content in bytes (`http.client.request.body.size`), if known.
     public let requestBodyBytes: Int64?
-    /// The content that was read (`http.client.response.body.size`).
+    /// The number of content bytes read (`http.client.response.body.size`).
     public let responseBodyBytes: Int64
-    /// When things happened in the call.
+    /// The times of the events of the call.
     public let timeline: Timeline
 }
 

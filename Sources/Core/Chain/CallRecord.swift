@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What happened in one call so far: shared by its contexts, its response and its error.
+/// What happened in a call so far; shared by its contexts, its response and its error.
 package final class CallRecord: Sendable {
     private struct State {
         var timeline = Timeline()
@@ -13,6 +13,8 @@ package final class CallRecord: Sendable {
         var hasFailed = false
         var described: Request?
         var lastSent: Request?
+        // The attempt whose exchange the timeline describes.
+        var sendingAttempt = 0
         var progress = TransferProgress()
         var progressHandlers: [ProgressHandler] = []
     }
@@ -25,23 +27,25 @@ package final class CallRecord: Sendable {
 
     package var timeline: Timeline { state.withLock { $0.timeline } }
 
-    /// How often the transport was asked to send.
+    /// How many times the transport was asked to send.
     package var sends: Int { state.withLock { $0.sends } }
 
     package var hops: [Hop] { state.withLock { $0.hops } }
 
-    /// The request as it was last handed to the transport.
+    /// The request as last passed to the transport.
     package var lastSent: Request? { state.withLock { $0.lastSent } }
 
-    /// The request as it was last handed to the transport, or as it was described, and when the call
-    /// was begun; an exchange of a gate's own begins as it is sent.
+    /// The request as last passed to the transport, or else as described, and the time the call
+    /// began.
+    ///
+    /// An exchange that a gate makes itself begins when it is sent.
     var beginning: (request: Request?, start: MonotonicInstant?) {
         state.withLock { state in
             (state.lastSent ?? state.described, state.timeline.start ?? state.timeline.sent)
         }
     }
 
-    /// Begins a call for a request.
+    /// Records the request and the start time of a call.
     func begin(_ request: Request, at now: MonotonicInstant) {
         state.withLock { state in
             state.described = request
@@ -49,13 +53,14 @@ package final class CallRecord: Sendable {
         }
     }
 
-    package func updateTimeline(_ change: (inout Timeline) -> Void) {
-        state.withLock { change(&$0.timeline) }
+    /// Records that the body was converted into a value.
+    func didSerialize(at now: MonotonicInstant) {
+        state.withLock { $0.timeline.serialized = now }
     }
 
     package func add(_ hop: Hop) { state.withLock { $0.hops.append(hop) } }
 
-    /// What came of the attempts of a call that was tried again, the latest 32.
+    /// The outcomes of the last 32 attempts of a call that was retried.
     package var history: [AttemptSummary] { state.withLock { $0.history } }
 
     func add(_ attempt: AttemptSummary) {
@@ -65,19 +70,20 @@ package final class CallRecord: Sendable {
         }
     }
 
-    /// Why a retry let the last outcome that it judged stand, where it was one to try again.
+    /// Why a retry accepted the last retryable outcome that it judged.
     package var lastStop: RetryStop? {
         get { state.withLock { $0.lastStop } }
         set { state.withLock { $0.lastStop = newValue } }
     }
 
-    /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``): nothing tries again.
+    /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``), so that nothing may retry
+    /// it.
     package var hasFailed: Bool { state.withLock { $0.hasFailed } }
 
-    /// Ends the call for all who would try again.
+    /// Ends the call for everything that could retry it.
     func fail() { state.withLock { $0.hasFailed = true } }
 
-    /// The number of a fresh attempt, from 1.
+    /// Returns the number of a new attempt, starting at 1.
     func nextAttempt() -> Int {
         state.withLock { state in
             state.attempts += 1
@@ -85,9 +91,11 @@ package final class CallRecord: Sendable {
         }
     }
 
-    /// Counts a send; gives false where the call has been sent too often.
+    /// Counts a send and resets the progress.
     ///
-    /// Hops have a limit of their own. Progress begins again.
+    /// Returns false if the call has reached its send limit.
+    ///
+    /// Redirect hops are not counted; they have a limit of their own.
     func willSend(
         _ request: Request, attempt: Int, at now: MonotonicInstant, limit: Int
     ) -> Bool {
@@ -99,6 +107,7 @@ package final class CallRecord: Sendable {
             state.sends += 1
             state.attempts = max(state.attempts, attempt)
             state.lastSent = request
+            state.sendingAttempt = attempt
             state.timeline.begin(at: now)
             let hadMoved = state.progress.hasMoved
             state.progress = TransferProgress(totalToSend: request.body.length)
@@ -108,26 +117,35 @@ package final class CallRecord: Sendable {
         return isSent
     }
 
-    /// Calls a handler with the state now, where something has moved, whenever bytes of content were
-    /// sent or received, and when that begins again.
+    /// Calls a handler whenever content bytes are sent or received, or progress is reset.
+    ///
+    /// Calls it at once if bytes have already moved.
     package func onProgress(_ handler: @escaping ProgressHandler) {
         state.withLock { state in
             state.progressHandlers.append(handler)
             let progress = state.progress
-            // Under the lock, so that nothing later comes before it.
+            // Under the lock, so that no later state is delivered first.
             if progress.hasMoved { handler(progress) }
         }
     }
 
-    /// How many bytes of the request's content have left in this send.
-    package func didSend(totalBytes: Int64) {
-        advance { state in
-            state.timeline.bodyBytesSent = totalBytes
-            state.progress.bytesSent = totalBytes
+    /// Records what a transport reports about the last exchange.
+    func take(_ reports: [TransportReport], ofAttempt attempt: Int) {
+        let (handlers, progress) = state.withLock {
+            state -> ([ProgressHandler], TransferProgress) in
+            guard state.sendingAttempt <= attempt else { return ([], state.progress) }
+            let before = state.progress.bytesSent
+            for report in reports {
+                state.timeline.take(report)
+                if case .sent(let bytes) = report { state.progress.bytesSent = bytes }
+            }
+            let hasMoved = state.progress.bytesSent != before
+            return (hasMoved ? state.progressHandlers : [], state.progress)
         }
+        for handler in handlers { handler(progress) }
     }
 
-    /// Bytes of the content behind a head were read.
+    /// Records that content bytes of the response with this head number were read.
     func didReceive(bytes: Int, behind head: Int) {
         advance { state in
             guard state.heads == head else { return }
@@ -144,13 +162,15 @@ package final class CallRecord: Sendable {
         for handler in handlers { handler(progress) }
     }
 
-    /// The body behind a head has ended; one that was given up for another tells nothing.
+    /// Records the end of the body with this head number.
+    ///
+    /// Ignores a body that was replaced by a later response.
     func didEndBody(at now: MonotonicInstant?, behind head: Int) {
         state.withLock { if $0.heads == head { $0.timeline.bodyEnd = now } }
     }
 
-    /// A head has come.
-    /// - Returns: Its number within the call.
+    /// Records a response head.
+    /// - Returns: The number of the head within the call.
     func didReceiveHead(of response: Response, at now: MonotonicInstant) -> Int {
         let (length, encodedLength) = (response.body.length, response.body.encodedLength)
         return state.withLock { state in

@@ -1,16 +1,17 @@
 import Synchronization
 
-/// A call's identifier: unique in its client, and with a high chance among clients.
+/// A call's identifier: unique within its client, and very probably across clients.
 public struct CallID: Hashable, Sendable, CustomStringConvertible {
     private let client: UInt32
-    package let number: UInt64
+    /// The number of the call in its client, starting at 1.
+    public let number: UInt64
 
     package init(client: UInt32, number: UInt64) {
         self.client = client
         self.number = number
     }
 
-    /// The client's part and the call's number: `5f0c2a1b-42`.
+    /// The client's part and the number of the call: `5f0c2a1b-42`.
     public var description: String {
         let digits = String(client, radix: 16)
         return String(repeating: "0", count: 8 - digits.count) + digits + "-\(number)"
@@ -22,7 +23,7 @@ package final class CallEnvironment: Sendable {
     package let timeSource: any TimeSource
     package let randomSource: any RandomSource
     let baseOrigin: Origin?
-    let running = RunningCalls()
+    let running = OpenCalls()
 
     package init(
         timeSource: any TimeSource, randomSource: any RandomSource, baseOrigin: Origin? = nil
@@ -40,13 +41,13 @@ package final class CallState: Sendable {
     package let record = CallRecord()
     let values = ContextValues()
     let cancelTree: CancelTree
-    /// The context whose cancellation ends the call.
+    /// The context whose cancellation also cancels this call.
     let parent: Context?
-    /// How much of the content the call's terminal collects.
+    /// How many content bytes the call collects for its serializer.
     let collectedBytes: Int
     private let number: UInt64
     private let place: Int
-    // Made when it is asked for, for few calls have a use of it.
+    // Created on first use, because few calls need it.
     private let keptRandom = Mutex<CallRandom?>(nil)
 
     package init(
@@ -71,7 +72,7 @@ package final class CallState: Sendable {
         }
     }
 
-    // Contexts and open bodies hold the call, so this is its end, however it came.
+    // Contexts and open bodies hold the call, so it ends when the last of them is released.
     deinit {
         cancelTree.close()
         environment.running.remove(place)
@@ -90,12 +91,12 @@ public final class CallRandom: Sendable {
         self.call = call
     }
 
-    /// A number in 0..<1 that stands for the call: the same whenever it is asked for, and without
-    /// effect on what ``next()`` gives.
+    /// A number in 0..<1 that is constant for the call and does not affect the results of
+    /// ``next()``.
     public var share: Double {
         kept.withLock { kept in
             if let kept { return kept }
-            // No call's own number: those count from 0.
+            // A separate stream of the random source: the numbers of calls count up from 0.
             var generator = source.generator(forCall: call ^ 1 << 63)
             let share = generator.unit()
             kept = share
@@ -103,7 +104,7 @@ public final class CallRandom: Sendable {
         }
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     public func next() -> UInt64 {
         generator.withLock { generator in
             var current = generator ?? source.generator(forCall: call)
@@ -113,6 +114,6 @@ public final class CallRandom: Sendable {
         }
     }
 
-    /// A number in 0..<1, uniformly.
+    /// Returns a uniformly distributed number in 0..<1.
     public func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
 }

@@ -1,11 +1,14 @@
-/// What surrounds a request on its way: identity, time, chance, values, events, and cancellation.
+import TurnpikeSupport
+
+/// The environment of a request on its way through the chain: identity, time, randomness, values,
+/// events and cancellation.
 ///
-/// A context belongs to one call, and to one attempt of it. Gates pass it on by calling `next`; a
-/// gate that may have to stop what is inside it makes a ``child(deadline:)`` and passes that.
+/// A context belongs to one attempt of one call. A gate passes it on by calling `next`. A gate that
+/// may have to stop the rest of the chain creates a ``child(deadline:)`` and passes that.
 ///
 /// ```swift
 /// let inner = context.child()
-/// let timer = context.timeSource.schedule(after: limit) { inner.cancel(.failed(TooSlow())) }
+/// let timer = context.timeSource.schedule(after: limit) { inner.cancel(.expired(TooSlow())) }
 /// defer { timer.cancel() }
 /// return try await next(request, context: inner)
 /// ```
@@ -15,26 +18,26 @@ public final class Context: Sendable {
     let scope: CancelScope
     private let parent: Context?
     private let beginsAttempt: Bool
-    // Those of the attempt that begins here, if one does.
+    // The values of the attempt, if one begins here.
     private let values = ContextValues()
 
-    /// The attempt's number within its call, from 1.
+    /// The number of the attempt within its call, starting at 1.
     ///
-    /// Without a retry the whole call is attempt 1.
+    /// A call without a retry has only attempt 1.
     public let attempt: Int
 
-    /// When the call must have ended, by the strictest deadline outside of here; nil without one.
+    /// When the call must have ended, according to the strictest outer deadline; nil if there is
+    /// none.
     public let deadline: MonotonicInstant?
 
-    /// Whether a time limit outside of here ends with the head of the response.
+    /// Whether an outer time limit ends at the head of the response.
     let isLimitedToHead: Bool
 
-    /// How long the content may stand still that a retry inside keeps; nil where no gate says so.
+    /// How long a body that an inner retry keeps may be idle; nil if no gate limits it.
     let idleBound: IdleBound?
 
-    /// How much of the response's content is read before the caller gets a value: `Int.max` where
-    /// all of it is, 0 where the caller gets the stream
-    /// (``ResponseSerializer/collectedBytes(in:)``).
+    /// How many bytes of the response content are read before the caller gets a value: `Int.max`
+    /// for all of it, 0 if the caller gets a stream (``ResponseSerializer/collectedBytes(in:)``).
     public var collectedBytes: Int { call.collectedBytes }
 
     /// Creates a context that belongs to no client, for tests of gates and transports.
@@ -51,7 +54,7 @@ public final class Context: Sendable {
     /// Creates the outermost context of a call.
     /// - Parameters:
     ///   - call: The call.
-    ///   - observers: The loggers that hear of it.
+    ///   - observers: The loggers that receive its events.
     package init(call: CallState, observers: ObserverList? = nil) {
         self.call = call
         self.observers = observers
@@ -83,7 +86,7 @@ public final class Context: Sendable {
 
     // MARK: Identity, time and chance
 
-    /// The call's identifier: stable over its attempts.
+    /// The call's identifier; the same for all its attempts.
     public var id: CallID { call.id }
 
     /// The clocks and timers of the call.
@@ -91,12 +94,15 @@ public final class Context: Sendable {
 
     /// The call's random generator.
     ///
-    /// With a seeded source its sequence depends on the call alone.
+    /// With a seeded source, the sequence depends only on the number of the call.
     public var random: CallRandom { call.random }
 
-    /// The origin of the client's base URL, or nil where it has none.
+    /// How many times the transport was asked to send in this call so far.
+    public var sendCount: Int { call.record.sends }
+
+    /// The origin of the client's base URL, or nil without a base URL.
     ///
-    /// A gate that holds a credential is for this origin if it is told no other.
+    /// A gate with a credential uses it only for this origin unless it is configured otherwise.
     public var baseOrigin: Origin? { call.environment.baseOrigin }
 
     /// The time left until the deadline, or nil without one.
@@ -106,7 +112,7 @@ public final class Context: Sendable {
 
     // MARK: Values
 
-    /// The value under a key, in the key's scope.
+    /// The value of a key, in the key's scope.
     public subscript<Key: ContextKey>(key: Key.Type) -> Key.Value {
         get {
             guard let value = find(ObjectIdentifier(key), in: Key.scope) else {
@@ -117,13 +123,13 @@ public final class Context: Sendable {
         set { withValues(of: Key.scope) { $0[ObjectIdentifier(key)] = newValue } }
     }
 
-    /// The value under a key, set now where there is none.
+    /// Returns the value of a key, and sets it first if there is none.
     ///
-    /// Attempts that run side by side, as hedges do, get the same one.
+    /// Parallel attempts, such as hedges, get the same value.
     /// - Parameters:
     ///   - key: The key.
-    ///   - make: Makes a value; it is let go of where another one came first.
-    /// - Returns: The value that counts.
+    ///   - make: Creates a value; it is discarded if another value was set first.
+    /// - Returns: The stored value.
     public func value<Key: ContextKey, Value: Sendable>(
         of key: Key.Type, orSetting make: () -> Value
     ) -> Value where Key.Value == Value? {
@@ -133,7 +139,7 @@ public final class Context: Sendable {
         return withValues(of: Key.scope) { $0.value(under: id, orSetting: fresh) }
     }
 
-    // By itself: a cast costs something even where there is nothing.
+    // Not inlined: a cast costs something even if there is no value.
     @inline(never)
     private static func cast<Key: ContextKey>(
         _ value: any Sendable, for key: Key.Type
@@ -157,10 +163,10 @@ public final class Context: Sendable {
 
     // MARK: Derived contexts
 
-    /// A context for what is inside a gate, with a cancellation of its own.
-    /// - Parameter deadline: When what is inside must have ended; the stricter of it and the
-    ///   present deadline counts.
-    /// - Returns: A context of the same attempt. It is cancelled when this one is.
+    /// Creates a context for the rest of the chain, which can be cancelled separately.
+    /// - Parameter deadline: When the rest of the chain must have ended. The stricter of this and
+    ///   the current deadline counts.
+    /// - Returns: A context of the same attempt, which is cancelled when this one is.
     public func child(deadline: MonotonicInstant? = nil) -> Context {
         let strictest =
             if let deadline, let outer = self.deadline { min(deadline, outer) } else {
@@ -169,32 +175,33 @@ public final class Context: Sendable {
         return Context(parent: self, deadline: strictest, observers: observers)
     }
 
-    /// A ``child(deadline:)`` for a time limit that ends with the head of the response.
+    /// Creates a child for a time limit that ends at the head of the response.
     func childUpToHead() -> Context {
         Context(parent: self, deadline: deadline, isLimitedToHead: true, observers: observers)
     }
 
-    /// A ``child(deadline:)`` in which the content that a retry keeps may stand still for so long.
+    /// Creates a child that limits how long a body kept by an inner retry may be idle.
     package func child(idleBound: IdleBound) -> Context {
         Context(parent: self, deadline: deadline, idleBound: idleBound, observers: observers)
     }
 
-    /// A context of the same call that the cancellations and deadlines around this one do not
-    /// reach.
+    /// Creates a context of the same call that outer cancellations and deadlines do not reach.
     ///
-    /// It is for work that outlives the caller that began it, such as an exchange that several
-    /// calls wait for. Who makes one cancels it; else it ends with the client. The loggers around
-    /// this context hear of it.
+    /// Use it for work that outlives the caller that started it, such as an exchange that several
+    /// calls share. The creator must cancel it; otherwise it ends with the client. The loggers
+    /// outside this context receive its events.
     public func detached() -> Context { Context(call: call, observers: observers) }
 
-    /// A context of a call of its own, which the client's end alone reaches: for an exchange that a
-    /// gate makes on behalf of many calls.
+    /// Creates the context of a separate call that only the end of the client cancels, for an
+    /// exchange that a gate makes on behalf of many calls.
     ///
-    /// It shares clocks and identifier with this call; values, sends and time limits are its own.
-    /// - Parameter isOneTime: Whether not even the client's end reaches it
-    ///   (``RequestOptions/isOneTime``); then the caller ends it.
+    /// It shares the clocks and the identifier of this call. Values, sends and time limits are its
+    /// own.
+    /// - Parameter isOneTime: Whether not even the end of the client cancels it, for an exchange that
+    ///   cannot be repeated, such as one with a refresh token that is spent by it. The caller must
+    ///   then end it.
     /// - Returns: The context.
-    package func sideCall(isOneTime: Bool = false) -> Context {
+    public func sideCall(isOneTime: Bool = false) -> Context {
         Context(
             call: CallState(
                 id: id, environment: call.environment, number: random.next(),
@@ -215,18 +222,18 @@ public final class Context: Sendable {
 
     // MARK: Cancellation
 
-    /// Why this context, or one around it, was cancelled; nil while it is not.
+    /// Why this context or an outer one was cancelled; nil if it was not.
     public var cancelReason: CancelReason? { call.cancelTree.reason(of: scope) }
 
-    /// Ends what runs under this context: sends, waits and bodies.
+    /// Cancels everything that runs under this context: sends, waits and bodies.
     ///
     /// The first reason counts.
     public func cancel(_ reason: CancelReason) { call.cancelTree.cancel(scope, reason) }
 
-    /// Calls a handler when this context, or one around it, is cancelled; at once, if it is.
+    /// Calls a handler when this context or an outer one is cancelled, or at once if it already is.
     ///
-    /// The handler runs on the cancelling thread and must return at once.
-    /// - Returns: A registration to end when the handler is no longer wanted.
+    /// The handler runs on the cancelling thread and must return quickly.
+    /// - Returns: A registration to end when the handler is no longer needed.
     public func onCancel(
         _ handler: @escaping @Sendable (CancelReason) -> Void
     ) -> CancelRegistration {
@@ -235,20 +242,21 @@ public final class Context: Sendable {
         return CancelRegistration(context: self, place: place)
     }
 
-    /// Throws the reason's error if this context was cancelled, or `CancellationError` if the task
-    /// was.
+    /// Throws `CancellationError` if the task was cancelled, or the error of the reason if this
+    /// context was cancelled.
     public func checkCancellation() throws {
         try Task.checkCancellation()
         if let cancelReason { throw cancelReason.error }
     }
 
-    /// Waits, but not beyond a cancellation of the task or the context.
+    /// Waits for a duration, or until the task or the context is cancelled.
     /// - Throws: `CancellationError`, or the error of the context's ``cancelReason``.
     public func sleep(for duration: Duration) async throws {
         try checkCancellation()
         guard duration > .zero else { return }
         let moment = OneShot<Void>()
-        // In this order: who sees the timer can rely on it that a cancellation comes first.
+        // Registered before the timer: when a test clock sees the timer, a cancellation is already
+        // handled.
         let registration = onCancel { moment.settle(.failure($0.error)) }
         let timer = timeSource.schedule(after: duration) { moment.settle(.success(())) }
         defer {

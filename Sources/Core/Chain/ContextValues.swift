@@ -2,9 +2,9 @@ import Synchronization
 
 /// How long a value in a ``Context`` lives.
 public enum ContextScope: Sendable {
-    /// As long as the call: all attempts see it.
+    /// For the whole call: all attempts see the value.
     case call
-    /// As long as the attempt: a fresh attempt begins with the default.
+    /// For one attempt: a new attempt starts with the default.
     case attempt
 }
 
@@ -13,15 +13,15 @@ public protocol ContextKey {
     /// The type of the value.
     associatedtype Value: Sendable
 
-    /// The value before one is set.
+    /// The value if none was set.
     static var defaultValue: Value { get }
 
-    /// How long a value lives; ``ContextScope/call`` where a key does not say.
+    /// How long a value lives; ``ContextScope/call`` by default.
     static var scope: ContextScope { get }
 }
 
 extension ContextKey {
-    /// The call.
+    /// The default scope is the call.
     public static var scope: ContextScope { .call }
 }
 
@@ -29,7 +29,7 @@ extension ContextKey {
 struct ContextValues: ~Copyable, Sendable {
     private let values = Mutex<[ObjectIdentifier: any Sendable]>([:])
 
-    // Not generic, so that what is made here need not be made anew where a key is named.
+    // Not generic, so that it is compiled only once.
     subscript(id: ObjectIdentifier) -> (any Sendable)? {
         get { values.withLock { $0.isEmpty ? nil : $0[id] } }
         nonmutating set { values.withLock { $0[id] = newValue } }

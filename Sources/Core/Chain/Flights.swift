@@ -1,28 +1,30 @@
 import Synchronization
+import TurnpikeSupport
 
-/// The exchanges that calls share, and who waits for each.
+/// Exchanges that several calls share.
 ///
-/// The first to ask for a key starts an exchange in a context that outlives its call; others take a
-/// seat until it lands. Who leaves, leaves it to the others; the last one ends it.
-package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    /// What a shared exchange gives to one of those who wait.
-    package enum Landing: Sendable {
-        /// The same for all.
+/// The first call that asks for a key starts the exchange in a context that outlives the call.
+/// Further calls wait for the same exchange. A call may stop waiting without affecting the others;
+/// when the last one leaves, the exchange is cancelled.
+public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    /// What a shared exchange returns to one of the waiting calls.
+    public enum Landing: Sendable {
+        /// The value that all waiting calls share.
         case shared(Value)
-        /// The response itself, which cannot be shared.
+        /// The response itself, which only one call can have.
         case own(Response)
-        /// Nothing: the call is to be sent by itself.
+        /// Nothing: the call must send its own request.
         case alone
     }
 
-    /// A place in a shared exchange.
-    package struct Seat: Sendable {
+    /// A call's place in a shared exchange.
+    public struct Seat: Sendable {
         fileprivate let key: Key
         fileprivate let flight: UInt64
         fileprivate let number: UInt64
         fileprivate let landing: OneShot<Landing>
-        /// Whether its owner has to start the exchange.
-        package let isFirst: Bool
+        /// Whether this call must start the exchange.
+        public let isFirst: Bool
     }
 
     private struct Flight {
@@ -39,19 +41,20 @@ package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable
 
     private let state = Mutex(State())
 
-    package init() {}
+    /// Creates an empty table.
+    public init() {}
 
-    /// How many wait, for all exchanges.
-    package var seatCount: Int {
+    /// The number of waiting calls, over all exchanges.
+    public var seatCount: Int {
         state.withLock { $0.flights.values.reduce(0) { $0 + $1.seats.count } }
     }
 
-    /// Takes a seat in the exchange for a key.
+    /// Joins the exchange for a key.
     /// - Parameters:
-    ///   - key: What makes exchanges the same.
-    ///   - context: Makes the context of the exchange, where there is none yet.
+    ///   - key: Identifies equal exchanges.
+    ///   - context: Creates the context of the exchange if there is none yet.
     /// - Returns: The seat.
-    package func join(_ key: Key, context: @autoclosure () -> Context) -> Seat {
+    public func join(_ key: Key, context: @autoclosure () -> Context) -> Seat {
         state.withLock { state in
             state.count += 1
             let number = state.count
@@ -69,28 +72,28 @@ package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable
         }
     }
 
-    /// The context of a seat's exchange, while it is under way.
-    package func context(of seat: Seat) -> Context? { flight(of: seat)?.context }
+    /// The context of a seat's exchange, while it is running.
+    public func context(of seat: Seat) -> Context? { flight(of: seat)?.context }
 
-    /// How many wait for the exchange of a seat.
-    package func waiting(_ seat: Seat) -> Int { flight(of: seat)?.seats.count ?? 0 }
+    /// The number of calls that wait for the exchange of a seat.
+    public func waiting(_ seat: Seat) -> Int { flight(of: seat)?.seats.count ?? 0 }
 
     /// Runs the exchange of a seat.
-    package func start(_ seat: Seat, _ run: @escaping @Sendable (Context) async -> Void) {
+    public func start(_ seat: Seat, _ run: @escaping @Sendable (Context) async -> Void) {
         guard let context = context(of: seat) else { return }
-        // It ends by itself, or is cancelled when the last one who waits has left.
+        // Ends by itself, or is cancelled when the last waiting call leaves.
         let task = Task.inheriting { await run(context) }
         let isOver = state.withLock { state in
             guard state.flights[seat.key]?.id == seat.flight else { return true }
             state.flights[seat.key]?.task = task
             return false
         }
-        // It has landed, or the last one has left meanwhile.
+        // The exchange has ended, or the last call has left meanwhile.
         if isOver { task.cancel() }
     }
 
-    /// Waits in a seat, until the exchange has landed or the call of a context is cancelled.
-    package func landing(_ seat: Seat, in context: Context) async throws -> Landing {
+    /// Waits until the exchange ends or the context is cancelled.
+    public func landing(_ seat: Seat, in context: Context) async throws -> Landing {
         let registration = context.onCancel { [self] in leave(seat, $0.error) }
         defer { registration.end() }
         do {
@@ -101,8 +104,8 @@ package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable
         }
     }
 
-    /// Leaves a seat; the last one who leaves ends the exchange.
-    package func leave(_ seat: Seat, _ error: any Error) {
+    /// Stops waiting; cancels the exchange if no call waits any more.
+    public func leave(_ seat: Seat, _ error: any Error) {
         let (hasLeft, ended) = state.withLock { state -> (Bool, Flight?) in
             guard let index = state.flights.index(forKey: seat.key),
                 state.flights.values[index].id == seat.flight,
@@ -116,8 +119,8 @@ package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable
         ended?.task?.cancel()
     }
 
-    /// Ends the wait of all seats with the same result.
-    package func land(_ seat: Seat, _ result: Result<Value, any Error>) {
+    /// Completes all seats with the same result.
+    public func land(_ seat: Seat, _ result: Result<Value, any Error>) {
         let hasFailed = context(of: seat)?.call.record.hasFailed == true
         let landing = result.map { Landing.shared($0) }.mapError { error -> any Error in
             hasFailed ? CallEnd(error: error) : error
@@ -125,16 +128,20 @@ package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable
         for waiting in close(seat) { waiting.settle(landing) }
     }
 
-    /// Hands the response to the seat that has waited longest; the others send their own requests.
-    package func handOver(_ seat: Seat, _ response: Response) {
+    /// Gives the response to the call that has waited longest.
+    ///
+    /// The others send their own requests.
+    public func handOver(_ seat: Seat, _ response: Response) {
         let landings = close(seat)
         guard let first = landings.first else { return response.body.cancel(.drop) }
         first.settle(.success(.own(response)))
         for landing in landings.dropFirst() { landing.settle(.success(.alone)) }
     }
 
-    /// Hands a result that nobody else may have to the seat that began the exchange; the others get none.
-    package func giveBack(_ seat: Seat, _ result: Result<Response, any Error>) {
+    /// Gives a result that must not be shared to the call that started the exchange.
+    ///
+    /// The others send their own requests.
+    public func giveBack(_ seat: Seat, _ result: Result<Response, any Error>) {
         var hasOwner = false
         for landing in close(seat) {
             let isOwner = landing === seat.landing
@@ -150,7 +157,7 @@ package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable
         }
     }
 
-    // The flight is no more, so that nobody joins it; those who wait, in order.
+    // Removes the exchange, so that no further call joins it, and returns its seats in order.
     private func close(_ seat: Seat) -> [OneShot<Landing>] {
         let seats = state.withLock { state -> [UInt64: OneShot<Landing>] in
             guard let flight = state.flights[seat.key], flight.id == seat.flight else { return [:] }
@@ -161,15 +168,16 @@ package final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable
     }
 }
 
-/// That a retrier has ended the call which made an exchange: it holds for all who wait for that.
+/// Wraps an error with which a retrier ended the call of an exchange: it ends all waiting calls.
 private struct CallEnd: Error {
     let error: any Error
 }
 
 extension Response {
-    /// The response of an exchange in another context, as that of a call: its body ends with the
-    /// call too.
-    package func adopted(by context: Context) -> Response {
+    /// Returns the response of a shared exchange as that of a call.
+    ///
+    /// Cancelling the call also ends the body.
+    public func adopted(by context: Context) -> Response {
         var response = self
         response.record = context.call.record
         let canceller = body.canceller

@@ -1,37 +1,35 @@
-/// One part of a stack: an ``Interceptor``, or one or several of the five roles.
+/// A part of a stack: an ``Interceptor``, or a type with one or more of the five roles.
 ///
-/// A gate that is nothing but a `Gate` is a mistake, and fails the calls that come to it as
+/// A type that conforms only to `Gate` is a mistake; calls that reach it fail with
 /// ``ClientError/Code/configuration``.
 ///
-/// A gate is a value that many calls pass at once. What it remembers between calls stands in a
-/// `Mutex` or an actor that it holds.
+/// A gate is a value that many calls use at the same time. State that lasts between calls belongs
+/// in a `Mutex` or an actor that the gate holds.
 public protocol Gate: Sendable {
-    /// What logs, stack descriptions and errors call the gate; its type's name by default.
+    /// The gate's name in logs, stack descriptions and errors; by default the name of its type.
     var name: String { get }
 
-    /// What tells this gate from others of its type, so that its state survives a reload of the
-    /// stack; nil by default: name and position tell.
+    /// Identifies this gate among gates of the same type, so that its state survives a reload of
+    /// the stack.
+    ///
+    /// Nil by default: name and position identify it.
     var id: String? { get }
-
-    /// What the transport must be able to do for this gate; nothing by default.
-    var requirements: TransportCapabilities { get }
 
     /// The keys of request options that this gate reads; none by default.
     var handledOptions: [any RequestOptionKey.Type] { get }
 
-    /// Ends what the gate does beyond single calls: flushes a log, closes a file.
+    /// Releases what the gate holds beyond single calls, for example flushes a log or closes a
+    /// file.
     ///
-    /// Called by ``Client/shutdown(grace:)`` after the last call.
+    /// ``Client/shutdown(grace:)`` calls it after the last call.
     func shutdown() async
 }
 
 extension Gate {
-    /// The type's name.
+    /// The name of the type.
     public var name: String { String(describing: Self.self) }
-    /// None.
+    /// Nil.
     public var id: String? { nil }
-    /// Nothing.
-    public var requirements: TransportCapabilities { [] }
     /// None.
     public var handledOptions: [any RequestOptionKey.Type] { [] }
     /// Does nothing.
@@ -53,16 +51,16 @@ extension Gate {
 /// }
 /// ```
 ///
-/// It may call `next` not at all, once, or several times. What it throws reaches the caller
-/// unchanged. A response that it does not return is to be given to
+/// An interceptor may call `next` any number of times, or not at all. Its errors reach the caller
+/// unchanged. It must pass each response that it does not return to
 /// ``Response/discard(in:keeping:)``.
 public protocol Interceptor: Gate {
     /// Handles a request.
     /// - Parameters:
-    ///   - request: The request as the gates outside left it.
-    ///   - context: What surrounds it.
+    ///   - request: The request as the outer gates left it.
+    ///   - context: The environment of the request.
     ///   - next: The rest of the chain.
-    /// - Returns: The response for the gates outside.
-    /// - Throws: Anything; it reaches the caller unchanged.
+    /// - Returns: The response for the outer gates.
+    /// - Throws: Any error; it reaches the caller unchanged.
     func intercept(_ request: Request, context: Context, next: Next) async throws -> Response
 }

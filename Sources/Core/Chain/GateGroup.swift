@@ -1,8 +1,9 @@
-/// Several gates that stand in a stack as one: for all requests, or for some.
+/// Several gates that form one entry of a stack, for all requests or for some.
 ///
-/// The plan puts them in a row with the gates around them and passes over them as a whole where
-/// they do not apply, so that a group costs a call one question and no allocation. Position keeps
-/// its meaning: a retry inside a group is a retry around all that follows the group, too.
+/// The plan inserts the gates of a group between those around it, and skips them together for
+/// requests to which the group does not apply. A group therefore costs a call one check and no
+/// allocation. Position keeps its meaning: a retry inside a group also retries everything after the
+/// group.
 ///
 /// ```swift
 /// struct Weekdays: GateGroup {
@@ -11,30 +12,33 @@
 /// }
 /// ```
 ///
-/// The group's requirements and its shutdown are those of its gates. Its options are none unless it
-/// says so: a wish of a call (``RequestOptions``) that only a gate in a group would read is honoured
-/// by a gate around the stack as well, since the group may not apply.
+/// The shutdown of a group is that of its gates. A group handles no request
+/// options unless it declares them in `handledOptions`. An option of a call (``RequestOptions``)
+/// that only a gate in the group would handle therefore also gets a gate around the stack, because
+/// the group may not apply.
 public protocol GateGroup: Gate {
     /// The gates, outermost first.
     var gates: [any Gate] { get }
 
-    /// Whether a request passes the gates; asked each time that one arrives: for each attempt below
-    /// a retry, for each hop below a redirect.
+    /// Whether a request passes through the gates.
+    ///
+    /// Called for each request that arrives: for each attempt inside a retry, for each hop inside a
+    /// redirect.
     func applies(to request: Request, context: Context) -> Bool
 }
 
 extension GateGroup {
-    /// Always.
+    /// Applies to all requests.
     public func applies(to request: Request, context: Context) -> Bool { true }
 
-    /// Ends what the gates do beyond single calls.
+    /// Shuts down the gates.
     public func shutdown() async {
         for gate in gates { await gate.shutdown() }
     }
 }
 
 extension Gate {
-    /// The gate, and where it is a group, all that it holds, in order.
+    /// The gate, followed by the gates inside it if it is a group.
     package var flattened: [any Gate] {
         guard let group = self as? any GateGroup else { return [self] }
         return [self] + group.gates.flatMap(\.flattened)

@@ -1,18 +1,18 @@
-/// What came of an attempt: the one type by which gates judge it.
+/// The result of an attempt, as gates judge it.
 ///
-/// A refused response and a returned one look alike: ``head`` is that of the response, or of the
-/// response inside a validation error. So a retry acts on a status whether a validator stands
-/// inside it or outside.
+/// A rejected response and a returned one look alike: ``head`` is the head of the response, or of
+/// the response in a validation error. A retry can therefore act on a status whether the validator
+/// is inside it or outside.
 public struct Outcome: Sendable {
-    /// The request as the judging gate sent it inward.
+    /// The request as the judging gate passed it to the rest of the chain.
     public let request: Request
     /// The response, or the error.
     public let result: Result<Response, any Error>
-    /// How many attempts the judging gate has made so far, from 1.
+    /// The number of attempts that the judging gate has made so far, starting at 1.
     public let attempts: Int
-    /// How long the attempt took, up to the head of its response.
+    /// The time from the start of the attempt to the head of its response.
     public let elapsed: Duration
-    /// How long the judging gate waited before this attempt; nil before the first.
+    /// How long the judging gate waited before this attempt; nil for the first attempt.
     public let previousDelay: Duration?
 
     /// Creates an outcome.
@@ -27,16 +27,16 @@ public struct Outcome: Sendable {
         self.previousDelay = previousDelay
     }
 
-    /// The response, where the attempt gave one.
+    /// The response, if the attempt returned one.
     public var response: Response? { try? result.get() }
 
-    /// The error, where the attempt threw one.
+    /// The error, if the attempt threw one.
     public var error: (any Error)? {
         guard case .failure(let error) = result else { return nil }
         return error
     }
 
-    /// The head of the response, or of the response inside an error.
+    /// The head of the response, or of the response in an error.
     public var head: ResponseHead? { response?.head ?? refusedHead }
 
     private var refusedHead: ResponseHead? {
@@ -46,27 +46,27 @@ public struct Outcome: Sendable {
     /// The status of ``head``.
     public var status: HTTPStatus? { head?.status }
 
-    /// The code of a ``ClientError``, where one was thrown.
+    /// The code of the ``ClientError``, if one was thrown.
     public var code: ClientError.Code? { (error as? ClientError)?.code }
 
-    /// The status with which a proxy refused to connect, where one did.
+    /// The status with which a proxy refused to connect, if one did.
     public var proxyStatus: HTTPStatus? { (error as? ClientError)?.proxyStatus }
 
-    /// How far the exchange had come, where a transport said so.
+    /// How far the exchange had come, if the transport reported it.
     public var transfer: TransferState? { (error as? ClientError)?.transfer }
 
-    /// Whether it is certain that no server has acted on the request.
+    /// Whether it is certain that no server has processed the request.
     public var isUnsent: Bool { transfer?.isUnsent ?? false }
 
     /// Whether the request's body can be sent again.
     public var isReplayable: Bool { request.body.isReplayable }
 
-    /// A word for it: a status, or the kind of failure.
+    /// A short label: the status or the kind of failure.
     var label: String {
         status.map { String($0.code) } ?? error.map(ClientError.label(of:)) ?? "a response"
     }
 
-    /// Whether the attempt ended because someone gave the call up.
+    /// Whether the attempt ended because the call was cancelled or its deadline passed.
     public var isCancellation: Bool {
         switch error {
         case is CancellationError: true

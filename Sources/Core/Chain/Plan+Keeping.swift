@@ -1,19 +1,21 @@
-// A call for a whole value is tried again as a whole.
+// A call whose value needs the whole content is retried as a whole.
 extension Plan {
-    /// The outcome of an attempt, once as much of a success's content is here as the retrier keeps
-    /// for a terminal that collects: what breaks off before is an outcome like any other.
+    /// Returns the outcome of an attempt after reading as much of a successful response's content
+    /// as the retrier keeps for a call that collects it.
     ///
-    /// What bounds the body outside of the retry bounds it here: cancellation and deadline,
-    /// ``IdleBound``, ``CollectLimit``.
+    /// Content that breaks off becomes a failed outcome.
+    ///
+    /// The limits of the body outside the retry apply here too: cancellation, deadline,
+    /// ``IdleBound`` and ``CollectLimit``.
     func keepingContent(
         of outcome: Outcome, for retrier: any RequestRetrier, in context: Context
     ) async -> Outcome {
         guard var response = outcome.response, response.status.kind == .successful,
             context.collectedBytes > 0, !outcome.request.options.isStreaming,
-            // Who waits for the head must not be kept waiting for the body.
+            // A caller that waits for the head must not wait for the body.
             !context.isLimitedToHead,
-            // Nothing of it can break off any more.
-            !response.body.storage.isComplete
+            // The content is complete and can no longer break off.
+            !response.body.storage.isSettled
         else { return outcome }
         let limit = min(
             retrier.keptBytes(outcome, context: context), context.collectedBytes,
@@ -47,18 +49,18 @@ extension ResponseBody {
     fileprivate func kept(upTo maxBytes: Int, in context: Context) async throws -> ResponseBody {
         if let bound = context.idleBound { bound.limit(self, context.timeSource) }
         let canceller = canceller
-        // A body need not be one of the context's.
+        // The body may not belong to the context.
         let registration = context.onCancel { canceller.cancel($0) }
         defer { registration.end() }
         return try await readAhead(upTo: maxBytes)
     }
 }
 
-/// How long a body may stand still that a retry keeps, as a gate outside of the retry says: a limit
-/// for ``ResponseBody/limitIdleTime(to:minBytes:window:timeSource:)``.
+/// How long a body that a retry keeps may be idle, as set by a gate outside the retry for
+/// ``ResponseBody/limitIdleTime(to:minBytes:window:timeSource:)``.
 ///
-/// The contexts inside of that gate have it, those of fresh attempts too: what stands inside a retry
-/// binds the attempt, and no other.
+/// Contexts inside that gate inherit it, including those of new attempts. A limit inside a retry
+/// applies only to its attempt.
 package struct IdleBound: Sendable {
     let limit: Duration
     let minBytes: Int
@@ -77,6 +79,6 @@ package struct IdleBound: Sendable {
 }
 
 extension Next {
-    /// Whether a retry inside may try the request again.
+    /// Whether an inner retry may repeat the request.
     package var retries: Bool { plan.retries(from: position) }
 }

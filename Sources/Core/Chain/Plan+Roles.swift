@@ -1,12 +1,15 @@
 import Foundation
 import Synchronization
+import TurnpikeSupport
 
-// The framework's half of each role.
+// The framework's part of each role.
 extension Plan {
     // MARK: Retry
 
-    /// The retry around the present task, or one that is over: a client that is used inside a
-    /// retrying call of another makes one attempt, so that retries do not multiply.
+    /// The retry pass around the current task.
+    ///
+    /// A client that is used inside a retrying call of another client makes only one attempt, so
+    /// that retries do not multiply.
     @TaskLocal static var retryPass = RetryPass.over
 
     func retry(
@@ -17,7 +20,7 @@ extension Plan {
         if let outer, !outer.belongs(to: context.call) {
             return try await run(request, from: position, in: context.freshAttempt())
         }
-        // The outermost retry of a call lasts as long as all of them.
+        // The outermost retry of a call creates the pass and ends it.
         let pass = outer ?? RetryPass(context.call)
         defer { if outer == nil { pass.end() } }
         var attempts = 0
@@ -39,14 +42,14 @@ extension Plan {
                 request: request, result: result, attempts: attempts,
                 elapsed: begin.duration(to: context.timeSource.now), previousDelay: previousDelay)
             let outcome = await keepingContent(of: atHead, for: retrier, in: context)
-            // For the error that may come of it, here or further out.
+            // Recorded for the error that the call may end with.
             if attempts > 1 {
                 context.call.record.add(AttemptSummary(outcome, number: attempt.attempt))
             }
             if outcome.isCancellation || context.cancelReason != nil {
                 return try outcome.result.get()
             }
-            // A retrier inside has ended the call, in this attempt or in one beside it.
+            // An inner retrier has ended the call, in this attempt or in a parallel one.
             if context.call.record.hasFailed { return try outcome.result.get() }
             switch await retrier.retry(outcome, context: context) {
             case .stop: return try outcome.result.get()
@@ -81,7 +84,7 @@ extension Plan {
         if let left = context.timeLeft, delay >= left {
             throw ClientError(
                 .deadlineExceeded,
-                "the next attempt was to wait \(delay.text), and the deadline leaves less",
+                "the next attempt would wait \(delay.text), and the deadline leaves less",
                 underlying: outcome.error, response: outcome.head)
         }
         context.emit(
@@ -158,7 +161,7 @@ extension Plan {
         recorder.passBegins(request)
         do {
             let response = try await run(request, from: position, in: context)
-            // The transport's, where a gate inside has held the response back.
+            // The time of the transport, if an inner gate delayed the response.
             let headAt = max(response.headAt ?? context.timeSource.now, begin)
             response.body.onEnd { [head = response.head] end in
                 recorder.record(
@@ -179,17 +182,17 @@ extension Plan {
     }
 }
 
-/// A pass of a call through a retry, as the tasks know it that are begun inside.
+/// A call's pass through a retry, as seen by the tasks that are started inside.
 ///
-/// One that outlives the pass, a poller for instance that some call happened to start, is no part of
-/// it any more.
+/// A task that outlives the pass, such as a poller that a call happened to start, is no longer part
+/// of it.
 final class RetryPass: Sendable {
-    // Not its name, which seeded clients may share, and not the call, which would live on with a
-    // task that knows the pass.
+    // The call's identity rather than its ID, which seeded clients may share. Not a reference,
+    // which would keep the call alive as long as a task knows the pass.
     private let call: ObjectIdentifier?
     private let isOver: Atomic<Bool>
 
-    /// The pass of no call.
+    /// An ended pass that belongs to no call.
     static let over = RetryPass()
 
     private init() {

@@ -1,10 +1,9 @@
-/// A stack, compiled once: an immutable run of nodes that every call passes without an allocation
-/// of its own.
+/// A stack compiled into an immutable array of nodes, which calls traverse without an allocation.
 ///
-/// Here, and nowhere else, is decided how a gate is lowered. A gate with an `intercept` of its own
-/// is that and nothing else; a gate of several roles becomes a node for each, outermost first:
-/// metrics, log, retry, validate, adapt. A group becomes its gates behind a node that can pass over
-/// them.
+/// Only this type decides how gates are compiled. An interceptor becomes one node, and its other
+/// roles are ignored. A gate with several roles becomes a node for each, outermost first: metrics,
+/// log, retry, validate, adapt. A group becomes a node that can skip the nodes of its gates,
+/// followed by those nodes.
 final class Plan: Sendable {
     enum Node: Sendable {
         case group(any GateGroup, count: Int)
@@ -22,13 +21,14 @@ final class Plan: Sendable {
     let transport: any Transport
     let handledOptions: Set<ObjectIdentifier>
     private let nodes: [Node]
-    // For each node, and for the transport behind them.
+    // One entry for each node, and one for the transport at the end.
     private let heeds: [Bool]
-    // -1 where there is none.
+    // -1 if there is none.
     private let innermostRetry: Int
-    private let unmet: ClientError?
+    /// The fault of the stack that makes every call fail, or nil.
+    let fault: ClientError?
 
-    /// How often one call may be handed to the transport, redirect hops apart.
+    /// How many times one call may be passed to the transport, not counting redirect hops.
     static let sendLimit = 12
 
     init(gates: [any Gate], transport: any Transport) {
@@ -38,14 +38,11 @@ final class Plan: Sendable {
         nodes = gates.flatMap(Self.lower)
         heeds = Self.heeds(nodes, transport)
         innermostRetry = nodes.lastIndex { if case .retry = $0 { true } else { false } } ?? -1
-        unmet =
-            gates.lazy.flatMap(\.flattened).compactMap { gate in
-                transport.capabilities.fault(
-                    missing: gate.requirements, for: "the gate \(gate.name)")
-            }.first
+        fault = nodes.lazy.compactMap(\.fault).first
     }
 
-    /// The plan with more gates around it and nearest the transport, for one call.
+    /// Returns the plan for one call with additional gates: some outermost, some nearest the
+    /// transport.
     func extended(outside: [any Gate], inside: [any Gate]) -> Plan {
         if outside.isEmpty && inside.isEmpty { return self }
         return Plan(gates: outside + gates + inside, transport: transport)
@@ -71,11 +68,11 @@ final class Plan: Sendable {
     }
 
     private static func heeds(_ nodes: [Node], _ transport: any Transport) -> [Bool] {
-        var heeds = [(transport as? any Heeding)?.heed == .always]
+        var heeds = [(transport as? any PromptlyCancellable)?.promptness == .always]
         for node in nodes.reversed() {
-            switch node.heed {
+            switch node.promptness {
             case .unknown: heeds.append(false)
-            // Gates of a group may be passed over.
+            // The gates of a group may be skipped.
             case .withInside:
                 heeds.append(heeds[heeds.count - 1] && heeds[heeds.count - 1 - node.passable])
             case .always: heeds.append(true)
@@ -84,10 +81,10 @@ final class Plan: Sendable {
         return heeds.reversed()
     }
 
-    /// Whether what is from a position on may be tried again by a retry there.
+    /// Whether a retry at or after a position may repeat the nodes after it.
     func retries(from position: Int) -> Bool { position <= innermostRetry }
 
-    /// Whether all from a position on ends soon after its context and task are cancelled.
+    /// Whether everything from a position on ends soon after its context and task are cancelled.
     func heedsCancellation(from position: Int) -> Bool { heeds[position] }
 
     func run(
@@ -117,28 +114,23 @@ final class Plan: Sendable {
                 return try await retry(retrier, request, from: position + 1, in: context)
             case .validate(let validator):
                 return try await validate(validator, request, from: position + 1, in: context)
-            case .idle(let gate):
-                throw ClientError(
-                    .configuration,
-                    "the gate \(gate.name) plays no role and would do nothing; conform it to"
-                        + " Interceptor, RequestAdapter, RequestRetrier, ResponseValidator,"
-                        + " RequestLogger or MetricsRecorder")
+            // Never reached: calls fail earlier, with the fault of the plan.
+            case .idle: position += 1
             }
         }
         return try await send(request, in: context)
     }
 
-    // Outside an async function, where the synchronous form is the one that is called.
+    // A synchronous function, so that the synchronous requirement is called.
     private func adapt(
         _ adapter: any SynchronousRequestAdapter, _ request: inout Request, _ context: Context
     ) throws {
         try adapter.adapt(&request, context: context)
     }
 
-    /// Hands a request to the transport, after the last look at it.
+    /// Checks and completes a request, then passes it to the transport.
     private func send(_ request: Request, in context: Context) async throws -> Response {
         try context.checkCancellation()
-        if let unmet { throw unmet }
         let body = request.body
         if let fault = body.fault { throw fault }
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
@@ -156,7 +148,7 @@ final class Plan: Sendable {
             throw unmet
         }
         var request = request
-        // Of a body that a gate has given it; the call has seen to its own.
+        // For a body that a gate has set. The call has described its own body already.
         request.describeBody()
         if body.hasTrailers { request.announceTrailers() }
         request.uniteCookies()
@@ -187,19 +179,31 @@ final class Plan: Sendable {
 }
 
 extension Plan.Node {
-    /// How many nodes behind this one may be passed over.
+    /// The fault of the gate, or nil.
+    fileprivate var fault: ClientError? {
+        guard case .idle(let gate) = self else { return nil }
+        return ClientError(
+            .configuration,
+            "the gate \(gate.name) plays no role and would do nothing; conform it to"
+                + " Interceptor, RequestAdapter, RequestRetrier, ResponseValidator,"
+                + " RequestLogger or MetricsRecorder")
+    }
+
+    /// The number of following nodes that may be skipped.
     fileprivate var passable: Int { if case .group(_, let count) = self { count } else { 0 } }
 
-    /// How the node takes a cancellation; what is synchronous has nothing to wait for.
-    fileprivate var heed: Heed {
+    /// How the node reacts to cancellation; a synchronous node has nothing to await.
+    fileprivate var promptness: Promptness {
         switch self {
         case .group, .metrics, .log, .adaptNow, .idle: .withInside
-        case .interceptor(let gate): Self.heed(of: gate)
-        case .retry(let gate): Self.heed(of: gate)
-        case .validate(let gate): Self.heed(of: gate)
-        case .adapt(let gate): Self.heed(of: gate)
+        case .interceptor(let gate): Self.promptness(of: gate)
+        case .retry(let gate): Self.promptness(of: gate)
+        case .validate(let gate): Self.promptness(of: gate)
+        case .adapt(let gate): Self.promptness(of: gate)
         }
     }
 
-    private static func heed(of gate: any Gate) -> Heed { (gate as? any Heeding)?.heed ?? .unknown }
+    private static func promptness(of gate: any Gate) -> Promptness {
+        (gate as? any PromptlyCancellable)?.promptness ?? .unknown
+    }
 }

@@ -1,10 +1,11 @@
 public import Foundation
 
 extension Response {
-    /// Gives up a response, so that its connection can serve the next request.
+    /// Discards a response so that its connection can be reused.
     ///
-    /// The body is read for up to 64 KiB and 100 ms, and the transfer ended where that is not all.
-    /// Every gate that does not return a response which it got from `next` calls this.
+    /// Reads at most 64 KiB of the body for at most 100 ms, then ends the transfer if the body is
+    /// not complete. Every gate must call this for each response that it got from `next` and does
+    /// not return.
     /// - Parameters:
     ///   - context: The gate's context.
     ///   - maxBytes: How many bytes of the body to keep.
@@ -14,9 +15,9 @@ extension Response {
         await drain(in: context, keeping: maxBytes).kept
     }
 
-    /// Gives up a response as ``discard(in:keeping:)`` does.
-    /// - Returns: The first bytes of the body, and whether it went on beyond what is read without
-    ///   ever having said how long it is.
+    /// Discards a response as ``discard(in:keeping:)`` does.
+    /// - Returns: The first bytes of the body, and whether a body of undeclared length exceeded the
+    ///   limit.
     @discardableResult
     package func drain(
         in context: Context, keeping maxBytes: Int = 0
@@ -27,7 +28,8 @@ extension Response {
             return (Data(), false)
         }
         let canceller = body.canceller
-        // A body need not be one of the context's. In this order, as in `Context.sleep(for:)`.
+        // The body may not belong to the context. Registered before the timer, as in
+        // `Context.sleep(for:)`.
         let registration = context.onCancel { canceller.cancel($0) }
         let timer = context.timeSource.schedule(after: Self.drainTime) { canceller.cancel(.drop) }
         defer {
@@ -44,7 +46,7 @@ extension Response {
                 if count >= Self.drainLimit { break }
             }
         } catch {
-            // What breaks while it is thrown away concerns nobody.
+            // A failure of a discarded body does not matter.
         }
         let isUndeclared = body.length == nil && body.encodedLength == nil
         return (kept, isUndeclared && count >= Self.drainLimit)

@@ -1,20 +1,20 @@
-/// Why an outcome that was one to try again stands, for the error that comes of it.
+/// Why a retryable outcome was accepted, for the message of the resulting error.
 package struct RetryStop: Sendable {
-    /// The reason that a body is a stream that can be opened once.
+    /// The reason if the body is a stream that can be opened only once.
     package static let oneShotBody = "its body cannot be sent a second time"
 
     private let status: HTTPStatus?
     private let code: ClientError.Code?
     private let reason: String
 
-    /// Creates a note on an outcome.
+    /// Records the reason for an outcome.
     package init(_ outcome: Outcome, _ reason: String) {
         status = outcome.status
         code = outcome.code
         self.reason = reason
     }
 
-    /// Whether an error tells of that outcome, and not of what a gate has made of it.
+    /// Whether an error describes that outcome, rather than what another gate made of it.
     fileprivate func concerns(_ error: ClientError) -> Bool {
         if let status { return error.response?.status == status }
         return error.code == code
@@ -24,7 +24,7 @@ package struct RetryStop: Sendable {
 }
 
 extension ClientError {
-    /// The error with the reason why nothing was tried again, if it is about this one.
+    /// Adds the reason to the error's message if the error describes that outcome.
     func explained(by stop: RetryStop?) -> ClientError {
         guard let stop, stop.concerns(self), !message.hasSuffix(stop.text) else { return self }
         return adding(toMessage: stop.text)

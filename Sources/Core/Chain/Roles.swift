@@ -7,8 +7,8 @@
 /// }
 /// ```
 ///
-/// Below a retry it runs for each attempt, below a redirect for each hop. One that never waits
-/// conforms to ``SynchronousRequestAdapter``: runs of those cost no call each.
+/// Inside a retry it runs for each attempt, inside a redirect for each hop. An adapter that never
+/// waits should conform to ``SynchronousRequestAdapter``, which avoids an asynchronous call.
 public protocol RequestAdapter: Gate {
     /// Changes a request, or throws to fail the call.
     func adapt(_ request: inout Request, context: Context) async throws
@@ -20,40 +20,43 @@ public protocol SynchronousRequestAdapter: RequestAdapter {
     func adapt(_ request: inout Request, context: Context) throws
 }
 
-/// What is to happen after an attempt.
+/// What happens after an attempt.
 public enum RetryDecision: Sendable {
-    /// The outcome stands: its response is returned, its error thrown.
+    /// Accept the outcome: its response is returned or its error thrown.
     case stop
-    /// Another attempt after a wait.
+    /// Make another attempt after a wait.
     case retry(after: Duration)
-    /// The call ends with another error.
+    /// End the call with another error.
     ///
-    /// Nothing in it is tried again: no retry further out asks its policy, no hedge waits for another
-    /// answer, no redirect and no challenge that the outcome holds is followed, and calls that share
-    /// the exchange end as well. A gate may still answer in its place, as a fallback does, and one
-    /// that sends by itself may do so. A ``ClientError`` keeps the outcome: its error as
-    /// ``ClientError/underlying`` and its response as ``ClientError/response``, if they are not set.
+    /// Nothing in the call is retried any more: outer retries do not ask their policies, hedges do
+    /// not wait for another response, and redirects and challenges in the outcome are not followed.
+    /// Calls that share the exchange end as well. An outer gate may still return something else
+    /// instead, as a fallback does. A ``ClientError`` gets the outcome's error as
+    /// ``ClientError/underlying`` and its response as ``ClientError/response``, unless they are
+    /// already set.
     case fail(any Error)
 }
 
-/// A gate that decides whether an attempt is made again.
+/// A gate that decides whether to make another attempt.
 ///
-/// The framework does the rest: it replays the body or stops honestly, gives up the response, waits
-/// within the deadline and opens a fresh attempt. A cancellation is never offered.
+/// The framework does the rest: it replays the body or stops if that is impossible, discards the
+/// response, waits within the deadline and starts a new attempt. The retrier is not asked about
+/// cancellations.
 public protocol RequestRetrier: Gate {
-    /// Judges what came of an attempt.
+    /// Judges the outcome of an attempt.
     func retry(_ outcome: Outcome, context: Context) async -> RetryDecision
 
-    /// Hears that an attempt which was decided is not made: the call ended in the wait before it.
+    /// Called if a decided attempt is not made, because the call ended during the wait.
     func retryWasAbandoned(_ outcome: Outcome, context: Context)
 
-    /// How many bytes of a successful response's content are read before the attempt counts as
-    /// done, so that content which breaks off is judged like a head that does not come; 0, the
-    /// default, judges at the head.
+    /// How many bytes of a successful response's content are read before the attempt is judged, so
+    /// that content that breaks off is judged like a missing head.
     ///
-    /// It is asked at the head of a success, where the caller gets a value of the whole content
-    /// (``Context/collectedBytes``) that is still to come. What is larger goes on to the caller as
-    /// it comes, behind what was read.
+    /// The default 0 judges at the head.
+    ///
+    /// Called at the head of a successful response if the caller gets a value of the whole content
+    /// (``Context/collectedBytes``) and the content is incomplete. Larger content is passed to the
+    /// caller as a stream that starts with the bytes already read.
     func keptBytes(_ outcome: Outcome, context: Context) -> Int
 }
 
@@ -61,11 +64,11 @@ extension RequestRetrier {
     /// Does nothing.
     public func retryWasAbandoned(_ outcome: Outcome, context: Context) {}
 
-    /// None: the head decides.
+    /// 0: the attempt is judged at the head.
     public func keptBytes(_ outcome: Outcome, context: Context) -> Int { 0 }
 }
 
-/// A gate that refuses responses.
+/// A gate that rejects responses.
 ///
 /// ```swift
 /// struct JSONOnly: ResponseValidator {
@@ -75,41 +78,42 @@ extension RequestRetrier {
 /// }
 /// ```
 ///
-/// The framework gives up the body of a response that is refused; a ``ClientError`` of
+/// The framework discards the body of a rejected response. A ``ClientError`` with
 /// ``ClientError/Code/validation`` keeps the head and up to 4 KiB of the body. Inside a retry, a
-/// refused status can be tried again.
+/// rejected status can be retried.
 public protocol ResponseValidator: Gate {
-    /// Returns, or throws to refuse the response.
+    /// Returns to accept the response, or throws to reject it.
     func validate(_ response: Response, for request: Request, context: Context) async throws
 }
 
-/// A gate that hears what happens in its pass and in the gates inside it, in order.
+/// A gate that receives the events of its part of the chain, in order.
 ///
-/// Events are redacted before they reach it. It must not block; a sink that writes has a queue.
+/// Events are redacted before they arrive. The logger must not block; one that writes should use a
+/// queue.
 public protocol RequestLogger: Gate {
-    /// Hears of an event.
+    /// Receives an event.
     func log(_ event: CallEvent)
 
-    /// How many bytes of contents the events are to show: of a request's where they are in memory,
-    /// of a response's as the reader pulls them.
+    /// How many bytes of content events may show: of request content in memory, and of response
+    /// content as the caller reads it.
     ///
     /// 0 by default.
     var peekBytes: Int { get }
 }
 
 extension RequestLogger {
-    /// None.
+    /// 0: no content is shown.
     public var peekBytes: Int { 0 }
 }
 
-/// A gate that gets one measurement for each pass through its position, once the body has ended.
+/// A gate that receives one measurement for each pass, after the body has ended.
 public protocol MetricsRecorder: Gate {
     /// Records a pass.
     func record(_ measurement: CallMeasurement)
 
-    /// Hears that a pass begins, for a count of those under way.
+    /// Called when a pass begins, for example to count the active ones.
     ///
-    /// Each is followed by one ``record(_:)``.
+    /// Each call is followed by one ``record(_:)``.
     func passBegins(_ request: Request)
 }
 

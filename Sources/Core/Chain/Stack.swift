@@ -20,7 +20,7 @@ public struct Stack: Sendable {
     /// Creates a stack of gates, outermost first.
     public init(@StackBuilder _ content: () -> [any Gate]) { gates = content() }
 
-    /// The gates of one stack inside those of another.
+    /// Returns the gates of `outer` around those of `inner`.
     public static func + (outer: Stack, inner: Stack) -> Stack { Stack(outer.gates + inner.gates) }
 }
 
@@ -30,7 +30,9 @@ extension Stack: ExpressibleByArrayLiteral {
 }
 
 extension Stack: CustomStringConvertible {
-    /// The gates' names, a line each, outermost first; those of a group are indented below it.
+    /// The names of the gates, one per line, outermost first.
+    ///
+    /// Gates of a group are indented below it.
     public var description: String { Self.lines(of: gates).joined(separator: "\n") }
 
     private static func lines(of gates: [any Gate]) -> [String] {
@@ -46,11 +48,11 @@ extension Stack: CustomStringConvertible {
 public enum StackBuilder {
     /// One gate.
     public static func buildExpression(_ gate: any Gate) -> [any Gate] { [gate] }
-    /// The gates of a stack, as a group.
+    /// The gates of a stack.
     public static func buildExpression(_ stack: Stack) -> [any Gate] { stack.gates }
     /// Gates in order.
     public static func buildBlock(_ parts: [any Gate]...) -> [any Gate] { parts.flatMap(\.self) }
-    /// Gates behind an `if` without `else`.
+    /// Gates after an `if` without `else`.
     public static func buildOptional(_ part: [any Gate]?) -> [any Gate] { part ?? [] }
     /// Gates of the first branch.
     public static func buildEither(first part: [any Gate]) -> [any Gate] { part }
@@ -58,6 +60,6 @@ public enum StackBuilder {
     public static func buildEither(second part: [any Gate]) -> [any Gate] { part }
     /// Gates of a loop.
     public static func buildArray(_ parts: [[any Gate]]) -> [any Gate] { parts.flatMap(\.self) }
-    /// Gates behind an availability check.
+    /// Gates after an availability check.
     public static func buildLimitedAvailability(_ part: [any Gate]) -> [any Gate] { part }
 }

@@ -2,23 +2,23 @@
 package enum TimeLimitExtent: Sendable {
     /// Up to the head of the response.
     case head
-    /// Until the body has come.
+    /// Until the body is complete.
     case body
 }
 
 extension Next {
-    /// Runs the rest of the chain under a time limit.
+    /// Runs the rest of the chain with a time limit.
     ///
-    /// When time is up, the caller gets the error at once; the context's cancellation ends sends,
-    /// waits and bodies inside, and the task's cancellation ends what a user's gate awaits. Nothing
-    /// is sent after that.
+    /// At the limit, the caller gets the error at once. Cancelling the context ends sends, waits
+    /// and bodies in the rest of the chain; cancelling the task ends whatever other gates await.
+    /// Nothing is sent afterwards.
     /// - Parameters:
     ///   - request: The request.
-    ///   - limit: The time.
-    ///   - extent: What it covers.
-    ///   - fault: Makes the error of the limit.
+    ///   - limit: The time limit.
+    ///   - extent: What the limit covers.
+    ///   - fault: Creates the error for the limit.
     /// - Returns: The response.
-    /// - Throws: What the rest throws, or the error of the limit.
+    /// - Throws: The error of the rest of the chain, or of the limit.
     package func callAsFunction(
         _ request: Request, within limit: Duration, upTo extent: TimeLimitExtent,
         orThrow fault: @escaping @Sendable (_ limit: Duration) -> ClientError
@@ -29,7 +29,7 @@ extension Next {
             case .head: context.childUpToHead()
             case .body: context.child(deadline: timeSource.now.advanced(by: limit))
             }
-        let timer = timeSource.schedule(after: limit) { inner.cancel(.failed(fault(limit))) }
+        let timer = timeSource.schedule(after: limit) { inner.cancel(.expired(fault(limit))) }
         do {
             let response = try await promptly(request, in: inner)
             switch extent {
@@ -43,15 +43,16 @@ extension Next {
         }
     }
 
-    /// Runs the rest of the chain so that the caller hears at once when the context, or the task, is
-    /// cancelled, even if a gate inside is deaf.
+    /// Runs the rest of the chain so that the caller returns at once when the context or the task
+    /// is cancelled, even if an inner gate ignores the cancellation.
     ///
-    /// What is known to heed a cancellation runs as it is; the rest runs in one child task.
+    /// Gates that are known to react run directly; otherwise the rest of the chain runs in one
+    /// child task.
     /// - Parameters:
     ///   - request: The request.
-    ///   - inner: A child of the context, for what is inside alone.
+    ///   - inner: A child of the context, used only for the rest of the chain.
     /// - Returns: The response.
-    /// - Throws: What the rest throws, or the error of the cancellation.
+    /// - Throws: The error of the rest of the chain, or of the cancellation.
     package func promptly(_ request: Request, in inner: Context) async throws -> Response {
         let response: Response
         do {
@@ -65,11 +66,11 @@ extension Next {
                 }
             }
         } catch {
-            // The limit that fired wins over what it made others throw.
+            // The error of the limit takes precedence over the errors that the cancellation caused.
             if !Task.isCancelled, let reason = inner.cancelReason { throw reason.error }
             throw error
         }
-        // A gate inside may have made an answer of the cancellation.
+        // An inner gate may have turned the cancellation into a response.
         guard let reason = inner.cancelReason else { return response }
         response.body.cancel(.drop)
         throw reason.error
@@ -77,7 +78,7 @@ extension Next {
 }
 
 extension ResponseBody {
-    /// Lets a cancellation of the context end the body, and the body's end end the limit.
+    /// Ends the body when the context is cancelled, and the time limit when the body ends.
     fileprivate func keepLimit(
         _ timer: any TimerToken, of context: Context,
         orThrow fault: @escaping @Sendable () -> ClientError
@@ -87,9 +88,8 @@ extension ResponseBody {
             storage.expire(
                 BodyExpiry(deadline: deadline, timeSource: context.timeSource, fault: fault))
         }
-        // What has no content may have no end either.
-        // All of it has come in time, however late it is read.
-        if storage.isComplete { return timer.cancel() }
+        // It has come in time, however late it is read.
+        if storage.arrival != .underWay { return timer.cancel() }
         let canceller = canceller
         let registration = context.onCancel { canceller.cancel($0) }
         onEnd { _ in

@@ -1,10 +1,10 @@
 import Foundation
 
-/// A description of one exchange: a request, the client that will send it, and the gates of this
-/// call.
+/// A description of one exchange: a request, the client that sends it, and gates for this call
+/// only.
 ///
-/// Nothing is sent before a terminal is awaited or ``start(_:)`` is called, and each of them sends
-/// anew. Several readers of one exchange share its running handle.
+/// Nothing is sent until a terminal method is awaited or ``start(_:)`` is called, and each of them
+/// sends the request again. To read one exchange from several tasks, share its running handle.
 public struct Call: Sendable {
     let client: Client
 
@@ -24,16 +24,16 @@ public struct Call: Sendable {
         self.request = request
     }
 
-    // MARK: What this call wishes
+    // MARK: Options of this call
 
-    /// Adds a gate for this call alone, nearest the transport.
+    /// Adds a gate for this call only, nearest the transport.
     public func through(_ gate: any Gate) -> Call {
         var copy = self
         copy.gates.append(gate)
         return copy
     }
 
-    /// Sets a wish under a key of request options.
+    /// Sets a request option.
     public func option<Key: RequestOptionKey>(_ key: Key.Type, _ value: Key.Value) -> Call {
         var copy = self
         copy.request.options[key] = value
@@ -47,32 +47,33 @@ public struct Call: Sendable {
         return copy
     }
 
-    /// Vouches that the request may be sent twice, though its method is not idempotent; with false,
-    /// keeps it from being tried again, whatever its method.
+    /// Declares that the request may be sent twice although its method is not idempotent.
+    ///
+    /// With false, the request is never retried, whatever its method.
     public func retryable(_ isRetryable: Bool = true) -> Call {
         option(RetryableOption.self, isRetryable)
     }
 
-    /// Lets the response last as long as its server likes: a deadline then covers what comes before
-    /// the body, and idle limits do not apply.
+    /// Lets the response body last indefinitely: a deadline covers only the time up to the response
+    /// head, and idle limits do not apply.
     public func streaming() -> Call { option(StreamingOption.self, true) }
 
-    /// Waits between the exchanges of a call that makes several of them.
+    /// Waits between the exchanges of a call that makes several.
     ///
-    /// The wait is one of the client's running calls, so that what ends those ends it.
-    /// - Throws: `CancellationError`, or ``ClientError/Code/cancelled`` where the client was shut
-    ///   down before.
+    /// The wait counts as a running call of the client, so whatever cancels those also ends the
+    /// wait.
+    /// - Throws: `CancellationError`, or ``ClientError/Code/cancelled`` if the client was already
+    ///   shut down.
     package func wait(for duration: Duration) async throws {
         try await client.begin(request).context.sleep(for: duration)
     }
 
     // MARK: Terminals
 
-    /// Sends the request and returns when the head of the response has come; the body is still to
-    /// be read.
+    /// Sends the request and returns when the response head arrives, before the body is read.
     public func response() async throws -> Response { try await send(accept: []).response }
 
-    /// Sends the request and turns the response into a value.
+    /// Sends the request and converts the response into a value.
     public func serialize<Serializer: ResponseSerializer>(
         with serializer: Serializer
     ) async throws -> Serializer.Output {
@@ -99,7 +100,7 @@ public struct Call: Sendable {
                     request: request, table: client.serializers,
                     maxBytes: context[CollectLimit.self],
                     maxLineBytes: context[LineLimit.self]))
-            context.call.record.updateTimeline { $0.serialized = context.timeSource.now }
+            context.call.record.didSerialize(at: context.timeSource.now)
             return value
         } catch {
             throw Self.complete(error, context)
@@ -124,14 +125,18 @@ public struct Call: Sendable {
         request.moveUserInformation()
         let plan = running.plan.extended(
             outside: request.options.gates(unless: running.plan.handledOptions), inside: gates)
+        if let fault = plan.fault { throw fault }
         do {
-            return (try await plan.run(request, from: 0, in: running.context), request)
+            var response = try await plan.run(request, from: 0, in: running.context)
+            // A gate created it itself.
+            if response.record == nil { response.record = running.context.call.record }
+            return (response, request)
         } catch {
             throw Self.complete(error, running.context)
         }
     }
 
-    // An error tells of the request as it was sent, after all gates.
+    // The error describes the request as it was sent, after all gates.
     private static func complete(_ error: any Error, _ context: Context) -> any Error {
         guard let error = error as? ClientError else { return error }
         let record = context.call.record
@@ -144,20 +149,16 @@ public struct Call: Sendable {
 }
 
 extension Request {
-    /// Turns user information in the URL into a Basic credential (RFC 7617), which only its origin
-    /// gets.
+    /// Moves user information from the URL into a Basic credential (RFC 7617), which is sent only
+    /// to its origin.
     package mutating func moveUserInformation() {
-        guard mayHoldUser, let user = url.user(percentEncoded: true), fault == nil
-        else { return }
-        var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
-        let password = components?.password ?? ""
-        let name = user.removingPercentEncoding ?? user
-        components?.user = nil
-        components?.password = nil
-        guard let bare = components?.url else { return }
-        url = bare
+        guard let user = targetURI.userInformation, fault == nil else { return }
+        let parts = user.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            .map { $0.removingPercentEncoding ?? String($0) }
+        targetURI = targetURI.withoutUserInformation
         if !headers.contains(.authorization) {
-            let credential = Data("\(name):\(password)".utf8).base64EncodedString()
+            let credential = Data("\(parts[0]):\(parts.count > 1 ? parts[1] : "")".utf8)
+                .base64EncodedString()
             headers[.authorization] = "Basic " + credential
         }
     }

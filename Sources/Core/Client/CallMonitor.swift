@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A logger whose events are read as asynchronous sequences, by any number of readers.
+/// A logger that provides its events as asynchronous sequences to any number of readers.
 ///
 /// ```swift
 /// let monitor = CallMonitor()
@@ -8,8 +8,8 @@ import Synchronization
 /// for await event in monitor.events { show(event) }
 /// ```
 ///
-/// It hears what happens at its place in the stack and inside of it. A reader that is too slow
-/// misses the oldest events, and holds up no call.
+/// It receives the events of the gates inside its place in the stack. A slow reader misses the
+/// oldest events and never delays a call.
 public final class CallMonitor: RequestLogger {
     private struct State {
         var nextReader: UInt64 = 0
@@ -21,7 +21,8 @@ public final class CallMonitor: RequestLogger {
     private let state = Mutex(State())
 
     /// Creates a monitor.
-    /// - Parameter bufferLimit: How many events wait for a reader before the oldest are dropped.
+    /// - Parameter bufferLimit: How many events are buffered for each reader before the oldest are
+    ///   dropped.
     public init(bufferLimit: Int = 1024) { self.bufferLimit = max(bufferLimit, 1) }
 
     /// The events from now on, until the reader stops or the client is shut down.
@@ -44,7 +45,7 @@ public final class CallMonitor: RequestLogger {
         return stream
     }
 
-    /// Hands an event to all readers.
+    /// Sends an event to all readers.
     public func log(_ event: CallEvent) {
         for reader in state.withLock({ Array($0.readers.values) }) { reader.yield(event) }
     }

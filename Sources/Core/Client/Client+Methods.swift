@@ -40,7 +40,7 @@ extension Client {
         request(.patch, target, query: query, headers: headers, body: body)
     }
 
-    /// Describes an upload: a POST, unless another method is named.
+    /// Describes an upload with POST or another method.
     public func upload(
         _ body: Body, to target: Target, method: HTTPMethod = .post, headers: HTTPHeaders = [:]
     ) -> Call {

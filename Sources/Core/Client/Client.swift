@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TurnpikeSupport
 
 /// Sends requests through a stack of gates to a transport.
 ///
@@ -8,37 +9,37 @@ import Synchronization
 /// let user = try await client.get("users/1").decode(User.self)
 /// ```
 ///
-/// A client is made once and shared: it owns its connections, its gates' state and its serializers.
-/// Nothing of it is global. Letting go of it closes its idle connections; ``shutdown(grace:)`` also
-/// waits for its calls.
+/// Create a client once and share it: it owns its connections, the state of its gates and its
+/// serializers. Nothing is global. Releasing a client closes its idle connections;
+/// ``shutdown(grace:)`` also waits for its calls.
 public final class Client: Sendable {
     private struct State {
         var plan: Plan
-        // Its cancellation ends all calls that were begun under it.
+        // Cancelling this context cancels all calls that were started under it.
         var generation: Context
         var nextNumber: UInt64 = 0
         var isShutDown = false
     }
 
-    /// What relative targets are resolved against.
+    /// The URL against which relative targets are resolved.
     public let baseURL: Target?
-    /// The serializers of the terminals.
+    /// The serializers for response values.
     public let serializers: SerializerTable
 
-    private let base: (url: URL?, fault: String?)
+    private let base: TargetURI?
     private let tag: UInt32
     private let environment: CallEnvironment
     private let state: Mutex<State>
 
-    /// Creates a client of explicit parts.
+    /// Creates a client from explicit parts.
     /// - Parameters:
-    ///   - baseURL: What relative targets are resolved against; nil lets calls use absolute URLs
-    ///     alone.
-    ///   - transport: What carries the requests.
+    ///   - baseURL: The URL against which relative targets are resolved. With nil, calls need
+    ///     absolute URLs.
+    ///   - transport: Sends the requests.
     ///   - stack: The gates, outermost first.
-    ///   - serializers: The serializers of the terminals.
-    ///   - timeSource: Where all time in calls comes from.
-    ///   - randomSource: Where all chance in calls comes from.
+    ///   - serializers: The serializers for response values.
+    ///   - timeSource: The source of all times in calls.
+    ///   - randomSource: The source of all randomness in calls.
     public init(
         baseURL: Target? = nil, transport: any Transport, stack: Stack,
         serializers: SerializerTable, timeSource: any TimeSource = SystemTimeSource(),
@@ -46,12 +47,11 @@ public final class Client: Sendable {
     ) {
         self.baseURL = baseURL
         self.serializers = serializers
-        let resolved = baseURL?.resolved(against: nil)
-        base = (resolved?.url, resolved?.fault.map { "the client's base URL: " + $0 })
+        base = baseURL?.resolved(against: nil)
         environment = CallEnvironment(
             timeSource: timeSource, randomSource: randomSource,
-            baseOrigin: base.url.flatMap { Origin($0) })
-        // From the client's chance, so that with a seed the calls' names repeat too.
+            baseOrigin: base?.origin)
+        // Taken from the random source, so that call identifiers repeat with a seeded source.
         var generator = randomSource.generator(forCall: .max)
         tag = UInt32(truncatingIfNeeded: generator.next())
         state = Mutex(
@@ -60,23 +60,33 @@ public final class Client: Sendable {
                 generation: Self.generation(timeSource, randomSource)))
     }
 
-    /// The stack as it is in force.
+    /// The current stack.
     public var stack: Stack { Stack(state.withLock { $0.plan }.gates) }
 
-    /// The transport as it is in force.
+    /// The current transport.
     public var transport: any Transport { state.withLock { $0.plan }.transport }
 
-    /// Puts another stack in force, and another transport if one is given.
+    /// The error that every call fails with, or nil: an invalid base URL, or a gate without a role.
     ///
-    /// Calls that are under way keep theirs; later ones pass the new one. A transport that is
-    /// replaced closes once its last call has ended.
+    /// It is known as soon as the client is created or its stack is replaced. Each call fails with
+    /// it before any gate runs, and a stack file with such a fault is rejected.
+    public var fault: ClientError? { baseFault ?? state.withLock { $0.plan }.fault }
+
+    private var baseFault: ClientError? {
+        base?.fault.map { ClientError(.invalidRequest, "the client's base URL: " + $0) }
+    }
+
+    /// Replaces the stack, and the transport if one is given.
+    ///
+    /// Running calls keep their stack and transport; later calls use the new ones. A replaced
+    /// transport closes after its last call.
     public func replace(stack: Stack, transport: (any Transport)? = nil) {
         let old = state.withLock { state in
             let old = state.plan
             state.plan = Plan(gates: stack.gates, transport: transport ?? old.transport)
             return old
         }
-        // What ends with the old plan ends outside the lock.
+        // The old plan is destroyed outside the lock.
         withExtendedLifetime(old) {}
     }
 
@@ -85,30 +95,30 @@ public final class Client: Sendable {
 
     // MARK: Calls
 
-    /// Describes a call; nothing is sent before one of its terminals is awaited.
+    /// Describes a call; nothing is sent until one of its terminal methods is awaited.
     public func request(_ request: Request) -> Call { Call(client: self, request: request) }
 
     /// Describes a call.
     /// - Parameters:
     ///   - method: The method.
     ///   - target: The URL, or text that is resolved against ``baseURL``.
-    ///   - query: Items behind those of the target.
+    ///   - query: Items to append to the query of the target.
     ///   - headers: Header fields.
     ///   - body: The content.
-    /// - Returns: A call; what is wrong with its parts fails it before anything is sent.
+    /// - Returns: A call. Invalid parts fail it before anything is sent.
     public func request(
         _ method: HTTPMethod, _ target: Target, query: Query = [:], headers: HTTPHeaders = [:],
         body: Body = .empty
     ) -> Call {
         let target = query.items.isEmpty ? target : target.appending(query)
-        let request = Request(method, target, relativeTo: base.url, headers: headers, body: body)
+        let request = Request(method, target, relativeTo: base, headers: headers, body: body)
         return Call(client: self, request: request)
     }
 
     func begin(
         _ request: Request, collecting collectedBytes: Int = 0
     ) throws -> (plan: Plan, context: Context) {
-        if let fault = base.fault { throw ClientError(.invalidRequest, fault) }
+        if let baseFault { throw baseFault }
         let (plan, generation, number, isShutDown) = state.withLock { state in
             state.nextNumber += 1
             return (state.plan, state.generation, state.nextNumber, state.isShutDown)
@@ -125,21 +135,21 @@ public final class Client: Sendable {
 
     // MARK: Life cycle
 
-    /// How many calls are under way: begun, and with a task, a response or a body that is still
-    /// there.
+    /// The number of calls that have begun and still have a task, a response or an open body.
     ///
-    /// ``runningCalls`` tells which they are, ``CallMonitor`` what they do.
+    /// ``runningCalls`` lists them; ``CallMonitor`` shows what they do.
     public var runningCallCount: Int { environment.running.count }
 
-    /// The calls that are under way, the oldest first: what ``runningCallCount`` counts.
+    /// The calls counted by ``runningCallCount``, oldest first.
     ///
-    /// A download that waits to be taken up again, and a stream of events that waits to be asked
-    /// for again, are among them.
+    /// They include downloads that wait to resume and event streams that wait to reconnect.
     public var runningCalls: [CallSummary] {
         environment.running.summaries(at: environment.timeSource.now)
     }
 
-    /// Cancels all calls that are under way, and their waits; later ones are not affected.
+    /// Cancels all running calls and their waits.
+    ///
+    /// Later calls are not affected.
     public func cancelAll() {
         let ended = state.withLock { state in
             defer {
@@ -150,13 +160,13 @@ public final class Client: Sendable {
         ended.cancel(.handle)
     }
 
-    /// Refuses new calls, waits for those that are under way, and closes gates and transport.
+    /// Rejects new calls, waits for running calls, and shuts down the gates and the transport.
     ///
-    /// Calls that outlast the grace are cancelled, and their ends waited for, so that gates hear of
-    /// them before they are closed; what someone holds on to, a response that is not read for
-    /// instance, is waited for no longer than a second. Cancelling the task ends the grace and
-    /// nothing else: all is closed when this returns.
-    /// - Parameter grace: How long calls may still take.
+    /// Calls that outlast the grace period are cancelled. Their ends are then awaited for at most
+    /// one second, so that gates see them before shutdown; a response that somebody holds without
+    /// reading it does not end by itself. Cancelling the task ends only the grace period: when this
+    /// method returns, everything is closed.
+    /// - Parameter grace: How long running calls may continue.
     public func shutdown(grace: Duration = .zero) async {
         let (generation, plan) = state.withLock { state in
             state.isShutDown = true
@@ -164,7 +174,7 @@ public final class Client: Sendable {
         }
         await waitUntilIdle(for: grace, isCancellable: true)
         generation.cancel(.handle)
-        // What was cancelled ends soon; what someone holds on to is not waited for.
+        // Cancelled calls end soon, unless somebody holds a response.
         await waitUntilIdle(for: .seconds(1), isCancellable: false)
         for gate in plan.gates { await gate.shutdown() }
         await plan.transport.shutdown()
@@ -187,7 +197,7 @@ public final class Client: Sendable {
 }
 
 extension Client {
-    /// Creates a client whose stack is built from types.
+    /// Creates a client with a stack that is built from types.
     public convenience init(
         baseURL: Target? = nil, transport: any Transport, serializers: SerializerTable,
         timeSource: any TimeSource = SystemTimeSource(),
@@ -201,7 +211,7 @@ extension Client {
 }
 
 extension Client: CustomReflectable {
-    /// What a dump shows: the base URL without secrets, and the gates' names.
+    /// Shows the base URL without secrets, and the names of the gates.
     public var customMirror: Mirror {
         Mirror(self, children: ["baseURL": baseURL as Any, "stack": stack.description])
     }

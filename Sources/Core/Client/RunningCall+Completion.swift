@@ -1,14 +1,14 @@
 public import Dispatch
 
 extension RunningCall {
-    /// Calls a handler on a queue when the call has ended, however it ends: exactly once, also if
-    /// it has ended already.
+    /// Calls a handler on a queue exactly once when the call has ended, even if it has already
+    /// ended.
     ///
-    /// It is for code that is not asynchronous yet. The handler does not keep the call going:
-    /// whoever may let go of the handle first says ``detach()``.
+    /// Use it in code that is not asynchronous. The handler does not keep the call alive: call
+    /// ``detach()`` if the handle may be released first.
     /// - Parameters:
-    ///   - queue: Where the handler runs.
-    ///   - handler: Gets the value or the error, `CancellationError` where the call was cancelled.
+    ///   - queue: The queue for the handler.
+    ///   - handler: Receives the value or the error; `CancellationError` if the call was cancelled.
     public func onCompletion(
         queue: DispatchQueue = .main,
         _ handler: @escaping @Sendable (Result<Value, any Error>) -> Void
@@ -18,17 +18,17 @@ extension RunningCall {
 }
 
 extension Call {
-    /// Sends the request at once and calls a handler on a queue when the call has ended: exactly
-    /// once.
+    /// Sends the request at once and calls a handler on a queue exactly once when the call has
+    /// ended.
     ///
     /// ```swift
     /// client.get("users/1").onCompletion(.json, queue: .main) { result in show(result) }
     /// ```
     /// - Parameters:
-    ///   - serializer: What turns the response into a value.
-    ///   - queue: Where the handler runs.
-    ///   - handler: Gets the value or the error.
-    /// - Returns: A handle, by which the call can be cancelled; it may be let go of.
+    ///   - serializer: Converts the response into a value.
+    ///   - queue: The queue for the handler.
+    ///   - handler: Receives the value or the error.
+    /// - Returns: A handle for cancelling the call. Releasing it does not cancel the call.
     @discardableResult
     public func onCompletion<Serializer: ResponseSerializer>(
         _ serializer: Serializer, queue: DispatchQueue = .main,

@@ -1,6 +1,7 @@
 import Synchronization
+import TurnpikeSupport
 
-/// A handle to a call that is under way: its value, its state, its progress, its cancellation.
+/// A handle to a running call, for its value, state and progress, and for cancelling it.
 ///
 /// ```swift
 /// let running = client.upload(.file(url), to: "files").start(.data)
@@ -8,23 +9,23 @@ import Synchronization
 /// let answer = try await running.value
 /// ```
 ///
-/// Any number of tasks may await ``value``; cancelling one of them ends its wait alone. Letting go
-/// of the handle cancels the call, unless it was told to ``detach()``.
+/// Any number of tasks may await ``value``; cancelling one of them ends only its own wait.
+/// Releasing the handle cancels the call unless ``detach()`` was called.
 public final class RunningCall<Value: Sendable>: Sendable {
-    /// What a running call is doing.
+    /// The state of a running call.
     public enum State: Sendable, Hashable, CaseIterable {
-        /// It is under way.
+        /// The call is running.
         case running
-        /// Its value is there.
+        /// The value is available.
         case finished
-        /// It failed.
+        /// The call failed.
         case failed
-        /// It was cancelled.
+        /// The call was cancelled.
         case cancelled
 
-        /// Whether a call may go from this state to another.
+        /// Whether a call may change from this state to another.
         ///
-        /// What is under way ends in one of three ways; what has ended stays as it is.
+        /// A running call ends in one of three states, which are final.
         public func canBecome(_ next: State) -> Bool {
             switch (self, next) {
             case (.running, .finished), (.running, .failed), (.running, .cancelled): true
@@ -35,12 +36,12 @@ public final class RunningCall<Value: Sendable>: Sendable {
 
     private let outcome: SharedValue<Value>
     private let record: CallRecord?
-    // The call's own; a handle that is kept does not keep its call open.
+    // Weak, so that a stored handle does not keep its call open.
     private weak let context: Context?
     private let task: Task<Void, Never>?
     private let isDetached = Atomic(false)
 
-    /// The call's identifier, as logs show it; nil where the client refused the call.
+    /// The call's identifier, as in logs; nil if the client rejected the call.
     public let id: CallID?
 
     init(
@@ -56,13 +57,13 @@ public final class RunningCall<Value: Sendable>: Sendable {
     deinit { if !isDetached.load(ordering: .relaxed) { cancel() } }
 
     /// The value of the call.
-    /// - Throws: The call's error; `CancellationError` where the call, or the waiting task, was
+    /// - Throws: The error of the call, or `CancellationError` if the call or the waiting task was
     ///   cancelled.
     public var value: Value {
         get async throws { try await outcome.value() }
     }
 
-    /// What the call is doing.
+    /// The current state.
     public var state: State {
         switch outcome.result {
         case nil: .running
@@ -78,11 +79,12 @@ public final class RunningCall<Value: Sendable>: Sendable {
         }
     }
 
-    /// When things happened in the call so far.
+    /// The times of the events of the call so far.
     public var timeline: Timeline { record?.timeline ?? Timeline() }
 
-    /// How far the contents have come: the latest state whenever the reader is ready for one, up to
-    /// the end of the call.
+    /// The progress of the transfers, until the call ends.
+    ///
+    /// A slow reader gets only the latest value.
     public var progress: AsyncStream<TransferProgress> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
@@ -93,19 +95,19 @@ public final class RunningCall<Value: Sendable>: Sendable {
 
     /// Cancels the call.
     ///
-    /// Its transfer ends, and who waits for it gets `CancellationError`.
+    /// The transfer ends, and all tasks that await ``value`` get `CancellationError`.
     public func cancel() {
         guard outcome.settle(.failure(CancellationError())) else { return }
         context?.cancel(.handle)
         task?.cancel()
     }
 
-    /// Lets the call go on when the handle is let go of.
+    /// Lets the call continue when the handle is released.
     public func detach() { isDetached.store(true, ordering: .relaxed) }
 }
 
 extension Call {
-    /// Sends the request at once and gives a handle to the call.
+    /// Sends the request at once and returns a handle to the call.
     public func start<Serializer: ResponseSerializer>(
         _ serializer: Serializer
     ) -> RunningCall<Serializer.Output> {
@@ -117,7 +119,7 @@ extension Call {
             outcome.settle(.failure(error))
             return RunningCall(outcome: outcome, context: nil, task: nil)
         }
-        // Ended by the handle: its `cancel`, or its drop. Else it ends with the call.
+        // Cancelled by the handle's `cancel` or by its release; otherwise ends with the call.
         let task = Task.inheriting(immediately: false) { [self] in
             do {
                 outcome.settle(.success(try await serialize(with: serializer, in: running)))

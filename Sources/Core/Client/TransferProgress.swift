@@ -1,18 +1,17 @@
-/// How far the content of a request and of its response have come, in bytes.
+/// The progress of the request content and the response content, in bytes.
 ///
-/// It is that of the last exchange of the call: a redirect or a retry begins again with nothing,
-/// which a progress bar shows by falling back.
+/// It describes the last exchange of a call: after a redirect or a retry it starts again at zero.
 public struct TransferProgress: Sendable, Hashable {
-    /// The bytes of the request's content that have left, in the present send.
+    /// The bytes of the request content sent in the current exchange.
     public var bytesSent: Int64
-    /// The bytes that are to leave, where they are known.
+    /// The size of the request content, if known.
     public var totalToSend: Int64?
-    /// The bytes of the response's content that the reader has got.
+    /// The bytes of the response content that the caller has read.
     public var bytesReceived: Int64
-    /// The bytes that are to come, where they are known.
+    /// The size of the response content, if known.
     public var totalToReceive: Int64?
 
-    /// Creates a state of progress.
+    /// Creates a progress value.
     public init(
         bytesSent: Int64 = 0, totalToSend: Int64? = nil, bytesReceived: Int64 = 0,
         totalToReceive: Int64? = nil
@@ -23,13 +22,13 @@ public struct TransferProgress: Sendable, Hashable {
         self.totalToReceive = totalToReceive
     }
 
-    /// The received part of the response's content, 0 to 1, or nil where the total is not known.
+    /// The received fraction of the response content, 0 to 1, or nil if the size is unknown.
     public var fractionReceived: Double? { Self.fraction(bytesReceived, totalToReceive) }
 
-    /// The sent part of the request's content, 0 to 1, or nil where the total is not known.
+    /// The sent fraction of the request content, 0 to 1, or nil if the size is unknown.
     public var fractionSent: Double? { Self.fraction(bytesSent, totalToSend) }
 
-    /// Whether bytes have left or come.
+    /// Whether any bytes were sent or received.
     var hasMoved: Bool { bytesSent > 0 || bytesReceived > 0 }
 
     private static func fraction(_ part: Int64, _ total: Int64?) -> Double? {

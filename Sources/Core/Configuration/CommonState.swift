@@ -1,7 +1,7 @@
 import Synchronization
 
-/// What the parts of all stacks of one registry have in common: one thing for each key, for as long
-/// as the registry is there.
+/// Objects that all stacks of one registry share: one for each key, for the lifetime of the
+/// registry.
 final class CommonState: Sendable {
     private let values = Mutex<[String: any AnyObject & Sendable]>([:])
 

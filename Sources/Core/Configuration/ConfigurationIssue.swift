@@ -1,16 +1,16 @@
-/// One mistake in a stack file: where, what was found, and what is right.
+/// A mistake in a stack file: where it is, what was found, and what is allowed.
 public struct ConfigurationIssue: Hashable, Sendable, CustomStringConvertible {
     /// The kind of mistake.
     public enum Kind: Hashable, Sendable {
-        /// The file is wrong.
+        /// The file is invalid.
         case mistake
-        /// The file is right, and the transport cannot do what it asks.
+        /// The file is valid, but the transport does not support a setting.
         case unsupported
     }
 
-    /// The place in the file: `stack[2].attempts`.
+    /// The path in the file: `stack[2].attempts`.
     public let path: String
-    /// What was found and what is right.
+    /// What was found and what is allowed.
     public let message: String
     /// The kind of mistake.
     public let kind: Kind
@@ -22,13 +22,13 @@ public struct ConfigurationIssue: Hashable, Sendable, CustomStringConvertible {
         self.kind = kind
     }
 
-    /// The place and the mistake: `stack[2].attempts: …`.
+    /// The path and the message: `stack[2].attempts: …`.
     public var description: String { path.isEmpty ? message : "\(path): \(message)" }
 }
 
 extension ClientError {
-    /// The error for a file with mistakes: a line each.
-    package static func configuration(_ issues: [ConfigurationIssue]) -> ClientError {
+    /// Returns the error for a file with mistakes, one per line.
+    public static func configuration(_ issues: [ConfigurationIssue]) -> ClientError {
         let isUnsupported = issues.allSatisfy { $0.kind == .unsupported }
         return ClientError(
             isUnsupported ? .unsupported : .configuration,
@@ -36,13 +36,13 @@ extension ClientError {
     }
 }
 
-/// Collects the mistakes of one file: the first hundred, and the number of the others.
+/// Collects the mistakes in a file: the first hundred, and the number of the others.
 final class IssueReport {
     private static let maxIssues = 100
     private var first: [ConfigurationIssue] = []
     private var others = 0
     private var othersKind = ConfigurationIssue.Kind.unsupported
-    // Texts of the environment and of other files.
+    // Values from the environment and from other files.
     private var hidden = SecretIndex()
     private var hiddenWords: Set<String> = []
 
@@ -54,7 +54,9 @@ final class IssueReport {
         return first + [rest]
     }
 
-    /// Takes a mistake, whose text is made if it is told.
+    /// Adds a mistake.
+    ///
+    /// Its message is created only if it will be shown.
     func add(
         _ kind: ConfigurationIssue.Kind, at path: @autoclosure () -> String,
         _ message: @autoclosure () -> String
@@ -68,12 +70,12 @@ final class IssueReport {
         }
     }
 
-    /// Takes the mistakes of another file.
+    /// Adds the mistakes of another file.
     func add(_ issues: [ConfigurationIssue]) {
         for issue in issues { add(issue.kind, at: issue.path, issue.message) }
     }
 
-    /// Keeps a text out of all messages: the file refers to it so that it stands nowhere.
+    /// Hides a text from all messages, because the file refers to it as a secret.
     func hide(_ text: String) {
         hidden.insert(Array(text.utf8), .anywhere)
         if text.utf8.count < SecretIndex.minBytes { hiddenWords.insert(text) }
@@ -82,7 +84,7 @@ final class IssueReport {
     private func shown(_ message: String) -> String {
         let pass = RedactionPass(.standard, .display, known: hidden)
         let text = pass.redacted(message, as: .text)
-        // What is short stands everywhere; messages quote it.
+        // A short text would match everywhere, so only quoted occurrences are hidden.
         return hiddenWords.reduce(text) { text, word in
             word.isEmpty ? text : text.replacing("\"\(word)\"", with: "\"\(Redaction.mark)\"")
         }
@@ -93,9 +95,10 @@ final class IssueReport {
     }
 }
 
-// How a message speaks of a value that was found.
+// How messages describe a value.
 extension JSONValue {
-    package var kindName: String {
+    /// The kind of a value that was found, as named in messages: `a number`.
+    public var kindName: String {
         switch self {
         case .null: "null"
         case .bool: "a truth value"
@@ -106,8 +109,9 @@ extension JSONValue {
         }
     }
 
-    /// A number as it stands; of all else the kind alone, for a text may be a secret in the wrong
-    /// place.
+    /// A number is shown as written.
+    ///
+    /// For any other value only its kind is shown, because a string may be a misplaced secret.
     var shown: String {
         if case .number(let number) = self { return String(number.description.prefix(40)) }
         return kindName

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A client that a stack file describes, and that takes a new one without a restart.
+/// A client that is described by a stack file and can load a new file without a restart.
 ///
 /// ```swift
 /// let configured = try ConfiguredClient(StackFile(contentsOf: url), registry: .standard, serializers: .standard)
@@ -8,10 +8,11 @@ import Synchronization
 /// try configured.reload(StackFile(contentsOf: url))  // a bad file throws, and changes nothing
 /// ```
 ///
-/// A reload builds the new stack whole and puts it in force at once: calls that are under way keep
-/// theirs. What gates remember (breakers, budgets, jars, caches) survives where the gate's `id`, or
-/// its name and position, is the same; each gate decides by which settings it is still the same
-/// state (``Settings/kept(_:for:updating:_:)``), and new rules then hold for calls under way too.
+/// A reload first builds the complete new stack and then puts it in force; running calls keep their
+/// stack. The state of gates (circuit breakers, budgets, cookie jars, caches) survives if the
+/// gate's `id`, or its name and position, is unchanged. Each gate decides which settings identify
+/// its state (``Settings/kept(_:for:updating:_:)``). New rules for kept state then also apply to
+/// running calls.
 public final class ConfiguredClient: Sendable {
     private struct State {
         var file: StackFile
@@ -25,12 +26,12 @@ public final class ConfiguredClient: Sendable {
 
     /// Creates a client.
     /// - Parameters:
-    ///   - file: What describes it.
+    ///   - file: The stack file.
     ///   - registry: The names that the file may use.
-    ///   - serializers: The serializers of its terminals.
-    ///   - timeSource: Where all time in calls comes from.
-    ///   - randomSource: Where all chance in calls comes from.
-    /// - Throws: ``ClientError/Code/configuration`` with every mistake of the file, or
+    ///   - serializers: The serializers for response values.
+    ///   - timeSource: The source of all times in calls.
+    ///   - randomSource: The source of all randomness in calls.
+    /// - Throws: ``ClientError/Code/configuration`` with every mistake in the file, or
     ///   ``ClientError/Code/unsupported``.
     public init(
         _ file: StackFile, registry: Registry, serializers: SerializerTable,
@@ -47,15 +48,15 @@ public final class ConfiguredClient: Sendable {
         state = Mutex(State(file: file, kept: kept))
     }
 
-    /// The file in force.
+    /// The current file.
     public var file: StackFile { state.withLock { $0.file } }
 
-    /// Puts another file in force.
+    /// Loads another file.
     ///
-    /// The transport stays where its part of the file is unchanged. The base URL cannot change:
-    /// requests that were described against it keep it.
-    /// - Throws: ``ClientError/Code/configuration`` with every mistake; the last good file stays in
-    ///   force.
+    /// The transport stays if its part of the file is unchanged. The base URL cannot change,
+    /// because existing requests were resolved against it.
+    /// - Throws: ``ClientError/Code/configuration`` with every mistake. The previous file then
+    ///   stays in force.
     public func reload(_ file: StackFile) throws {
         try state.withLock { state in
             guard file.root["baseURL"] == state.file.root["baseURL"] else {

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// What gates remember beyond one stack: breakers, budgets, jars, caches, under the gate's key.
+/// The state of gates that survives a reload, such as circuit breakers, budgets, cookie jars and
+/// caches, by key.
 final class KeptState: Sendable {
     private struct Entry: Sendable {
         let settings: AnyHashableSendable
@@ -9,7 +10,7 @@ final class KeptState: Sendable {
 
     private struct Contents {
         var entries: [String: Entry] = [:]
-        // What an earlier stack made.
+        // The state that an earlier stack created.
         var before: [String: Entry] = [:]
         var updates: [@Sendable () -> Void] = []
     }
@@ -19,7 +20,9 @@ final class KeptState: Sendable {
     /// Creates state for a first stack.
     init() { contents = Mutex(Contents()) }
 
-    /// Creates state for a stack that follows another; what it does not ask for is let go of.
+    /// Creates the state for a stack that replaces another.
+    ///
+    /// State that the new stack does not request is released.
     init(following other: KeptState) {
         contents = Mutex(Contents(before: other.contents.withLock { $0.entries }))
     }
@@ -41,24 +44,24 @@ final class KeptState: Sendable {
         return state
     }
 
-    /// Ends the making of a stack, once it is in force: brings what was kept up to its settings, and
-    /// lets go of the rest.
+    /// Called when a stack is in force: applies the new settings to kept state and releases the
+    /// rest.
     func settle() {
         let (updates, _) = contents.withLock { contents in
             defer {
                 contents.updates = []
                 contents.before = [:]
             }
-            // What is let go of ends outside the lock.
+            // Released state is destroyed outside the lock.
             return (contents.updates, contents.before)
         }
         for update in updates { update() }
     }
 }
 
-/// A hashable value of any type that may be shared.
+/// A type-erased hashable value that is also sendable.
 struct AnyHashableSendable: Hashable, Sendable {
-    // SAFETY: it was made from a value that is Sendable, and is only compared.
+    // SAFETY: created from a Sendable value and only compared.
     private nonisolated(unsafe) let value: AnyHashable
 
     init(_ value: some Hashable & Sendable) { unsafe self.value = AnyHashable(value) }

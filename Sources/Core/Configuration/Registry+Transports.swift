@@ -1,7 +1,7 @@
 import Foundation
 
 extension Registry {
-    /// Adds the transports of this module under the names of stack files.
+    /// Adds the transports of this module under their names in stack files.
     public mutating func registerTransports() {
         register(transport: "urlsession") { settings in
             let configuration = URLSessionTransport.Configuration(settings: settings)

@@ -1,7 +1,9 @@
-/// The names that a stack file may use: gates, transports, and whole stacks.
+import TurnpikeSupport
+
+/// The names that a stack file may use for gates, transports and complete stacks.
 ///
-/// A registry is a value that its owner fills; nothing is registered globally. A plugin adds its
-/// names in one line:
+/// A registry is a value that its owner fills; nothing is registered globally. A plugin adds a name
+/// in one line:
 ///
 /// ```swift
 /// var registry = Registry.standard
@@ -9,37 +11,37 @@
 /// let client = try Client(stackFile: StackFile(contentsOf: url), registry: registry)
 /// ```
 public struct Registry: Sendable {
-    /// Makes a gate from its settings.
+    /// Creates a gate from its settings.
     public typealias GateFactory = @Sendable (Settings) throws -> any Gate
-    /// Makes a transport from its settings.
+    /// Creates a transport from its settings.
     public typealias TransportFactory = @Sendable (Settings) throws -> any Transport
 
     private var gates: [String: GateFactory] = [:]
     private var transports: [String: TransportFactory] = [:]
     private var stacks: [String: @Sendable () -> Stack] = [:]
     private var defaultTransport: String?
-    // The same in all copies.
+    // Shared by all copies.
     let common = CommonState()
 
     /// Creates an empty registry.
     public init() {}
 
-    /// Adds a gate under a name, or puts it in the place of the one of that name.
+    /// Adds or replaces a gate under a name.
     public mutating func register(gate name: String, _ make: @escaping GateFactory) {
         gates[name] = make
     }
 
-    /// Adds a transport under a name.
+    /// Adds or replaces a transport under a name.
     ///
-    /// The first one is that of files which name none. A file that is only checked
-    /// (``Settings/isDryRun``) does not use the transport: a factory whose transport opens something
-    /// reads its settings and returns a ``MockTransport`` then.
+    /// The first one is used for files that name none. A file that is only checked
+    /// (``Settings/isDryRun``) does not use the transport: a factory whose transport opens
+    /// resources should then read its settings and return a ``MockTransport``.
     public mutating func register(transport name: String, _ make: @escaping TransportFactory) {
         transports[name] = make
         defaultTransport = defaultTransport ?? name
     }
 
-    /// Adds a whole stack under a name.
+    /// Adds or replaces a complete stack under a name.
     public mutating func register(stack name: String, _ make: @escaping @Sendable () -> Stack) {
         stacks[name] = make
     }
@@ -85,7 +87,7 @@ public struct Registry: Sendable {
                 value, at: path, in: settings, names: gates.keys, kind: "gate"),
             let make = gates[name]
         else { return nil }
-        // What a gate remembers is found again by its id, or by its name and position.
+        // The state of a gate is identified by its id, or by its name and position.
         let id = inner.string("id")
         inner.stateKey = id ?? "\(name)#\(number)"
         if let id, !ids.insert(id).inserted {

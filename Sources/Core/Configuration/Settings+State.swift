@@ -1,12 +1,13 @@
 extension Settings {
-    /// State that outlives a reload of the stack: what an earlier stack made under the same gate
-    /// and key, if it was made by equal settings, or else new.
+    /// Returns state that survives a reload of the stack: the state of an earlier stack with the
+    /// same gate and key if its settings were equal, otherwise new state.
     /// - Parameters:
-    ///   - key: What the state is, within its gate.
-    ///   - settings: What it was made from; what only rules over it is no part of that.
-    ///   - update: Brings state that an earlier stack made up to this gate's rules, once the stack
-    ///     is in force; a file that is refused changes nothing.
-    ///   - make: Makes it.
+    ///   - key: Identifies the state within its gate.
+    ///   - settings: What the state was created from. Leave out settings that can be applied to
+    ///     existing state.
+    ///   - update: Applies this gate's settings to state of an earlier stack, once the new stack is
+    ///     in force. Not called for a file that is rejected.
+    ///   - make: Creates the state.
     /// - Returns: The state.
     public func kept<State: AnyObject & Sendable>(
         _ key: String, for settings: some Hashable & Sendable,
@@ -16,14 +17,14 @@ extension Settings {
             "\(stateKey)/\(key)", for: AnyHashableSendable(settings), updating: update, make)
     }
 
-    /// State that gates of one stack share, and that outlives a reload of it as ``kept(_:for:updating:_:)``
-    /// does.
+    /// Returns state that several gates of one stack share and that survives a reload, as with
+    /// ``kept(_:for:updating:_:)``.
     /// - Parameters:
-    ///   - key: What the state is; gates that give the same key and equal settings get the same.
-    ///   - settings: What it was made from; what only rules over it is no part of that.
-    ///   - update: Brings state that is there already up to this gate's rules, once the stack is in
-    ///     force.
-    ///   - make: Makes it.
+    ///   - key: Identifies the state. Gates with the same key and equal settings share it.
+    ///   - settings: What the state was created from. Leave out settings that can be applied to
+    ///     existing state.
+    ///   - update: Applies this gate's settings to existing state, once the stack is in force.
+    ///   - make: Creates the state.
     /// - Returns: The state.
     public func shared<State: AnyObject & Sendable, From: Hashable & Sendable>(
         _ key: String, for settings: From,
@@ -34,12 +35,12 @@ extension Settings {
             "\(key)/\(settings.hashValue)", for: settings, updating: update, make)
     }
 
-    /// What the parts of all stacks share that are made with one registry and its copies: what must
-    /// not be there twice in a program, as what writes a file.
+    /// Returns an object that all stacks of one registry and its copies share, for objects that
+    /// must exist only once in a program, such as the writer of a file.
     /// - Parameters:
-    ///   - key: What it is.
-    ///   - make: Makes it, once.
-    /// - Returns: The one that is there.
+    ///   - key: Identifies the object.
+    ///   - make: Creates the object, once.
+    /// - Returns: The shared object.
     package func common<State: AnyObject & Sendable>(
         _ key: String, _ make: () -> State
     ) -> State {

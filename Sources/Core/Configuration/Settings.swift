@@ -1,11 +1,12 @@
 public import Foundation
+import TurnpikeSupport
 
-/// The settings of one part of a stack file, read by the part's factory.
+/// The settings of one part of a stack file, read by the factory of the part.
 ///
-/// Each read names a key, its type and its bounds. A mistake is recorded with its path, and the
-/// read gives the default, so that one pass finds all mistakes; a key that nobody asked for is one
-/// too. Any string may be `{"env": "NAME"}` or `{"file": "PATH"}`, so that secrets stay out of the
-/// file.
+/// Each read names a key, its type and its bounds. A mistake is recorded with its path and the read
+/// returns the default, so that one pass finds all mistakes. A key that nobody reads is also a
+/// mistake. Any string may be written as `{"env": "NAME"}` or `{"file": "PATH"}`, so that secrets
+/// stay out of the file.
 ///
 /// ```swift
 /// registry.register(gate: "tenant") { settings in
@@ -13,14 +14,13 @@ public import Foundation
 /// }
 /// ```
 public final class Settings {
-    /// The place of the object in its file.
+    /// The path of the object in the file.
     public let path: String
-    /// The client's base URL, where it has one.
+    /// The client's base URL, if there is one.
     public let baseURL: URL?
-    /// Whether the file is only checked: nothing is to be opened or made.
+    /// Whether the file is only checked, so that nothing may be opened or created.
     public let isDryRun: Bool
-
-    /// Where state of the part is kept.
+    /// Identifies the state of this part.
     var stateKey = ""
 
     private let object: JSONObject
@@ -42,9 +42,9 @@ public final class Settings {
         self.common = common
     }
 
-    /// Reads an object that is no stack file in the same way.
+    /// Reads an object that is not part of a stack file.
     /// - Throws: ``ClientError/Code/configuration`` with every mistake.
-    package static func read<Value>(
+    public static func read<Value>(
         _ object: JSONObject, _ body: (Settings) throws -> Value
     ) throws -> Value {
         let report = IssueReport()
@@ -59,33 +59,33 @@ public final class Settings {
 
     // MARK: Values
 
-    /// The value of a key as it stands, or nil where it is missing.
+    /// Returns the raw value of a key, or nil if the key is missing.
     public func value(_ key: String) -> JSONValue? {
         asked.insert(key)
         return object[key]
     }
 
-    /// A text, or nil where the key is missing or null.
+    /// Returns a string, or nil if the key is missing or null.
     public func string(_ key: String) -> String? {
         guard let value = present(key) else { return nil }
         return text(value, at: key)
     }
 
-    /// A text that must be there.
+    /// Returns a required string.
     public func required(_ key: String) -> String {
         if let value = present(key) { return text(value, at: key) ?? "" }
         issue(at: key, "is missing; a text is wanted")
         return ""
     }
 
-    /// One of several texts.
+    /// Returns one of several strings.
     public func choice<Choice: RawRepresentable & CaseIterable>(
         _ key: String, default fallback: Choice
     ) -> Choice where Choice.RawValue == String {
         guard let value = present(key), let name = text(value, at: key) else { return fallback }
         if let choice = Choice(rawValue: name) { return choice }
         let choices = Choice.allCases.map(\.rawValue)
-        // Of a text from elsewhere not even the likeness is told: it may be a secret.
+        // For a referenced value, not even a similar name is shown: it may be a secret.
         let (told, shown) =
             value.string == nil
             ? ("", "the text that is referred to") : (name, "\"\(Grammar.escaped(name))\"")
@@ -93,7 +93,7 @@ public final class Settings {
         return fallback
     }
 
-    /// A truth value.
+    /// Returns a Boolean value.
     public func bool(_ key: String, default fallback: Bool) -> Bool {
         guard let value = present(key) else { return fallback }
         if let bool = value.bool { return bool }
@@ -101,12 +101,12 @@ public final class Settings {
         return fallback
     }
 
-    /// A whole number within bounds.
+    /// Returns an integer within bounds.
     public func int(_ key: String, default fallback: Int, in range: ClosedRange<Int>) -> Int {
         optionalInt(key, in: range) ?? fallback
     }
 
-    /// A whole number within bounds, or nil where the key is missing or null.
+    /// Returns an integer within bounds, or nil if the key is missing or null.
     public func optionalInt(_ key: String, in range: ClosedRange<Int>) -> Int? {
         guard let value = present(key) else { return nil }
         if let number = value.int, range.contains(number) { return number }
@@ -116,14 +116,14 @@ public final class Settings {
         return nil
     }
 
-    /// A number within bounds.
+    /// Returns a number within bounds.
     public func double(_ key: String, default fallback: Double, in range: ClosedRange<Double>)
         -> Double
     {
         optionalDouble(key, in: range) ?? fallback
     }
 
-    /// A number within bounds, or nil where the key is missing or null.
+    /// Returns a number within bounds, or nil if the key is missing or null.
     public func optionalDouble(_ key: String, in range: ClosedRange<Double>) -> Double? {
         guard let value = present(key) else { return nil }
         if let number = value.double, range.contains(number) { return number }
@@ -132,13 +132,13 @@ public final class Settings {
         return nil
     }
 
-    /// A time in seconds, fractions allowed, above zero.
+    /// Returns a positive duration in seconds, which may have a fraction.
     public func seconds(_ key: String, default fallback: Duration, orZero: Bool = false) -> Duration
     {
         optionalSeconds(key, orZero: orZero) ?? fallback
     }
 
-    /// A time in seconds, or nil where the key is missing or null.
+    /// Returns a duration in seconds, or nil if the key is missing or null.
     public func optionalSeconds(_ key: String, orZero: Bool = false) -> Duration? {
         guard let value = present(key) else { return nil }
         if let number = value.double, number <= 1e9, number > 0 || (orZero && number == 0) {
@@ -154,10 +154,10 @@ public final class Settings {
         return nil
     }
 
-    /// A list of texts; empty where the key is missing or null.
+    /// Returns an array of strings; empty if the key is missing or null.
     public func strings(_ key: String) -> [String] { optionalStrings(key) ?? [] }
 
-    /// A list of texts, or nil where the key is missing or null.
+    /// Returns an array of strings, or nil if the key is missing or null.
     public func optionalStrings(_ key: String) -> [String]? {
         guard let value = present(key) else { return nil }
         guard let elements = value.array else {
@@ -167,7 +167,7 @@ public final class Settings {
         return elements.enumerated().compactMap { text($0.element, at: "\(key)[\($0.offset)]") }
     }
 
-    /// A list of `[name, value]`; empty where the key is missing or null.
+    /// Returns an array of `[name, value]` pairs; empty if the key is missing or null.
     public func headers(_ key: String) -> HTTPHeaders {
         var headers = HTTPHeaders()
         for (index, pair) in (list(key) ?? []).enumerated() {
@@ -188,7 +188,7 @@ public final class Settings {
         return headers
     }
 
-    /// A list of anything, or nil where the key is missing or null.
+    /// Returns an array of any values, or nil if the key is missing or null.
     public func list(_ key: String) -> [JSONValue]? {
         guard let value = present(key) else { return nil }
         if let elements = value.array { return elements }
@@ -196,7 +196,7 @@ public final class Settings {
         return nil
     }
 
-    /// The settings of an object inside this one, or nil where the key is missing or null.
+    /// Returns the settings of a nested object, or nil if the key is missing or null.
     public func object(_ key: String) -> Settings? {
         guard let value = present(key) else { return nil }
         guard let inner = value.object else {
@@ -206,11 +206,11 @@ public final class Settings {
         return nested(inner, at: key)
     }
 
-    /// Whether a key is there with the value null, which for some settings means none.
+    /// Whether a key is present with the value null, which for some settings means none.
     public func isNull(_ key: String) -> Bool { value(key) == .null }
 
-    /// The settings of an object that stands somewhere inside this one.
-    package func nested(_ object: JSONObject, at key: String) -> Settings {
+    /// Returns the settings of an object nested anywhere inside this one.
+    public func nested(_ object: JSONObject, at key: String) -> Settings {
         Settings(
             object, path: place(key), baseURL: baseURL, isDryRun: isDryRun, report: report,
             state: state, common: common)
@@ -220,26 +220,26 @@ public final class Settings {
 
     /// Records a mistake at a key.
     ///
-    /// A report holds the first hundred mistakes, and the number of the others; the message is made
-    /// if it is told.
+    /// A report contains the first hundred mistakes and the number of the others. The message is
+    /// created only if it will be shown.
     public func issue(at key: String, _ message: @autoclosure () -> String) {
         report.add(.mistake, at: place(key), message())
     }
 
-    /// Records mistakes that were found elsewhere, at places of their own.
-    package func adopt(_ issues: [ConfigurationIssue]) {
+    /// Records mistakes with their own paths that were found elsewhere.
+    public func adopt(_ issues: [ConfigurationIssue]) {
         report.add(issues)
     }
 
-    /// Records that a key, where it is there, asks for what the transport cannot do.
+    /// Records that a key, if present, sets something that the transport does not support.
     public func refuse(_ keys: String..., because reason: String) {
         for key in keys where present(key) != nil {
             report.add(.unsupported, at: place(key), reason)
         }
     }
 
-    /// Records the keys that nobody asked for.
-    package func finish() {
+    /// Records the keys that nobody has read, after an object (``object(_:)``) was read completely.
+    public func finish() {
         for member in object where !asked.contains(member.name) {
             issue(
                 at: Grammar.escaped(member.name, upTo: 100),
@@ -257,7 +257,7 @@ public final class Settings {
         path.isEmpty || key.isEmpty ? path + key : path + "." + key
     }
 
-    // A text, or a reference to one.
+    // Returns a string, or the string that a reference stands for.
     private func text(_ value: JSONValue, at key: String) -> String? {
         switch value {
         case .string(let text): return text
@@ -276,7 +276,7 @@ public final class Settings {
         return nil
     }
 
-    // No message shows what the file refers to.
+    // Messages never show values that the file refers to.
     private func hidden(_ text: String) -> String {
         report.hide(text)
         return text
@@ -285,7 +285,7 @@ public final class Settings {
     private func contents(of path: String, at key: String) -> String? {
         do {
             let text = try String(contentsOfFile: path, encoding: .utf8)
-            // Editors end a file with a line break, which is no part of a secret.
+            // Editors end a file with a line break, which is not part of a secret.
             return text.last == "\n" || text.last == "\r\n" ? String(text.dropLast()) : text
         } catch {
             issue(at: key, "the file \(Grammar.escaped(path)) cannot be read as text")

@@ -1,6 +1,7 @@
 public import Foundation
+import TurnpikeSupport
 
-/// A client as data: base URL, transport, and the ordered stack, outermost gate first.
+/// A client as data: base URL, transport, and the stack with the outermost gate first.
 ///
 /// ```json
 /// {
@@ -14,15 +15,16 @@ public import Foundation
 /// }
 /// ```
 ///
-/// Durations are in seconds, sizes in bytes. Without `stack` it is the standard one; `[]` is none.
-/// A file is checked whole before anything of it runs: ``ClientError/Code/configuration`` names
-/// every mistake with its path, what was found and what is allowed. A setting that the chosen
-/// transport cannot honour is ``ClientError/Code/unsupported``.
+/// Durations are in seconds, sizes in bytes. Without `stack`, the standard stack is used; `[]` is
+/// an empty stack. The complete file is checked before any part of it is created:
+/// ``ClientError/Code/configuration`` names every mistake with its path, what was found and what is
+/// allowed. A setting that the chosen transport does not support is
+/// ``ClientError/Code/unsupported``.
 public struct StackFile: Sendable, Hashable {
     private(set) var root: JSONObject
 
     /// Creates a stack file from JSON text.
-    /// - Throws: ``ClientError/Code/configuration`` with line and column where the text is no JSON
+    /// - Throws: ``ClientError/Code/configuration`` with line and column if the text is not a JSON
     ///   object.
     public init(parsing data: Data) throws {
         let value: JSONValue
@@ -30,7 +32,7 @@ public struct StackFile: Sendable, Hashable {
             value = try JSONValue(
                 parsing: data, options: JSONReadingOptions(duplicateNames: .refuse))
         } catch {
-            throw ClientError(.configuration, "the stack file is no JSON: \(error)")
+            throw ClientError(.configuration, "the stack file is not JSON: \(error)")
         }
         try self.init(value)
     }
@@ -56,8 +58,8 @@ public struct StackFile: Sendable, Hashable {
         root = object
     }
 
-    /// Creates a stack file from a JSON value, over another one whose parts it replaces.
-    package init(_ value: JSONValue, over base: StackFile?) throws {
+    /// Creates a stack file from a JSON value whose members replace those of a base file.
+    public init(_ value: JSONValue, over base: StackFile?) throws {
         try self.init(value)
         guard let base else { return }
         let own = root
@@ -65,37 +67,41 @@ public struct StackFile: Sendable, Hashable {
         for member in own { root[member.name] = member.value }
     }
 
-    /// The mistakes in the file; nothing is opened or made.
+    /// Returns the mistakes in the file without opening or creating anything.
     public func check(with registry: Registry) -> [ConfigurationIssue] {
         let report = IssueReport()
         _ = parts(registry, report, KeptState(), isDryRun: true)
         return report.issues
     }
 
-    /// What a file describes.
+    /// The parts that a file describes.
     struct Parts {
         let baseURL: Target?
         let transport: any Transport
         let stack: Stack
     }
 
-    /// Makes the client's parts.
+    /// Creates the parts of the client.
     /// - Parameters:
     ///   - registry: The names that the file may use.
-    ///   - state: What gates remember.
-    ///   - transport: A transport that stays in the place of the file's.
+    ///   - state: The state of gates from an earlier stack.
+    ///   - transport: A transport to keep instead of the one in the file.
     /// - Returns: The parts.
     /// - Throws: ``ClientError/Code/configuration`` with every mistake.
     func build(
         with registry: Registry, state: KeptState, keeping transport: (any Transport)? = nil
     ) throws -> Parts {
-        // A dry run first: a mistake must not leave files opened by the gates before it.
+        // Checked first, so that a mistake does not leave files open that earlier gates have
+        // opened.
         let issues = check(with: registry)
         if !issues.isEmpty { throw ClientError.configuration(issues) }
         let report = IssueReport()
         let parts = parts(registry, report, state, isDryRun: false, keeping: transport)
         try report.check()
         guard let parts else { throw ClientError(.configuration, "the stack file cannot be built") }
+        if let fault = Plan(gates: parts.stack.gates, transport: parts.transport).fault {
+            throw fault
+        }
         return parts
     }
 

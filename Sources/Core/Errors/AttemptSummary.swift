@@ -1,19 +1,21 @@
-/// What came of one attempt of a call that was tried again.
+import TurnpikeSupport
+
+/// The result of one attempt of a call that was retried.
 public struct AttemptSummary: Hashable, Sendable {
-    /// The attempt's number within its call, from 1.
+    /// The number of the attempt within its call, starting at 1.
     public let number: Int
-    /// The status of the response, where one came.
+    /// The status of the response, or nil without a response.
     public let status: HTTPStatus?
-    /// The kind of failure, as a word that is fit for a label; nil where a response stood.
+    /// The kind of failure as a metrics label; nil if the attempt returned a response.
     public let errorType: String?
-    /// How long the attempt took, up to the head of its response or its failure.
+    /// The time from the start of the attempt to the response head or the failure.
     public let elapsed: Duration
-    /// How long the call waited before the attempt; nil before the first.
+    /// The wait before the attempt; nil for the first attempt.
     public let delay: Duration?
 }
 
 extension AttemptSummary: CustomStringConvertible {
-    /// What came of it and when: `503 in 0.2 s`.
+    /// The result and the time: `503 in 0.2 s`.
     public var description: String {
         let outcome = status.map { String($0.code) } ?? errorType ?? "given up"
         return "\(outcome) in \(elapsed.text)"

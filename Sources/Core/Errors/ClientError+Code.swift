@@ -1,19 +1,19 @@
 extension ClientError {
-    /// What went wrong, as a word that is stable and fit for a metrics label (`error.type`).
+    /// What went wrong, as a stable name that can be used as a metrics label (`error.type`).
     ///
-    /// Codes compare with `==` and match in a `catch`: `catch ClientError.Code.tls`. The set is
-    /// open: a plugin may add its own.
+    /// Codes compare with `==` and match in a `catch`: `catch ClientError.Code.tls`. Plugins may
+    /// add their own codes.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         /// The code's name.
         public let rawValue: String
 
-        /// Creates a code of that name.
+        /// Creates a code with a name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The code's name.
         public var description: String { rawValue }
 
-        /// Whether an error is a ``ClientError`` with that code.
+        /// Whether an error is a ``ClientError`` with this code.
         public static func ~= (code: Self, error: any Error) -> Bool {
             (error as? ClientError)?.code == code
         }
@@ -22,53 +22,53 @@ extension ClientError {
         public static let invalidRequest = Self(rawValue: "invalidRequest")
         /// A stack file or a setting is wrong; nothing was sent.
         public static let configuration = Self(rawValue: "configuration")
-        /// The transport, or this library, cannot do what was asked.
+        /// The transport or this library does not support what was requested.
         public static let unsupported = Self(rawValue: "unsupported")
-        /// The call was cancelled by something other than its caller's task.
+        /// The call was cancelled by something other than the caller's task.
         public static let cancelled = Self(rawValue: "cancelled")
-        /// The call's deadline passed.
+        /// The deadline of the call passed.
         public static let deadlineExceeded = Self(rawValue: "deadlineExceeded")
         /// One attempt took longer than its limit.
         public static let attemptTimeout = Self(rawValue: "attemptTimeout")
-        /// No byte of the body came for too long.
+        /// The body was idle for too long.
         public static let idleTimeout = Self(rawValue: "idleTimeout")
-        /// No connection was made in time.
+        /// No connection was established in time.
         public static let connectTimeout = Self(rawValue: "connectTimeout")
-        /// The host's name could not be resolved.
+        /// The host name could not be resolved.
         public static let dns = Self(rawValue: "dns")
         /// The connection was refused, reset or lost.
         public static let connection = Self(rawValue: "connection")
         /// The TLS handshake or the certificate failed.
         public static let tls = Self(rawValue: "tls")
-        /// The peer broke HTTP.
+        /// The peer violated the protocol.
         public static let `protocol` = Self(rawValue: "protocol")
-        /// The body ended early.
+        /// The body ended too early.
         public static let incomplete = Self(rawValue: "incomplete")
-        /// A redirect could not or must not be followed.
+        /// A redirect could not be followed or is not allowed.
         public static let redirect = Self(rawValue: "redirect")
-        /// A policy forbids the URL.
+        /// A policy does not allow the URL.
         public static let urlPolicy = Self(rawValue: "urlPolicy")
-        /// A validator refused the response.
+        /// A validator rejected the response.
         public static let validation = Self(rawValue: "validation")
-        /// A credential was refused or could not be had.
+        /// A credential was rejected or could not be obtained.
         public static let auth = Self(rawValue: "auth")
         /// A circuit breaker is open.
         public static let circuitOpen = Self(rawValue: "circuitOpen")
-        /// A rate limit has no room.
+        /// A rate limit was reached.
         public static let rateLimited = Self(rawValue: "rateLimited")
-        /// A concurrency limit has no room.
+        /// A concurrency limit was reached.
         public static let overloaded = Self(rawValue: "overloaded")
-        /// The retry budget is spent.
+        /// The retry budget is exhausted.
         public static let retryBudget = Self(rawValue: "retryBudget")
-        /// One call was about to be sent too often.
+        /// A call reached its limit of sends.
         public static let sendLimit = Self(rawValue: "sendLimit")
-        /// The body cannot be sent a second time.
+        /// The body cannot be sent again.
         public static let bodyNotReplayable = Self(rawValue: "bodyNotReplayable")
-        /// A limit on size was passed.
+        /// A size limit was exceeded.
         public static let tooLarge = Self(rawValue: "tooLarge")
-        /// A content coding is corrupt.
+        /// Encoded content is corrupt.
         public static let decompression = Self(rawValue: "decompression")
-        /// Bytes could not be turned into a value, or a value into bytes.
+        /// Bytes could not be converted into a value, or a value into bytes.
         public static let serialization = Self(rawValue: "serialization")
         /// A file could not be written.
         public static let download = Self(rawValue: "download")

@@ -1,5 +1,5 @@
 extension ClientError {
-    /// Whether the network failed, or was too slow, in a way that may be gone after a while.
+    /// Whether the error may be transient: the network failed or was too slow.
     package var isPassing: Bool {
         if let proxyStatus { return Self.passingStatuses.contains(proxyStatus) }
         return Self.passingCodes.contains(code)

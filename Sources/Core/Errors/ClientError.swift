@@ -1,6 +1,7 @@
 public import Foundation
+import TurnpikeSupport
 
-/// Why a call failed: a code to branch on, a message that says what to do, and what had happened.
+/// Why a call failed: a code to branch on, a message that says what to do, and the circumstances.
 ///
 /// ```swift
 /// do {
@@ -10,15 +11,15 @@ public import Foundation
 /// }
 /// ```
 ///
-/// What a user's own gate throws passes unchanged, and a cancelled task gets `CancellationError`.
-/// Nothing that this type prints holds a secret: its request and response are redacted.
+/// Errors of a user's own gates pass unchanged, and a cancelled task gets `CancellationError`.
+/// Everything that this type prints is redacted.
 public struct ClientError: Error, Sendable {
     private struct Details: Sendable {
         var code: Code
         var message: String
         var underlying: (any Error)?
         var request: RequestSummary?
-        // As it was sent: its secrets are looked for in all that is printed.
+        // Kept as sent, to hide its secrets in all that is printed.
         var sent: Request?
         var response: ResponseHead?
         var responseBody: Data
@@ -30,7 +31,7 @@ public struct ClientError: Error, Sendable {
         var attachment: (any Sendable)?
     }
 
-    // An error is one pointer wide.
+    // Keeps an error one pointer wide.
     private final class Storage: Sendable {
         let details: Details
 
@@ -42,15 +43,15 @@ public struct ClientError: Error, Sendable {
 
     /// Creates an error.
     ///
-    /// The client fills in the request as sent and the number of attempts.
+    /// The client adds the request as sent and the number of attempts.
     /// - Parameters:
     ///   - code: What went wrong.
-    ///   - message: What happened and what to do; it must not hold a secret.
+    ///   - message: What happened and what to do, without secrets.
     ///   - underlying: The error that caused this one.
-    ///   - response: The head of the response, where one had arrived.
-    ///   - responseBody: The beginning of the response's content, at most 4 KiB by convention.
-    ///   - transfer: How far the exchange had come, where a transport knows.
-    ///   - retryAfter: How long to wait before it makes sense to try again.
+    ///   - response: The head of the response, if one arrived.
+    ///   - responseBody: The beginning of the response content, at most 4 KiB by convention.
+    ///   - transfer: How far the exchange had come, if the transport knows it.
+    ///   - retryAfter: How long to wait before a retry makes sense.
     ///   - proxyStatus: The status with which a proxy refused to connect.
     public init(
         _ code: Code, _ message: String, underlying: (any Error)? = nil,
@@ -71,31 +72,31 @@ public struct ClientError: Error, Sendable {
     public var message: String { details.message }
     /// The error that caused this one, or nil.
     public var underlying: (any Error)? { details.underlying }
-    /// The request as it was last sent, redacted; nil where none was made.
+    /// The request as last sent, redacted; nil if no request was made.
     public var request: RequestSummary? { details.request }
-    /// The head of the response, where one had arrived.
+    /// The head of the response, if one arrived.
     public var response: ResponseHead? { details.response }
-    /// The beginning of the response's content, at most 4 KiB.
+    /// The beginning of the response content, at most 4 KiB.
     ///
-    /// It is never printed.
+    /// Never printed.
     public var responseBody: Data { details.responseBody }
-    /// How often the transport was asked to send.
+    /// How many times the transport was asked to send.
     public var attempts: Int { details.attempts }
-    /// How far the exchange had come; nil where no transport was involved.
+    /// How far the exchange had come; nil if no transport was involved.
     public var transfer: TransferState? { details.transfer }
-    /// How long to wait before it makes sense to try again: what the server asked for (RFC 9110
-    /// §10.2.3), or what a breaker or a limit knows; nil where nobody said.
+    /// How long to wait before a retry makes sense, from the server (RFC 9110 §10.2.3), a circuit
+    /// breaker or a limit; nil if unknown.
     public var retryAfter: Duration? { details.retryAfter }
-    /// The status with which a proxy refused to connect to the server (`CONNECT`, RFC 9110 §9.3.6);
-    /// nil where none did.
+    /// The status with which a proxy refused to connect to the server (`CONNECT`, RFC 9110 §9.3.6),
+    /// or nil.
     ///
-    /// ``response`` is nil then, for it is not the server's answer. What a SOCKS proxy says is told
-    /// as the status that means the same.
+    /// ``response`` is then nil, because the status does not come from the server. The reply of a
+    /// SOCKS proxy is converted to the equivalent status.
     public var proxyStatus: HTTPStatus? { details.proxyStatus }
-    /// What came of each attempt of a call that was tried again, the latest 32; else empty.
+    /// The results of the last 32 attempts of a call that was retried; otherwise empty.
     public var history: [AttemptSummary] { details.history }
 
-    /// The error with what the call knows filled in where it is missing.
+    /// Returns the error with missing details filled in from the call.
     package func completed(
         sent: Request? = nil, response: ResponseHead? = nil, attempts: Int? = nil,
         retryAfter: Duration? = nil, history: [AttemptSummary] = []
@@ -112,10 +113,10 @@ public struct ClientError: Error, Sendable {
         }
     }
 
-    /// The error with more words.
+    /// Returns the error with text appended to its message.
     func adding(toMessage text: String) -> ClientError { changed { $0.message += text } }
 
-    /// The error that a retrier has put in the place of an outcome, with that outcome as its cause.
+    /// Returns the error of a retrier that replaces an outcome, with that outcome as its cause.
     func caused(by outcome: Outcome) -> ClientError {
         let cause = outcome.error as? ClientError
         let isItself = cause?.code == code && cause?.message == message
@@ -126,17 +127,18 @@ public struct ClientError: Error, Sendable {
         }
     }
 
-    /// The error of an exchange that followed another one, which a server had answered: that nothing
-    /// of the last request left does not say so of the first.
+    /// Returns the error of a later exchange of a call whose earlier request was answered.
+    ///
+    /// The earlier request was sent, even if the later one was not.
     package var behindAnAnswer: ClientError {
         guard transfer?.isUnsent == true else { return self }
         return changed { $0.transfer = TransferState(.receiving) }
     }
 
-    /// What the thrower gave along for who knows its type; never printed.
+    /// A value for code that knows its type; never printed.
     package var attachment: (any Sendable)? { details.attachment }
 
-    /// The error with something given along.
+    /// Returns the error with an attached value.
     package func attaching(_ attachment: any Sendable) -> ClientError {
         changed { $0.attachment = attachment }
     }
@@ -151,7 +153,7 @@ public struct ClientError: Error, Sendable {
 }
 
 extension Request {
-    // An error may be kept for long.
+    // An error may be kept for a long time.
     fileprivate var withoutLargeBody: Request {
         if body.isEmpty || (body.inMemory?.count ?? .max) <= 4096 { return self }
         var request = self
@@ -161,9 +163,9 @@ extension Request {
 }
 
 extension ClientError: CustomStringConvertible, CustomReflectable, LocalizedError {
-    /// The code, the message, the request and the response in one line, without secrets.
+    /// The code, message, request and response in one line without secrets.
     ///
-    /// Those that the request and the response carry are hidden in the message and in the cause too.
+    /// Secrets of the request and the response are also hidden in the message and in the cause.
     public var description: String {
         let pass = RedactionPass(.standard, .display, known: carriedSecrets)
         var text = "\(code): \(pass.redacted(message, as: .text))"
@@ -179,13 +181,13 @@ extension ClientError: CustomStringConvertible, CustomReflectable, LocalizedErro
         return text
     }
 
-    /// The message without secrets, for those who print it alone.
-    package var shownMessage: String {
+    /// The message without secrets, for printing it alone.
+    public var shownMessage: String {
         RedactionPass(.standard, .display, known: carriedSecrets).redacted(message, as: .text)
     }
 
-    /// The cause in words without secrets.
-    package var shownCause: String? {
+    /// The description of the cause without secrets.
+    public var shownCause: String? {
         underlying.map {
             Self.describe($0, RedactionPass(.standard, .display, known: carriedSecrets))
         }
@@ -198,8 +200,8 @@ extension ClientError: CustomStringConvertible, CustomReflectable, LocalizedErro
         ).index
     }
 
-    // Foundation's errors print all they know, URLs included, and those of decoding what they found:
-    // their text is enough.
+    // Foundation's errors print everything, including URLs, and decoding errors print what they
+    // found. Only their messages are used.
     private static func describe(_ error: any Error, _ pass: RedactionPass) -> String {
         let text =
             switch error {
@@ -211,10 +213,10 @@ extension ClientError: CustomStringConvertible, CustomReflectable, LocalizedErro
         return Grammar.escaped(pass.redacted(text, as: .text))
     }
 
-    /// The same line as ``description``.
+    /// The same as ``description``.
     public var errorDescription: String? { description }
 
-    /// What a dump shows: no more than ``description``.
+    /// Shows no more than ``description``.
     public var customMirror: Mirror {
         Mirror(self, children: ["code": code.description, "description": description])
     }

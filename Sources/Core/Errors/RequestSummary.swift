@@ -1,4 +1,4 @@
-/// What a request looked like when it was sent, fit to be printed: secrets are already gone.
+/// A request as it was sent, redacted for printing.
 public struct RequestSummary: Hashable, Sendable, CustomStringConvertible {
     /// The method.
     public let method: HTTPMethod
@@ -7,14 +7,14 @@ public struct RequestSummary: Hashable, Sendable, CustomStringConvertible {
     /// The header fields in order, with secrets redacted.
     public let headers: HTTPHeaders
 
-    /// Summarises a request by the given rules.
+    /// Creates a summary, redacted by the given rules.
     public init(_ request: Request, redaction: Redaction = .standard) {
         method = request.method
-        url = request.redactedTarget(redaction)
+        url = request.targetURI.redacted(redaction)
         headers = HTTPHeaders(
             request.headers.map { ($0.name.rawValue, redaction.value(of: $0)) })
     }
 
-    /// Method and URL: `GET https://example.com/?token=REDACTED`.
+    /// The method and the URL: `GET https://example.com/?token=REDACTED`.
     public var description: String { "\(method) \(url)" }
 }

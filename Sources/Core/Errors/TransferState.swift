@@ -1,16 +1,17 @@
-/// How far an exchange had come when it failed: what decides whether sending again is safe.
+/// How far an exchange had come when it failed, which decides whether the request can be sent again
+/// safely.
 public struct TransferState: Hashable, Sendable {
-    /// A stage of one exchange.
+    /// A phase of an exchange.
     public enum Phase: String, Hashable, Sendable, Comparable {
-        /// Name lookup, connection, TLS: no byte of the request was written, or the server has said
-        /// that it did nothing with it, as HTTP/2 can (RFC 9113 §8.7).
+        /// Name resolution, connection or TLS: no byte of the request was written, or the server
+        /// has said that it did not process the request, as HTTP/2 can (RFC 9113 §8.7).
         case connecting
-        /// Bytes of the request may have been written; no byte of a response has come.
+        /// Bytes of the request may have been written; no byte of a response has arrived.
         case sending
-        /// The response's head had come.
+        /// The response head has arrived.
         case receiving
 
-        /// Orders the phases as they follow each other.
+        /// Orders phases by time.
         public static func < (left: Self, right: Self) -> Bool { left.order < right.order }
 
         private var order: Int {
@@ -22,9 +23,9 @@ public struct TransferState: Hashable, Sendable {
         }
     }
 
-    /// The stage that was reached.
+    /// The phase that was reached.
     public let phase: Phase
-    /// The bytes of the request's content that were handed to the connection.
+    /// The bytes of the request content that were passed to the connection.
     public let bodyBytesSent: Int64
 
     /// Creates a state.
@@ -33,6 +34,6 @@ public struct TransferState: Hashable, Sendable {
         self.bodyBytesSent = bodyBytesSent
     }
 
-    /// Whether nothing of the request can have reached who acts on it.
+    /// Whether the server cannot have processed any part of the request.
     public var isUnsent: Bool { phase == .connecting && bodyBytesSent == 0 }
 }

@@ -1,6 +1,7 @@
 public import struct Foundation.Data
+import TurnpikeSupport
 
-/// HMAC with SHA-256 (RFC 2104), for gates of one's own that sign requests.
+/// HMAC with SHA-256 (RFC 2104), for gates that sign requests.
 ///
 /// ```swift
 /// struct Signature: SynchronousRequestAdapter {
@@ -12,12 +13,12 @@ public import struct Foundation.Data
 /// }
 /// ```
 ///
-/// Neither Foundation on Linux nor the C library has it.
+/// Provided here because neither Foundation on Linux nor the C library has it.
 public enum HMACSHA256 {
-    /// The authentication code of a message.
+    /// Returns the authentication code of a message.
     /// - Parameters:
     ///   - message: The message.
-    ///   - key: The key, of any length; 32 bytes of chance are as good as more.
+    ///   - key: The key, of any length; more than 32 random bytes add no security.
     /// - Returns: 32 bytes.
     public static func code(for message: Data, key: Data) -> Data {
         var block = [UInt8](key.count > 64 ? Data(SHA256.digest(key)) : key)

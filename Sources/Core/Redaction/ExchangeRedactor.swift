@@ -1,34 +1,37 @@
-package import Foundation
+public import Foundation
 import Synchronization
+import TurnpikeSupport
 
-/// Takes the secrets out of exchanges that are kept: what one message shows to be a secret is hidden in
-/// all others, wherever it stands and however it is spelled there.
+/// Redacts recorded exchanges.
 ///
-/// Values keep their kinds, so that what is kept can be read by the program that made it.
-package final class ExchangeRedactor: Sendable {
+/// A secret that one message reveals is hidden in all others, wherever it occurs and however it is
+/// escaped.
+///
+/// Values keep their kinds, so that programs can still parse the recorded content.
+public final class ExchangeRedactor: Sendable {
     private let redaction: Redaction
     private let known = Mutex(SecretIndex())
 
-    /// Creates a redactor that knows nothing yet.
-    package init(_ redaction: Redaction) { self.redaction = redaction }
+    /// Creates a redactor that knows no secrets yet.
+    public init(_ redaction: Redaction) { self.redaction = redaction }
 
-    // MARK: What is learned
+    // MARK: Learning
 
-    /// Whether more secrets were met than can be looked for: one could stand in what is shown.
-    package var isFull: Bool { known.withLock { $0.isFull } }
+    /// Whether the limit of known secrets was reached, so that later secrets may stay visible.
+    public var isFull: Bool { known.withLock { $0.isFull } }
 
-    /// Grows with each secret that is learned.
-    package var knowledge: Int { known.withLock { $0.version } }
+    /// A version that grows with each secret that is learned.
+    public var knowledge: Int { known.withLock { $0.version } }
 
     /// Learns the secrets of a request.
-    package func learn(_ request: Request, content: Data?) {
+    public func learn(_ request: Request, content: Data?) {
         let pass = RedactionPass(redaction, .record, onlyLearns: true)
-        _ = pass.url(request.url.absoluteString)
+        _ = pass.url(request.targetURI.text)
         learn(request.headers, content, pass)
     }
 
     /// Learns the secrets of a response.
-    package func learn(_ headers: HTTPHeaders, content: Data?) {
+    public func learn(_ headers: HTTPHeaders, content: Data?) {
         learn(headers, content, RedactionPass(redaction, .record, onlyLearns: true))
     }
 
@@ -42,36 +45,38 @@ package final class ExchangeRedactor: Sendable {
         }
     }
 
-    // MARK: What is shown
+    // MARK: Redacting
 
-    /// A URL without its secrets.
-    package func url(_ url: String) -> String { pass().url(Grammar.escaped(url)) }
+    /// Returns a URL without its secrets.
+    public func url(_ url: String) -> String { pass().url(Grammar.escaped(url)) }
 
-    /// Header fields without their secrets; cookies keep their names.
-    package func headers(_ headers: HTTPHeaders) -> HTTPHeaders {
+    /// Returns header fields without their secrets; cookies keep their names.
+    public func headers(_ headers: HTTPHeaders) -> HTTPHeaders {
         let pass = pass()
         return HTTPHeaders(headers.map { ($0.name.rawValue, pass.header($0.name, $0.value)) })
     }
 
-    /// Content without its secrets.
+    /// Returns content without its secrets.
     /// - Parameters:
     ///   - content: The bytes.
-    ///   - headers: The header fields, which tell its type.
-    ///   - isCut: Whether it goes on where it ends here.
-    ///   - isRecorded: Whether it comes from a recording, with placeholders in it.
-    /// - Returns: The bytes, and what of them is withheld.
-    package func content(
+    ///   - headers: The header fields, for the media type.
+    ///   - isCut: Whether the content was truncated.
+    ///   - isRecorded: Whether the content comes from a recording and may already contain
+    ///     placeholders.
+    /// - Returns: The bytes, and the parts that were withheld.
+    public func content(
         _ content: Data, headers: HTTPHeaders, isCut: Bool = false, isRecorded: Bool = false
-    ) -> (content: Data, withheld: [WithheldContent]) {
+    ) -> (content: Data, withheld: [String]) {
         let pass = pass(isRecorded: isRecorded)
         let shown = pass.content(
             Array(content), types: headers.values(of: .contentType), isCut: isCut)
-        return (Data(shown), pass.withheld)
+        return (Data(shown), pass.withheld.map(\.description))
     }
 
-    /// JSON that was redacted when less was known, without what has been learned since; nil where it
-    /// holds nothing of that.
-    package func renewed(_ json: Data) -> Data? {
+    /// Redacts recorded JSON again.
+    ///
+    /// Returns nil if the JSON contains none of the secrets that are known now.
+    public func renewed(_ json: Data) -> Data? {
         let pass = pass(isRecorded: true)
         let bytes = Array(json)
         guard Spelling(bytes).holds(pass.known, work: &pass.work) else { return nil }
@@ -85,7 +90,7 @@ package final class ExchangeRedactor: Sendable {
 }
 
 extension ExchangeRedactor {
-    /// How many bytes are looked at to redact content, in all readings of them; for tests of its cost.
+    /// The number of bytes inspected to redact content, over all readings; for tests of the cost.
     package func work(onContent content: Data, headers: HTTPHeaders) -> Int {
         let pass = pass()
         _ = pass.content(Array(content), types: headers.values(of: .contentType), isCut: false)

@@ -1,17 +1,18 @@
 public import Foundation
+import TurnpikeSupport
 
 extension Redaction {
-    /// The beginning of some content as it may be printed: text with secrets hidden and control
-    /// characters escaped, or its size where it is no text.
+    /// Returns the beginning of some content in printable form.
     ///
-    /// JSON, forms, XML and event streams are read: the values of names that are those of secrets are
-    /// hidden, whatever they are, and the secrets in all other values. Other text is searched. Of
-    /// content that is not what its type says the part that could be read is shown.
+    /// Text has its secrets hidden and its control characters escaped. Other content is replaced by
+    /// its size. JSON, forms, XML and event streams are parsed: the values of secret names are
+    /// hidden whatever they are, and so are the secrets in all other values. Other text is
+    /// searched. If content does not match its type, the part that could be parsed is shown.
     /// - Parameters:
     ///   - data: The bytes.
-    ///   - type: Their media type.
-    ///   - isCut: Whether the content goes on where the bytes end. JSON and XML may be cut off
-    ///     anywhere; of other text the end of a secret is known by this alone.
+    ///   - type: The media type of the bytes.
+    ///   - isCut: Whether the content was truncated. JSON and XML may be truncated anywhere. In
+    ///     other text, only this flag tells that a secret at the end may be incomplete.
     /// - Returns: The text.
     public func content(_ data: Data, type: MediaType?, isCut: Bool = false) -> String {
         content(data, type: type, isCut: isCut, known: SecretIndex())
@@ -25,9 +26,10 @@ extension Redaction {
         return Grammar.escaped(String(decoding: shown, as: UTF8.self))
     }
 
-    /// Content for people, as bytes, and nothing escaped; nil where it cannot be read to its end.
+    /// Returns content for display as bytes without escaping, or nil if it cannot be parsed
+    /// completely.
     ///
-    /// Without a type that is known it is read as what it looks like.
+    /// Content without a known type is treated as what it looks like.
     package func shownBytes(_ data: Data, type: MediaType?) -> [UInt8]? {
         let pass = RedactionPass(self, .display, keepsCoding: true)
         let types = [type?.description].compactMap(\.self)
@@ -42,22 +44,22 @@ extension Redaction {
     }
 }
 
-/// The secrets that messages carry, in case a text repeats one.
+/// The secrets that messages carry, in case an error text repeats one.
 struct CarriedSecrets {
     private(set) var index = SecretIndex()
 
     /// - Parameters:
     ///   - requests: The requests.
     ///   - headers: The header fields of a response.
-    ///   - content: The beginning of its content.
-    ///   - redaction: What is a secret.
+    ///   - content: The beginning of the response content.
+    ///   - redaction: Decides what is a secret.
     init(
         of requests: [Request], _ headers: HTTPHeaders? = nil, content: Data = Data(),
         by redaction: Redaction
     ) {
         let pass = RedactionPass(redaction, .record, onlyLearns: true)
         for request in requests {
-            _ = pass.url(request.url.absoluteString)
+            _ = pass.url(request.targetURI.text)
             for field in request.headers { _ = pass.header(field.name, field.value) }
             if let data = request.body.inMemory, data.count <= Self.maxContent {
                 _ = pass.content(
@@ -70,6 +72,6 @@ struct CarriedSecrets {
         for (secret, reach) in pass.found { index.insert(secret, reach) }
     }
 
-    // What is larger is not searched for secrets each time that an error is printed.
+    // Larger content is not searched for secrets each time an error is printed.
     private static let maxContent = 65_536
 }

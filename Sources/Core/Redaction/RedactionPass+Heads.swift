@@ -1,6 +1,8 @@
-/// What stands in the head of a message.
+import TurnpikeSupport
+
+/// Redaction of URLs and header fields.
 extension RedactionPass {
-    /// The value of a header field without its secrets, and nothing escaped.
+    /// Returns the value of a header field without its secrets, without escaping.
     func header(_ name: HTTPHeaders.Name, _ value: String) -> String {
         if value.isEmpty { return value }
         if redaction.hides(header: name) {
@@ -10,14 +12,15 @@ extension RedactionPass {
         return leaf(Array(value.utf8)).map { String(decoding: $0, as: UTF8.self) } ?? value
     }
 
-    /// A URL without its secrets, and nothing escaped.
+    /// Returns a URL without its secrets, without escaping.
     func url(_ text: String) -> String { redacted(text, as: .url) }
 
-    // A jar, and a reader, go on working where the names stay.
+    // Cookies keep their names, so that recordings remain useful to cookie jars and to people.
     private func cookies(_ name: HTTPHeaders.Name, _ line: String) -> String {
         CookieItem.list(line).enumerated().map { index, item in
             let isAttribute = name == .setCookie && index > 0 && item.isAttribute
-            // A cookie without a name is its value; so is what a semicolon cuts off from one.
+            // Text without an equals sign is a value, for example the rest of one after a
+            // semicolon.
             guard let value = item.value else {
                 return isAttribute || item.name.isEmpty ? item.name : Redaction.mark
             }
@@ -43,7 +46,7 @@ extension RedactionPass {
         }
     }
 
-    // Behind a scheme, or the whole value.
+    // Learns the credential after the scheme, or the whole value if there is no scheme.
     private func learnCredential(_ value: String) {
         let words = value.utf8.split(separator: 0x20, maxSplits: 1).map(Array.init)
         guard words.count == 2, SecretScanner.isScheme(words[0]) else {
@@ -53,29 +56,6 @@ extension RedactionPass {
         if let pair = Base64.decode(words[1]), let colon = pair.firstIndex(of: UInt8(ascii: ":")) {
             learn(pair, isNamed: true)
             learn(pair[(colon + 1)...], isNamed: true)
-        }
-    }
-}
-
-/// A name and a value of a `Cookie` or `Set-Cookie` line.
-package struct CookieItem {
-    /// The name; where there is no equals sign, the text.
-    package let name: String
-    /// The value; nil where there is no equals sign.
-    package let value: String?
-
-    /// Whether the name is that of an attribute (RFC 6265 §4.1.1, and what browsers have added).
-    var isAttribute: Bool { Self.attributes.contains(name.utf8) }
-
-    private static let attributes = WordSet(
-        "expires max-age domain path secure httponly samesite partitioned priority")
-
-    /// The items of a line; in a `Set-Cookie` line the attributes come behind the first one.
-    package static func list(_ line: String) -> [CookieItem] {
-        line.unicodeScalars.split(separator: ";").map { piece in
-            let parts = piece.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                .map { String(Grammar.trimmed(Substring($0))) }
-            return CookieItem(name: parts[0], value: parts.count > 1 ? parts[1] : nil)
         }
     }
 }

@@ -1,37 +1,38 @@
 import Foundation
+import TurnpikeSupport
 
-/// One pass over one thing that is to be printed or kept: by which rules, and what came of it.
+/// One pass over one thing that is printed or recorded: the rules, and the secrets that were found.
 ///
-/// What hides a value also tells it (``found``): a second pass over all that belongs together hides it
-/// wherever else it stands.
+/// Values that are hidden because of their place are collected in ``found``. A second pass over all
+/// related messages can then hide them wherever else they occur.
 package final class RedactionPass {
-    /// What the result is for.
+    /// The purpose of the result.
     package enum Purpose: Sendable {
-        /// To be read by people: a hidden value becomes one word, whatever it was.
+        /// For people: a hidden value becomes one word, whatever its kind.
         case display
-        /// To be read by programs again: a hidden value keeps its kind, and content that cannot be
-        /// read to its end is withheld.
+        /// For programs: a hidden value keeps its kind, and content that cannot be parsed
+        /// completely is withheld.
         case record
     }
 
     let redaction: Redaction
     let purpose: Purpose
-    /// Whether content comes back in its own encoding, and not in UTF-8.
+    /// Whether content is returned in its own encoding rather than in UTF-8.
     let keepsCoding: Bool
     let known: SecretIndex
-    /// Whether what is read comes from a recording, where placeholders stand already.
+    /// Whether the input comes from a recording and may already contain placeholders.
     let isRecorded: Bool
-    /// Whether the secrets that are found count alone, and not what is shown.
+    /// Whether only the secrets that are found matter, not the result.
     let onlyLearns: Bool
-    /// The values that were hidden because of their places.
+    /// The values that were hidden because of their place.
     private(set) var found: [([UInt8], SecretIndex.Reach)] = []
-    /// What could not be read, and stands in the result by its name alone.
+    /// The content that could not be parsed and was replaced by a placeholder.
     package private(set) var withheld: [WithheldContent] = []
-    /// How many bytes were looked at, in all readings of them.
+    /// The number of bytes inspected, over all readings.
     package var work = 0
-    // How many contents the one at hand stands in.
+    // The nesting depth of the current content.
     var depth = 0
-    // Whether a character that is not of ASCII cannot be added to the content at hand as it is.
+    // Whether characters outside ASCII cannot be added to the current content as they are.
     var isForeign = false
 
     static let maxDepth = 6
@@ -48,24 +49,24 @@ package final class RedactionPass {
         self.onlyLearns = onlyLearns
     }
 
-    /// Creates a pass for people, without known secrets.
+    /// Creates a pass for display, without known secrets.
     package convenience init(_ redaction: Redaction = .standard) { self.init(redaction, .display) }
 
     static let mark = Array(Redaction.mark.utf8)
 
-    // MARK: What is told
+    // MARK: Found secrets
 
-    /// Notes that a value is a secret.
+    /// Records that a value is a secret.
     /// - Parameters:
-    ///   - value: The value, as it is meant.
-    ///   - isNamed: Whether its name says so in any place; else its looks must say it too.
+    ///   - value: The value without escapes.
+    ///   - isNamed: Whether its name alone proves that it is a secret. Otherwise the value must
+    ///     also look like one.
     func learn(_ value: some Collection<UInt8>, isNamed: Bool) {
         guard let reach = Self.reach(of: value, isNamed: isNamed) else { return }
         found.append((Array(value), reach))
     }
 
-    // What a person wrote, or what is short, stands everywhere: hiding it there would spoil a
-    // recording.
+    // Short or human-written values occur everywhere; hiding them would spoil a recording.
     private static func reach(
         of value: some Collection<UInt8>, isNamed: Bool
     ) -> SecretIndex.Reach? {
@@ -82,15 +83,17 @@ package final class RedactionPass {
 
     // MARK: Pieces
 
-    /// A text without its secrets.
+    /// Returns a text without its secrets.
     func redacted(_ text: String, as shape: SecretScanner.Shape, isCut: Bool = false) -> String {
         SecretScanner.redacted(Array(text.utf8), as: shape, isCut: isCut, in: self).map {
             String(decoding: $0, as: UTF8.self)
         } ?? text
     }
 
-    /// A text inside of something that was read: one that is content of a kind is read as that.
-    /// - Returns: The text without its secrets; nil where it has none.
+    /// Redacts a text within parsed content.
+    ///
+    /// A text that looks like JSON, XML or a property list is parsed too.
+    /// - Returns: The text without its secrets, or nil if it has none.
     func leaf(_ text: [UInt8], isCut: Bool = false) -> [UInt8]? {
         if text.isEmpty { return nil }
         depth += 1
@@ -103,7 +106,7 @@ package final class RedactionPass {
         return SecretScanner.redacted(text, as: .text, isCut: isCut, in: self)
     }
 
-    // Content of a kind that is read, packed once more.
+    // Redacts content of a parsed kind within base64, and encodes the result.
     private func base64(_ text: [UInt8], _ isCut: Bool) -> [UInt8]? {
         guard text.count >= 16, Base64.isDigitOrBlank(text[0]), Base64.isDigitOrBlank(text[15]),
             Base64.mayHoldContent(text)
@@ -115,8 +118,8 @@ package final class RedactionPass {
         return Base64.encode(shown) + [UInt8](repeating: 0x3D, count: (3 - shown.count % 3) % 3)
     }
 
-    // Content that only looks like a kind is text; where it names a secret, nobody can tell what
-    // belongs to the name.
+    // Content that only looks like its kind is searched as text. If it mentions a secret name, it
+    // is withheld: which value belongs to the name is unknown.
     private func nested(_ kind: ContentKind, _ text: [UInt8], _ isCut: Bool) -> [UInt8]? {
         do {
             let shown = try kind.redacted(text, isCut: isCut, in: self)
@@ -129,13 +132,13 @@ package final class RedactionPass {
         }
     }
 
-    /// A value whose name says that it is a secret.
+    /// Hides a value whose name says that it is a secret.
     func hide(_ value: some Collection<UInt8>, isNamed: Bool = true) -> [UInt8] {
         learn(value, isNamed: isNamed)
         return Self.mark
     }
 
-    /// What stands in the place of content that cannot be read to its end.
+    /// Returns a placeholder for content that cannot be parsed completely.
     func withhold(_ content: some Collection<UInt8>, as name: String, _ reason: Unreadable)
         -> [UInt8]
     {
@@ -156,16 +159,16 @@ struct Unreadable: Error {
     init(_ reason: String, at position: Int) { self.reason = "\(reason) at byte \(position)" }
 }
 
-/// Content that stands in a recording, or in a log, by its name alone, for nobody could look for
-/// secrets in it.
+/// Content that a recording or a log replaces by a placeholder, because it could not be searched
+/// for secrets.
 package struct WithheldContent: Sendable, Hashable, CustomStringConvertible {
-    /// What it should have been: `JSON`.
+    /// The expected kind, for example `JSON`.
     package let name: String
-    /// How many bytes it has.
+    /// The size in bytes.
     package let byteCount: Int
-    /// The beginning of its SHA-256 in hexadecimal digits, by which two recordings can be compared.
+    /// The first digits of the SHA-256 in hexadecimal, for comparing two recordings.
     package let digest: String
-    /// Why it is not shown.
+    /// Why the content is not shown.
     package let reason: String
 
     init(_ name: String, _ content: some Collection<UInt8>, _ reason: Unreadable) {

@@ -1,52 +1,53 @@
 public import Foundation
+import TurnpikeSupport
 
-/// What turns a response into a value.
+/// Converts a response into a value.
 ///
-/// A serializer that needs the whole content conforms to ``ContentSerializer``; one that streams
-/// conforms to this and reads the body itself. Give it to ``Call/serialize(with:)``, or register it
-/// in a ``SerializerTable``.
+/// A serializer that needs the whole content conforms to ``ContentSerializer``. One that streams
+/// conforms to this protocol and reads the body itself. Pass it to ``Call/serialize(with:)``, or
+/// register it in a ``SerializerTable``.
 public protocol ResponseSerializer<Output>: Sendable {
     /// The type of the value.
     associatedtype Output: Sendable
 
-    /// The media ranges that are asked for in `Accept` where the caller set none; none by default.
+    /// The media ranges for `Accept` if the caller did not set the field; none by default.
     var accept: [MediaType] { get }
 
-    /// The same for a serializer that leaves the choice to the client's table; ``accept`` by
+    /// The media ranges for a serializer that lets the client's table choose; ``accept`` by
     /// default.
     func accept(in table: SerializerTable) -> [MediaType]
 
-    /// How much of the content is read before there is a value: `Int.max` where all of it is, 0
-    /// where the value is the stream, or its head.
+    /// How many bytes of the content are read before the value is available: `Int.max` for all of
+    /// it, 0 if the value is the stream or the head.
     ///
-    /// A retry in the stack waits for that much of a successful response, up to a limit of its own
-    /// (``RequestRetrier/keptBytes(_:context:)``), and tries again what breaks off before. 0 by
-    /// default; `Int.max` for a ``ContentSerializer``. One that calls another passes on what that
-    /// one says.
+    /// A retry in the stack waits for that much of a successful response, up to its own limit
+    /// (``RequestRetrier/keptBytes(_:context:)``), and retries if the content breaks off before.
+    /// The default is 0, and `Int.max` for a ``ContentSerializer``. A serializer that calls another
+    /// one should return the other's value.
     func collectedBytes(in table: SerializerTable) -> Int
 
-    /// Turns a response into a value.
+    /// Converts a response into a value.
     func serialize(_ response: Response, context: SerializationContext) async throws -> Output
 }
 
 extension ResponseSerializer {
-    /// None: the value is the stream.
+    /// 0: the value is the stream.
     public func collectedBytes(in table: SerializerTable) -> Int { 0 }
-    /// No wish.
+    /// No media ranges.
     public var accept: [MediaType] { [] }
-    /// ``accept``, whatever the table.
+    /// Returns ``accept``, whatever the table.
     public func accept(in table: SerializerTable) -> [MediaType] { accept }
 }
 
-/// What a serializer may know of the call.
+/// The information that a serializer gets about the call.
 public struct SerializationContext: Sendable {
-    /// The request as the call began.
+    /// The request at the start of the call.
     public let request: Request
     /// The serializers of the client.
     public let table: SerializerTable
-    /// The most bytes to collect in memory.
+    /// The most content bytes to collect in memory.
     public let maxBytes: Int
-    /// The most bytes that one line, item or event of a stream may have.
+    /// The longest line, item or event of a stream, in bytes.
     public let maxLineBytes: Int
 
     /// Creates a context.
@@ -62,22 +63,22 @@ public struct SerializationContext: Sendable {
 }
 
 extension SerializationContext {
-    /// Whether it is right that a response has no content: a 204, a 205, an answer to HEAD.
+    /// Whether the response may have no content: it is a 204, a 205, or a response to HEAD.
     ///
-    /// A 304 promises content that someone else keeps.
+    /// A 304 does not count, because it refers to content that was stored earlier.
     package func expectsNoContent(of status: HTTPStatus) -> Bool {
         status == 204 || status == 205 || request.method == .head
     }
 }
 
-/// The most bytes of content that a call collects in memory: 100 MiB unless a gate says otherwise.
+/// The most content bytes that a call collects in memory: 100 MiB unless a gate sets another limit.
 public enum CollectLimit: ContextKey {
     /// 100 MiB.
     public static var defaultValue: Int { 104_857_600 }
 }
 
-/// The most bytes that one line, item or event of a streamed response may have: 1 MiB unless a gate
-/// says otherwise.
+/// The longest line, item or event of a streamed response in bytes: 1 MiB unless a gate sets
+/// another limit.
 public enum LineLimit: ContextKey {
     /// 1 MiB.
     public static var defaultValue: Int { 1_048_576 }
@@ -97,25 +98,25 @@ public protocol ContentSerializer<Output>: ResponseSerializer {
     /// The type of the value.
     associatedtype Output
 
-    /// Turns content into a value.
+    /// Converts content into a value.
     ///
-    /// It is empty where the response has none.
+    /// The content is empty if the response has none.
     func serialize(_ content: Data, of head: ResponseHead) throws -> Output
 
-    /// The value of a response that never has content: a 204, a 205, an answer to HEAD.
+    /// The value of a response that never has content: a 204, a 205, or a response to HEAD.
     ///
-    /// nil, the default, leaves it to ``serialize(_:of:)`` with no bytes.
+    /// If it is nil, the default, ``serialize(_:of:)`` is called with empty content.
     var emptyOutput: Output? { get }
 }
 
 extension ContentSerializer {
-    /// All.
+    /// All of the content.
     public func collectedBytes(in table: SerializerTable) -> Int { .max }
 
-    /// None.
+    /// Nil.
     public var emptyOutput: Output? { nil }
 
-    /// Collects the content and turns it into a value.
+    /// Collects the content and converts it into a value.
     /// - Throws: ``ClientError/Code/serialization`` with the head and up to 1 KiB of the content.
     public func serialize(_ response: Response, context: SerializationContext) async throws
         -> Output
@@ -123,9 +124,9 @@ extension ContentSerializer {
         try await serialize(response, context: context) { try serialize($0, of: $1) }
     }
 
-    /// Collects the content and turns it into a value by a function, as
-    /// ``serialize(_:context:)`` does by ``serialize(_:of:)``.
-    package func serialize(
+    /// Collects the content and converts it with `read`, in the way in which
+    /// `serialize(_:context:)` uses ``serialize(_:of:)``.
+    public func serialize(
         _ response: Response, context: SerializationContext,
         by read: (Data, ResponseHead) throws -> Output
     ) async throws -> Output {
@@ -149,7 +150,8 @@ extension ContentSerializer {
         }
     }
 
-    // By itself: a caller that holds an optional value pays for its type's metadata each time.
+    // Not inlined: a function that holds an optional value pays for its type metadata on every
+    // call.
     @inline(never)
     private func serializeNothing(
         _ head: ResponseHead, by read: (Data, ResponseHead) throws -> Output
@@ -160,7 +162,7 @@ extension ContentSerializer {
 }
 
 extension ClientError {
-    /// The error for content that could not become a value.
+    /// Creates the error for content that could not be converted into a value.
     package static func serialization(
         _ error: any Error, of head: ResponseHead, content: Data
     ) -> ClientError {
@@ -174,18 +176,18 @@ extension ClientError {
             underlying: error, response: head, responseBody: content.prefix(1024))
     }
 
-    // The path of a decoding error is worth more than its description, which quotes the content.
+    // The coding path is more useful than the description, which quotes the content.
     private static func reason(_ error: any Error) -> String {
         (error as? DecodingError).map(reason) ?? String(describing: error)
     }
 
-    /// What a decoding error says without the content.
+    /// Returns the reason of a decoding error without the content.
     static func reason(_ error: DecodingError) -> String {
         switch error {
         case .typeMismatch(let type, let context):
             return "\(path(context.codingPath)) is no \(type)"
         case .valueNotFound(let type, let context):
-            return "\(path(context.codingPath)) is null, and a \(type) is wanted"
+            return "\(path(context.codingPath)) is null instead of a \(type)"
         case .keyNotFound(let key, let context):
             return "\(path(context.codingPath + [key])) is missing"
         case .dataCorrupted(let context):

@@ -1,9 +1,9 @@
 import Foundation
 
-/// The serializers and decoders of a client: entries under a name, with media ranges, in order.
+/// The serializers and decoders of a client: named entries with media ranges, in order.
 ///
-/// The table belongs to its client; nothing is registered globally. Its order is that of
-/// preference, in `Accept` and where several entries fit a type.
+/// The table belongs to its client; nothing is registered globally. The order is the order of
+/// preference in `Accept`, and among several entries that match a media type.
 ///
 /// ```swift
 /// var table = SerializerTable.standard
@@ -17,7 +17,8 @@ public struct SerializerTable: Sendable {
         case decoder(any ValueDecoder)
     }
 
-    // A serializer for who knows its type: a cast would cost more than all that `data()` does else.
+    // A serializer for a caller that knows its type. A dynamic cast would cost more than the rest
+    // of `data()`.
     private struct Typed: Sendable {
         private let type: ObjectIdentifier
         private let box: any AnyObject & Sendable
@@ -29,7 +30,7 @@ public struct SerializerTable: Sendable {
 
         func serializer<Serializer: ResponseSerializer>(_: Serializer.Type) -> Serializer? {
             if type != ObjectIdentifier(Serializer.self) { return nil }
-            // SAFETY: the box was made with `type`, which has just been compared.
+            // SAFETY: the box was created with `type`, which has just been compared.
             return unsafe unsafeDowncast(box, to: Box<Serializer>.self).serializer
         }
     }
@@ -40,12 +41,12 @@ public struct SerializerTable: Sendable {
         init(_ serializer: Serializer) { self.serializer = serializer }
     }
 
-    // A class, for each call looks at several.
+    // A class, because each call inspects several entries.
     private final class Entry: Sendable {
         let name: String
         let ranges: [MediaType]
         let maker: Maker
-        // Of a serializer; a decoder is always given all of the content.
+        // Applies to serializers; a decoder always gets the whole content.
         let collectedBytes: Int
 
         init(name: String, ranges: [MediaType], maker: Maker, collectedBytes: Int = .max) {
@@ -61,7 +62,7 @@ public struct SerializerTable: Sendable {
     /// Creates an empty table.
     public init() {}
 
-    /// Adds a serializer, or puts it in the place of the entry of that name.
+    /// Adds a serializer, or replaces the entry with the same name.
     public mutating func register(
         _ serializer: any ResponseSerializer, as name: String, for ranges: [MediaType]
     ) {
@@ -71,7 +72,7 @@ public struct SerializerTable: Sendable {
                 collectedBytes: serializer.collectedBytes(in: self)))
     }
 
-    /// Adds a decoder, or puts it in the place of the entry of that name.
+    /// Adds a decoder, or replaces the entry with the same name.
     public mutating func register(
         _ decoder: any ValueDecoder, as name: String, for ranges: [MediaType]
     ) {
@@ -89,7 +90,7 @@ public struct SerializerTable: Sendable {
     /// The names in order.
     public var names: [String] { entries.map(\.name) }
 
-    /// The serializer under a name, if it is one of that type.
+    /// Returns the serializer with a name, if it has this type.
     public func serializer<Serializer: ResponseSerializer>(
         _ type: Serializer.Type, named name: String
     ) -> Serializer? {
@@ -99,7 +100,8 @@ public struct SerializerTable: Sendable {
         return typed.serializer(type)
     }
 
-    /// The first serializer whose ranges contain a type, or whose suffix is its own (`+json`).
+    /// Returns the first serializer whose ranges include a media type, or match its suffix
+    /// (`+json`).
     public func serializer(for type: MediaType) -> (any ResponseSerializer)? {
         for entry in matching(type) {
             if case .serializer(let serializer, _) = entry.maker { return serializer }
@@ -107,7 +109,7 @@ public struct SerializerTable: Sendable {
         return nil
     }
 
-    /// The first decoder whose ranges contain a type, or whose suffix is its own (`+json`).
+    /// Returns the first decoder whose ranges include a media type, or match its suffix (`+json`).
     public func decoder(for type: MediaType) -> (any ValueDecoder)? {
         for entry in matching(type) {
             if case .decoder(let decoder) = entry.maker { return decoder }
@@ -123,7 +125,7 @@ public struct SerializerTable: Sendable {
         return nil
     }
 
-    /// How much of the content any of the serializers reads before there is a value; see
+    /// The smallest number of bytes that any of the serializers collects; see
     /// ``ResponseSerializer/collectedBytes(in:)``.
     public var collectedBytes: Int { entries.map(\.collectedBytes).min() ?? 0 }
 
@@ -149,7 +151,7 @@ public struct SerializerTable: Sendable {
         ranges.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
-    // Exact ranges win over wildcards, and a suffix over neither (RFC 6838 §4.2.8).
+    // Exact ranges take precedence over suffixes, and suffixes over wildcards (RFC 6838 §4.2.8).
     private func matching(_ type: MediaType) -> [Entry] {
         let exact = entries.filter { $0.ranges.contains { $0.essence == type.essence } }
         let bySuffix = entries.filter { entry in

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What decodes content of a format into `Decodable` types: JSON, property lists, another.
+/// Decodes content of a format, such as JSON or property lists, into `Decodable` types.
 public protocol ValueDecoder: Sendable {
     /// Decodes a value.
     func decode<Value: Decodable>(_ type: Value.Type, from content: Data) throws -> Value

@@ -1,10 +1,10 @@
-/// Where all chance in a call comes from: jitter, identifiers, sampling, boundaries.
+/// The source of all randomness in calls: jitter, identifiers, sampling, boundaries.
 ///
-/// A client has one and splits it for each call, so that with a seed each call's choices repeat
-/// whatever other calls do meanwhile.
+/// A client has one source and derives a generator for each call. With a seeded source, the choices
+/// of each call are reproducible, whatever other calls do at the same time.
 public protocol RandomSource: Sendable {
-    /// A generator for one call.
-    /// - Parameter call: The call's number within its client, from 0.
+    /// Returns a generator for one call.
+    /// - Parameter call: The number of the call within its client, starting at 0.
     /// - Returns: The generator.
     func generator(forCall call: UInt64) -> any RandomNumberGenerator & Sendable
 }
@@ -14,7 +14,7 @@ public struct SystemRandomSource: RandomSource {
     /// Creates the source.
     public init() {}
 
-    /// The system's generator.
+    /// Returns the system's generator.
     public func generator(forCall call: UInt64) -> any RandomNumberGenerator & Sendable {
         SystemRandomNumberGenerator()
     }
@@ -22,14 +22,14 @@ public struct SystemRandomSource: RandomSource {
 
 /// A reproducible source for tests and simulations.
 ///
-/// It is not fit for secrets.
+/// It must not be used for secrets.
 public struct SeededRandomSource: RandomSource {
     private let seed: UInt64
 
-    /// Creates a source; equal seeds give equal choices.
+    /// Creates a source; equal seeds produce equal choices.
     public init(seed: UInt64) { self.seed = seed }
 
-    /// A generator that depends on the seed and the call's number alone.
+    /// Returns a generator that depends only on the seed and the number of the call.
     public func generator(forCall call: UInt64) -> any RandomNumberGenerator & Sendable {
         SeededGenerator(seed: seed &+ (call &+ 1) &* 0xD134_2543_DE82_EF95)
     }
@@ -39,10 +39,10 @@ public struct SeededRandomSource: RandomSource {
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    /// Creates a generator; equal seeds give equal sequences.
+    /// Creates a generator; equal seeds produce equal sequences.
     public init(seed: UInt64) { state = seed }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var bits = state
@@ -53,6 +53,6 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
 }
 
 extension RandomNumberGenerator {
-    /// A number in 0..<1, uniformly.
-    package mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
+    /// Returns a uniformly distributed number in 0..<1.
+    public mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
 }

@@ -1,6 +1,7 @@
 import Dispatch
 public import struct Foundation.Date
 import Synchronization
+import TurnpikeSupport
 
 #if canImport(Glibc)
 import Glibc
@@ -13,13 +14,13 @@ public struct SystemTimeSource: TimeSource {
     /// Creates the time source; all instances share one timer queue.
     public init() {}
 
-    /// The time since the machine's start, without the time that it slept.
+    /// The time since the system booted, not counting sleep.
     public var now: MonotonicInstant { TimerQueue.now }
 
-    /// The present on the wall clock.
+    /// The current wall-clock time.
     public var date: Date { Date() }
 
-    /// Runs a handler once after a delay, on the timer queue's thread.
+    /// Runs a handler once after a delay, on the thread of the timer queue.
     public func schedule(
         after delay: Duration, _ handler: @escaping @Sendable () -> Void
     ) -> any TimerToken {
@@ -27,17 +28,17 @@ public struct SystemTimeSource: TimeSource {
     }
 }
 
-/// The process's timers, driven by one dispatch source.
+/// The timers of the process, driven by one dispatch source.
 ///
-/// Most timers are limits: scheduled in order, cancelled long before they are due. Scheduling one
-/// that is later than all others costs no move in the heap and no system call, and cancelling takes
-/// it out at once, so nothing is kept alive until its time.
+/// Most timers are limits: they are scheduled in order and cancelled long before they are due.
+/// Scheduling a timer that is later than all others needs no move in the heap and no system call.
+/// Cancelling a timer removes it at once, so nothing is kept alive until it is due.
 final class TimerQueue: TimerOwner {
     static let shared = TimerQueue()
 
     static var now: MonotonicInstant {
         #if os(Linux)
-        // The clock of DispatchTime, without its sums.
+        // The clock of `DispatchTime`, without its conversions.
         var time = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &time)
         return MonotonicInstant(
@@ -49,12 +50,13 @@ final class TimerQueue: TimerOwner {
 
     private struct State {
         var heap = TimerHeap()
-        // When the dispatch source fires next; .max while it is idle.
+        // When the dispatch source fires next; `.max` while it is idle.
         var armed = MonotonicInstant(nanoseconds: .max)
     }
 
     private let state = Mutex(State())
-    // SAFETY: dispatch sources may be used from any thread; this one is only armed under the lock.
+    // SAFETY: dispatch sources may be used from any thread; this one is only scheduled under the
+    // lock.
     private nonisolated(unsafe) let source: any DispatchSourceTimer
 
     private init() {
@@ -68,14 +70,15 @@ final class TimerQueue: TimerOwner {
         at due: MonotonicInstant, _ handler: @escaping @Sendable () -> Void
     ) -> any TimerToken {
         state.withLock { state in
-            let timer = state.heap.insert(due: due, owner: self, handler)
+            let timer = state.heap.insert(due: due.nanoseconds, owner: self, handler)
             arm(&state)
             return timer
         }
     }
 
     func cancel(_ timer: TimerHeap.Timer) {
-        // The handler is released outside the lock: what it captured may run code of its own.
+        // The handler is destroyed outside the lock, because its captures may run code of their
+        // own.
         let handler = state.withLock { $0.heap.remove(timer) }
         _ = handler
     }
@@ -83,7 +86,7 @@ final class TimerQueue: TimerOwner {
     private func runDue() {
         while true {
             let handler = state.withLock { state -> TimerAction? in
-                if let handler = state.heap.popDue(at: Self.now) { return handler }
+                if let handler = state.heap.popDue(at: Self.now.nanoseconds) { return handler }
                 state.armed = MonotonicInstant(nanoseconds: .max)
                 arm(&state)
                 return nil
@@ -94,10 +97,10 @@ final class TimerQueue: TimerOwner {
     }
 
     private func arm(_ state: inout State) {
-        guard let due = state.heap.nextDue, due < state.armed else { return }
-        state.armed = due
+        guard let next = state.heap.nextDue, next < state.armed.nanoseconds else { return }
+        state.armed = MonotonicInstant(nanoseconds: next)
         unsafe source.schedule(
-            deadline: DispatchTime(uptimeNanoseconds: UInt64(max(due.nanoseconds, 1))),
+            deadline: DispatchTime(uptimeNanoseconds: UInt64(max(next, 1))),
             leeway: .nanoseconds(0))
     }
 }

@@ -1,32 +1,32 @@
 public import struct Foundation.Date
 
-/// Where all time in a call comes from: deadlines, back-off, expiry, measurements.
+/// The source of all times in calls: deadlines, back-off, expiry, measurements.
 ///
-/// A client has one; gates reach it by ``Context/timeSource``, so that a test can put a clock of
-/// its own in its place and never sleep.
+/// A client has one, and gates access it with ``Context/timeSource``. A test can replace it with
+/// its own clock and never has to sleep.
 public protocol TimeSource: Sendable {
-    /// The present on a clock that never goes back.
+    /// The current time on a clock that never goes back.
     var now: MonotonicInstant { get }
 
-    /// The present on the wall clock, for what HTTP writes as a date.
+    /// The current wall-clock time, for HTTP dates.
     var date: Date { get }
 
     /// Runs a handler once after a delay, unless its token is cancelled first.
     ///
-    /// The handler runs on a thread of the time source and must return at once. A delay of zero or
-    /// less runs it as soon as can be, never inside this call.
+    /// The handler runs on a thread of the time source and must return quickly. With a delay of
+    /// zero or less it runs as soon as possible, but never within this call.
     /// - Parameters:
-    ///   - delay: How long to wait; never less passes.
-    ///   - handler: What to run.
-    /// - Returns: A token; dropping it does not cancel.
+    ///   - delay: The minimum time to wait.
+    ///   - handler: The handler.
+    /// - Returns: A token. Releasing it does not cancel the timer.
     func schedule(
         after delay: Duration, _ handler: @escaping @Sendable () -> Void
     ) -> any TimerToken
 }
 
-/// A handler that waits for its time.
+/// A scheduled handler.
 public protocol TimerToken: AnyObject, Sendable {
-    /// Keeps the handler from running, if it has not begun.
+    /// Prevents the handler from running, if it has not started.
     ///
     /// Cancelling twice has no effect.
     func cancel()

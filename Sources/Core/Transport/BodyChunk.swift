@@ -1,10 +1,12 @@
-package import Foundation
+public import Foundation
 
-/// Bytes of a body on their way to its reader.
+/// Bytes of a body on their way to the reader.
 ///
-/// Each is made `Data`, or dropped, once.
-package enum BodyChunk: Sendable {
+/// Each chunk is converted to `Data` or dropped, exactly once.
+public enum BodyChunk: Sendable {
+    /// Bytes in `Data`.
     case data(Data)
+    /// Bytes in memory that belongs to another library.
     case foreign(ForeignBytes)
 
     var count: Int {
@@ -26,17 +28,22 @@ package enum BodyChunk: Sendable {
     }
 }
 
-/// Memory that a library gave away, and how it gets it back.
-// SAFETY: the memory belongs to this value, which becomes `Data` or is freed once.
-@safe package struct ForeignBytes: @unchecked Sendable {
+// SAFETY: the memory belongs to this value, which is converted to `Data` or freed, exactly once.
+/// Memory that a library handed over, with a closure that releases it.
+@safe public struct ForeignBytes: @unchecked Sendable {
     private let start: UnsafeMutableRawPointer
     let count: Int
     private let giveBack: @Sendable (UnsafeMutableRawPointer) -> Void
 
-    // As much is copied: that costs less than the parts of `Data` that know of foreign memory.
+    // Up to this size the bytes are copied, which costs less than a `Data` with a deallocator.
     private static let small = 4096
 
-    package init(
+    /// Takes ownership of memory.
+    /// - Parameters:
+    ///   - start: The address of the first byte.
+    ///   - count: The number of bytes.
+    ///   - giveBack: Frees the memory; called once.
+    public init(
         start: UnsafeMutableRawPointer, count: Int,
         giveBack: @escaping @Sendable (UnsafeMutableRawPointer) -> Void
     ) {

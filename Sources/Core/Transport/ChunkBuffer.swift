@@ -1,19 +1,21 @@
 import Foundation
 
-/// Chunks that wait for their reader, in order: in memory, and beyond a bound in a file.
+/// The chunks that the reader has not taken yet, in order.
+///
+/// They are kept in memory up to the limit of ``Flow``, and beyond it in a file.
 struct ChunkBuffer {
     private let flow: Flow
     private var chunks: [BodyChunk] = []
     private var first = 0
     private var file: SpillFile?
 
-    /// The bytes in memory.
+    /// The number of bytes in memory.
     private(set) var count = 0
 
     init(_ flow: Flow) { self.flow = flow }
 
     mutating func append(_ chunk: BodyChunk) throws {
-        // What is in the file comes before what is new.
+        // The order is kept: while the file has chunks, new ones go behind them.
         if let file, !file.isEmpty { return try file.append(chunk.data()) }
         if let limit = flow.memoryLimit, count + chunk.count > limit, count > 0 {
             let file = try self.file ?? SpillFile(limit: flow.fileLimit)

@@ -21,7 +21,7 @@ extension Exchange {
 ///
 /// What it becomes is then made where it is used and let go of: memory that one thread takes and
 /// another gives back makes each wait for the other's allocator.
-package protocol UnreadOpening: AnyObject, Sendable {
+public protocol UnreadOpening: AnyObject, Sendable {
     /// What the head says; called once at most.
     /// - Throws: Why it is none.
     func read() throws -> Exchange.Opening

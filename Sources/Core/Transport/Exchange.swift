@@ -1,13 +1,13 @@
 public import Foundation
 import Synchronization
 
-/// One send of one request, seen from a transport: it feeds in head, chunks and end, and hears when
-/// to stop.
+/// One send of one request: the transport feeds it with head, chunks and end, and the caller reads
+/// the response from it.
 ///
-/// Four can end an exchange: the task that waits, a deadline or another cancellation of the
-/// context, the drop of the body, and a running handle. All of them only post a reason here; the
-/// first one decides, and what the peer sends after that is nothing. So the end comes exactly once,
-/// the waiter hears of it at once, and the transport closes behind it.
+/// The caller's task, the context (a deadline, for example), the drop of the body and a running
+/// handle can each give an exchange up. Each posts a reason here, and the first one decides. The
+/// caller gets its error at once, `onCancel` tells the transport to stop, and everything that the
+/// peer sends later is ignored. So an exchange ends exactly once.
 ///
 /// ```swift
 /// func send(_ request: Request, context: Context) async throws -> Response {
@@ -21,13 +21,13 @@ public final class Exchange: Sendable {
     private let flow: Flow
     private let onResume: @Sendable () -> Void
 
-    /// Creates an exchange and ties it to a context.
+    /// Creates an exchange that ends with a context.
     /// - Parameters:
     ///   - context: Its cancellation ends the exchange.
     ///   - flow: How much is buffered for a reader that is slower than the peer.
-    ///   - onResume: Called when a producer that was told to pause may go on.
-    ///   - onCancel: Called at most once, when the exchange is given up before the producer ended
-    ///     it. It must return at once; perhaps it runs before the initialiser returns.
+    ///   - onResume: Called when a transport that was told to pause may go on.
+    ///   - onCancel: Called at most once, if the exchange is given up before the transport has ended
+    ///     it. It must return at once. It may be called before the initialiser returns.
     public init(
         context: Context, flow: Flow = .pausing(),
         onResume: @escaping @Sendable () -> Void = {},
@@ -39,28 +39,32 @@ public final class Exchange: Sendable {
         core.heed(context)
     }
 
-    // Nobody waits for it, and nobody feeds it.
+    // Neither a transport nor a reader is left.
     deinit { core.letGo() }
 
     // MARK: The transport's side
 
-    /// The head has come.
+    /// Takes the head of the response.
     ///
-    /// A second head changes nothing.
+    /// A second head is ignored.
     public func receive(_ opening: Opening) { open(.success(.read(opening))) }
 
-    /// The head has come, and with it the first of the body, or all of it.
+    /// Takes the head of the response together with the first chunk of the body.
     ///
-    /// Who waits for the head finds the rest there, and need not wait again.
-    /// - Returns: Whether to go on; if not, `onResume` says when.
+    /// The caller wakes up once for both.
+    /// - Parameters:
+    ///   - opening: The head.
+    ///   - chunk: The first chunk.
+    ///   - isComplete: Whether the chunk is the whole body, so that the response ends with it.
+    /// - Returns: Whether to go on. If not, the transport pauses until `onResume` is called.
     @discardableResult
     public func receive(_ opening: Opening, with chunk: Data, isComplete: Bool = false) -> Bool {
         receive(.read(opening), with: .data(chunk), isComplete: isComplete)
     }
 
-    /// The head has come, which who waits for it will read, and the first of the body, or all of it.
+    /// Takes a head that its reader will parse, together with the first chunk of the body.
     @discardableResult
-    package func receive(
+    public func receive(
         _ opening: any UnreadOpening, with chunk: BodyChunk, isComplete: Bool
     ) -> Bool {
         receive(.unread(opening), with: chunk, isComplete: isComplete)
@@ -70,18 +74,20 @@ public final class Exchange: Sendable {
         _ opening: ArrivedOpening, with chunk: BodyChunk, isComplete: Bool
     ) -> Bool {
         let goesOn = receive(chunk)
-        if isComplete { close(.success(())) }
+        if isComplete { close(.complete) }
         open(.success(opening))
         return goesOn
     }
 
-    /// A chunk of the body has come.
-    /// - Returns: Whether to go on; if not, `onResume` says when.
+    /// Takes a chunk of the body.
+    /// - Returns: Whether to go on. If not, the transport pauses until `onResume` is called.
     @discardableResult
     public func receive(_ chunk: Data) -> Bool { receive(BodyChunk.data(chunk)) }
 
+    /// Takes a chunk of the body, possibly in memory that belongs to another library.
+    /// - Returns: Whether to go on. If not, the transport pauses until `onResume` is called.
     @discardableResult
-    package func receive(_ chunk: BodyChunk) -> Bool {
+    public func receive(_ chunk: BodyChunk) -> Bool {
         enum Step {
             case unwanted
             case buffered(goesOn: Bool)
@@ -113,53 +119,51 @@ public final class Exchange: Sendable {
         }
     }
 
-    /// The fields behind the content have come; call it before the end.
+    /// Takes the trailer fields (RFC 9110 §6.5); call it before the end.
     ///
-    /// Those that have no place there are dropped (``ResponseBody/trailers``); to bound the section
-    /// and to refuse what is no field line is the transport's part.
+    /// Fields that may not stand in trailers are dropped later (``ResponseBody/trailers``). The
+    /// transport bounds the size of the section and refuses malformed field lines.
     public func receive(trailers: HTTPHeaders) {
         core.state.withLock { if $0.end == nil { $0.trailers = trailers.fields } }
     }
 
-    /// The response is complete.
-    public func finish() { end(.success(())) }
-
-    /// The exchange broke off.
+    /// Ends the exchange: all of the response has come.
     ///
-    /// The reader gets what had come before, then the error.
-    public func fail(_ error: any Error) { end(.failure(error)) }
+    /// Without a head the caller gets a ``ClientError/Code/protocol`` error.
+    public func finish() {
+        guard close(.complete) else { return }
+        let error = ClientError(
+            .protocol, "the transport ended an exchange without a response",
+            transfer: TransferState(.sending))
+        open(.failure(error))
+    }
+
+    /// Ends the exchange with an error: the rest of the response will not come.
+    ///
+    /// The reader gets the chunks that came before, then the error.
+    public func fail(_ error: any Error) {
+        if close(.broken(error)) { open(.failure(error)) }
+    }
 
     /// Whether the exchange has ended.
     public var hasEnded: Bool { core.state.withLock { $0.end != nil } }
-
-    private func end(_ result: Result<Void, any Error>) {
-        guard close(result) else { return }
-        switch result {
-        case .success:
-            let error = ClientError(
-                .protocol, "the transport ended an exchange without a response",
-                transfer: TransferState(.sending))
-            open(.failure(error))
-        case .failure(let error): open(.failure(error))
-        }
-    }
 
     private func open(_ result: Result<ArrivedOpening, any Error>) {
         core.state.withLock { $0.open(result) }?.resume()
     }
 
-    // The end of the body; gives false where it had ended.
+    // Ends the exchange; returns false if it had ended before.
     @discardableResult
-    private func close(_ result: Result<Void, any Error>) -> Bool {
+    private func close(_ end: ExchangeCore.End) -> Bool {
         let (isFirst, reader, registration) = core.state.withLock {
             state -> (Bool, Waiting<BodyChunk?>?, CancelRegistration?) in
             guard state.end == nil else { return (false, nil, nil) }
-            state.end = result
+            state.end = end
             defer {
                 unsafe state.reader = nil
                 state.registration = nil
             }
-            let reading = unsafe state.reader.map { unsafe Waiting($0, result.map { nil }) }
+            let reading = unsafe state.reader.map { unsafe Waiting($0, end.rest) }
             return (true, reading, state.registration)
         }
         guard isFirst else { return false }
@@ -178,12 +182,13 @@ public final class Exchange: Sendable {
         do {
             opening = try await arrivedOpening().get()
         } catch {
-            // Where it ended with an error, that one stays.
+            // This has no effect on an exchange that has failed.
             cancel(.failed(error))
             throw error
         }
         let body = ResponseBody(
-            source: self, length: opening.length, encodedLength: opening.encodedLength)
+            storage: BodyStorage(
+                .exchange(self), length: opening.length, encodedLength: opening.encodedLength))
         return Response(head: opening.head, body: body)
     }
 
@@ -205,13 +210,16 @@ public final class Exchange: Sendable {
 }
 
 extension Exchange: ResponseBodySource {
-    /// What is here of the body.
-    public func takeReady() throws -> ReadyChunk {
+    /// Takes the next chunk without waiting.
+    func takeReady() throws -> ReadyChunk {
         guard let taken = try takeBuffered() else { return .notYet }
         return taken.chunk.map { .chunk($0.data()) } ?? .end
     }
 
-    /// The next chunk.
+    /// Waits for the next chunk.
+    /// - Returns: The chunk, or nil at the end.
+    /// - Throws: The error that ended the exchange; `CancellationError` at once when the task is
+    ///   cancelled.
     public func next() async throws -> Data? {
         let chunk = try await withTaskCancellationHandler {
             try unsafe await withUnsafeThrowingContinuation { continuation in
@@ -228,21 +236,27 @@ extension Exchange: ResponseBodySource {
         return chunk?.data()
     }
 
-    /// Whether the response has come to its end.
-    public var isComplete: Bool {
+    /// How much of the response has come, whether or not it has been read.
+    public var arrival: BodyArrival {
         core.state.withLock { state in
-            if case .success = state.end { true } else { false }
+            switch state.end {
+            // The rest of a response that was given up will not come, and time limits may end it.
+            case nil, .givenUp: .underWay
+            case .complete: .complete
+            case .broken: .broken
+            }
         }
     }
 
-    /// What came behind the content.
+    /// The trailer fields that have come.
     public var trailers: HTTPHeaders {
         core.state.withLock { $0.trailers }.map(HTTPHeaders.init(received:)) ?? [:]
     }
 
-    /// Gives the exchange up, unless it has ended.
+    /// Gives the exchange up: drops the chunks that nobody has read, and tells the transport to stop
+    /// unless it has ended the exchange.
     ///
-    /// What was buffered is dropped.
+    /// ``CancelReason/expired(_:)`` has no effect on an exchange that has ended.
     public func cancel(_ reason: CancelReason) { core.cancel(reason) }
 
     private struct Taken { let chunk: BodyChunk? }
@@ -267,11 +281,8 @@ extension Exchange: ResponseBodySource {
 
     private func take(_ state: inout ExchangeCore.State) throws -> (Taken?, resumes: Bool) {
         guard let chunk = try state.buffer.popFirst() else {
-            switch state.end {
-            case nil: return (nil, false)
-            case .success: return (Taken(chunk: nil), false)
-            case .failure(let error): throw error
-            }
+            guard let end = state.end else { return (nil, false) }
+            return (Taken(chunk: try end.rest.get()), false)
         }
         let resumes = state.isPaused && state.buffer.count <= flow.lowWater
         if resumes { state.isPaused = false }

@@ -1,28 +1,47 @@
 import Foundation
 import Synchronization
 
-/// What a context's cancellation needs of an exchange.
+/// The state of an ``Exchange``, and the way to cancel it.
 ///
-/// The context holds this and not the exchange, so that one which its transport lets go of before
-/// its end is no more, and keeps no call open. A weak reference to the exchange would cost more
-/// than this object does.
+/// The context holds this object, not the exchange. So an exchange that its transport releases
+/// without ending it is freed, and keeps no call open. A weak reference to the exchange would cost
+/// more than this object.
 final class ExchangeCore: Sendable {
-    // SAFETY: a continuation is resumed by the one who takes it out of the state.
+    /// How an exchange ended.
+    enum End {
+        /// All of the response has come.
+        case complete
+        /// The connection or the peer ended it too early.
+        case broken(any Error)
+        /// The caller or a gate gave it up.
+        case givenUp(any Error)
+
+        /// What the reader gets after the last chunk.
+        var rest: Result<BodyChunk?, any Error> {
+            switch self {
+            case .complete: .success(nil)
+            case .broken(let error), .givenUp(let error): .failure(error)
+            }
+        }
+    }
+
+    // SAFETY: whoever takes a continuation out of the state resumes it, once.
     @safe struct State {
         var opening: Result<ArrivedOpening, any Error>?
         var hasOpened = false
         var waiter: UnsafeContinuation<ArrivedOpening, any Error>?
         var buffer: ChunkBuffer
         var reader: UnsafeContinuation<BodyChunk?, any Error>?
-        var end: Result<Void, any Error>?
+        var end: End?
         var isPaused = false
         var registration: CancelRegistration?
-        // nil costs nothing, and most responses have none.
+        // An optional array, because most responses have no trailers and nil costs nothing.
         var trailers: [HTTPHeaders.Field]?
 
         init(_ flow: Flow) { buffer = ChunkBuffer(flow) }
 
-        /// The first result counts; gives who waits for it.
+        /// Sets the result of waiting for the head, unless there is one.
+        /// - Returns: The waiting caller, to be resumed outside of the lock.
         mutating func open(
             _ result: Result<ArrivedOpening, any Error>
         ) -> Waiting<ArrivedOpening>? {
@@ -47,7 +66,7 @@ final class ExchangeCore: Sendable {
 
     deinit { state.withLock { $0.buffer.removeAll() } }
 
-    /// Ends with the context, up to the exchange's end.
+    /// Cancels the exchange when the context is cancelled, until the exchange ends.
     func heed(_ context: Context) {
         let registration = context.onCancel { [self] in cancel($0) }
         let isOver = state.withLock { state in
@@ -57,16 +76,21 @@ final class ExchangeCore: Sendable {
         if isOver { registration.end() }
     }
 
-    /// Heeds the context no more.
+    /// Stops listening to the context.
     func letGo() { state.withLock { $0.registration.take() }?.end() }
 
     func cancel(_ reason: CancelReason) {
         let (wasOpen, waiter, reader, registration) = state.withLock {
             state -> (Bool, Waiting<ArrivedOpening>?, Waiting<BodyChunk?>?, CancelRegistration?) in
+            // This line alone decides which came first: the end of the response or a time limit.
+            if reason.owner == .timeLimit, state.end != nil { return (false, nil, nil, nil) }
             let wasOpen = state.end == nil
-            // The first failure stays; an end that was good is one no more, for what it ended is
-            // dropped.
-            if case .failure = state.end {} else { state.end = .failure(reason.error) }
+            switch state.end {
+            // The first error stays.
+            case .broken, .givenUp: break
+            // A complete response is no longer complete: its unread chunks are dropped below.
+            case nil, .complete: state.end = .givenUp(reason.error)
+            }
             state.buffer.removeAll()
             defer {
                 unsafe state.reader = nil
@@ -78,6 +102,6 @@ final class ExchangeCore: Sendable {
         registration?.end()
         waiter?.resume()
         reader?.resume()
-        if wasOpen { onCancel(reason) }
+        if wasOpen { onCancel(reason.decided) }
     }
 }

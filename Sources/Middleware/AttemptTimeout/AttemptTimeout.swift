@@ -1,9 +1,10 @@
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// Ends an attempt whose response's head does not come within a limit.
+/// Ends an attempt if the head of its response does not arrive within a limit.
 ///
-/// Place it inside a retry. The body has limits of its own: ``IdleTimeout``, ``Deadline``. Where
-/// less time is left to the deadline than the limit, the deadline decides. It fails as
+/// Place it inside a retry. The body has limits of its own: ``IdleTimeout`` and ``Deadline``. If
+/// less time is left to the deadline than the limit, the deadline decides. The attempt fails as
 /// ``/TurnpikeCore/ClientError/Code/attemptTimeout``, which a retry may try again.
 public struct AttemptTimeout: Interceptor {
     private let limit: Duration
@@ -28,12 +29,17 @@ public struct AttemptTimeout: Interceptor {
     }
 }
 
-extension AttemptTimeout: Heeding {
-    package var heed: Heed { .always }
+extension AttemptTimeout: PromptlyCancellable {
+    /// It ends soon, whatever the rest of the chain does.
+    public var promptness: Promptness { .always }
+}
+
+extension AttemptTimeout {
+    init(settings: Settings) { self.init(settings.seconds("seconds", default: .seconds(10))) }
 }
 
 extension Gate where Self == AttemptTimeout {
-    /// Ends an attempt without a response; see ``AttemptTimeout/init(_:)``.
+    /// Ends an attempt whose response does not arrive in time; see ``AttemptTimeout/init(_:)``.
     public static func attemptTimeout(_ limit: Duration = .seconds(10)) -> Self {
         AttemptTimeout(limit)
     }

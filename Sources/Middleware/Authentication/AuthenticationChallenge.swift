@@ -1,6 +1,6 @@
 public import TurnpikeCore
 
-/// What a server asks for in `WWW-Authenticate` or `Proxy-Authenticate` (RFC 9110 §11.3).
+/// A challenge of a server, from `WWW-Authenticate` or `Proxy-Authenticate` (RFC 9110 §11.3).
 public struct AuthenticationChallenge: Sendable, Hashable {
     /// One parameter.
     public struct Parameter: Sendable, Hashable {
@@ -12,27 +12,27 @@ public struct AuthenticationChallenge: Sendable, Hashable {
 
     /// The authentication scheme in lower case: `basic`, `digest`, `bearer`.
     public let scheme: String
-    /// The one value of a scheme that has no parameters, or nil.
+    /// The single value of a scheme without parameters, or nil.
     public let token68: String?
-    /// The parameters in order; no name comes twice.
+    /// The parameters in order; each name occurs once.
     public let parameters: [Parameter]
 
-    /// The value of a parameter, or nil where there is none.
+    /// The value of a parameter, or nil if there is none.
     /// - Parameter name: The name in lower case.
     public subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
 
-    /// The protection space's name, or nil.
+    /// The name of the protection space, or nil.
     public var realm: String? { self["realm"] }
 
-    /// The challenges of a response in order, from one field line or several.
+    /// The challenges of a response, in order, from one field line or several.
     ///
-    /// The syntax is taken strictly, and what comes is bounded: 32 challenges of 32 parameters, in
-    /// lines of 16 KiB. In each line, what stands before a fault or a bound counts; the challenge
-    /// with the fault, and what follows, does not.
+    /// The syntax is parsed strictly, and its size is bounded: 32 challenges of 32 parameters each,
+    /// in lines of at most 16 KiB. In each line, the challenges before a syntax error or a bound
+    /// count; the challenge with the error, and everything after it, do not.
     /// - Parameters:
     ///   - headers: The fields of the response.
     ///   - name: The field.
-    /// - Returns: The challenges; never more than 32.
+    /// - Returns: At most 32 challenges.
     public static func challenges(
         in headers: HTTPHeaders, name: HTTPHeaders.Name = .wwwAuthenticate
     ) -> [AuthenticationChallenge] {

@@ -1,6 +1,7 @@
 import TurnpikeCore
+import TurnpikeSupport
 
-/// Reads the grammar of RFC 9110 §11.2 and §11.6.1 in one pass.
+/// Parses the grammar of RFC 9110 §11.2 and §11.6.1 in one pass.
 struct ChallengeParser {
     static let maxChallenges = 32
     static let maxParameters = 32
@@ -9,10 +10,10 @@ struct ChallengeParser {
     private let bytes: [UInt8]
     private var position = 0
 
-    /// Creates a parser; a longer text than the bound is none at all.
+    /// Creates a parser; a text that is longer than the bound counts as empty.
     init(_ text: String) { bytes = text.utf8.count > Self.maxBytes ? [] : Array(text.utf8) }
 
-    /// Reads a list of challenges.
+    /// Parses a list of challenges.
     mutating func challenges(upTo limit: Int) -> [AuthenticationChallenge] {
         var challenges: [AuthenticationChallenge] = []
         skipSeparators()
@@ -23,7 +24,7 @@ struct ChallengeParser {
         return challenges
     }
 
-    /// Reads a list of parameters, as in `Authentication-Info`; nil where it is anything else.
+    /// Parses a list of parameters, as in `Authentication-Info`; nil if the text is anything else.
     mutating func parameters() -> [AuthenticationChallenge.Parameter]? {
         skipSeparators()
         guard let parameters = parameterList(), position == bytes.count else { return nil }
@@ -45,14 +46,14 @@ struct ChallengeParser {
         return AuthenticationChallenge(scheme: scheme, token68: nil, parameters: parameters)
     }
 
-    // Up to the end, or to the token that is the next challenge's scheme.
+    // Ends at the end of the text, or at the token that is the scheme of the next challenge.
     private mutating func parameterList() -> [AuthenticationChallenge.Parameter]? {
         var parameters: [AuthenticationChallenge.Parameter] = []
         while true {
             let start = position
             skipSeparators()
             guard position < bytes.count else { return parameters }
-            // Two elements of a list stand apart.
+            // A comma separates two elements of a list.
             let isApart = bytes[start..<position].contains(Self.comma)
             let element = position
             guard let name = token() else { return nil }
@@ -86,7 +87,7 @@ struct ChallengeParser {
         while end < bytes.count, bytes[end] == Self.equals { end += 1 }
         var next = end
         while next < bytes.count, Grammar.isBlank(bytes[next]) { next += 1 }
-        // Otherwise it is the name of a parameter, or the next scheme.
+        // Otherwise this is the name of a parameter, or the next scheme.
         guard next == bytes.count || bytes[next] == Self.comma else { return nil }
         position = next
         return String(decoding: bytes[start..<end], as: UTF8.self)

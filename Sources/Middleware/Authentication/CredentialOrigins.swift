@@ -1,14 +1,14 @@
 import Foundation
 public import TurnpikeCore
 
-/// The origins that a credential is for: it is sent to them and to no other.
+/// The origins that a credential may be sent to; it is sent to no other.
 ///
 /// ```swift
 /// .bearer(tokens, origins: ["https://api.example.com", "https://files.example.com"])
 /// ```
 ///
-/// A call that was redirected from an origin which is not among them carries the credential no
-/// further, wherever it is led: no other server gets to choose what is done in its name.
+/// Once a redirect has led a call to an origin that is not among them, the call no longer carries
+/// the credential, even back at a listed origin: no other server may choose what is done with it.
 public struct CredentialOrigins: Sendable, Hashable {
     let listed: Set<Origin>?
     let fault: String?
@@ -18,8 +18,8 @@ public struct CredentialOrigins: Sendable, Hashable {
         self.fault = fault
     }
 
-    /// The origin of the client's base URL; without a base URL, that of the first request which
-    /// passes the gate, for good.
+    /// The origin of the client's base URL; without a base URL, the origin of the first request
+    /// that passes the gate, permanently.
     public static let own = CredentialOrigins(listed: nil)
 
     /// Creates a list of origins.
@@ -27,7 +27,7 @@ public struct CredentialOrigins: Sendable, Hashable {
 
     /// Creates a list from texts such as `https://api.example.com` or `http://localhost:8080`.
     ///
-    /// A text that is no origin lets the calls that pass the gate fail as
+    /// If a text is not an origin, calls that pass the gate fail as
     /// ``/TurnpikeCore/ClientError/Code/configuration``.
     public init(parsing texts: [String]) {
         var origins: Set<Origin> = []
@@ -42,18 +42,17 @@ public struct CredentialOrigins: Sendable, Hashable {
         self.init(listed: origins, fault: fault)
     }
 
-    /// The origin that a text names, or nil where it names none, or more than one.
+    /// The origin that a text names, or nil if the text is anything but one origin.
     static func origin(_ text: String) -> Origin? {
-        guard let url = URL(string: text), let origin = Origin(url), url.user == nil,
-            url.query == nil, url.fragment == nil,
-            ["", "/"].contains(url.path(percentEncoded: true))
+        guard let uri = URL(string: text).map({ TargetURI($0) }), uri.originForm == "/",
+            uri.absoluteForm == uri.text
         else { return nil }
-        return origin
+        return uri.origin
     }
 
     private static func fault(at index: Int) -> String {
-        "origin \(index + 1) of a credential is none; write scheme, host and port alone, as in"
-            + " https://api.example.com"
+        "origin \(index + 1) of a credential is not an origin; write only scheme, host and port, as"
+            + " in https://api.example.com"
     }
 }
 
@@ -63,7 +62,9 @@ extension CredentialOrigins: ExpressibleByArrayLiteral {
 }
 
 extension Settings {
-    /// The scope of a credential; one that took the first request's origin keeps it over a reload.
+    /// The scope of a credential.
+    ///
+    /// A reload keeps the origin that the first request has set.
     func credentialScope() -> CredentialScope {
         let origins = credentialOrigins()
         return kept("scope", for: origins) { CredentialScope(origins) }

@@ -4,37 +4,40 @@ import TurnpikeCore
 /// Decides whether a request may carry a gate's credential.
 final class CredentialScope: Sendable {
     private let origins: CredentialOrigins
-    // The one origin of a credential that names none, once it is known.
+    // The one origin of ``CredentialOrigins/own``, once it is known.
     private let own = Mutex<Set<Origin>>([])
 
     init(_ origins: CredentialOrigins) { self.origins = origins }
 
-    /// Whether a request may carry the credential, and has no credential already.
+    /// Whether a request may carry the credential, and has no credential of its own.
     ///
-    /// A request that a redirect led to through a foreign origin gets none, back at home either.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` where an origin is none.
+    /// A request that was redirected through a foreign origin gets none, even back at a listed
+    /// origin.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if a listed text is not an
+    ///   origin.
     func admits(_ request: Request, in context: Context) throws -> Bool {
         try reaches(request, in: context) && !request.headers.contains(.authorization)
     }
 
-    /// Whether a request goes to one of the origins, and was at no other.
+    /// Whether a request goes to one of the origins, and has come through no other.
     func reaches(_ request: Request, in context: Context) throws -> Bool {
         if let fault = origins.fault { throw ClientError(.configuration, fault) }
         guard let origin = request.origin else { return false }
-        // Of this request alone: another attempt of the call may have been led elsewhere.
+        // Only the trail of this request counts: another attempt of the call may have been led
+        // elsewhere.
         let trail = request.options[RedirectTrail.self] ?? []
         let allowed = origins.listed ?? bound(to: trail.first ?? origin, in: context)
         return allowed.contains(origin) && trail.allSatisfy(allowed.contains)
     }
 
-    /// Whether a response is an answer to the credential that a request carried.
+    /// Whether a response answers the credential that a request carried.
     ///
-    /// A redirect inside the gate may have led elsewhere.
+    /// A redirect inside the gate may have led to another origin.
     func covers(_ head: ResponseHead, to request: Request) -> Bool {
         Origin(head.url) == request.origin
     }
 
-    // Where a call begins is its caller's choice; where a redirect leads is not.
+    // The caller chooses where a call begins, but not where a redirect leads.
     private func bound(to first: Origin, in context: Context) -> Set<Origin> {
         own.withLock { own in
             if own.isEmpty { own = [context.baseOrigin ?? first] }

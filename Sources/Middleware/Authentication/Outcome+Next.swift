@@ -1,7 +1,7 @@
 import TurnpikeCore
 
 extension Outcome {
-    /// What comes of the rest of the chain.
+    /// The outcome of the rest of the chain.
     static func of(_ request: Request, _ next: Next) async -> Outcome {
         do {
             return Outcome(request: request, result: .success(try await next(request)))
@@ -10,7 +10,7 @@ extension Outcome {
         }
     }
 
-    /// What comes of a fresh attempt.
+    /// The outcome of a new attempt.
     static func ofAttempt(_ request: Request, _ next: Next) async -> Outcome {
         do {
             return Outcome(request: request, result: .success(try await next.attempt(request)))

@@ -1,7 +1,7 @@
 import TurnpikeCore
+import TurnpikeSupport
 
-/// A text that is never printed, whoever dumps what holds it, and is the same as one of the same
-/// bytes alone.
+/// A text that is never printed or dumped, and that equals only a text of the same bytes.
 struct Secret: Sendable, Hashable {
     let value: String
 

@@ -1,16 +1,16 @@
-package import TurnpikeCore
+import TurnpikeCore
 
-/// The circuit of one origin: closed, open, or half-open, and when it changes.
-package struct Circuit: OriginEntry {
+/// The circuit of one origin: closed, open or half-open, and when it changes.
+struct Circuit: OriginEntry {
     /// When a circuit opens, and for how long.
-    package struct Rules: Sendable {
+    struct Rules: Sendable {
         let failureRatio: Double
         let minimum: Int
-        package let open: Duration
+        let open: Duration
         let maxOpen: Duration
-        package let probes: Int
+        let probes: Int
 
-        package init(
+        init(
             failureRatio: Double, minimum: Int, open: Duration, maxOpen: Duration, probes: Int
         ) {
             self.failureRatio = failureRatio
@@ -22,10 +22,10 @@ package struct Circuit: OriginEntry {
     }
 
     /// Whether a call may pass.
-    package enum Admission {
-        /// It may; its end is to be told with this number.
+    enum Admission {
+        /// It may; its end is reported with this number.
         case pass(generation: UInt64)
-        /// It may not; the circuit half-opens, or takes new probes, at that time.
+        /// It may not; at that time the circuit half-opens, or admits new probes.
         case refuse(until: MonotonicInstant)
     }
 
@@ -36,25 +36,24 @@ package struct Circuit: OriginEntry {
     }
 
     private var phase = Phase.closed
-    // Calls that ended with a verdict, and those of them that failed.
+    // The calls that ended with a verdict, and how many of them failed.
     private var window: SlidingWindow
-    // How often it opened since it was closed last.
+    // How often it has opened since it was last closed.
     private var openings = 0
-    // Each change of phase begins a new one: what was let through before it counts no more.
+    // Each change of phase begins a new generation: calls admitted before it no longer count.
     private var generation: UInt64 = 0
 
-    package init(window: Duration) { self.window = SlidingWindow(span: window, slots: 10) }
+    init(window: Duration) { self.window = SlidingWindow(span: window, slots: 10) }
 
-    /// Counts over another stretch of time from now on; what was counted is forgotten, the state is
-    /// not.
+    /// Counts over another window from now on; the counts begin at zero, and the state stays.
     mutating func count(over window: Duration) {
         self.window = SlidingWindow(span: window, slots: 10)
     }
 
-    // Forgetting a circuit closes it, which a probe that comes back late cannot harm.
+    // To drop a circuit is to close it; a probe that ends later does no harm.
     var isInUse: Bool { false }
 
-    package var state: CircuitState {
+    var state: CircuitState {
         switch phase {
         case .closed: .closed
         case .open: .open
@@ -62,7 +61,7 @@ package struct Circuit: OriginEntry {
         }
     }
 
-    package mutating func admit(at now: MonotonicInstant, _ rules: Rules) -> Admission {
+    mutating func admit(at now: MonotonicInstant, _ rules: Rules) -> Admission {
         switch phase {
         case .closed: return .pass(generation: generation)
         case .open(let until):
@@ -73,14 +72,14 @@ package struct Circuit: OriginEntry {
                 phase = .halfOpen(until: until, admitted: admitted + 1, succeeded: succeeded)
                 return .pass(generation: generation)
             }
-            // Probes that never end must not keep the circuit half-open for good.
+            // Probes that never end must not keep the circuit half-open forever.
             return now < until ? .refuse(until: until) : beginProbes(at: now, rules)
         }
     }
 
-    /// Takes the verdict on a call that was let through.
-    /// - Returns: The state that the circuit changes to by it, or nil.
-    package mutating func record(
+    /// Records the verdict on a call that was admitted.
+    /// - Returns: The new state if the verdict changes the state, or nil.
+    mutating func record(
         _ verdict: CircuitVerdict, generation: UInt64, at now: MonotonicInstant, _ rules: Rules
     ) -> CircuitState? {
         guard generation == self.generation else { return nil }
@@ -126,7 +125,7 @@ package struct Circuit: OriginEntry {
         window.clear()
     }
 
-    // It doubles each time that the probes fail.
+    // The time doubles each time that the probes fail.
     private func openTime(_ rules: Rules) -> Duration {
         var time = rules.open
         for _ in 0..<max(openings - 1, 0) where time < rules.maxOpen { time = time * 2 }

@@ -1,41 +1,44 @@
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// Stops sending to an origin that fails, and finds out with a few probes when it is well again.
+/// Stops sending to an origin that fails, and sends a few probes to find out when it has recovered.
 ///
-/// Each origin has a circuit. It opens when of at least `minimum` calls in a rolling window the
-/// ratio of failures is reached; calls then fail at once as
-/// ``/TurnpikeCore/ClientError/Code/circuitOpen``, whose
-/// ``/TurnpikeCore/ClientError/retryAfter`` says when it half-opens. Half-open, it lets at most
-/// `probes` calls through: if all of them succeed it closes, if one fails it opens for twice as
-/// long, up to a bound. Probes that have not ended after that time make room for new ones.
+/// Each origin has a circuit. It opens when at least `minimum` calls have ended in a rolling window
+/// and the ratio of failures is reached. Calls then fail at once as
+/// ``/TurnpikeCore/ClientError/Code/circuitOpen``, and their
+/// ``/TurnpikeCore/ClientError/retryAfter`` says when the circuit half-opens. A half-open circuit
+/// lets at most `probes` calls through. If all of them succeed, it closes. If one fails, it opens
+/// for twice as long, up to a bound. If probes have not ended after that time, new ones are let
+/// through.
 ///
-/// A call has ended when its response's body has: one that breaks off is a failure. A call that is
-/// cancelled, or whose deadline passes, says nothing of the server, and a probe that ends so gives
-/// its place to another.
+/// A call ends when the body of its response ends, and a body that breaks off is a failure. A call
+/// that is cancelled, or whose deadline passes, says nothing about the server; if it was a probe,
+/// another call takes its place.
 ///
-/// Position decides what is counted. Inside a retry the breaker counts attempts: it hears of
-/// failures that the retry hides, ends the retries of a call as soon as it opens, and needs
-/// ``AttemptTimeout`` inside it to hear of a server that hangs. This is the place for most clients.
-/// Outside a retry it counts calls: it opens only when retries do not help any more.
+/// The position decides what is counted. Inside a retry, the breaker counts attempts: it sees the
+/// failures that the retry hides, ends the retries of a call as soon as it opens, and needs an
+/// ``AttemptTimeout`` inside it to notice a server that hangs. This is the place for most clients.
+/// Outside a retry, it counts calls: it opens only when retries no longer help.
 ///
-/// A gate that stands in several stacks is one breaker. Of more than 1024 origins the one unused
-/// for longest is forgotten, and its circuit closed.
+/// A gate used in several stacks is one shared breaker. It keeps the circuits of 1024 origins;
+/// beyond that, it drops the least recently used circuit, which closes it.
 public struct CircuitBreaker: Interceptor {
     private let circuits: Circuits
     private let judge: @Sendable (Outcome) -> CircuitVerdict
 
     /// Creates a breaker.
     /// - Parameters:
-    ///   - failureRatio: The part of the calls in the window that must fail for it to open.
-    ///   - minimum: The calls that must have ended in the window before it may open.
+    ///   - failureRatio: The share of the calls in the window that must fail for the circuit to
+    ///     open.
+    ///   - minimum: The calls that must have ended in the window before the circuit may open.
     ///   - window: The time over which calls are counted.
-    ///   - open: How long it stays open at first.
+    ///   - open: How long the circuit stays open at first.
     ///   - maxOpen: How long it stays open at most, after doubling.
     ///   - probes: How many calls a half-open circuit lets through.
-    ///   - meter: Is told of each circuit that opens, half-opens or closes again
-    ///     (`turnpike.circuit_breaker.state`), and of refused calls
-    ///     (`turnpike.circuit_breaker.refusals`).
-    ///   - judge: What an outcome says of the server. It is not asked about a cancellation.
+    ///   - meter: Receives each change of a circuit's state (`turnpike.circuit_breaker.state`), and
+    ///     counts refused calls (`turnpike.circuit_breaker.refusals`).
+    ///   - judge: Decides what an outcome says about the server. It is not called for a
+    ///     cancellation.
     public init(
         failureRatio: Double = 0.5, minimum: Int = 20, window: Duration = .seconds(30),
         open: Duration = .seconds(15), maxOpen: Duration = .seconds(120), probes: Int = 3,
@@ -53,13 +56,13 @@ public struct CircuitBreaker: Interceptor {
         self.judge = judge
     }
 
-    /// Writes what the meter holds, where a stack file named the place.
+    /// Writes the figures of the meter, if a stack file says where to.
     public func shutdown() async { await circuits.figures.flush() }
 
-    /// The state of an origin's circuit, as its last call left it.
+    /// The state of an origin's circuit after its last call.
     public func state(of origin: Origin) -> CircuitState { circuits.state(of: origin) }
 
-    /// Lets a request through if the circuit does.
+    /// Runs the rest of the chain if the circuit admits the request.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -88,8 +91,8 @@ public struct CircuitBreaker: Interceptor {
             let wait = max(now.duration(to: until), .zero)
             throw ClientError(
                 .circuitOpen,
-                "the circuit for \(origin) is open because calls to it fail; it lets a probe through"
-                    + " in \(wait.text)",
+                "the circuit for \(origin) is open because calls to it fail; it lets a probe"
+                    + " through in \(wait.text)",
                 transfer: TransferState(.connecting), retryAfter: wait)
         }
     }
@@ -99,7 +102,7 @@ public struct CircuitBreaker: Interceptor {
         _ context: Context
     ) {
         let atHead = judge(Outcome(request: request, result: .success(response)))
-        // A bad status is known now; a good one must bring its body home.
+        // A bad status is a failure at once; a good response must also complete its body.
         if atHead == .failure || response.body.isEmpty {
             return conclude(atHead, origin, generation, context)
         }
@@ -134,7 +137,29 @@ public struct CircuitBreaker: Interceptor {
     }
 }
 
-extension CircuitBreaker: Heeding {}
+extension CircuitBreaker: PromptlyCancellable {}
+
+extension CircuitBreaker {
+    init(settings: Settings) {
+        let window = settings.seconds("window", default: .seconds(30))
+        let rules = Circuit.Rules(
+            failureRatio: settings.double("failureRatio", default: 0.5, in: 0.01...1),
+            minimum: settings.int("minimum", default: 20, in: 1...1_000_000),
+            open: settings.seconds("open", default: .seconds(15)),
+            maxOpen: settings.seconds("maxOpen", default: .seconds(120)),
+            probes: settings.int("probes", default: 3, in: 1...10_000))
+        // The circuits are kept whatever the rules: an open circuit stays open.
+        let meter = settings.meter()
+        let circuits = settings.kept(
+            "circuits", for: true,
+            updating: {
+                $0.update(rules, window: window)
+                $0.tell(meter)
+            },
+            { Circuits(rules, window: window, meter: meter) })
+        self.init(circuits: circuits, judge: CircuitVerdict.standard)
+    }
+}
 
 extension Gate where Self == CircuitBreaker {
     /// Stops sending to an origin that fails; see

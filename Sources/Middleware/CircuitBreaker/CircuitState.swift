@@ -1,9 +1,9 @@
-/// What a circuit does with calls.
+/// How a circuit treats calls.
 public enum CircuitState: String, Hashable, Sendable, CaseIterable {
-    /// It lets all of them through and counts failures.
+    /// Lets all calls through, and counts failures.
     case closed
-    /// It refuses all of them.
+    /// Refuses all calls.
     case open
-    /// It lets a few probes through, whose ends decide.
+    /// Lets a few probes through, whose outcomes decide what comes next.
     case halfOpen
 }

@@ -1,20 +1,21 @@
 public import TurnpikeCore
 
-/// What the outcome of a call says of the server's health.
+/// What the outcome of a call says about the server's health.
 public enum CircuitVerdict: Hashable, Sendable {
-    /// The server does its work.
+    /// The server works.
     case success
-    /// The server is ill.
+    /// The server fails.
     case failure
-    /// It says nothing of the server: a cancellation, a deadline of the caller's, a fault of the
-    /// request.
+    /// The outcome says nothing about the server: a cancellation, a deadline of the caller, or a
+    /// fault of the request.
     case ignored
 
-    /// The default rule: a status from 500 on fails, any other succeeds; errors of the network, of
-    /// the protocol and of time limits for attempts fail; everything else is ignored.
+    /// The default rule: a status from 500 on is a failure, and any other status a success.
     ///
-    /// A response that a validator refused is judged by its status; so is the answer of a proxy that
-    /// does not connect, except that a 4xx says nothing of the server.
+    /// Errors of the network, of the protocol and of time limits for attempts are failures;
+    /// everything else is ignored. A response that a validator refused is judged by its status. So
+    /// is the response of a proxy that does not connect, except that its 4xx says nothing about the
+    /// server.
     public static func standard(_ outcome: Outcome) -> CircuitVerdict {
         if let status = outcome.proxyStatus { return status.code >= 500 ? .failure : .ignored }
         if let status = outcome.status { return status.code >= 500 ? .failure : .success }

@@ -3,7 +3,7 @@ import TurnpikeCore
 
 /// The circuits of all origins.
 final class Circuits: Sendable {
-    /// What became of a call that asked to pass, and whose circuits changed by it, or went.
+    /// Whether a call may pass, and the origins whose circuits changed by that or were dropped.
     struct Answer {
         let admission: Circuit.Admission
         var changed: [Origin] = []
@@ -23,7 +23,7 @@ final class Circuits: Sendable {
         state = Mutex(State(rules: rules, window: window))
     }
 
-    /// Puts other rules in force; circuits stay as they are, and with another window count anew.
+    /// Replaces the rules; circuits keep their state, and count anew if the window has changed.
     func update(_ rules: Circuit.Rules, window: Duration) {
         state.withLock { state in
             state.rules = rules
@@ -68,7 +68,7 @@ final class Circuits: Sendable {
 
     // MARK: Metrics
 
-    /// Tells the meter of an origin's state, or that nothing is known of it any more.
+    /// Reports the state of an origin's circuit to the meter, or removes it if the circuit is gone.
     func tell(of origin: Origin) {
         figures.tell {
             let present = state.withLock { $0.circuits[origin]?.state }
@@ -83,7 +83,7 @@ final class Circuits: Sendable {
         }
     }
 
-    /// Tells another meter from now on, and all states but the ordinary one at once.
+    /// Reports to another meter from now on, at once for each circuit that is not closed.
     func tell(_ meter: (any GateMeter)?) {
         figures.move(to: meter)
         let origins = state.withLock { $0.circuits.origins { $0.state != .closed } }

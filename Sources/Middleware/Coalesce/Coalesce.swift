@@ -1,35 +1,35 @@
 import Foundation
 public import TurnpikeCore
 
-/// Sends requests that are the same once, and gives the answer to all who asked.
+/// Sends identical requests once, and returns the response to all callers.
 ///
 /// While a safe request is under way, others with the same method, URL and header fields wait for
-/// its answer instead of being sent. All header fields count, so that calls of different users
-/// never meet: `Authorization`, `Cookie`, keys of any name, `Accept-Language`; only fields that
-/// name a single call are passed over. A request with content, with gates of its own
-/// (``/TurnpikeCore/Call/through(_:)``) or with options of its own, and one that streams, goes
-/// alone. What identifies a user must be in the request when it comes here: place the gate inside
-/// those that set credentials for each call.
+/// its response instead of being sent. All header fields count, so that calls of different users
+/// are never merged: `Authorization`, `Cookie`, keys of any name, `Accept-Language`. Only fields
+/// that identify a single call are ignored. A request is sent by itself if it has content, gates of
+/// its own (``/TurnpikeCore/Call/through(_:)``) or options of its own, or if it streams. Whatever
+/// identifies a user must be in the request when it comes here: place this gate inside those that
+/// set credentials for each call.
 ///
-/// Each call keeps its own deadline, and one that is cancelled leaves the others alone; when the
-/// last one has left, the exchange ends. The content is read whole before anyone gets it. Where it
-/// is larger than `maxBody`, or an event stream, the first of those who wait gets it as it comes,
-/// and the others are sent by themselves. An error is the same for all.
+/// Each call keeps its own deadline, and a call that is cancelled does not affect the others; when
+/// the last one has left, the exchange ends. The content is read completely before any call gets
+/// it. If it is larger than `maxBody`, or an event stream, the first waiting call gets it as it
+/// arrives, and the others are sent by themselves. An error is the same for all.
 public struct Coalesce: Interceptor {
     private let maxBody: Int
     private let ignored: Set<HTTPHeaders.Name>
     private let flights = Flights<FlightKey, Answer>()
 
-    /// What makes two requests the same.
+    /// What makes two requests identical.
     private struct FlightKey: Hashable {
         let method: HTTPMethod
         let url: String
         let headers: [HTTPHeaders.Field]
-        // Calls with gates of their own are like no others.
+        // A call with gates of its own matches no other.
         let plan: ObjectIdentifier
     }
 
-    /// What all who wait get.
+    /// The response for all calls that wait.
     private struct Answer {
         let head: ResponseHead
         let content: Data
@@ -39,21 +39,21 @@ public struct Coalesce: Interceptor {
     /// Creates a gate that coalesces.
     /// - Parameters:
     ///   - maxBody: The most bytes of content that are shared.
-    ///   - ignored: The header fields that may differ between requests that are the same. Those that
-    ///     tell who asks count all the same: cookies, credentials and API keys.
+    ///   - ignored: The header fields that may differ between identical requests. Fields that
+    ///     identify the caller always count: cookies, credentials and API keys.
     public init(
         maxBody: Int = 1_048_576,
         ignoring ignored: Set<HTTPHeaders.Name> = Coalesce.standardIgnored
     ) {
-        // One byte more is asked for, to see whether there is more.
+        // Reading goes one byte beyond the limit, to see whether there is more.
         self.maxBody = min(max(maxBody, 0), .max - 1)
         self.ignored = ignored.filter { CallerIdentity.part($0) == nil }
     }
 
     /// How many calls wait for an exchange.
-    package var waiting: Int { flights.seatCount }
+    var waiting: Int { flights.seatCount }
 
-    /// The fields that name a single call, and nothing else.
+    /// The fields that identify a single call, and nothing else.
     public static let standardIgnored: Set<HTTPHeaders.Name> = [
         .traceparent, .tracestate, "X-Request-ID", "X-Correlation-ID",
     ]
@@ -68,7 +68,7 @@ public struct Coalesce: Interceptor {
         if seat.isFirst {
             flights.start(seat) { await fly(request, seat, context: $0, next) }
         } else {
-            context.note(gate: name, "waits for the same request, which is under way")
+            context.note(gate: name, "waits for an identical request that is under way")
         }
         switch try await flights.landing(seat, in: context) {
         case .shared(let answer):
@@ -86,7 +86,7 @@ public struct Coalesce: Interceptor {
             request.options.allowSharing
         else { return nil }
         return FlightKey(
-            method: request.method, url: request.url.absoluteString,
+            method: request.method, url: request.targetURI.text,
             headers: request.headers.filter { !ignored.contains($0.name) },
             plan: next.planIdentity)
     }
@@ -116,9 +116,9 @@ public struct Coalesce: Interceptor {
 }
 
 extension RequestOptions {
-    /// Whether calls with these may share an exchange: there are none but those that gates outside
-    /// of it have read.
-    package var allowSharing: Bool {
+    /// Whether calls with these options may share an exchange: there are no options but those that
+    /// outer gates have handled.
+    public var allowSharing: Bool {
         if isEmpty { return true }
         var options = self
         options[DeadlineOption.self] = nil
@@ -127,8 +127,14 @@ extension RequestOptions {
     }
 }
 
+extension Coalesce {
+    init(settings: Settings) {
+        self.init(maxBody: settings.int("maxBody", default: 1_048_576, in: 0...1_073_741_824))
+    }
+}
+
 extension Gate where Self == Coalesce {
-    /// Sends requests that are the same once; see ``Coalesce/init(maxBody:ignoring:)``.
+    /// Sends identical requests once; see ``Coalesce/init(maxBody:ignoring:)``.
     public static func coalesce(
         maxBody: Int = 1_048_576,
         ignoring ignored: Set<HTTPHeaders.Name> = Coalesce.standardIgnored

@@ -1,33 +1,35 @@
 public import TurnpikeCore
 
-/// Lets no more than so many calls be under way at once, in all and to one origin.
+/// Limits how many calls are under way at once, in all and to each origin.
 ///
-/// A call is under way until its response's body has ended or was dropped: a response that is held
-/// unread holds its permit. A call beyond the limits waits in line if there is a place, else it
-/// fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``. The line is first come first
-/// served; who waits for a busy origin does not hold up calls to others. A call that is cancelled,
-/// or whose deadline passes, leaves the line.
+/// A call is under way until the body of its response has ended or was dropped, so a response that
+/// is kept unread holds its permit. A call beyond the limits waits in line if there is a place;
+/// otherwise it fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``. The line is first
+/// come, first served, but a call that waits for a busy origin does not hold up calls to others. A
+/// call that is cancelled, or whose deadline passes, leaves the line.
 ///
-/// Inside a retry it limits attempts and lets the permit go during a back-off, which is the place
-/// for most clients; outside a retry it limits calls. A gate that stands in several stacks is one
-/// limit. Of more than 1024 origins the one unused for longest that no call is under way to is
-/// forgotten.
+/// Placed inside a retry, it limits attempts and releases the permit during a back-off; that is the
+/// place for most clients. Placed outside a retry, it limits calls. A gate used in several stacks
+/// is one shared limit. It keeps the state of 1024 origins; beyond that, it drops the least
+/// recently used origin that has no call under way.
 ///
-/// What a gate inside sends through the same client, a token's refresh for instance, needs a permit
-/// of its own while its call holds one. Calls that hold all of them wait for themselves then: until
-/// a deadline ends them, or the refresh's time limit. Place the limit inside such a gate, or let
-/// the gate use another client.
+/// A gate inside may send a request through the same client, to refresh a token for instance. That
+/// request needs a permit of its own while its call holds one. If such calls hold all permits, they
+/// wait for each other until a deadline, or the time limit of the refresh, ends them. Place the
+/// limit inside such a gate, or let the gate use another client.
 public struct ConcurrencyLimit: Interceptor {
     private let permits: Permits
 
     /// Creates a limit.
     /// - Parameters:
-    ///   - total: The calls to all origins together.
-    ///   - perOrigin: The calls to one origin.
+    ///   - total: The most calls under way to all origins together.
+    ///   - perOrigin: The most calls under way to one origin.
     ///   - queue: How many calls may wait.
-    ///   - adaptive: Lets the limit of each origin follow what its server bears, up to `perOrigin`.
-    ///   - meter: Is told how many calls are under way (`turnpike.concurrency_limit.in_flight`) and
-    ///     wait (`….waiting`), of refused ones (`….refusals`), and of adaptive limits (`….limit`).
+    ///   - adaptive: Adapts the limit of each origin to what its server can bear, up to
+    ///     `perOrigin`.
+    ///   - meter: Receives the number of calls under way (`turnpike.concurrency_limit.in_flight`)
+    ///     and waiting (`….waiting`), refused calls (`….refusals`), and adaptive limits
+    ///     (`….limit`).
     public init(
         total: Int = 256, perOrigin: Int = 64, queue: Int = 0, adaptive: AdaptiveLimit? = nil,
         meter: (any GateMeter)? = nil
@@ -39,7 +41,7 @@ public struct ConcurrencyLimit: Interceptor {
 
     init(permits: Permits) { self.permits = permits }
 
-    /// Writes what the meter holds, where a stack file named the place.
+    /// Writes the figures of the meter, if a stack file says where to.
     public func shutdown() async { await permits.figures.flush() }
 
     /// How many calls are under way.
@@ -48,10 +50,10 @@ public struct ConcurrencyLimit: Interceptor {
     /// How many calls wait.
     public var waiting: Int { permits.waitingCount }
 
-    /// The present limit of an origin.
+    /// The current limit of an origin.
     public func limit(of origin: Origin) -> Int { permits.limit(of: origin) }
 
-    /// Waits for a permit and holds it until the body's end.
+    /// Waits for a permit and holds it until the body ends.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -94,10 +96,42 @@ public struct ConcurrencyLimit: Interceptor {
     }
 }
 
-extension ConcurrencyLimit: Heeding {}
+extension ConcurrencyLimit: PromptlyCancellable {}
+
+extension ConcurrencyLimit {
+    init(settings: Settings) {
+        let rules = Permits.Rules(
+            total: settings.int("total", default: 256, in: 1...1_000_000),
+            perOrigin: settings.int("perOrigin", default: 64, in: 1...1_000_000),
+            queue: settings.int("queue", default: 0, in: 0...1_000_000),
+            adaptive: settings.object("adaptive").map { AdaptiveLimit(settings: $0) })
+        // The permits are kept whatever the rules, because calls under way hold some of them.
+        let meter = settings.meter()
+        let permits = settings.kept(
+            "permits", for: true,
+            updating: {
+                $0.update(rules)
+                $0.figures.move(to: meter)
+            },
+            { Permits(rules, meter: meter) })
+        self.init(permits: permits)
+    }
+}
+
+extension AdaptiveLimit {
+    fileprivate init(settings: Settings) {
+        let standard = AdaptiveLimit()
+        self.init(
+            initial: settings.optionalInt("initial", in: 1...1_000_000) ?? standard.initial,
+            min: settings.int("min", default: standard.min, in: 1...1_000_000),
+            decrease: settings.double("decrease", default: standard.decrease, in: 0...0.99),
+            pause: settings.seconds("pause", default: standard.pause, orZero: true))
+        settings.finish()
+    }
+}
 
 extension Gate where Self == ConcurrencyLimit {
-    /// Lets no more than so many calls be under way at once; see
+    /// Limits how many calls are under way at once; see
     /// ``ConcurrencyLimit/init(total:perOrigin:queue:adaptive:meter:)``.
     public static func concurrencyLimit(
         total: Int = 256, perOrigin: Int = 64, queue: Int = 0, adaptive: AdaptiveLimit? = nil,

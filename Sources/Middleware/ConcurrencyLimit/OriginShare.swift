@@ -1,6 +1,6 @@
 import TurnpikeCore
 
-/// What one origin may have of the permits, has, and is asked for.
+/// The share of one origin in the permits: its limit, the permits it holds, and its waiting calls.
 struct OriginShare: OriginEntry {
     var limit: Double
     var held = 0
@@ -10,6 +10,6 @@ struct OriginShare: OriginEntry {
     var isInUse: Bool { held > 0 || !line.isEmpty }
     var hasRoom: Bool { held < Int(limit) }
 
-    /// The ticket of the one who is next, if there is room.
+    /// The ticket of the first waiter, if there is room for it.
     var readyTicket: UInt64? { hasRoom ? line.firstTicket : nil }
 }

@@ -1,7 +1,7 @@
 import Synchronization
 import TurnpikeCore
 
-/// One permit, given back once.
+/// One permit, which is returned once.
 final class Permit: Sendable {
     private let permits: Permits
     private let origin: Origin
@@ -13,7 +13,7 @@ final class Permit: Sendable {
         permits.tell(of: origin)
     }
 
-    // Whatever a gate outside does with the response, the permit comes back.
+    // Returns the permit even if a gate outside drops the response.
     deinit { giveBack() }
 
     func giveBack() {

@@ -1,9 +1,10 @@
 import Synchronization
-package import TurnpikeCore
+import TurnpikeCore
+import TurnpikeSupport
 
-/// The permits of all origins, and who waits for one.
-package final class Permits: Sendable {
-    /// How many there are.
+/// The permits of all origins, and the calls that wait for one.
+final class Permits: Sendable {
+    /// The configured limits.
     struct Rules: Sendable {
         let total: Int
         let perOrigin: Int
@@ -17,7 +18,7 @@ package final class Permits: Sendable {
             self.adaptive = adaptive
         }
 
-        /// The limit of an origin that nothing is known of.
+        /// The limit of an origin about which nothing is known.
         var first: Double {
             Double(adaptive.map { min(max($0.initial ?? perOrigin, 1), perOrigin) } ?? perOrigin)
         }
@@ -25,7 +26,7 @@ package final class Permits: Sendable {
         /// The lowest limit.
         var lowest: Double { Double(adaptive.map { min($0.min, perOrigin) } ?? perOrigin) }
 
-        /// The limit that follows one of other rules.
+        /// The limit after a change of the rules.
         func limit(after old: Double) -> Double { min(max(old, lowest), Double(perOrigin)) }
     }
 
@@ -37,8 +38,8 @@ package final class Permits: Sendable {
         var waiting = 0
         var nextTicket: UInt64 = 0
 
-        // To be told of each change by which somebody may become the next: one who is first in line
-        // now, or room for one who was.
+        // Must be called after each change that may let a waiter of the origin go: another first
+        // waiter, or more room.
         mutating func noteNext(of origin: Origin) {
             guard waiting > 0, let ticket = shares[origin]?.readyTicket else { return }
             ready.insert(origin, ticket, in: shares)
@@ -48,7 +49,7 @@ package final class Permits: Sendable {
     private let state: Mutex<State>
     let figures: GateFigures
 
-    // Spares the lock where no outcome changes anything.
+    // Avoids the lock if outcomes do not change the limits.
     private let isAdaptive: Atomic<Bool>
 
     init(_ rules: Rules, meter: (any GateMeter)? = nil) {
@@ -57,7 +58,7 @@ package final class Permits: Sendable {
         isAdaptive = Atomic(rules.adaptive != nil)
     }
 
-    package convenience init(
+    convenience init(
         total: Int, perOrigin: Int, queue: Int, adaptive: AdaptiveLimit?,
         meter: (any GateMeter)? = nil
     ) {
@@ -66,10 +67,10 @@ package final class Permits: Sendable {
             meter: meter)
     }
 
-    /// Puts other rules in force.
+    /// Replaces the rules.
     ///
-    /// Calls that are under way keep their permits: below a lower limit the next is given when
-    /// enough have come back.
+    /// Calls under way keep their permits. If the limit is lower now, the next permit is given out
+    /// when enough have been returned.
     func update(_ rules: Rules) {
         isAdaptive.store(rules.adaptive != nil, ordering: .relaxed)
         let (served, origins) = state.withLock { state in
@@ -83,10 +84,10 @@ package final class Permits: Sendable {
         for origin in origins { tell(of: origin) }
     }
 
-    package var heldCount: Int { state.withLock { $0.held } }
-    package var waitingCount: Int { state.withLock { $0.waiting } }
+    var heldCount: Int { state.withLock { $0.held } }
+    var waitingCount: Int { state.withLock { $0.waiting } }
 
-    /// The present limit of an origin.
+    /// The current limit of an origin.
     func limit(of origin: Origin) -> Int {
         Int(state.withLock { $0.shares[origin]?.limit ?? $0.rules.first })
     }
@@ -94,8 +95,8 @@ package final class Permits: Sendable {
     // MARK: Taking
 
     /// Takes a permit, or a place in line for one.
-    /// - Returns: Who waits, or nil where a permit was taken.
-    package func take(_ origin: Origin) throws -> Waiter? {
+    /// - Returns: The waiter, or nil if a permit was taken.
+    func take(_ origin: Origin) throws -> Waiter? {
         var evicted: [Origin] = []
         defer { for origin in evicted { tell(of: origin) } }
         return try state.withLock { state in
@@ -107,7 +108,8 @@ package final class Permits: Sendable {
             let waiter = try state.shares.update(
                 origin, orMake: new, evicting: { origin, _ in evicted.append(origin) },
                 { share in
-                    // All who could go have gone: one who waits here waits for this origin, or for all.
+                    // Every waiter that could go has gone, so those in line wait for this origin or
+                    // the total.
                     if hasRoom, share.hasRoom, share.line.isEmpty {
                         share.held += 1
                         return Waiter?.none
@@ -128,9 +130,9 @@ package final class Permits: Sendable {
         }
     }
 
-    /// Takes a waiter out of its line.
-    /// - Returns: Whether it was still there.
-    package func leave(_ origin: Origin, _ waiter: Waiter) -> Bool {
+    /// Removes a waiter from its line.
+    /// - Returns: Whether it was still in line.
+    func leave(_ origin: Origin, _ waiter: Waiter) -> Bool {
         state.withLock { state in
             let left = state.shares.updateIfPresent(origin) { share in
                 let isFirst = share.line.firstTicket == waiter.ticket
@@ -145,8 +147,8 @@ package final class Permits: Sendable {
 
     // MARK: Giving back
 
-    /// Returns a permit, which goes to the call that has waited longest and may go.
-    package func giveBack(_ origin: Origin) {
+    /// Returns a permit, which goes to the call that has waited longest of those that can go.
+    func giveBack(_ origin: Origin) {
         let served = state.withLock { state in
             state.held -= 1
             state.shares.updateIfPresent(origin) { $0.held -= 1 }
@@ -173,7 +175,7 @@ package final class Permits: Sendable {
 
     // MARK: Adapting
 
-    /// Lets the limit of an origin follow an outcome.
+    /// Adapts the limit of an origin to an outcome.
     func observe(_ outcome: Outcome, _ origin: Origin, at now: MonotonicInstant) {
         guard isAdaptive.load(ordering: .relaxed), !outcome.isCancellation else { return }
         let rules = state.withLock { $0.rules }
@@ -181,12 +183,12 @@ package final class Permits: Sendable {
         let isOverload = adaptive.isOverload(outcome)
         if !isOverload, outcome.error != nil { return }
         let served = state.withLock { state in
-            // A reload may have put others in their place meanwhile.
+            // A reload may have replaced the rules meanwhile.
             let rules = state.rules
             guard let adaptive = rules.adaptive else { return [] as [Waiter] }
             state.shares.updateIfPresent(origin) { share in
                 if !isOverload {
-                    // An idle limit says nothing of the server.
+                    // A limit that is not in use says nothing about the server.
                     guard share.held * 2 >= Int(share.limit) else { return }
                     share.limit = min(share.limit + 1 / share.limit, Double(rules.perOrigin))
                 } else if now >= share.mayShrinkFrom ?? now {
@@ -202,8 +204,8 @@ package final class Permits: Sendable {
 
     // MARK: Metrics
 
-    /// Tells the meter how many calls are under way and wait, and the limit of an origin where it
-    /// changes by itself and the origin is known.
+    /// Reports to the meter how many calls are under way and waiting, and the limit of an origin if
+    /// it is adaptive and the origin is known.
     func tell(of origin: Origin) {
         figures.tell {
             let (held, waiting, limit) = state.withLock { state in
@@ -224,7 +226,7 @@ package final class Permits: Sendable {
     private static func full(_ origin: Origin, queue: Int) -> ClientError {
         ClientError(
             .overloaded,
-            "as many calls to \(origin) are under way as may be, and "
+            "the limit on concurrent calls to \(origin) is reached, and "
                 + (queue == 0 ? "no queue is set" : "the queue of \(queue) is full")
                 + "; slow down, or raise the limit",
             transfer: TransferState(.connecting))

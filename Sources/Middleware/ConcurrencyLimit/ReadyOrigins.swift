@@ -1,9 +1,9 @@
 import TurnpikeCore
 
-/// The origins that have room and somebody waiting, in the order of who has waited for longest.
+/// The origins that have room and a waiter, ordered by how long their first waiter has waited.
 ///
-/// A binary heap. Entries are not taken out when they become untrue, but passed over when their turn
-/// comes, so that no change of a line or a limit costs a search.
+/// It is a binary heap. A stale entry stays in the heap and is skipped when it is popped, so that a
+/// change of a line or a limit needs no search.
 struct ReadyOrigins {
     private struct Entry {
         let origin: Origin
@@ -19,10 +19,10 @@ struct ReadyOrigins {
 
     private static let minSweepCount = 64
 
-    /// How many entries there are, true or not.
+    /// How many entries there are, stale ones included.
     var count: Int { heap.count }
 
-    /// Adds an origin, whose next waiter has a ticket.
+    /// Adds an origin, with the ticket of its first waiter.
     mutating func insert(
         _ origin: Origin, _ ticket: UInt64, in shares: OriginMap<OriginShare>
     ) {
@@ -35,7 +35,7 @@ struct ReadyOrigins {
         }
     }
 
-    /// Takes out the origin whose waiter is next; nil if nobody can go.
+    /// Removes and returns the origin whose waiter is next; nil if no waiter can go.
     mutating func popFirst(in shares: OriginMap<OriginShare>) -> Origin? {
         while let first = heap.first {
             removeFirst()
@@ -60,11 +60,12 @@ struct ReadyOrigins {
         }
     }
 
-    // What is not true any more goes when it is half of all, and so costs each entry little.
+    // Runs when the heap is twice as large as after the last sweep, so that it costs little per
+    // entry.
     private mutating func sweep(_ shares: OriginMap<OriginShare>) {
         var seen: Set<UInt64> = []
         heap = heap.filter { $0.isTrue(in: shares) && seen.insert($0.ticket).inserted }
-            // An array in order is a heap.
+            // A sorted array is a heap.
             .sorted { $0.ticket < $1.ticket }
         sweepCount = max(Self.minSweepCount, 2 * heap.count)
     }

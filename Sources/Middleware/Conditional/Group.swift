@@ -1,9 +1,9 @@
 public import TurnpikeCore
 
-/// A stack that stands as one gate in another.
+/// A stack that acts as one gate of another stack.
 ///
-/// It is for gates that belong together and are handed around as a value: what a team's services
-/// share, what a plugin brings.
+/// Use it for gates that belong together and are passed around as one value: those that the
+/// services of a team share, or that a plugin provides.
 ///
 /// ```swift
 /// let house = Group(name: "house rules") {
@@ -13,10 +13,10 @@ public import TurnpikeCore
 /// let client = Client(transport: transport, stack: [.deadline(.seconds(30)), house, .retry(attempts: 3)])
 /// ```
 ///
-/// In a builder a ``/TurnpikeCore/Stack`` can be written as it is; its gates then stand for
-/// themselves.
+/// A ``/TurnpikeCore/Stack`` can also be written in a builder directly; its gates then become gates
+/// of the outer stack.
 public struct Group: GateGroup {
-    /// What stack descriptions call the group.
+    /// The name of the group in stack descriptions.
     public let name: String
     /// The gates, outermost first.
     public let gates: [any Gate]
@@ -27,18 +27,18 @@ public struct Group: GateGroup {
         gates = stack.gates
     }
 
-    /// Creates a group from types.
+    /// Creates a group with a builder.
     public init(name: String = "Group", @StackBuilder _ gates: () -> [any Gate]) {
         self.name = name
         self.gates = gates()
     }
 
-    /// The options of the gates: a group always applies.
+    /// The options that the gates handle; a group always applies.
     public var handledOptions: [any RequestOptionKey.Type] { gates.flatMap(\.handledOptions) }
 }
 
 extension Gate where Self == Group {
-    /// A stack that stands as one gate; see ``Group``.
+    /// Makes one gate of a stack; see ``Group``.
     public static func group(_ stack: Stack, name: String = "Group") -> Self {
         Group(stack, name: name)
     }

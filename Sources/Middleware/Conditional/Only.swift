@@ -1,6 +1,6 @@
 public import TurnpikeCore
 
-/// Gates for requests to some origins: scheme, host and port.
+/// Applies gates to requests to certain origins (scheme, host and port).
 ///
 /// ```swift
 /// let client = Client(transport: transport) {
@@ -11,7 +11,7 @@ public import TurnpikeCore
 /// }
 /// ```
 ///
-/// Place it inside a redirect, where each hop is judged for its own origin.
+/// Place it inside a ``Redirect``, so that it checks the origin of each hop.
 public struct Only: GateGroup {
     /// The gates, outermost first.
     public let gates: [any Gate]
@@ -23,7 +23,7 @@ public struct Only: GateGroup {
         gates = stack.gates
     }
 
-    /// Creates gates for some origins, from types.
+    /// Creates gates for some origins, with a builder.
     public init(for origins: Set<Origin>, @StackBuilder _ gates: () -> [any Gate]) {
         self.origins = origins
         self.gates = gates()
@@ -36,7 +36,7 @@ public struct Only: GateGroup {
 }
 
 extension Gate where Self == Only {
-    /// Gates for requests to some origins; see ``Only``.
+    /// Applies gates to requests to certain origins; see ``Only``.
     public static func only(for origins: Set<Origin>, _ stack: Stack) -> Self {
         Only(for: origins, stack)
     }

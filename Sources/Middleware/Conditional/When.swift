@@ -1,6 +1,6 @@
 public import TurnpikeCore
 
-/// Gates for those requests for which a condition holds.
+/// Applies gates to requests that meet a condition.
 ///
 /// ```swift
 /// let client = Client(transport: transport) {
@@ -14,9 +14,9 @@ public import TurnpikeCore
 /// let same: Stack = [.when({ $0.method == .get }, then: [.retry(attempts: 5)])]
 /// ```
 ///
-/// The condition sees the request as the gates outside left it, and is asked each time that one
-/// arrives: below a redirect for each hop, below a retry for each attempt. It must not block. Where
-/// it does not hold the request goes on behind the gates, as if they were not there.
+/// The condition sees the request as the outer gates left it. It runs each time a request arrives:
+/// for each hop inside a redirect, for each attempt inside a retry. It must not block. If it
+/// returns false, the request skips the gates.
 public struct When: GateGroup {
     /// The gates, outermost first.
     public let gates: [any Gate]
@@ -28,7 +28,7 @@ public struct When: GateGroup {
         gates = stack.gates
     }
 
-    /// Creates gates for some requests, from types.
+    /// Creates gates for some requests, with a builder.
     public init(
         _ condition: @escaping @Sendable (Request) -> Bool,
         @StackBuilder then gates: () -> [any Gate]
@@ -42,7 +42,7 @@ public struct When: GateGroup {
 }
 
 extension Gate where Self == When {
-    /// Gates for those requests for which a condition holds; see ``When``.
+    /// Applies gates to requests that meet a condition; see ``When``.
     public static func when(
         _ condition: @escaping @Sendable (Request) -> Bool, then stack: Stack
     ) -> Self {

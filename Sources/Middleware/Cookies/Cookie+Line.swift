@@ -1,7 +1,7 @@
 import Foundation
 import TurnpikeCore
 
-/// How a jar's file holds a cookie: a line of JSON.
+/// The form of a cookie in the file of a jar: a line of JSON.
 extension Cookie {
     var line: JSONValue {
         var object: JSONObject = [

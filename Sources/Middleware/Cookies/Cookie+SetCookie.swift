@@ -1,69 +1,57 @@
 public import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 extension Cookie {
-    /// Reads a `Set-Cookie` line (RFC 6265bis §5.6 and §5.7).
+    /// Parses a `Set-Cookie` line (RFC 6265bis §5.6 and §5.7).
     ///
-    /// nil means that the cookie is to be ignored. One that is to be removed has expired.
+    /// The result is nil if the cookie must be ignored. A cookie that must be removed is returned
+    /// as expired.
     /// - Parameters:
     ///   - line: The value of the line.
-    ///   - url: The URL that answered.
-    ///   - date: The present.
-    ///   - suffixes: The domains below which strangers register names: a `Domain` must be at or below
-    ///     the host's own name there (``PublicSuffixes/registrableDomain(of:)``). Without a list the
-    ///     cookie is the host's alone.
+    ///   - url: The URL of the response.
+    ///   - date: The current date.
+    ///   - suffixes: The public suffixes. A `Domain` must be the host's registrable domain
+    ///     (``PublicSuffixes/registrableDomain(of:)``) or below it. Without a list, the cookie goes
+    ///     only to its host.
     public init?(
         setCookie line: String, from url: URL, at date: Date,
         suffixes: PublicSuffixes = .standard
     ) {
-        guard let host = Origin(url)?.host, Grammar.firstIllegalValueByte(line) == nil else {
+        let uri = TargetURI(url)
+        guard let origin = uri.origin, Grammar.firstIllegalValueByte(line) == nil else {
             return nil
         }
-        let parts = line.utf8.split(
-            separator: UInt8(ascii: ";"), maxSplits: 64, omittingEmptySubsequences: false)
-        guard let first = parts.first else { return nil }
-        let (name, value) = Self.pair(first, isAttribute: false)
-        let attributes = SetCookieAttributes(parts.dropFirst(), at: date)
+        let pieces = CookieItem.pieces(line, limit: 64)
+        guard let first = pieces.first else { return nil }
+        // Without an equals sign all of it is the value (RFC 6265bis §5.6).
+        let name = first.value == nil ? "" : first.name
+        let attributes = SetCookieAttributes(pieces.dropFirst(), at: date)
         let reach =
             attributes.domain.isEmpty
-            ? .host : suffixes.reach(of: attributes.domain, setBy: host)
+            ? .host : suffixes.reach(of: attributes.domain, setBy: origin.host)
         guard let reach else { return nil }
         let (domain, isHostOnly) =
-            if case .domain(let domain) = reach { (domain, false) } else { (host, true) }
-        let isTrusted = url.scheme?.lowercased() == "https"
-        if attributes.isSecure && !isTrusted { return nil }
+            if case .domain(let domain) = reach { (domain, false) } else { (origin.host, true) }
+        if attributes.isSecure, origin.scheme != "https" { return nil }
         let hasOwnPath = attributes.path.utf8.first == UInt8(ascii: "/")
-        // The prefix demands that the path was written, not only that it is the root, and that no
-        // domain was.
+        // The prefix requires a written path, even if it is the root, and no written domain.
         let isHosts = Grammar.equalsIgnoringCase(String(name.prefix(7)), "__host-")
         if isHosts, !hasOwnPath || !attributes.domain.isEmpty { return nil }
         do {
             try self.init(
-                name: name, value: value, domain: domain, isHostOnly: isHostOnly,
-                path: hasOwnPath ? attributes.path : CookieRules.defaultPath(of: url),
+                name: name, value: first.value ?? first.name, domain: domain,
+                isHostOnly: isHostOnly,
+                path: hasOwnPath ? attributes.path : CookieRules.defaultPath(of: uri),
                 expires: attributes.expires, isSecure: attributes.isSecure,
                 isHTTPOnly: attributes.isHTTPOnly, sameSite: attributes.sameSite, created: date)
         } catch {
             return nil
         }
     }
-
-    /// Name and value around the first equals sign, without blanks around them.
-    static func pair(
-        _ bytes: Substring.UTF8View, isAttribute: Bool
-    ) -> (name: String, value: String) {
-        guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")) else {
-            let text = String(Grammar.trimmed(Substring(bytes)))
-            return isAttribute ? (text, "") : ("", text)
-        }
-        return (
-            String(Grammar.trimmed(Substring(bytes[..<equals]))),
-            String(Grammar.trimmed(Substring(bytes[bytes.index(after: equals)...])))
-        )
-    }
 }
 
-/// The attributes of a `Set-Cookie` line; of several with one name the last counts.
+/// The attributes of a `Set-Cookie` line; of several with one name, the last counts.
 private struct SetCookieAttributes {
     var domain = ""
     var path = ""
@@ -74,14 +62,14 @@ private struct SetCookieAttributes {
     private var maxAge: Date?
     private var expiresDate: Date?
 
-    // A cookie lives no longer than 400 days (RFC 6265bis §5.5).
+    // A cookie lives at most 400 days (RFC 6265bis §5.5).
     private static let longest: Int64 = 400 * 86_400
 
-    init(_ parts: some Sequence<Substring.UTF8View>, at date: Date) {
-        for part in parts {
-            let (name, value) = Cookie.pair(part, isAttribute: true)
+    init(_ pieces: some Sequence<CookieItem>, at date: Date) {
+        for piece in pieces {
+            let value = piece.value ?? ""
             guard value.utf8.count <= 1024 else { continue }
-            switch name.lowercased() {
+            switch piece.name.lowercased() {
             case "expires":
                 guard let parsed = CookieDate.parse(value) else { continue }
                 expiresDate = min(parsed, date.addingTimeInterval(Double(Self.longest)))
@@ -105,7 +93,7 @@ private struct SetCookieAttributes {
             return nil
         }
         if isNegative { return .distantPast }
-        // More digits than fit are longer than allowed, too.
+        // A number that does not fit is longer than allowed, too.
         let seconds = min(Int64(Substring(digits)) ?? longest, longest)
         return seconds == 0 ? .distantPast : date.addingTimeInterval(Double(seconds))
     }

@@ -1,15 +1,16 @@
 public import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// One cookie as a jar keeps it (RFC 6265bis §5.7).
+/// One cookie, as a jar keeps it (RFC 6265bis §5.7).
 public struct Cookie: Sendable, Hashable {
-    /// What a cookie says about requests that begin at another site.
+    /// Whether a cookie is sent with a request that another site has caused.
     public enum SameSite: String, Sendable, Hashable {
-        /// Not sent where a redirect of another site leads.
+        /// Not sent if another site has redirected the request.
         case strict = "Strict"
-        /// Sent there with safe methods.
+        /// Sent after such a redirect only with safe methods.
         case lax = "Lax"
-        /// Sent in any case.
+        /// Always sent.
         case none = "None"
     }
 
@@ -19,27 +20,28 @@ public struct Cookie: Sendable, Hashable {
     public let value: String
     /// The host that set the cookie, or the domain that it named; in lower case.
     public let domain: String
-    /// Whether the cookie goes to that host alone, and not to those below it.
+    /// Whether the cookie goes only to that host, and not to its subdomains.
     public let isHostOnly: Bool
-    /// Where the paths begin that get the cookie.
+    /// The prefix of the paths that get the cookie.
     public let path: String
-    /// When the cookie ends; nil where it lives as long as the jar does.
+    /// When the cookie expires; nil if it lives as long as the jar.
     public let expires: Date?
-    /// Whether the cookie goes over https alone.
+    /// Whether the cookie is sent only over https.
     public let isSecure: Bool
-    /// Whether scripts of a page may not see the cookie; here it has no meaning but is kept.
+    /// Whether scripts of a page may not see the cookie; it is kept, and has no effect here.
     public let isHTTPOnly: Bool
-    /// What the cookie says about other sites; nil, as `Lax`-by-default is a matter of browsers, is
-    /// sent in any case.
+    /// The cookie's rule for other sites; a cookie without one is always sent, because `Lax` by
+    /// default is a rule for browsers.
     public let sameSite: SameSite?
     /// When the cookie was first set.
     public internal(set) var created: Date
-    // The order among cookies that were set at one moment.
+    // Orders the cookies that were set at the same moment.
     var serial: UInt64 = 0
 
-    /// Creates a cookie; a dot at the beginning of its domain does not count.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/invalidRequest`` where name or value cannot stand
-    ///   in a `Cookie` line, are longer than 4096 bytes, or break the rules of a name's prefix.
+    /// Creates a cookie; a leading dot of the domain is dropped.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/invalidRequest`` if the name or the value cannot
+    ///   be sent in a `Cookie` line, both together are longer than 4096 bytes, the domain or the
+    ///   path is not valid, or the cookie breaks the rules of its name's prefix.
     public init(
         name: String, value: String, domain: String, isHostOnly: Bool = true, path: String = "/",
         expires: Date? = nil, isSecure: Bool = false, isHTTPOnly: Bool = false,
@@ -60,13 +62,13 @@ public struct Cookie: Sendable, Hashable {
         if let fault { throw ClientError(.invalidRequest, "a cookie \(fault)") }
     }
 
-    /// The pair as a `Cookie` line has it.
+    /// The pair, as a `Cookie` line has it.
     public var pair: String { name.isEmpty ? value : "\(name)=\(value)" }
 
-    /// Whether the cookie has ended.
+    /// Whether the cookie has expired.
     public func isExpired(at date: Date) -> Bool { expires.map { $0 <= date } ?? false }
 
-    /// Whether the cookie goes to a host: its own, or one below its domain.
+    /// Whether the cookie goes to a host: its own, or a subdomain of its domain.
     func goes(toHost host: String) -> Bool {
         isHostOnly ? host == domain : CookieRules.domain(domain, covers: host)
     }
@@ -74,7 +76,7 @@ public struct Cookie: Sendable, Hashable {
     /// Whether the cookie goes to a path (RFC 6265bis §5.1.4).
     func goes(toPath path: String) -> Bool { CookieRules.path(self.path, covers: path) }
 
-    // What keeps the cookie out of a jar, also one that a file held.
+    // Why the cookie cannot be kept in a jar, also if it comes from a file.
     private var fault: String? {
         if name.utf8.count + value.utf8.count > CookieRules.maxPairBytes { return "is too long" }
         if name.isEmpty && value.isEmpty { return "has neither name nor value" }
@@ -83,7 +85,7 @@ public struct Cookie: Sendable, Hashable {
         }
         if domain.isEmpty || domain.utf8.count > 253 { return "has no domain" }
         if path.utf8.first != UInt8(ascii: "/") || path.utf8.count > 1024 { return "has no path" }
-        if !CookieRules.isTrueToPrefix(self) { return "is not what the prefix of its name says" }
+        if !CookieRules.isTrueToPrefix(self) { return "breaks the rules of the prefix of its name" }
         return nil
     }
 }
@@ -98,7 +100,7 @@ extension Cookie: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
-/// The rules that a cookie must keep wherever it came from.
+/// The rules for each cookie, wherever it comes from.
 enum CookieRules {
     static let maxPairBytes = 4096
 
@@ -111,7 +113,7 @@ enum CookieRules {
         Grammar.firstIllegalValueByte(value) == nil && !value.utf8.contains(UInt8(ascii: ";"))
     }
 
-    // RFC 6265bis §4.1.3; case does not count, since servers may fold it.
+    // RFC 6265bis §4.1.3; case is ignored, because servers may fold it.
     static func isTrueToPrefix(_ cookie: Cookie) -> Bool {
         if cookie.name.isEmpty {
             return !hasPrefix("__secure-", cookie.value) && !hasPrefix("__host-", cookie.value)
@@ -128,7 +130,7 @@ enum CookieRules {
             prefix, String(decoding: text.utf8.prefix(prefix.utf8.count), as: UTF8.self))
     }
 
-    // RFC 6265bis §5.1.3; an address has no domains above it.
+    // RFC 6265bis §5.1.3; no domain covers an IP address.
     static func domain(_ domain: String, covers host: String) -> Bool {
         if host == domain { return true }
         guard host.utf8.count > domain.utf8.count, host.hasSuffix(domain) else { return false }
@@ -146,16 +148,13 @@ enum CookieRules {
     }
 
     // RFC 6265bis §5.1.4.
-    static func defaultPath(of url: URL) -> String {
-        let path = requestPath(of: url)
+    static func defaultPath(of uri: TargetURI) -> String {
+        let path = path(of: uri)
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash > path.startIndex else {
             return "/"
         }
         return String(path[..<slash])
     }
 
-    static func requestPath(of url: URL) -> String {
-        let path = url.path(percentEncoded: true)
-        return path.utf8.first == UInt8(ascii: "/") ? path : "/"
-    }
+    static func path(of uri: TargetURI) -> String { uri.path.isEmpty ? "/" : uri.path }
 }

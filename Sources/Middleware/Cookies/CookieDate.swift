@@ -1,9 +1,10 @@
-package import Foundation
+import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// The date of a cookie's `Expires`, read as leniently as RFC 6265bis §5.1.1 wants.
-package enum CookieDate {
-    package static func parse(_ text: some StringProtocol) -> Date? {
+/// Parses the date of a cookie's `Expires`, as leniently as RFC 6265bis §5.1.1 requires.
+enum CookieDate {
+    static func parse(_ text: some StringProtocol) -> Date? {
         var time: (hour: Int64, minute: Int64, second: Int64)?
         var day: Int64?
         var month: Int64?
@@ -25,7 +26,7 @@ package enum CookieDate {
             time.second < 60
         else { return nil }
         let days = HTTPDate.daysSince1970(year: year, month: month, day: day)
-        // A day that the month lacks falls into the next one.
+        // A day that the month does not have falls into the next month.
         let nextMonth = HTTPDate.daysSince1970(
             year: month == 12 ? year + 1 : year, month: month % 12 + 1, day: 1)
         guard days < nextMonth else { return nil }
@@ -40,7 +41,7 @@ package enum CookieDate {
         }
     }
 
-    // Some digits, and then anything that is none.
+    // Digits at the beginning; anything that is not a digit may follow.
     private static func number(_ bytes: some Collection<UInt8>, _ count: ClosedRange<Int>)
         -> Int64?
     {

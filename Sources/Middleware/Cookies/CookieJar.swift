@@ -2,25 +2,26 @@ public import Foundation
 import Synchronization
 public import TurnpikeCore
 
-/// Cookies in memory, and in a file if wished, by the rules of RFC 6265bis.
+/// Keeps cookies in memory and, optionally, in a file, by the rules of RFC 6265bis.
 ///
-/// It is bounded: 4096 bytes for name and value of a cookie, ``maxPerDomain`` cookies of a domain,
-/// ``maxTotal`` in all. Above that, what has ended goes first, then what was not sent for the
-/// longest time, of a domain those first that are not `Secure`. One request gets at most 8190 bytes
-/// of cookies.
+/// It is bounded: 4096 bytes for the name and value of a cookie, ``maxPerDomain`` cookies for a
+/// domain, and ``maxTotal`` in all. Beyond that, expired cookies are removed first, then those that
+/// have not been sent for the longest time; within a domain, cookies that are not `Secure` go
+/// first. One request gets at most 8190 bytes of cookies.
 ///
-/// The file has mode 0600 and is replaced as a whole, a second after a change and on `shutdown` of
-/// the client. It holds the cookies that have an end; those without one live as long as the jar. A
-/// line in it that is no cookie is passed over. What a process that was killed while it wrote has left
-/// beside the file is removed when a jar opens it next.
+/// The file has mode 0600. It is replaced as a whole, one second after a change and on `shutdown`
+/// of the client. It holds the cookies that have an expiry date; the others live as long as the
+/// jar. A line in it that is not a cookie is skipped. When a jar opens the file, it removes the
+/// leftovers of a process that was killed while it wrote.
 ///
-/// The path may be that of a link: what it leads to is replaced, and the link stays. File, link and
-/// folder must belong to this user, or to the superuser, and nobody else may be able to write to them;
-/// a folder like `/tmp`, where users cannot touch the files of others, will do. Otherwise the jar is
-/// refused. If that becomes so later, calls go on with the cookies in memory, and a note says why.
+/// The path may be a link: its target is replaced, and the link stays. File, link and folder must
+/// belong to this user or to the superuser, and nobody else may be able to write to them. A folder
+/// like `/tmp`, where users cannot touch the files of others, is accepted. If one of these
+/// conditions does not hold, the jar is refused. If it fails later, calls continue with the cookies
+/// in memory, and a note says why.
 ///
-/// Two jars with one file overwrite each other's cookies: let the clients of a process share a jar, as
-/// those do whose stack files name one file.
+/// Two jars with one file overwrite each other's cookies, so the clients of a process should share
+/// a jar. Clients whose stack files name the same file share one.
 public final class CookieJar: CookieStorage {
     /// The most cookies of one domain.
     public static let maxPerDomain = 180
@@ -33,20 +34,20 @@ public final class CookieJar: CookieStorage {
     private let state = Mutex(CookieTable())
 
     /// Creates a jar in memory.
-    /// - Parameter suffixes: The domains that nobody may set cookies for; without a list, cookies
-    ///   are their hosts' own.
+    /// - Parameter suffixes: The public suffixes, for which nobody may set cookies; without a list,
+    ///   a cookie goes only to its host.
     public init(suffixes: PublicSuffixes = .standard) {
         self.suffixes = Mutex(suffixes)
         file = nil
     }
 
-    /// Creates a jar that is kept in a file.
+    /// Creates a jar with a file.
     /// - Parameters:
     ///   - path: The file; it need not exist.
-    ///   - suffixes: The domains that nobody may set cookies for.
-    ///   - timeSource: What the delay of writing is measured on.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if there is a file that cannot be
-    ///   read, or that is not to be trusted; the message names it and the reason.
+    ///   - suffixes: The public suffixes, for which nobody may set cookies.
+    ///   - timeSource: Measures the delay before a write.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file exists and cannot be
+    ///   read or must not be trusted; the message has the path and the reason.
     public init(
         file path: String, suffixes: PublicSuffixes = .standard,
         timeSource: any TimeSource = SystemTimeSource()
@@ -67,25 +68,26 @@ public final class CookieJar: CookieStorage {
             where !cookie.isExpired(at: date) {
                 table.insert(cookie, at: date)
             }
-            // A longer list may have come since they were set.
+            // The list may have grown since the cookies were set.
             if !suffixes.isEmpty { table.removeShared { suffixes.contains($0) } }
         }
     }
 
-    // All that fits into a jar, with room for names and marks.
+    // Enough for the cookies of a full jar, with their JSON names and attributes.
     private static let maxFileBytes = 32 << 20
 
-    /// All cookies, in no order; some may have ended.
+    /// All cookies, in no order, including expired ones.
     public var cookies: [Cookie] { state.withLock { $0.all } }
 
     /// The cookies to send: longer paths first, then those that were set earlier (RFC 6265bis
     /// §5.8.3).
     ///
-    /// To a hop that a redirect of another site led to, `SameSite=Strict` cookies do not go, and
-    /// `Lax` ones only with a safe method. What a program sends of itself counts as same-site.
+    /// If another site has redirected the request, `SameSite=Strict` cookies are not sent, and
+    /// `Lax` ones only with a safe method. A request that the program itself sends counts as
+    /// same-site.
     public func cookies(for request: Request, at date: Date) -> [Cookie] {
         guard let origin = request.origin, !state.withLock({ $0.isEmpty }) else { return [] }
-        let path = CookieRules.requestPath(of: request.url)
+        let path = CookieRules.path(of: request.targetURI)
         let sites = isSameSite(request, origin)
         let isSafe = request.method.isSafe
         let top = suffixes.withLock { $0 }.top(of: origin.host)
@@ -104,7 +106,7 @@ public final class CookieJar: CookieStorage {
         return Self.ordered(found)
     }
 
-    /// Takes the `Set-Cookie` lines of a response.
+    /// Stores the cookies from the `Set-Cookie` lines of a response.
     @discardableResult
     public func store(_ lines: [String], from url: URL, at date: Date) -> Bool {
         let suffixes = suffixes.withLock { $0 }
@@ -112,7 +114,7 @@ public final class CookieJar: CookieStorage {
             Cookie(setCookie: $0, from: url, at: date, suffixes: suffixes)
         }
         if cookies.isEmpty { return false }
-        let isTrusted = url.scheme?.lowercased() == "https"
+        let isTrusted = Origin(url)?.scheme == "https"
         let hasChanged = state.withLock { table in
             var hasChanged = false
             for cookie in cookies where isTrusted || !table.shadowsSecure(cookie) {
@@ -124,7 +126,7 @@ public final class CookieJar: CookieStorage {
         return hasChanged
     }
 
-    /// Adds a cookie, or puts it in the place of the one with its name, domain and path.
+    /// Adds a cookie, or replaces the one with the same name, domain and path.
     public func insert(_ cookie: Cookie, at date: Date) {
         state.withLock { _ = $0.insert(cookie, at: date) }
         file?.changed(content)
@@ -136,11 +138,11 @@ public final class CookieJar: CookieStorage {
         file?.changed(content)
     }
 
-    /// Judges cookies by another list.
+    /// Applies another list of public suffixes.
     ///
-    /// Cookies that strangers would share by it are removed; if it is empty, all that hosts share,
-    /// for no host could replace them.
-    package func judge(by suffixes: PublicSuffixes) {
+    /// Cookies that reach beyond their host are removed if their domain is a suffix. If the list is
+    /// empty, all of them are removed, because no host could replace them.
+    func judge(by suffixes: PublicSuffixes) {
         self.suffixes.withLock { $0 = suffixes }
         state.withLock { $0.removeShared { suffixes.isEmpty || suffixes.contains($0) } }
     }
@@ -148,7 +150,7 @@ public final class CookieJar: CookieStorage {
     /// Returns when all changes so far are in the file.
     public func flush() async { await file?.flush(content) }
 
-    /// Why the file is not written, if nobody was told yet.
+    /// Why the file cannot be written, if nobody was told yet.
     func takeNews() -> String? { file?.takeNews() }
 
     private func content() -> Data {

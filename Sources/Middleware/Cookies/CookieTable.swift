@@ -1,5 +1,6 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// The cookies of a jar, by domain, within bounds.
 struct CookieTable: Sendable {
@@ -10,14 +11,14 @@ struct CookieTable: Sendable {
 
     private var domains: [String: [Entry]] = [:]
     private var count = 0
-    // Counts uses, so that the order among them does not depend on a clock.
+    // Counts uses, so that their order does not depend on a clock.
     private var clock: UInt64 = 0
 
     var isEmpty: Bool { count == 0 }
 
     var all: [Cookie] { domains.values.flatMap { $0.map(\.cookie) } }
 
-    /// Adds, replaces or, where it has expired, removes a cookie; gives whether anything changed.
+    /// Adds, replaces or, if it has expired, removes a cookie; returns whether anything changed.
     @discardableResult
     mutating func insert(_ cookie: Cookie, at date: Date) -> Bool {
         clock += 1
@@ -35,7 +36,7 @@ struct CookieTable: Sendable {
             shrink(cookie.domain, at: date)
             return true
         }
-        // A cookie that is set again keeps its place (RFC 6265bis §5.7).
+        // A cookie that is set again keeps its creation date (RFC 6265bis §5.7).
         let before = domains[cookie.domain]?[present].cookie
         var cookie = cookie
         cookie.created = before?.created ?? cookie.created
@@ -44,9 +45,9 @@ struct CookieTable: Sendable {
         return !(before.map { Grammar.areSame($0.value, cookie.value) && $0 == cookie } ?? false)
     }
 
-    /// The cookies for a host, of which a condition holds; they count as used.
+    /// Returns the cookies for a host that meet a condition, and marks them as used.
     ///
-    /// Domains above a top are not looked at, whoever has set cookies for them.
+    /// Domains above `top` are not searched, whoever has set cookies for them.
     mutating func use(
         forHost host: String, upTo top: String, at date: Date, where condition: (Cookie) -> Bool
     ) -> [Cookie] {
@@ -69,8 +70,8 @@ struct CookieTable: Sendable {
         }
     }
 
-    /// Whether a cookie from an untrusted connection would hide one that is `Secure`, or take its
-    /// place (RFC 6265bis §5.7, step 16).
+    /// Whether a cookie from an insecure connection would hide or replace a `Secure` one (RFC
+    /// 6265bis §5.7, step 16).
     func shadowsSecure(_ cookie: Cookie) -> Bool {
         domains.contains { domain, entries in
             guard
@@ -84,8 +85,7 @@ struct CookieTable: Sendable {
         }
     }
 
-    /// Removes what goes to more hosts than the one that set it, of domains for which a condition
-    /// holds.
+    /// Removes the cookies that reach beyond their host, of all domains that meet a condition.
     mutating func removeShared(where condition: (String) -> Bool) {
         for (domain, entries) in domains where condition(domain) {
             let own = entries.filter(\.cookie.isHostOnly)
@@ -136,7 +136,7 @@ struct CookieTable: Sendable {
 }
 
 extension CookieTable.Entry {
-    // What gets a domain back within its bound.
+    // Whether this cookie is removed before another one of its domain.
     fileprivate func goesBefore(_ other: Self) -> Bool {
         if cookie.isSecure != other.cookie.isSecure { return !cookie.isSecure }
         return used < other.used

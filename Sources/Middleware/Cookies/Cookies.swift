@@ -1,10 +1,11 @@
+import Foundation
 public import TurnpikeCore
 
-/// Sends cookies, and keeps those that servers set.
+/// Sends cookies, and stores those that servers set.
 ///
 /// Place it inside ``Redirect``, so that each hop gets the cookies of its own host, and inside
-/// ``HSTS``, so that `Secure` cookies go along where it upgrades. Cookies are taken from every final
-/// response, also from one that redirects or that a validator inside refuses.
+/// ``HSTS``, so that `Secure` cookies are sent with upgraded requests. Cookies are stored from each
+/// final response, also from one that redirects or that a validator inside refuses.
 ///
 /// ```swift
 /// let jar = CookieJar()
@@ -15,17 +16,17 @@ public import TurnpikeCore
 /// to one identity: calls for different users need jars, and clients, of their own.
 public struct Cookies: Interceptor {
     private let storage: any CookieStorage
-    // The storage, if it may have news of its file.
+    // The storage, if it is a jar, which may have something to report about its file.
     private let jar: CookieJar?
 
-    /// Creates a gate that sends and keeps cookies.
-    /// - Parameter storage: Where they are kept; a jar of its own, in memory, if none is given.
+    /// Creates a gate that sends and stores cookies.
+    /// - Parameter storage: Where the cookies are kept; by default a new jar in memory.
     public init(_ storage: any CookieStorage = CookieJar()) {
         self.storage = storage
         jar = storage as? CookieJar
     }
 
-    /// Adds the cookies, and takes those of the response.
+    /// Adds the cookies to the request, and stores those of the response.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -44,32 +45,58 @@ public struct Cookies: Interceptor {
             take(response.head, context)
             return response
         } catch {
-            // A refused response came none the less.
+            // A response that was refused has set its cookies, too.
             let outcome = Outcome(request: request, result: .failure(error))
             if let head = outcome.head { take(head, context) }
             throw error
         }
     }
 
-    /// Waits until the cookies are safe.
+    /// Waits until the cookies are saved.
     public func shutdown() async { await storage.flush() }
 
     private func take(_ head: ResponseHead, _ context: Context) {
-        // What a cache gives again was set when it came.
+        // The cookies of a stored response were set when it first came.
         guard head.headers.contains(.setCookie), !head.isStored else { return }
         let hasChanged = storage.store(
             head.headers.values(of: .setCookie), from: head.url, at: context.timeSource.date)
-        // A redirect to the same URL is no circle where a cookie makes the difference.
+        // A redirect to the same URL is not a circle if a cookie has changed.
         if hasChanged, head.status.code / 100 == 3 {
             context[RedirectHints.self].jarChanges += 1
         }
     }
 }
 
-extension Cookies: Heeding {}
+extension Cookies: PromptlyCancellable {}
+
+extension Cookies {
+    init(settings: Settings) throws {
+        let path = settings.string("file")
+        let list = settings.string("publicSuffixes")
+        if settings.isDryRun {
+            self.init()
+            return
+        }
+        let suffixes =
+            try list.map { try PublicSuffixes(contentsOf: URL(filePath: $0)) } ?? .standard
+        let jar = try settings.kept(
+            "jar", for: path, updating: { $0.judge(by: suffixes) },
+            {
+                guard let path else { return CookieJar(suffixes: suffixes) }
+                let jars = settings.common("cookieFiles") { FileKeepers<CookieJar>() }
+                return try jars.keeper(at: path) {
+                    let jar = try CookieJar(file: path, suffixes: suffixes)
+                    // As in a reload: the file may have been written when there was a list.
+                    jar.judge(by: suffixes)
+                    return jar
+                }
+            })
+        self.init(jar)
+    }
+}
 
 extension Gate where Self == Cookies {
-    /// Sends and keeps cookies; see ``Cookies``.
+    /// Sends and stores cookies; see ``Cookies``.
     public static func cookies(_ storage: any CookieStorage = CookieJar()) -> Self {
         Cookies(storage)
     }

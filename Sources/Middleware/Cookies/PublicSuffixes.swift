@@ -1,20 +1,21 @@
 public import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// Domains under which strangers register names, so that nobody may set a cookie for all of them:
+/// Domains below which strangers register names, so that nobody may set a cookie for all of them:
 /// `com`, `co.uk`.
 ///
-/// ``standard`` has no list, and so cannot tell `github.io` from `example.com`: a cookie goes back to
-/// the host that set it and to no other, whatever its `Domain` says. A `Domain` of a single label, or
-/// of two that look like a registry's (`co.uk`), is refused as one of another host is. A file in the
-/// format of the Public Suffix List (publicsuffix.org) lets cookies go to a whole domain, up to the
-/// name that was registered (``registrableDomain(of:)``).
+/// ``standard`` has no list, so it cannot tell `github.io` from `example.com`: a cookie goes back
+/// only to the host that set it, whatever its `Domain` says. A `Domain` of a single label, or of
+/// two that look like those of a registry (`co.uk`), is refused like a `Domain` of another host.
+/// With a file in the format of the Public Suffix List (publicsuffix.org), cookies can go to a
+/// whole domain, up to the name that was registered (``registrableDomain(of:)``).
 public struct PublicSuffixes: Sendable {
     private let rules: Set<String>
     private let wildcards: Set<String>
     private let exceptions: Set<String>
 
-    /// No list: cookies are their hosts' own.
+    /// No list: a cookie goes only to the host that set it.
     public static let standard = PublicSuffixes()
 
     private init() {
@@ -23,8 +24,8 @@ public struct PublicSuffixes: Sendable {
         exceptions = []
     }
 
-    /// Reads a list.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` where the file cannot be read, or
+    /// Reads a list from a file.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file cannot be read, or
     ///   has no rule.
     public init(contentsOf url: URL) throws {
         let content: Data?
@@ -40,7 +41,7 @@ public struct PublicSuffixes: Sendable {
         }
     }
 
-    /// Reads a list; what is no rule is passed over.
+    /// Parses a list; lines that are not rules are skipped.
     public init(parsing text: String) {
         var rules: Set<String> = []
         var wildcards: Set<String> = []
@@ -65,7 +66,8 @@ public struct PublicSuffixes: Sendable {
     /// Whether there is no list.
     var isEmpty: Bool { rules.isEmpty && wildcards.isEmpty }
 
-    /// Whether a domain, in lower case, is such a one; without a list, whether it looks like one.
+    /// Whether a domain, in lower case, is a public suffix; without a list, whether it looks like
+    /// one.
     public func contains(_ domain: String) -> Bool {
         let tails = Self.tails(of: domain)
         if tails.count < 2 { return true }
@@ -73,20 +75,20 @@ public struct PublicSuffixes: Sendable {
         return suffix(tails) == domain
     }
 
-    /// The name that somebody has registered and that a host belongs to: one label more than its
-    /// public suffix (RFC 6265bis §2.3).
-    /// - Parameter host: The host, as it may be written.
-    /// - Returns: The name as hosts are known, in lower case and ASCII; nil for a suffix, for an
-    ///   address, and without a list.
+    /// The registered name that a host belongs to: its public suffix and one label more (RFC
+    /// 6265bis §2.3).
+    /// - Parameter host: The host, in any spelling.
+    /// - Returns: The name, in lower case and ASCII; nil for a suffix, for an address, and without
+    ///   a list.
     public func registrableDomain(of host: String) -> String? {
         registrable(Self.encoded(host[...]))
     }
 
-    /// How far a cookie may reach that a host sets for a domain; nil where it may not set it.
+    /// How far a cookie reaches if a host sets it for a domain; nil if the host may not set it.
     ///
-    /// With a list that is all that is registered under one name: not only no suffix, but nothing
-    /// above the host's own registrable domain. `kobe.jp` is no suffix, and yet strangers register
-    /// names below `foo.kobe.jp`.
+    /// With a list, a cookie may reach everything below the host's registrable domain, and nothing
+    /// above. It is not enough that the domain is no suffix: `kobe.jp` is none, and yet strangers
+    /// register names below `foo.kobe.jp`.
     func reach(of domain: String, setBy host: String) -> CookieReach? {
         guard CookieRules.domain(domain, covers: host) else { return nil }
         if isEmpty { return domain != host && contains(domain) ? nil : .host }
@@ -97,12 +99,12 @@ public struct PublicSuffixes: Sendable {
         return contains(host) ? .host : .domain(domain)
     }
 
-    /// The highest domain whose cookies may go to a host; the whole of the host's name without a
-    /// list, with which no cookie reaches beyond its host.
+    /// The highest domain whose cookies may go to a host; without a list it is empty and bounds
+    /// nothing, because each cookie then goes only to its host.
     func top(of host: String) -> String { isEmpty ? "" : registrable(host) ?? host }
 
-    /// Whether two hosts are of one site: equal, or of one registrable domain; without a list, one
-    /// below the other.
+    /// Whether two hosts belong to one site: equal, or with one registrable domain; without a list,
+    /// one below the other.
     func isSameSite(_ left: String, _ right: String) -> Bool {
         if left == right { return true }
         if isEmpty {
@@ -120,8 +122,8 @@ public struct PublicSuffixes: Sendable {
         return tails.lastIndex { $0.utf8.count > suffix.utf8.count }.map { String(tails[$0]) }
     }
 
-    // The algorithm of publicsuffix.org: an exception decides, else the longest rule, else the last
-    // label.
+    // The algorithm of publicsuffix.org: an exception decides, otherwise the longest rule,
+    // otherwise the last label.
     private func suffix(_ tails: [Substring]) -> Substring {
         if let place = tails.firstIndex(where: { exceptions.contains(String($0)) }) {
             return tails[min(place + 1, tails.count - 1)]
@@ -133,8 +135,8 @@ public struct PublicSuffixes: Sendable {
         return longest.map { tails[$0] } ?? tails.last ?? ""
     }
 
-    // A name, and what is left of it without its first label, its first two, and so on; nothing
-    // where a label is empty, or the name is longer than any: each tail costs its length.
+    // A name and its parent domains, the longest first. The list is empty if a label is empty, or
+    // if the name is too long: each parent costs its length.
     private static func tails(of name: String) -> [Substring] {
         if name.utf8.count > HostName.maxBytes { return [] }
         var tails = [name[...]]
@@ -145,7 +147,8 @@ public struct PublicSuffixes: Sendable {
         return tails.last?.isEmpty == true ? [] : tails
     }
 
-    // As hosts are known: beyond ASCII by what DNS has for them (`公司.cn` is `xn--55qx5d.cn`).
+    // The form in which hosts are compared: lower case and, as in DNS, ASCII (`公司.cn` is
+    // `xn--55qx5d.cn`).
     private static func encoded(_ rule: Substring) -> String {
         if rule.utf8.allSatisfy({ $0 < 0x80 }) { return rule.lowercased() }
         return URL(string: "http://\(rule)/").flatMap { Origin($0)?.host } ?? rule.lowercased()
@@ -165,10 +168,10 @@ public struct PublicSuffixes: Sendable {
     ]
 }
 
-/// Where a cookie goes.
+/// How far a cookie reaches.
 enum CookieReach {
-    /// To the host that set it alone.
+    /// Only the host that set it.
     case host
-    /// To a domain and all hosts below it.
+    /// A domain and all its subdomains.
     case domain(String)
 }

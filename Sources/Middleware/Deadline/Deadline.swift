@@ -1,10 +1,15 @@
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// Ends a call that takes longer than a limit.
 ///
-/// It covers all that is inside it: queues, attempts, back-off, redirects, a token's refresh, and
-/// the body until its last byte has come; of a call that streams, what comes before the body. Place
-/// it outermost.
+/// It covers everything inside it: queues, attempts, back-off, redirects, the refresh of a token,
+/// and the body until its last byte has arrived. For a call that streams, it covers only what comes
+/// before the body. Place it outermost.
+///
+/// A body that arrived in time can be read at any later time, also if it is kept in a file or decoded
+/// as it is read. While a slow reader holds the sender back, the rest of the body has not arrived,
+/// and the deadline runs.
 ///
 /// ```swift
 /// let client = Client(transport: transport) {
@@ -14,12 +19,13 @@ public import TurnpikeCore
 /// }
 /// ```
 ///
-/// The caller gets ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once; the transport
-/// closes behind it, and nothing is sent after that. ``TurnpikeCore/Call/deadline(_:)`` sets
-/// another limit for one call.
+/// The caller gets ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once. The transport
+/// closes afterwards, and nothing more is sent. ``TurnpikeCore/Call/deadline(_:)`` sets another
+/// limit for one call.
 ///
-/// What is awaited can be left; a synchronous hook cannot. An adapter, a logger, a condition or a
-/// judge that blocks its thread keeps the caller waiting past the limit, for as long as it blocks.
+/// The gate can stop waiting for asynchronous work, but not for a synchronous hook. An adapter,
+/// logger, condition or policy that blocks its thread keeps the caller waiting past the limit, for
+/// as long as it blocks.
 public struct Deadline: Interceptor {
     private let limit: Duration
 
@@ -27,7 +33,7 @@ public struct Deadline: Interceptor {
     /// - Parameter limit: The longest time a call may take, its body included.
     public init(_ limit: Duration = .seconds(30)) { self.limit = limit }
 
-    /// The deadline's option.
+    /// The option that sets the deadline of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [DeadlineOption.self] }
 
     /// Runs the rest of the chain within the limit.
@@ -45,14 +51,19 @@ public struct Deadline: Interceptor {
     }
 }
 
-extension Deadline: Heeding {
-    package var heed: Heed { .always }
+extension Deadline: PromptlyCancellable {
+    /// It ends soon, whatever the rest of the chain does.
+    public var promptness: Promptness { .always }
 }
 
 /// The deadline of one call.
 public enum DeadlineOption: RequestOptionKey {
-    /// A ``Deadline``.
+    /// The gate that applies the option: a ``Deadline``.
     public static func gate(for value: Duration) -> (any Gate)? { Deadline(value) }
+}
+
+extension Deadline {
+    init(settings: Settings) { self.init(settings.seconds("seconds", default: .seconds(30))) }
 }
 
 extension Gate where Self == Deadline {
@@ -61,6 +72,6 @@ extension Gate where Self == Deadline {
 }
 
 extension Call {
-    /// Ends this call when it takes longer than a limit, whatever the client's deadline is.
+    /// Ends this call if it takes longer than a limit, whatever the client's deadline is.
     public func deadline(_ limit: Duration) -> Call { option(DeadlineOption.self, limit) }
 }

@@ -1,7 +1,7 @@
 public import Foundation
 public import TurnpikeCore
 
-/// Answers in the server's place when a call fails.
+/// Returns a substitute response when a call fails.
 ///
 /// ```swift
 /// let client = Client(baseURL: "https://api.example.com/", stack: [
@@ -12,22 +12,22 @@ public import TurnpikeCore
 /// ])
 /// ```
 ///
-/// Place it outside all gates whose failures it covers; inside a retry it would hide from the retry
-/// what is to be tried again. A call that its caller gives up is never answered so. The response
-/// that is replaced is drained or cancelled; a body that breaks off after its head is not replaced,
-/// unless a ``Retry`` inside has kept it.
+/// Place it outside all gates whose failures it covers; inside a retry, it would hide failures from
+/// the retry. A call that its caller cancels gets no substitute. The response that is replaced is
+/// drained or cancelled. A body that breaks off after its head is not replaced, unless a ``Retry``
+/// inside has kept it.
 public struct Fallback: Interceptor {
-    /// Makes the answer, or throws what the call is to fail with.
+    /// Returns the substitute response, or throws the error that the call fails with.
     public typealias Answer = @Sendable (Outcome, Context) async throws -> Response
 
     private let condition: @Sendable (Outcome) -> Bool
     private let answer: Answer
 
-    /// Creates a fallback that a closure answers.
+    /// Creates a fallback whose response comes from a closure.
     /// - Parameters:
-    ///   - condition: Whether an outcome is replaced; by default every error and every status from
-    ///     500 on, a refused one too.
-    ///   - answer: Makes the answer. It may wait, within the call's deadline.
+    ///   - condition: Whether an outcome is replaced; by default, every error and every status from
+    ///     500 on, even if a validator has refused the response.
+    ///   - answer: Returns the substitute response. It may suspend, within the call's deadline.
     public init(
         when condition: @escaping @Sendable (Outcome) -> Bool = Fallback.standardCondition,
         _ answer: @escaping Answer
@@ -36,7 +36,7 @@ public struct Fallback: Interceptor {
         self.answer = answer
     }
 
-    /// Creates a fallback that always gives the same response.
+    /// Creates a fallback that always returns the same response.
     /// - Parameters:
     ///   - status: The status.
     ///   - headers: The header fields.
@@ -52,14 +52,14 @@ public struct Fallback: Interceptor {
         }
     }
 
-    /// Every error and every status from 500 on.
+    /// Whether an outcome is an error or has a status from 500 on.
     ///
-    /// An error that refuses a response is judged by its status.
+    /// An error that refuses a response is judged by the status of that response.
     public static func standardCondition(_ outcome: Outcome) -> Bool {
         outcome.status.map { $0.code >= 500 } ?? true
     }
 
-    /// Passes the request on, and answers itself where that fails.
+    /// Runs the rest of the chain, and returns the substitute response if it fails.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -72,19 +72,38 @@ public struct Fallback: Interceptor {
         let outcome = Outcome(request: request, result: result)
         if isGivenUp(outcome, context) || !condition(outcome) { return try result.get() }
         await outcome.response?.discard(in: context)
-        context.note(gate: name, "answers in the server's place")
+        context.note(gate: name, "returns a substitute response")
         return try await answer(outcome, context)
     }
 
-    // A deadline inside this gate is a failure like others; one outside has cancelled the context.
+    // A deadline inside this gate is a failure like others; a deadline outside has cancelled the
+    // context.
     private func isGivenUp(_ outcome: Outcome, _ context: Context) -> Bool {
         outcome.error is CancellationError || outcome.code == .cancelled
             || context.cancelReason != nil || Task.isCancelled
     }
 }
 
+extension Fallback {
+    init(settings: Settings) {
+        let text = settings.string("text")
+        let status = settings.int("status", default: 200, in: 200...599)
+        var content = Data((text ?? "").utf8)
+        if let base64 = settings.string("base64") {
+            if let data = Data(base64Encoded: base64), text == nil {
+                content = data
+            } else {
+                settings.issue(
+                    at: "base64",
+                    text == nil ? "is not valid Base64" : "cannot stand beside \"text\"")
+            }
+        }
+        self.init(status: HTTPStatus(status), headers: settings.headers("headers"), body: content)
+    }
+}
+
 extension Gate where Self == Fallback {
-    /// Answers by a closure when a call fails; see ``Fallback/init(when:_:)``.
+    /// Returns the response of a closure when a call fails; see ``Fallback/init(when:_:)``.
     public static func fallback(
         when condition: @escaping @Sendable (Outcome) -> Bool = Fallback.standardCondition,
         _ answer: @escaping Fallback.Answer
@@ -92,7 +111,7 @@ extension Gate where Self == Fallback {
         Fallback(when: condition, answer)
     }
 
-    /// Gives the same response whenever a call fails; see
+    /// Returns the same response whenever a call fails; see
     /// ``Fallback/init(status:headers:body:when:)``.
     public static func fallback(
         status: HTTPStatus, headers: HTTPHeaders = [:], body: Data = Data(),

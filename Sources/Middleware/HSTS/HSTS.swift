@@ -4,17 +4,17 @@ public import TurnpikeCore
 /// Sends requests over TLS to hosts that have asked for it (HTTP Strict Transport Security, RFC
 /// 6797).
 ///
-/// An http URL of such a host becomes https before anything is sent; port 80 becomes 443, another
-/// port stays. Hosts are learned from `Strict-Transport-Security` on responses that came over TLS,
-/// and only from those.
+/// An http URL of such a host becomes https before anything is sent; port 80 becomes 443, and
+/// another port stays. The gate learns hosts from `Strict-Transport-Security`, and only on
+/// responses that came over TLS.
 ///
-/// Place it inside ``Redirect``, so that each hop is judged, and outside ``Cookies`` and
-/// credentials. A redirect from https to http of such a host is then followed as https.
+/// Place it inside ``Redirect``, so that it sees each hop, and outside ``Cookies`` and credentials.
+/// A redirect from https to http at such a host is then followed as https.
 public struct HSTS: Interceptor {
     private let store: HSTSStore
 
     /// Creates a gate that upgrades requests.
-    /// - Parameter store: Where the hosts are kept; in memory, if none is given.
+    /// - Parameter store: Where the hosts are kept; by default in memory.
     public init(_ store: HSTSStore = HSTSStore()) { self.store = store }
 
     /// Upgrades the request, and learns from the response.
@@ -25,7 +25,7 @@ public struct HSTS: Interceptor {
             context.note(gate: name, "the file of HSTS hosts is not written: \(news)")
         }
         let upgraded = Self.upgrade(request, store, at: context.timeSource.date)
-        if upgraded.url.scheme != request.url.scheme {
+        if upgraded.origin?.scheme != request.origin?.scheme {
             context.note(gate: name, "http was upgraded to https")
         }
         do {
@@ -39,11 +39,11 @@ public struct HSTS: Interceptor {
         }
     }
 
-    /// Waits until the hosts are safe.
+    /// Waits until the hosts are written to their file.
     public func shutdown() async { await store.flush() }
 
     private func learn(from head: ResponseHead, _ context: Context) {
-        // What a cache gives again was learned when it came; the host may have taken it back since.
+        // A stored response is ignored: the host may have withdrawn its policy since.
         if !head.isStored, let origin = Origin(head.url), origin.scheme == "https",
             let line = head.headers.first("Strict-Transport-Security")
         {
@@ -59,19 +59,31 @@ public struct HSTS: Interceptor {
 
     private static func upgrade(_ request: Request, _ store: HSTSStore, at date: Date) -> Request {
         guard let origin = request.origin, origin.scheme == "http",
-            store.requiresTLS(origin.host, at: date),
-            var components = URLComponents(url: request.url, resolvingAgainstBaseURL: true)
+            store.requiresTLS(origin.host, at: date)
         else { return request }
-        components.scheme = "https"
-        if components.port == 80 { components.port = nil }
-        guard let url = components.url else { return request }
         var upgraded = request
-        upgraded.url = url
+        upgraded.targetURI = request.targetURI.overTLS
         return upgraded
     }
 }
 
-extension HSTS: Heeding {}
+extension HSTS: PromptlyCancellable {}
+
+extension HSTS {
+    init(settings: Settings) throws {
+        let path = settings.string("file")
+        if settings.isDryRun {
+            self.init()
+            return
+        }
+        self.init(
+            try settings.kept("hosts", for: path) {
+                guard let path else { return HSTSStore() }
+                let stores = settings.common("hstsFiles") { FileKeepers<HSTSStore>() }
+                return try stores.keeper(at: path) { try HSTSStore(file: path) }
+            })
+    }
+}
 
 extension Gate where Self == HSTS {
     /// Sends requests over TLS to hosts that have asked for it; see ``HSTS``.

@@ -1,25 +1,25 @@
 import TurnpikeCore
+import TurnpikeSupport
 
-/// What a `Strict-Transport-Security` line says (RFC 6797 §6.1).
-package struct HSTSPolicy: Hashable, Sendable {
-    /// For how many seconds the host wants TLS; 0 takes the wish back.
-    package let maxAge: Int64
-    /// Whether the hosts below it do, too.
-    package let includesSubdomains: Bool
+/// The value of a `Strict-Transport-Security` line (RFC 6797 §6.1).
+struct HSTSPolicy: Hashable, Sendable {
+    /// For how many seconds the host requires TLS; 0 withdraws the policy.
+    let maxAge: Int64
+    /// Whether the policy covers the subdomains.
+    let includesSubdomains: Bool
 
-    // Ten years; a longer wish does no more.
+    // Ten years; a longer time is cut to this.
     private static let longest: Int64 = 10 * 366 * 86_400
 
-    /// Reads the value of a line, or nil where it breaks the rules: no `max-age`, or a directive
-    /// that stands twice.
-    package init?(_ text: String) {
+    /// Parses a line; nil if it has no `max-age`, has a directive twice, or breaks the syntax.
+    init?(_ text: String) {
         // A transport may have joined lines; the first one counts (§8.1).
         guard let line = Grammar.split(text[...], at: UInt8(ascii: ",")).first else { return nil }
         var seen: Set<String> = []
         var maxAge: Int64?
         var includesSubdomains = false
         for directive in Grammar.split(line, at: UInt8(ascii: ";")) {
-            // By bytes: characters are told apart by what stands before them, however much.
+            // Splits by bytes: finding a character may look back over any amount of text.
             let parts = directive.utf8.split(
                 separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false
             ).map { Substring($0) }

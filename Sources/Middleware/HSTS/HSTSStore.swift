@@ -2,23 +2,23 @@ public import Foundation
 import Synchronization
 public import TurnpikeCore
 
-/// The hosts that want TLS (RFC 6797), in memory, and in a file if wished.
+/// The hosts that require TLS (RFC 6797), in memory and, optionally, in a file.
 ///
-/// At most ``maxHosts`` are kept; above that those go whose wishes end first. A wish that has ended
-/// counts no more, and stays until its room is needed: a clock that is ahead for a while must not make
-/// a host forgotten for good.
+/// At most ``maxHosts`` are kept; beyond that, those that expire first are removed. An expired host
+/// no longer counts, but stays until its room is needed, so that a clock that runs ahead for a
+/// while does not remove hosts for good.
 ///
-/// The file has mode 0600, is replaced as a whole a second after a change, and a line in it that is
-/// none is passed over. It is trusted as the file of a ``CookieJar`` is. Two stores with one file
-/// overwrite each other's hosts: let the clients of a process share a store, as those do whose stack
-/// files name one file.
+/// The file has mode 0600, and is replaced as a whole one second after a change. A line in it that
+/// is not valid is skipped. The file must meet the same conditions as that of a ``CookieJar``. Two
+/// stores with one file overwrite each other's hosts, so the clients of a process should share a
+/// store. Clients whose stack files name the same file share one.
 public final class HSTSStore: Sendable {
     private struct Entry: Sendable, Equatable {
         var expires: Date
         var includesSubdomains: Bool
     }
 
-    /// The most hosts.
+    /// The most hosts that are kept.
     public static let maxHosts = 10_000
     private let file: SavedFile?
     private let entries = Mutex<[String: Entry]>([:])
@@ -26,12 +26,12 @@ public final class HSTSStore: Sendable {
     /// Creates a store in memory.
     public init() { file = nil }
 
-    /// Creates a store that is kept in a file.
+    /// Creates a store with a file.
     /// - Parameters:
     ///   - path: The file; it need not exist.
-    ///   - timeSource: What the delay of writing is measured on.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if there is a file that cannot be
-    ///   read, or that is not to be trusted; the message names it and the reason.
+    ///   - timeSource: Measures the delay before a write.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file exists and cannot be
+    ///   read or must not be trusted; the message has the path and the reason.
     public init(file path: String, timeSource: any TimeSource = SystemTimeSource()) throws {
         let file = SavedFile(path: path, timeSource: timeSource)
         self.file = file
@@ -52,13 +52,13 @@ public final class HSTSStore: Sendable {
         }
     }
 
-    /// The hosts, in order; the wishes of some may have ended.
+    /// The hosts in alphabetical order, including expired ones.
     public var hosts: [String] { entries.withLock { $0.keys.sorted() } }
 
     /// Whether requests to a host must use TLS.
     public func requiresTLS(_ host: String, at date: Date) -> Bool {
         entries.withLock { entries in
-            // A name is looked for with each of its ends, and none is longer (RFC 1035 §2.3.4).
+            // Every suffix of the name is looked up, so its length is bounded (RFC 1035 §2.3.4).
             if entries.isEmpty || host.utf8.count > HostName.maxBytes { return false }
             var rest = Self.key(host)[...]
             var isHostItself = true
@@ -75,10 +75,9 @@ public final class HSTSStore: Sendable {
         }
     }
 
-    /// Takes a `Strict-Transport-Security` line.
+    /// Applies a `Strict-Transport-Security` line.
     ///
-    /// Only what came over TLS may be given. An address is no host that can have such a wish (RFC
-    /// 6797 §8.1.1).
+    /// Pass only lines that came over TLS. A line from an IP address is ignored (RFC 6797 §8.1.1).
     public func store(_ line: String, from host: String, at date: Date) {
         guard let policy = HSTSPolicy(line) else { return }
         if policy.maxAge == 0 {
@@ -90,20 +89,20 @@ public final class HSTSStore: Sendable {
         }
     }
 
-    /// Adds a host of which it is known that it wants TLS.
+    /// Adds a host that is known to require TLS.
     public func insert(
         _ host: String, until expires: Date, includesSubdomains: Bool
     ) {
         if put(host, until: expires, includesSubdomains) { file?.changed(content) }
     }
 
-    // Returns whether that is worth a write.
+    // Returns whether the change is worth a write.
     @discardableResult
     private func put(_ host: String, until expires: Date, _ includesSubdomains: Bool) -> Bool {
         guard case .name(let key) = HostName(host), key.utf8.count <= 253 else { return false }
         let entry = Entry(expires: expires, includesSubdomains: includesSubdomains)
         return entries.withLock { entries in
-            // An end that moves by seconds with each response is not worth a write.
+            // An expiry date that moves by seconds with each response is not worth a write.
             let before = entries.updateValue(entry, forKey: key)
             if entries.count > Self.maxHosts { Self.shrink(&entries) }
             guard let before, before.includesSubdomains == includesSubdomains else { return true }
@@ -120,7 +119,7 @@ public final class HSTSStore: Sendable {
     /// Returns when all changes so far are in the file.
     public func flush() async { await file?.flush(content) }
 
-    /// Why the file is not written, if nobody was told yet.
+    /// Why the file cannot be written, if nobody was told yet.
     func takeNews() -> String? { file?.takeNews() }
 
     private static func key(_ host: String) -> String {
@@ -129,8 +128,8 @@ public final class HSTSStore: Sendable {
         return host
     }
 
-    // A tenth goes at once, so that the search is paid for by many insertions: those whose wishes have
-    // ended, or will first. No clock is asked.
+    // Removes a tenth at once, those that expire first, so that many insertions share the cost of
+    // the sort. This needs no clock.
     private static func shrink(_ entries: inout [String: Entry]) {
         let first = entries.sorted { $0.value.expires < $1.value.expires }.prefix(maxHosts / 10)
         for (host, _) in first { entries[host] = nil }

@@ -2,20 +2,22 @@ public import TurnpikeCore
 
 /// Sets header fields on each request that does not have them.
 ///
-/// What the caller or a gate outside set stays, whatever its value. `Accept` is better left to the
-/// serializers, and `Accept-Encoding` to the transport: URLSession decodes what it negotiates by
-/// itself and cannot be told not to. Fields with secrets stay where ``SetHeaders`` keeps them.
+/// A field that the caller or an outer gate has set stays, whatever its value. Leave `Accept` to
+/// the serializers, and `Accept-Encoding` to the transport: URLSession decodes what it negotiates,
+/// and that cannot be turned off. Fields with secrets are restricted as those of ``SetHeaders``
+/// are.
 public struct DefaultHeaders: SynchronousRequestAdapter {
     private let headers: HTTPHeaders
     private let secrets: SecretFields
 
-    /// Creates a gate that sets what is absent.
+    /// Creates a gate that sets missing fields.
     /// - Parameters:
-    ///   - headers: The fields; all lines of a name are set where there is none of that name.
-    ///   - languages: The languages wanted, dearest first, as `Accept-Language` with falling
-    ///     weights; the first six count. A server's own locale says nothing of its users, so none is
-    ///     assumed.
-    ///   - origins: Where fields with secrets may go; nil is wherever a call begins.
+    ///   - headers: The fields; all lines of a name are set if the request has none of that name.
+    ///   - languages: The languages, most preferred first, for `Accept-Language` with falling
+    ///     weights; the first six count. No language is assumed, because a server's own locale says
+    ///     nothing about its users.
+    ///   - origins: The origins that receive fields with secrets; nil is the origin where a call
+    ///     begins.
     public init(
         _ headers: HTTPHeaders = [:], languages: [String] = [], origins: CredentialOrigins? = nil
     ) {
@@ -26,7 +28,7 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         secrets = SecretFields(for: origins)
     }
 
-    /// Sets the fields that are absent.
+    /// Sets the fields that are missing.
     public func adapt(_ request: inout Request, context: Context) throws {
         if let defect = headers.defect {
             throw ClientError(.invalidRequest, "the gate \(name): \(defect)")
@@ -43,11 +45,11 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         weighted(languages.filter(isLanguageRange).prefix(6))
     }
 
-    /// A list of choices, dearest first, with weights that fall by a tenth (RFC 9110 §12.4.2):
-    /// `br;q=1.0, gzip;q=0.9, deflate;q=0.8`.
+    /// A list of choices, most preferred first, with weights that fall by a tenth (RFC 9110
+    /// §12.4.2): `br;q=1.0, gzip;q=0.9, deflate;q=0.8`.
     ///
-    /// None falls below 0.1, for 0 would refuse it.
-    package static func weighted(_ choices: some Sequence<String>) -> String {
+    /// No weight falls below 0.1, because 0 would refuse the choice.
+    static func weighted(_ choices: some Sequence<String>) -> String {
         choices.enumerated().map { index, choice in
             "\(choice);q=" + (index == 0 ? "1.0" : "0.\(max(10 - index, 1))")
         }.joined(separator: ", ")
@@ -66,9 +68,19 @@ extension Unicode.Scalar.Properties {
     fileprivate var isAlphanumeric: Bool { isAlphabetic || numericType != nil }
 }
 
+extension DefaultHeaders {
+    init(settings: Settings) {
+        let languages = settings.strings("languages")
+        for (index, language) in languages.enumerated() where !Self.isLanguageRange(language) {
+            settings.issue(at: "languages[\(index)]", "a language range like en or de-AT is wanted")
+        }
+        self.init(
+            settings.headers("set"), languages: languages, origins: settings.secretOrigins())
+    }
+}
+
 extension Gate where Self == DefaultHeaders {
-    /// Sets header fields where they are absent; see
-    /// ``DefaultHeaders/init(_:languages:origins:)``.
+    /// Sets header fields that are missing; see ``DefaultHeaders/init(_:languages:origins:)``.
     public static func defaultHeaders(
         _ headers: HTTPHeaders = [:], languages: [String] = [], origins: CredentialOrigins? = nil
     ) -> Self {

@@ -1,15 +1,18 @@
 import TurnpikeCore
 
-/// Decides whether a gate may set a field whose name is that of a secret: not on a request that a
-/// redirect has led elsewhere, for then another server chose where it goes.
+/// Decides whether a gate may set a field whose name is that of a secret.
+///
+/// It may not if a redirect has led the request elsewhere, because then another server has chosen
+/// the destination.
 struct SecretFields: Sendable {
-    // nil: where the call began.
+    // nil: the origin where the call began.
     private let scope: CredentialScope?
 
     init(for origins: CredentialOrigins?) { scope = origins.map { CredentialScope($0) } }
 
-    /// The names of fields that stay out of a request.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` where an origin is none.
+    /// The names of the fields that must be left out of a request.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if a listed text is not an
+    ///   origin.
     func heldBack(
         _ headers: HTTPHeaders, from request: Request, gate: String, in context: Context
     ) throws -> Set<HTTPHeaders.Name> {
@@ -24,14 +27,14 @@ struct SecretFields: Sendable {
             }
         if mayGo { return [] }
         let place = request.origin?.description ?? "?"
-        context.note(gate: gate, "leaves fields with secrets out, which are not for \(place)")
+        context.note(gate: gate, "leaves out fields with secrets, which must not go to \(place)")
         return Set(secrets)
     }
 }
 
 extension Settings {
-    /// The origins that fields with secrets are for; nil, where none are named, is where a call
-    /// begins.
+    /// The origins that receive fields with secrets; nil, if the setting is missing, is the origin
+    /// where a call begins.
     func secretOrigins() -> CredentialOrigins? {
         value("origins") == nil ? nil : credentialOrigins()
     }

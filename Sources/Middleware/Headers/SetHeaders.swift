@@ -1,10 +1,11 @@
 public import TurnpikeCore
 
-/// Sets and adds header fields on each request that passes.
+/// Sets and adds header fields on each request.
 ///
-/// Inside a ``Redirect`` it sees each hop. A field whose name is that of a secret
-/// (``/TurnpikeCore/Redaction/hides(header:)``: `Authorization`, `X-Api-Key`) does not go where a
-/// redirect leads to another origin, unless that is named; ``Only`` keeps the others at home.
+/// Inside a ``Redirect``, it sees each hop. A field whose name is that of a secret
+/// (``/TurnpikeCore/Redaction/hides(header:)``: `Authorization`, `X-Api-Key`) is left out if a
+/// redirect leads to another origin, unless that origin is listed. ``Only`` restricts other fields
+/// to an origin.
 public struct SetHeaders: SynchronousRequestAdapter {
     private let replacing: HTTPHeaders
     private let adding: HTTPHeaders
@@ -12,9 +13,10 @@ public struct SetHeaders: SynchronousRequestAdapter {
 
     /// Creates a gate that sets header fields.
     /// - Parameters:
-    ///   - headers: Fields that replace those of their names.
-    ///   - adding: Fields that are put behind those of their names.
-    ///   - origins: Where fields with secrets may go; nil is wherever a call begins.
+    ///   - headers: Fields that replace those of the same names.
+    ///   - adding: Fields that are added after those of the same names.
+    ///   - origins: The origins that receive fields with secrets; nil is the origin where a call
+    ///     begins.
     public init(
         _ headers: HTTPHeaders = [:], adding: HTTPHeaders = [:], origins: CredentialOrigins? = nil
     ) {
@@ -42,6 +44,14 @@ public struct SetHeaders: SynchronousRequestAdapter {
         for field in adding where !heldBack.contains(field.name) {
             request.headers.append(field.name, field.value)
         }
+    }
+}
+
+extension SetHeaders {
+    init(settings: Settings) {
+        self.init(
+            settings.headers("set"), adding: settings.headers("add"),
+            origins: settings.secretOrigins())
     }
 }
 

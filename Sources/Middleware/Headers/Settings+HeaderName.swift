@@ -1,4 +1,4 @@
-package import TurnpikeCore
+public import TurnpikeCore
 
 extension Settings {
     /// The name of a header field.
@@ -6,8 +6,8 @@ extension Settings {
         string(key).flatMap { headerName($0, at: key) } ?? fallback
     }
 
-    /// A list of names of header fields; empty where the key is missing or null.
-    package func headerNames(_ key: String) -> [HTTPHeaders.Name] {
+    /// A list of names of header fields; empty if the key is missing or null.
+    public func headerNames(_ key: String) -> [HTTPHeaders.Name] {
         strings(key).enumerated().compactMap { headerName($0.element, at: "\(key)[\($0.offset)]") }
     }
 
@@ -18,7 +18,7 @@ extension Settings {
         return nil
     }
 
-    /// What keeps a field from being sent, or nil; it never holds the value.
+    /// Why a field cannot be sent, or nil; the text never holds the value.
     static func defect(_ name: HTTPHeaders.Name, _ value: String) -> String? {
         var trial = HTTPHeaders()
         trial.append(name, value)

@@ -1,20 +1,20 @@
 public import TurnpikeCore
 
-/// Sends a request a second time when the answer is late, and takes the answer that comes first.
+/// Sends a request a second time if the response is late, and takes the first good response.
 ///
-/// Only safe methods (RFC 9110 §9.2.1) whose content, if any, is in memory are sent twice; calls
-/// that stream are not. The first good answer wins; a 408, 429 or 5xx, or an error, waits for a better
-/// one while other attempts are under way, and stands if none comes. A hedge is no retry: when all
-/// attempts have failed before the delay, no other is sent.
+/// A request is sent twice only if its method is safe (RFC 9110 §9.2.1) and its content, if any, is
+/// in memory; a call that streams is not. The first good response wins. A 408, 429 or 5xx, or an
+/// error, waits while other attempts are under way, and is returned if none of them does better. A
+/// hedge is not a retry: if all attempts have failed before the delay, no other is sent.
 ///
-/// When an answer wins, the other attempts are cancelled and their responses given up. The winner's
-/// body lives as long as its reader wants. Each hedge is an attempt of its own, and draws from the
-/// budget before it is sent; a spent budget sends none. At most 12 sends make a call, retries
-/// included.
+/// When a response wins, the other attempts are cancelled and their responses dropped. The body of
+/// the winner stays open for its reader. Each hedge is an attempt of its own, and withdraws from
+/// the budget before it is sent; if the budget is spent, no hedge is sent. A call sends at most 12
+/// times, retries included.
 ///
 /// Place it inside a retry, and outside ``AttemptTimeout`` and ``CircuitBreaker``, which then see
-/// each attempt. Outside a retry an answer may come when its content has (``Retry``), and counts
-/// as late until then.
+/// each attempt. Outside a retry, a response may arrive only when its content has (``Retry``), and
+/// counts as late until then.
 public struct Hedge: Interceptor {
     private let delay: HedgeDelay
     private let attempts: Int
@@ -23,10 +23,10 @@ public struct Hedge: Interceptor {
 
     /// Creates a gate that hedges.
     /// - Parameters:
-    ///   - delay: When a hedge is sent, and each one after it.
-    ///   - attempts: The most attempts of one pass, the first one included.
-    ///   - budget: What part of all calls may be sent again; give it the ``Retry``'s own, so that
-    ///     both draw from one. nil sets no bound.
+    ///   - delay: How long to wait before the first hedge, and before each further one.
+    ///   - attempts: The most attempts of one pass, including the first.
+    ///   - budget: The share of all calls that may be sent again. Pass the budget of the ``Retry``,
+    ///     so that both withdraw from one. nil sets no bound.
     public init(
         after delay: HedgeDelay = .percentile(), attempts: Int = 2,
         budget: RetryBudget? = RetryBudget()
@@ -48,10 +48,10 @@ public struct Hedge: Interceptor {
         self.latencies = latencies
     }
 
-    /// Writes what the budget's meter holds, where a stack file named the place.
+    /// Writes the figures of the budget's meter, if a stack file says where to.
     public func shutdown() async { await budget?.flush() }
 
-    /// Sends the request, and again when the answer is late.
+    /// Sends the request, and again if the response is late.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -93,8 +93,8 @@ public struct Hedge: Interceptor {
         return isGranted
     }
 
-    // Where a hedge won, the first attempt counts with the time that it had: were it left out, the
-    // delay would creep down.
+    // If a hedge wins, the first attempt is recorded with the time that it has taken so far.
+    // Otherwise the delay would creep down.
     private func record(since begin: MonotonicInstant, _ origin: Origin, _ context: Context) {
         guard case .percentile = delay.kind else { return }
         let now = context.timeSource.now
@@ -106,8 +106,22 @@ public struct Hedge: Interceptor {
     }
 }
 
+extension Hedge {
+    init(settings: Settings) {
+        let part = settings.double("percentile", default: 0.95, in: 0.01...0.9999)
+        let atLeast = settings.seconds("atLeast", default: .milliseconds(50), orZero: true)
+        let fixed = settings.optionalSeconds("after", orZero: true)
+        let delay = fixed.map { HedgeDelay.fixed($0) } ?? .percentile(part, atLeast: atLeast)
+        self.init(
+            after: delay,
+            attempts: settings.int("attempts", default: 2, in: 1...12),
+            budget: RetryBudget.shared(settings),
+            latencies: settings.kept("latencies", for: true) { Latencies() })
+    }
+}
+
 extension Gate where Self == Hedge {
-    /// Sends a request a second time when the answer is late; see
+    /// Sends a request a second time if the response is late; see
     /// ``Hedge/init(after:attempts:budget:)-(HedgeDelay,_,_)``.
     public static func hedge(
         after delay: HedgeDelay = .percentile(), attempts: Int = 2,
@@ -116,7 +130,7 @@ extension Gate where Self == Hedge {
         Hedge(after: delay, attempts: attempts, budget: budget)
     }
 
-    /// Sends a request a second time when the answer takes longer than a fixed time; see
+    /// Sends a request a second time if the response takes longer than a fixed time; see
     /// ``Hedge/init(after:attempts:budget:)-(HedgeDelay,_,_)``.
     public static func hedge(
         after delay: Duration, attempts: Int = 2, budget: RetryBudget? = RetryBudget()

@@ -1,10 +1,12 @@
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
-/// One call with its hedges: who is under way, who has won, who must stop.
+/// One call with its hedges: the attempts under way, the winner, and the attempts to stop.
 ///
-/// Each attempt has a task of its own, begun from the caller's so that it inherits its values; the
-/// caller only waits for what happens first: a decision, or the time for another attempt.
+/// Each attempt has its own task, which is started from the caller's task and inherits its
+/// task-local values. The caller waits only for the next event: a decision, or the time for another
+/// attempt.
 final class HedgeRace: Sendable {
     private typealias Answer = Result<Response, any Error>
 
@@ -22,7 +24,7 @@ final class HedgeRace: Sendable {
         var legs: [Int: Leg] = [:]
         var launched = 0
         var isDecided = false
-        // The decision, until the caller has taken it.
+        // The decision, until the caller takes it.
         var decision: Answer?
         // What the caller waits for.
         var wake: OneShot<Event>?
@@ -48,15 +50,15 @@ final class HedgeRace: Sendable {
 
     /// Runs the race to its decision.
     /// - Parameters:
-    ///   - mayLaunch: Asked before each hedge.
-    ///   - giveBack: Called for a hedge that was granted when the race had been decided, or the
-    ///     task cancelled, and so is not sent.
+    ///   - mayLaunch: Decides whether a hedge may be sent.
+    ///   - giveBack: Called for a hedge that was granted but is not sent, because the race has been
+    ///     decided or the task cancelled.
     /// - Returns: The winner's response.
-    /// - Throws: The last error, if no attempt gave a response.
+    /// - Throws: The last error, if no attempt returned a response.
     func run(mayLaunch: () -> Bool, giveBack: () -> Void) async throws -> Response {
         let registration = context.onCancel { [self] in decide(.failure($0.error)) }
         defer { registration.end() }
-        // The attempts have tasks of their own, which would hear of it later.
+        // The attempts run in tasks of their own, which would notice the cancellation later.
         try context.checkCancellation()
         launch()
         while true {
@@ -68,13 +70,13 @@ final class HedgeRace: Sendable {
                 state.withLock { $0.decision = nil }
                 return try decision.get()
             case .due where mayLaunch(): if Task.isCancelled || !launch() { giveBack() }
-            // Who is refused does not ask again.
+            // After one refusal, the race sends no more hedges.
             case .due: state.withLock { $0.launched = limit }
             }
         }
     }
 
-    // Lets the caller wait for the next event, with a timer where another attempt may be due.
+    // Makes the caller wait for the next event, with a timer if another attempt may be due.
     private func wait(with wake: OneShot<Event>) -> Answer? {
         let (decision, mayLaunch) = state.withLock { state -> (Answer?, Bool) in
             defer { state.decision = nil }
@@ -91,7 +93,7 @@ final class HedgeRace: Sendable {
         return nil
     }
 
-    // Begins an attempt; gives false where the race is decided.
+    // Begins an attempt. Returns false if the race is decided.
     @discardableResult
     private func launch() -> Bool {
         let context = context.child()
@@ -102,7 +104,7 @@ final class HedgeRace: Sendable {
             return state.launched
         }
         guard let number else { return false }
-        // It ends by itself, or is cancelled with its context when the race is decided.
+        // The task ends by itself, or is cancelled with its context when the race is decided.
         let task = Task.inheriting { [self] in
             do {
                 let response =
@@ -124,11 +126,13 @@ final class HedgeRace: Sendable {
 
     // MARK: Deciding
 
-    /// Takes the outcome of an attempt: a good one decides, a bad one only if it is the last.
+    /// Records the outcome of an attempt.
+    ///
+    /// A good one decides the race; a bad one does so only if it is the last.
     private func arrive(_ number: Int, _ answer: Answer) {
         let response = try? answer.get()
         let isGood = response.map { !Hedge.isBad($0.status) } ?? false
-        // A retrier inside has ended the call: no other attempt is to save it.
+        // A retrier inside has ended the call; no other attempt may save it.
         let isFinal = response == nil && context.call.record.hasFailed
         let (isDecisive, surplus) = state.withLock { state -> (Bool, Response?) in
             state.legs[number] = nil
@@ -141,7 +145,9 @@ final class HedgeRace: Sendable {
         if isDecisive { decide(answer) }
     }
 
-    /// Ends the race; the first decision counts, and all who lose by it stop.
+    /// Ends the race.
+    ///
+    /// The first decision counts, and all other attempts stop.
     private func decide(_ answer: Answer) {
         let (before, decision, surplus) = state.withLock { state -> (State?, Answer, Response?) in
             if state.isDecided { return (nil, answer, try? answer.get()) }

@@ -1,7 +1,8 @@
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
-/// How long attempts to each origin took over the last half minute to minute.
+/// How long attempts to each origin took, over the last 30 to 60 seconds.
 final class Latencies: Sendable {
     private let histograms = Mutex(OriginMap<LatencyHistogram>())
 
@@ -11,7 +12,7 @@ final class Latencies: Sendable {
         }
     }
 
-    /// The time that a part of the attempts did not exceed; nil while too few were measured.
+    /// The time that a share of the attempts did not exceed; nil until enough were measured.
     func percentile(_ part: Double, _ origin: Origin, at now: MonotonicInstant) -> Duration? {
         let value = histograms.withLock { histograms in
             histograms.updateIfPresent(origin) { $0.percentile(part, at: now) }
@@ -20,15 +21,15 @@ final class Latencies: Sendable {
     }
 }
 
-/// Counts of times in buckets whose width grows with them, about a fifth of their value, over two
-/// halves of a minute of which the older one is forgotten.
+/// Counts of durations in buckets whose width is about a fifth of their value, over two half
+/// minutes, the older of which is dropped when a new one begins.
 struct LatencyHistogram: OriginEntry {
     private var present = [UInt32](repeating: 0, count: Self.bucketCount)
     private var past = [UInt32](repeating: 0, count: Self.bucketCount)
     private var presentCount = 0
     private var pastCount = 0
     private var turn: MonotonicInstant?
-    // The last answer, which holds for some records.
+    // The last result, which is reused for a number of records.
     private var cached: (part: Double, value: Duration?, uses: Int)?
 
     private static let bucketCount = 128

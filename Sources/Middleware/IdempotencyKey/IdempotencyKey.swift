@@ -1,12 +1,12 @@
 public import TurnpikeCore
 
-/// Gives requests that are not idempotent a key by which their server knows a repetition.
+/// Gives requests that are not idempotent a key by which a server recognizes a repetition.
 ///
-/// Place it outside a ``Retry``: with the key POST and PATCH may be sent again, which a retry
-/// outside of this gate does not see. The key is a random UUID, made once in a call and the same in
-/// all its attempts, wherever the gate stands; one that the caller set stays.
+/// Place it outside a ``Retry``: with the key, POST and PATCH may be sent again, but a retry
+/// outside of this gate does not see the key. The key is a random UUID. It is made once per call
+/// and is the same in all attempts, wherever the gate stands. A key that the caller has set stays.
 ///
-/// Only use it with servers that honour the key: others apply a repeated request twice.
+/// Use it only with servers that honour the key; other servers perform a repeated request twice.
 public struct IdempotencyKey: SynchronousRequestAdapter {
     private enum Key: ContextKey {
         static let defaultValue: String? = nil
@@ -18,7 +18,7 @@ public struct IdempotencyKey: SynchronousRequestAdapter {
     /// Creates a gate that sets keys.
     /// - Parameters:
     ///   - header: The header field that carries the key.
-    ///   - methods: The methods that get one.
+    ///   - methods: The methods that get a key.
     public init(
         header: HTTPHeaders.Name = .idempotencyKey, methods: Set<HTTPMethod> = [.post, .patch]
     ) {
@@ -26,14 +26,20 @@ public struct IdempotencyKey: SynchronousRequestAdapter {
         self.methods = methods
     }
 
-    /// Sets the key where there is none.
+    /// Sets the key if there is none.
     public func adapt(_ request: inout Request, context: Context) {
         guard methods.contains(request.method) else { return }
         request.headers.setIfAbsent(
             header, context.value(of: Key.self) { context.random.uuid() })
-        // The field may have another name than the one a retry looks for. What the caller says of
-        // this call counts more than what the key would allow.
+        // The field may have another name than the one that a retry looks for. An option that the
+        // caller has set for this call takes precedence over the key.
         if request.options[RetryableOption.self] == nil { request.options.isRetryable = true }
+    }
+}
+
+extension IdempotencyKey {
+    init(settings: Settings) {
+        self.init(header: settings.headerName("header", default: .idempotencyKey))
     }
 }
 

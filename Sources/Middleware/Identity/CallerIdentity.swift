@@ -1,24 +1,24 @@
-package import TurnpikeCore
+public import TurnpikeCore
 
-/// Which fields of a request tell who asks: decided here alone, for all gates that let several
-/// requests have one answer.
+/// Decides which fields of a request identify the caller, for all gates that let several requests
+/// share one response.
 ///
-/// A name that is not known to tell it may tell it all the same: what an API calls its key is the
-/// API's affair. So every name counts that looks like that of a secret, and gates let their users
-/// name more.
-package enum CallerIdentity {
-    /// What a field says of the caller.
-    package enum Part {
-        /// A proof: a password, a token, a key.
+/// A field with an unknown name may identify the caller as well, because each API chooses its own
+/// name for the key. So every name that looks like the name of a secret counts, and gates let their
+/// users name more fields.
+public enum CallerIdentity {
+    /// How a field identifies the caller.
+    public enum Part {
+        /// A credential: a password, a token, a key.
         case credential
-        /// Where the server knows the caller again, or has put something for everybody.
+        /// A cookie: it may identify the caller, or hold a value that is the same for everybody.
         case cookie
     }
 
-    /// What a field of a name says; nil for one that says nothing.
-    package static func part(_ name: HTTPHeaders.Name) -> Part? {
+    /// Returns how a field with this name identifies the caller; nil if it does not.
+    public static func part(_ name: HTTPHeaders.Name) -> Part? {
         switch name {
-        // Nearly all fields that are sent.
+        // These names cover nearly all fields that are sent.
         case .accept, .acceptEncoding, .acceptLanguage, .userAgent, .cacheControl, .contentType,
             .host, .ifNoneMatch, .ifModifiedSince, .range, .referer, .origin, .traceparent,
             .tracestate, .idempotencyKey, "X-Request-ID":
@@ -31,7 +31,8 @@ package enum CallerIdentity {
 
     private static func isKeyLike(_ name: HTTPHeaders.Name) -> Bool {
         let text = name.lowercased
-        // They change with each page, and prove nothing without the cookie that stands beside them.
+        // Anti-forgery tokens change with each page, and prove nothing without the cookie beside
+        // them.
         if antiForgery.contains(where: { text.utf8.firstRange(of: $0.utf8) != nil }) {
             return false
         }
@@ -46,6 +47,6 @@ package enum CallerIdentity {
         "request-verification", "authenticity-token",
     ]
 
-    // Words that name a proof in names that say no more: `X-Auth`, `X-Jwt-Assertion`, `X-Session`.
+    // Words that mark a credential in names such as `X-Auth`, `X-Jwt-Assertion` and `X-Session`.
     private static let proofs = ["auth", "jwt", "assertion", "session", "sid"]
 }

@@ -1,19 +1,21 @@
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// Ends a transfer whose body stands still, or drips too slowly.
+/// Ends a transfer whose body stalls, or arrives too slowly.
 ///
-/// Time counts only while the reader waits for a chunk: a slow reader is no idle server. It fails
-/// the read as ``/TurnpikeCore/ClientError/Code/idleTimeout``.
+/// Time counts only while the reader waits for a chunk, so a slow reader does not make a server
+/// idle. It no longer counts once the whole body has arrived. The read fails as
+/// ``/TurnpikeCore/ClientError/Code/idleTimeout``.
 public struct IdleTimeout: Interceptor {
     private let limit: Duration
     private let minBytes: Int
     private let window: Duration
 
-    /// Creates a limit on standing still.
+    /// Creates a limit on idle time.
     /// - Parameters:
     ///   - limit: The longest wait for a chunk.
-    ///   - minBytesPerSecond: The slowest rate over a window of waiting; 0 sets none.
-    ///   - window: How much time of waiting a rate is measured over.
+    ///   - minBytesPerSecond: The lowest rate, averaged over a window of waiting time; 0 sets none.
+    ///   - window: The waiting time over which the rate is averaged.
     public init(
         _ limit: Duration = .seconds(30), minBytesPerSecond: Int = 0,
         window: Duration = .seconds(10)
@@ -23,14 +25,15 @@ public struct IdleTimeout: Interceptor {
         self.window = window
     }
 
-    /// Watches the response's body.
+    /// Limits the idle time of the response's body.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         if request.options.isStreaming || request.options.isOneTime {
             return try await next(request)
         }
-        // What a retry keeps of the content has come before its response comes here.
+        // A retry inside may read content before its response arrives here. The context carries the
+        // bound to that read.
         let bound = IdleBound(limit, minBytes: minBytes, window: window)
         let response =
             next.retries
@@ -42,11 +45,20 @@ public struct IdleTimeout: Interceptor {
     }
 }
 
-extension IdleTimeout: Heeding {}
+extension IdleTimeout: PromptlyCancellable {}
+
+extension IdleTimeout {
+    init(settings: Settings) {
+        self.init(
+            settings.seconds("seconds", default: .seconds(30)),
+            minBytesPerSecond: settings.int(
+                "minBytesPerSecond", default: 0, in: 0...1_000_000_000_000),
+            window: settings.seconds("window", default: .seconds(10)))
+    }
+}
 
 extension Gate where Self == IdleTimeout {
-    /// Ends a transfer whose body stands still; see
-    /// ``IdleTimeout/init(_:minBytesPerSecond:window:)``.
+    /// Ends a transfer whose body stalls; see ``IdleTimeout/init(_:minBytesPerSecond:window:)``.
     public static func idleTimeout(
         _ limit: Duration = .seconds(30), minBytesPerSecond: Int = 0,
         window: Duration = .seconds(10)

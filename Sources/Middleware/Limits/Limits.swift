@@ -3,34 +3,35 @@ public import TurnpikeCore
 
 /// Bounds what a server can make the client hold or read.
 ///
-/// The limits hold after decoding, while a response is given up and while redirects are followed,
-/// if the gate stands inside those. They fail as ``/TurnpikeCore/ClientError/Code/tooLarge``.
-/// ``TurnpikeCore/Call/limits(_:)`` sets others for one call.
+/// The limits apply after decoding. They also apply to responses that are drained and to redirects
+/// that are followed, if this gate stands inside the gates that do so. A response that exceeds a
+/// limit fails as ``/TurnpikeCore/ClientError/Code/tooLarge``. ``TurnpikeCore/Call/limits(_:)``
+/// sets other limits for one call.
 public struct Limits: Interceptor {
-    private let settings: Settings
+    private let bounds: Bounds
 
     /// The bounds.
-    public struct Settings: Sendable, Hashable {
+    public struct Bounds: Sendable, Hashable {
         /// The bytes of content, streams and downloads included.
         ///
-        /// Without it only what is collected in memory is bounded, at 100 MiB.
+        /// If nil, only content that is collected in memory is bounded, at 100 MiB.
         public var body: Int?
         /// The bytes of the header section.
         public var headers: Int
         /// The lines of the header section.
         public var headerCount: Int
-        /// How many times larger content may become by decoding, beyond its first MiB.
+        /// How many times larger content may become by decoding; 1 MiB is always allowed.
         ///
-        /// It holds at each moment for what has come so far, where the transport counts bytes before
-        /// it decodes them (libcurl); else for the whole, where its size is declared (URLSession).
-        /// Not so for event streams: those that repeat themselves for days are no bombs, and
-        /// ``line`` bounds each event.
+        /// If the transport counts bytes before it decodes them (libcurl), the ratio applies at
+        /// each moment to what has arrived so far. Otherwise it applies to the whole content, if
+        /// its size is declared (URLSession). It does not apply to event streams: a stream that
+        /// repeats itself for days is not a decompression bomb, and ``line`` bounds each event.
         public var ratio: Int
-        /// How many content codings may lie on each other: two, for no server needs more and each
-        /// multiplies what a small response can become.
+        /// How many content codings may be applied one after another; no server needs more than
+        /// two, and each one multiplies what a small response can become.
         ///
-        /// It holds for those that the transport leaves in the head; what it decodes by itself it
-        /// bounds by itself (libcurl at five).
+        /// The limit applies to the codings that the transport leaves in the head. A transport
+        /// bounds the codings that it decodes itself (libcurl at five).
         public var codings: Int
         /// The bytes of one line, item or event of a stream.
         public var line: Int
@@ -50,43 +51,43 @@ public struct Limits: Interceptor {
     }
 
     /// Creates a gate that bounds responses.
-    public init(_ settings: Settings = Settings()) { self.settings = settings }
+    public init(_ bounds: Bounds = Bounds()) { self.bounds = bounds }
 
-    /// The bounds of one call.
+    /// The option that sets the bounds of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [LimitsOption.self] }
 
     /// Checks the head, and the body as it is read.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
-        let settings = request.options[LimitsOption.self] ?? settings
-        if let body = settings.body { context[CollectLimit.self] = body }
-        if settings.line != LineLimit.defaultValue { context[LineLimit.self] = settings.line }
+        let bounds = request.options[LimitsOption.self] ?? bounds
+        if let body = bounds.body { context[CollectLimit.self] = body }
+        if bounds.line != LineLimit.defaultValue { context[LineLimit.self] = bounds.line }
         let response = try await next(request)
-        if let fault = Self.fault(response, settings) {
+        if let fault = Self.fault(response, bounds) {
             response.body.cancel(.drop)
             throw fault
         }
-        watch(response.body, settings, isStreaming: request.options.isStreaming)
+        watch(response.body, bounds, isStreaming: request.options.isStreaming)
         return response
     }
 
-    private static func fault(_ response: Response, _ settings: Settings) -> ClientError? {
+    private static func fault(_ response: Response, _ bounds: Bounds) -> ClientError? {
         let headers = response.headers
-        if headers.count > settings.headerCount {
-            return tooLarge("the response has more than \(settings.headerCount) header lines")
+        if headers.count > bounds.headerCount {
+            return tooLarge("the response has more than \(bounds.headerCount) header lines")
         }
-        if headers.byteCount > settings.headers {
+        if headers.byteCount > bounds.headers {
             return tooLarge(
-                "the response's header section is larger than \(settings.headers) bytes")
+                "the response's header section is larger than \(bounds.headers) bytes")
         }
         if headers.contains(.contentEncoding),
             headers.values(of: .contentEncoding).reduce(0, { $0 + codings(in: $1) })
-                > settings.codings
+                > bounds.codings
         {
-            return tooLarge("the content lies in more than \(settings.codings) codings")
+            return tooLarge("the content has more than \(bounds.codings) codings")
         }
-        if let limit = settings.body, let length = response.body.length, length > limit {
+        if let limit = bounds.body, let length = response.body.length, length > limit {
             return tooLarge("the response announces more than \(limit) bytes of content")
         }
         return nil
@@ -96,29 +97,29 @@ public struct Limits: Interceptor {
         value.utf8.split(separator: UInt8(ascii: ",")).count
     }
 
-    private func watch(_ body: ResponseBody, _ settings: Settings, isStreaming: Bool) {
+    private func watch(_ body: ResponseBody, _ bounds: Bounds, isStreaming: Bool) {
         if body.isEmpty { return }
-        let limit = settings.body.map { Int64($0) } ?? .max
+        let limit = bounds.body.map { Int64($0) } ?? .max
         let counter = ByteCounter()
         if body.encodedBytes != nil, !isStreaming {
-            // The body's handler must not keep the body.
+            // The handler must not retain the body.
             let canceller = body.canceller
             body.onChunk { chunk in
-                let decoded = Self.decoded(canceller.encodedBytes ?? .max, settings)
+                let decoded = Self.decoded(canceller.encodedBytes ?? .max, bounds)
                 try Self.check(counter.add(chunk.count), min(limit, decoded))
             }
             return
         }
         let isDecoded = body.encodedLength != nil && body.length != body.encodedLength
-        let decoded = isDecoded ? Self.decoded(body.encodedLength ?? .max, settings) : .max
+        let decoded = isDecoded ? Self.decoded(body.encodedLength ?? .max, bounds) : .max
         let bound = min(limit, decoded)
         if bound == .max { return }
         body.onChunk { try Self.check(counter.add($0.count), bound) }
     }
 
-    // How large so many bytes may become.
-    private static func decoded(_ encoded: Int64, _ settings: Settings) -> Int64 {
-        let (product, overflows) = encoded.multipliedReportingOverflow(by: Int64(settings.ratio))
+    // The largest decoded size of a number of encoded bytes.
+    private static func decoded(_ encoded: Int64, _ bounds: Bounds) -> Int64 {
+        let (product, overflows) = encoded.multipliedReportingOverflow(by: Int64(bounds.ratio))
         return overflows ? .max : max(product, 1_048_576)
     }
 
@@ -128,7 +129,7 @@ public struct Limits: Interceptor {
 
     private static func tooLarge(_ message: String) -> ClientError {
         ClientError(
-            .tooLarge, message + "; raise the limit if that is right",
+            .tooLarge, message + "; raise the limit if this is expected",
             transfer: TransferState(.receiving))
     }
 }
@@ -136,24 +137,41 @@ public struct Limits: Interceptor {
 private final class ByteCounter: Sendable {
     private let count = Atomic<Int64>(0)
 
-    /// The sum with some more bytes.
+    /// Adds bytes, and returns the sum.
     func add(_ bytes: Int) -> Int64 { count.add(Int64(bytes), ordering: .relaxed).newValue }
 }
 
 /// The bounds of one call.
 public enum LimitsOption: RequestOptionKey {
-    /// A ``Limits``.
-    public static func gate(for value: Limits.Settings) -> (any Gate)? { Limits(value) }
+    /// The gate that applies the option: a ``Limits``.
+    public static func gate(for value: Limits.Bounds) -> (any Gate)? { Limits(value) }
 }
 
-extension Limits: Heeding {}
+extension Limits: PromptlyCancellable {}
+
+extension Limits {
+    init(settings: Settings) { self.init(Bounds(settings)) }
+}
+
+extension Limits.Bounds {
+    /// Creates bounds from the settings of a stack file, or of one call.
+    public init(_ settings: Settings) {
+        self.init(
+            body: settings.optionalInt("body", in: 0...Int.max),
+            headers: settings.int("headers", default: 262_144, in: 0...Int.max),
+            headerCount: settings.int("headerCount", default: 1000, in: 0...Int.max),
+            ratio: settings.int("ratio", default: 100, in: 1...1_000_000),
+            codings: settings.int("codings", default: 2, in: 1...100),
+            line: settings.int("line", default: 1_048_576, in: 1...Int.max))
+    }
+}
 
 extension Gate where Self == Limits {
-    /// Bounds responses; see ``Limits/Settings``.
-    public static func limits(_ settings: Limits.Settings = .init()) -> Self { Limits(settings) }
+    /// Bounds responses; see ``Limits/Bounds``.
+    public static func limits(_ bounds: Limits.Bounds = .init()) -> Self { Limits(bounds) }
 }
 
 extension Call {
     /// Bounds this call's response, whatever the client's limits are.
-    public func limits(_ settings: Limits.Settings) -> Call { option(LimitsOption.self, settings) }
+    public func limits(_ bounds: Limits.Bounds) -> Call { option(LimitsOption.self, bounds) }
 }

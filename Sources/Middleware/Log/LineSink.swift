@@ -2,11 +2,12 @@ import Dispatch
 public import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
-/// Writes lines to a file descriptor from a queue of its own.
+/// Writes lines to a file descriptor from its own queue.
 ///
-/// The queue is bounded: when the descriptor is slower than the calls, lines are dropped and
-/// counted, and the count is written in their place.
+/// The queue is bounded. If the descriptor is slower than the calls, lines are dropped and counted,
+/// and a line with the count takes their place.
 public final class LineSink: LogSink {
     private struct State {
         var waiting = 0
@@ -27,7 +28,7 @@ public final class LineSink: LogSink {
     ///   - handle: Where the lines go.
     ///   - capacity: How many lines may wait.
     ///   - maxBytes: How many bytes of lines may wait.
-    ///   - flushLimit: How long a flush waits for a reader that does not read.
+    ///   - flushLimit: The longest time that a flush waits if the descriptor accepts no bytes.
     public init(
         _ handle: FileHandle, capacity: Int = 4096, maxBytes: Int = 4_194_304,
         flushLimit: Duration = .seconds(5)
@@ -38,25 +39,25 @@ public final class LineSink: LogSink {
         self.flushLimit = flushLimit
     }
 
-    /// Creates a sink that appends to a file, made with mode 0600 where it is missing.
+    /// Creates a sink that appends to a file, and creates it with mode 0600 if it is missing.
     ///
-    /// A FIFO that nobody reads is refused, for opening it would wait for a reader.
+    /// A FIFO without a reader is refused, because opening it would wait for one.
     public convenience init(appendingTo path: String, capacity: Int = 4096) throws {
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC
         let descriptor = unsafe open(path, flags | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else { throw CocoaError(.fileWriteUnknown) }
-        // A write waits, in the sink's own queue.
+        // From here on a write may block; it runs on the sink's own queue.
         _ = fcntl(descriptor, F_SETFL, O_APPEND)
         self.init(FileHandle(fileDescriptor: descriptor, closeOnDealloc: true), capacity: capacity)
     }
 
-    /// How many lines were dropped so far.
+    /// How many lines have been dropped so far.
     public var dropped: Int { state.withLock { $0.dropped } }
 
     /// How many lines wait to be written.
     public var waiting: Int { state.withLock { $0.waiting } }
 
-    /// Takes a line, or drops it where too much waits.
+    /// Queues a line, or drops it if the queue is full.
     public func write(_ line: String) {
         let text = Grammar.escaped(line) + "\n"
         let size = text.utf8.count
@@ -81,7 +82,7 @@ public final class LineSink: LogSink {
         }
     }
 
-    /// Returns when all lines taken so far are out, or after the limit.
+    /// Returns when all lines queued so far are written, or after the limit.
     public func flush() async {
         await queue.run(within: flushLimit) { [self] in put(notice()) }
     }
@@ -95,7 +96,7 @@ public final class LineSink: LogSink {
     }
 
     private func put(_ text: String) {
-        // Nobody can be told that the log cannot be written.
+        // There is nowhere to report that the log cannot be written.
         if !text.isEmpty { try? handle.write(contentsOf: Data(text.utf8)) }
     }
 }

@@ -1,11 +1,12 @@
+import Foundation
 public import TurnpikeCore
 
-/// Writes what happens to a sink, a line for each pass and for each thing that deviates.
+/// Logs each pass of a request through the gate, and each retry, redirect and note.
 ///
-/// Outermost it tells of calls, with their retries and redirects; inside a retry of attempts. A
-/// stack may have both. Secrets are redacted before they reach it
-/// (``/TurnpikeCore/Redaction/standard``); more names can be given, fewer cannot. Lines are bounded
-/// and hold no control character, whatever a peer sends.
+/// Placed outermost, it logs calls, with their retries and redirects. Placed inside a retry, it
+/// logs attempts. A stack may have both. Secrets are redacted before they reach the sink
+/// (``/TurnpikeCore/Redaction/standard``); you can add names to redact, but not remove any. The
+/// length of a line is bounded, and a line holds no control character, whatever a peer sends.
 ///
 /// ```swift
 /// .log(to: .standardError, level: .info, format: .json, sampling: 0.01)
@@ -13,11 +14,12 @@ public import TurnpikeCore
 public struct Log: RequestLogger {
     /// How much is written.
     public enum Level: String, Sendable, Hashable, CaseIterable, Comparable {
-        /// One line for each pass that failed, broke off, or got a status from 400 on.
+        /// One line for each pass that failed, whose body broke off, or whose status is 400 or
+        /// above.
         case error
         /// One line for each pass, and for each retry, redirect and note.
         case info
-        /// Also each send, and the header fields.
+        /// Also each step of a pass, and the header fields.
         case debug
 
         /// Whether one level writes less than another.
@@ -36,7 +38,7 @@ public struct Log: RequestLogger {
     public enum Format: String, Sendable, Hashable, CaseIterable {
         /// For people.
         case text
-        /// One JSON object a line, for machines; durations are in seconds.
+        /// One JSON object per line, for machines; durations are in seconds.
         case json
     }
 
@@ -46,10 +48,10 @@ public struct Log: RequestLogger {
     private let sampling: Double
     private let redaction: Redaction
 
-    /// The most bytes of contents that a log shows: it tells what a body is, and keeps no copy.
+    /// The most bytes of content that a log shows: enough to recognize a body, not to copy it.
     public static let maxPeekBytes = 4096
 
-    /// How many bytes of contents are shown.
+    /// How many bytes of content are shown.
     public let peekBytes: Int
 
     /// Creates a log.
@@ -57,12 +59,12 @@ public struct Log: RequestLogger {
     ///   - sink: Where the lines go.
     ///   - level: How much is written.
     ///   - format: What a line looks like.
-    ///   - sampling: What part of the calls is written, from 0 to 1, by the call's chance; of the
-    ///     others the failures are all the same.
+    ///   - sampling: The share of calls that are logged, from 0 to 1. Failures of the other calls
+    ///     are still logged.
     ///   - redaction: What is hidden.
-    ///   - peekBytes: How many bytes of contents are shown: of a request's where they are in memory,
-    ///     at level debug; of a response's as the reader pulls them, when the body ends. At most
-    ///     ``maxPeekBytes``.
+    ///   - peekBytes: How many bytes of content are shown, at most ``maxPeekBytes``. The content of
+    ///     a request is shown at level debug, if it is in memory. The content of a response is
+    ///     shown when its body ends, as far as the reader has read it.
     public init(
         to sink: any LogSink, level: Level = .info, format: Format = .text, sampling: Double = 1,
         redaction: Redaction = .standard, peekBytes: Int = 0
@@ -86,12 +88,34 @@ public struct Log: RequestLogger {
         sink.write(record.line(format))
     }
 
-    /// Writes what still waits.
+    /// Writes the lines that still wait.
     public func shutdown() async { await sink.flush() }
 }
 
+extension Log {
+    init(settings: Settings) {
+        let level = settings.choice("level", default: Level.info)
+        let redaction = Redaction.standard.adding(
+            headers: settings.headerNames("redactHeaders").map(\.rawValue),
+            query: settings.strings("redactQuery"))
+        let path = settings.string("to") ?? "stderr"
+        var sink: any LogSink = .standardError
+        if path != "stderr", !settings.isDryRun {
+            do {
+                sink = try settings.kept("sink", for: path) { try LineSink(appendingTo: path) }
+            } catch {
+                settings.issue(at: "to", "the file cannot be opened for writing")
+            }
+        }
+        self.init(
+            to: sink, level: level, format: settings.choice("format", default: .text),
+            sampling: settings.double("sampling", default: 1, in: 0...1), redaction: redaction,
+            peekBytes: settings.int("body", default: 0, in: 0...Self.maxPeekBytes))
+    }
+}
+
 extension Gate where Self == Log {
-    /// Writes what happens; see ``Log/init(to:level:format:sampling:redaction:peekBytes:)``.
+    /// Logs passes of requests; see ``Log/init(to:level:format:sampling:redaction:peekBytes:)``.
     public static func log(
         to sink: any LogSink, level: Log.Level = .info, format: Log.Format = .text,
         sampling: Double = 1, redaction: Redaction = .standard, peekBytes: Int = 0

@@ -1,4 +1,5 @@
 import TurnpikeCore
+import TurnpikeSupport
 
 extension LogRecord {
     /// The record as a line.
@@ -78,7 +79,7 @@ extension LogRecord {
         return "\(tenths) ms"
     }
 
-    // To the microsecond.
+    // Rounded to microseconds.
     static func seconds(_ duration: Duration) -> JSONValue {
         JSONNumber((duration.inSeconds * 1e6).rounded() / 1e6).map(JSONValue.number) ?? .null
     }

@@ -1,13 +1,14 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// What a log says of an event, in parts that are redacted and bounded, before it becomes a line.
+/// The redacted and bounded parts of a log line for one event.
 struct LogRecord {
     let time: String
     let level: Log.Level
     let event: String
     let call: String
-    // Of a retry: the one that is to come.
+    // For a retry: the number of the next attempt.
     var attempt: Int
     let elapsed: Duration
     var method: String?
@@ -24,14 +25,14 @@ struct LogRecord {
     var content: String?
     var times: LogTimes?
 
-    // What a peer can make long.
+    // Bounds on what a peer can make long.
     private static let maxURL = 4096
     private static let maxText = 4096
     private static let maxValue = 1024
     private static let maxHeaders = 16_384
 
     /// Reads an event.
-    /// - Returns: nil for an event that a level does not write.
+    /// - Returns: nil if the level does not include the event.
     init?(_ event: CallEvent, level: Log.Level, redaction: Redaction, peekBytes: Int) {
         let ownLevel = Self.level(of: event)
         guard ownLevel <= level else { return nil }
@@ -75,7 +76,7 @@ struct LogRecord {
         if content?.isEmpty == true { content = nil }
     }
 
-    /// How much an event matters; a failure is a line at any level.
+    /// The lowest level that includes an event; every level includes a failure.
     static func level(of event: CallEvent) -> Log.Level {
         switch event.kind {
         case .began, .sent, .received, .responded: .debug
@@ -86,7 +87,7 @@ struct LogRecord {
         }
     }
 
-    // What OpenTelemetry counts as an error of a client.
+    // OpenTelemetry counts these as errors of an HTTP client.
     private static func isFailure(_ end: BodyEnd, _ status: HTTPStatus?) -> Bool {
         if case .failed = end.reason { return true }
         return (status?.code ?? 0) >= 400
@@ -133,7 +134,7 @@ struct LogRecord {
 
     private static func cut(_ text: String, to maxBytes: Int) -> String {
         guard text.utf8.count > maxBytes else { return text }
-        // Half a scalar becomes the replacement character.
+        // A scalar that is cut in half becomes the replacement character.
         let kept = String(decoding: text.utf8.prefix(maxBytes), as: UTF8.self)
         return kept + "… (\(text.utf8.count) bytes)"
     }

@@ -1,11 +1,11 @@
 import TurnpikeCore
 
-/// What a log says, at level debug, of the connection and of when things happened.
+/// What a log line says, at level debug, about the connection and the times of its events.
 struct LogTimes {
     private let timeline: Timeline
     private let spans: [(name: String, time: Duration)]
 
-    /// - Returns: nil where the transport told nothing.
+    /// - Returns: nil if the transport reported no times.
     init?(_ timeline: Timeline) {
         guard let sent = timeline.sent else { return nil }
         self.timeline = timeline
@@ -31,7 +31,7 @@ struct LogTimes {
         return parts.isEmpty ? "" : " | " + parts.joined(separator: ", ")
     }
 
-    /// For a JSON line; times are in seconds from the moment when the request was sent.
+    /// For a JSON line; times are in seconds since the request was sent.
     var members: [(String, JSONValue)] {
         var members: [(String, JSONValue)] = []
         if let version = timeline.protocolVersion { members.append(("version", .string(version))) }

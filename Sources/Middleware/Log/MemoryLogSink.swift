@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Keeps lines in memory, the latest ones, for tests.
+/// Keeps the latest lines in memory, for tests.
 public final class MemoryLogSink: LogSink {
     private let kept = Mutex<[String]>([])
     private let capacity: Int

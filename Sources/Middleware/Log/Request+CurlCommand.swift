@@ -2,26 +2,27 @@ import Foundation
 public import TurnpikeCore
 
 extension Request {
-    /// The request as a command line for curl, in one line, without secrets.
+    /// The request as a one-line curl command, without secrets.
     ///
-    /// It is safe to paste into any POSIX shell, whatever the request holds. Content that is text is
-    /// shown with the secrets in it hidden, other content as octal escapes. What cannot be shown (a
-    /// stream, a part of a file, a multipart or encoded content, more than the limit) is read from
-    /// standard input instead. Of a request that cannot be sent, or has trailers, it says, in a
-    /// comment, that there is no command, and why.
+    /// The command is safe to paste into any POSIX shell, whatever the request holds. Text content
+    /// is shown with its secrets hidden, other content as octal escapes. Content that cannot be
+    /// shown is read from standard input: a stream, a part of a file, multipart or encoded content,
+    /// or more than the limit. If a request cannot be sent, or has trailers, the result is a shell
+    /// comment that says why there is no command.
     /// - Parameters:
     ///   - redaction: What is hidden.
-    ///   - maxBodyBytes: How much content the line may hold.
+    ///   - maxBodyBytes: The most bytes of content that the line may hold.
     /// - Returns: The command.
     public func curlCommand(
         redaction: Redaction = .standard, maxBodyBytes: Int = 4096
     ) -> String {
         if let fault = fault ?? (body.hasTrailers ? "curl sends no trailers" : nil) {
-            // Quoted too: not every shell knows comments in what is typed.
+            // The text is quoted as well, because not every shell accepts comments in interactive
+            // input.
             return "# " + ShellWord.quoted("no curl command could be made: " + fault)
         }
         let summary = RequestSummary(self, redaction: redaction)
-        // Brackets in the URL are no patterns, and dots in its path no steps.
+        // Stops curl from expanding brackets in the URL and from removing dot segments of its path.
         var words = ["curl", "--globoff", "--path-as-is"]
         if method == .head {
             words.append("--head")
@@ -34,7 +35,7 @@ extension Request {
         }
         let content = CurlContent(self, redaction: redaction, maxBytes: maxBodyBytes)
         if content.isSent, !headers.contains(.contentType) {
-            // Else curl claims a form.
+            // Without a type, curl would declare a form.
             let type = body.contentType.map { " \($0)" } ?? ""
             words += ["--header", ShellWord.quoted("Content-Type:" + type)]
         }
@@ -45,7 +46,7 @@ extension Request {
     }
 }
 
-/// The content of a request, as options for curl and what stands before it.
+/// The content of a request, as curl options and the command whose output they read.
 private struct CurlContent {
     var input = ""
     var options: [String] = []
@@ -55,7 +56,7 @@ private struct CurlContent {
 
     init(_ request: Request, redaction: Redaction, maxBytes: Int) {
         if request.body.isEmpty {
-            // These announce their content even where it is empty (RFC 9110 §8.6).
+            // These methods announce their content even if it is empty (RFC 9110 §8.6).
             let isAnnounced = [.post, .put, .patch].contains(request.method)
             options = isAnnounced ? ["--data-raw", "''"] : []
             return
@@ -85,7 +86,7 @@ private struct CurlContent {
         options = Self.fromInput
     }
 
-    // Their parts and objects are no text.
+    // Multipart bodies and property lists are not shown as text.
     private static func isShown(_ type: MediaType?) -> Bool {
         guard let type else { return true }
         return type.type != "multipart" && !type.subtype.contains("plist")

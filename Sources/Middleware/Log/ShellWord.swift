@@ -1,8 +1,9 @@
 /// Words of a POSIX shell's command line (XCU §2.2).
 enum ShellWord {
-    /// Text as one word that the shell takes as it stands.
+    /// Text as one word that the shell takes literally.
     static func quoted(_ text: String) -> String {
-        // Bytes, as the shell reads them: a quote and a mark behind it are one character.
+        // Splits bytes, as the shell does: Swift makes one character of a quote and a combining
+        // mark.
         let parts = text.utf8.split(separator: UInt8(ascii: "'"), omittingEmptySubsequences: false)
         return "'" + parts.map { String(Substring($0)) }.joined(separator: "'\\''") + "'"
     }
@@ -26,7 +27,7 @@ enum ShellWord {
             switch byte {
             case UInt8(ascii: "%"): format += "%%"
             case UInt8(ascii: "'"), UInt8(ascii: "\\"): format += octal(byte)
-            // What begins with a hyphen would be an option.
+            // A leading hyphen would start an option.
             case UInt8(ascii: "-") where index == 0: format += octal(byte)
             case 0x20..<0x7F: format.unicodeScalars.append(Unicode.Scalar(byte))
             default: format += octal(byte)

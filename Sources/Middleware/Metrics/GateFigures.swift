@@ -1,32 +1,34 @@
 import Synchronization
 
-/// What one gate tells a meter: counts, and gauges as changes, so that those of gates which share
-/// the meter add up.
+/// The figures that one gate reports to a meter: counts, and gauges as changes, so that the gauges
+/// of gates that share the meter add up.
 ///
-/// It belongs to what the gate remembers, which a reload may keep, and takes back what it has told
-/// of gauges when that goes.
-package final class GateFigures: Sendable {
+/// It belongs to the state of a gate, which a reload may keep. When that state goes away, it takes
+/// back the gauges that it has reported.
+public final class GateFigures: Sendable {
     private struct State {
         var meter: (any GateMeter)?
         var told: [GateFigure: Double] = [:]
     }
 
-    /// The most gauges that are told of, so that many origins do not make it grow for ever.
+    /// The most gauges that are reported, so that many origins do not make the table grow forever.
     private static let maxGauges = 4096
 
     private let state: Mutex<State>
-    // Spares the lock where there is no meter.
+    // Avoids the lock if there is no meter.
     private let hasMeter: Atomic<Bool>
 
-    package init(_ meter: (any GateMeter)?) {
+    /// Creates the measurements of a gate.
+    /// - Parameter meter: Receives the measurements; nil if none are needed.
+    public init(_ meter: (any GateMeter)?) {
         state = Mutex(State(meter: meter))
         hasMeter = Atomic(meter != nil)
     }
 
     deinit { state.withLock { Self.tell($0, times: -1) } }
 
-    /// Tells another meter from now on, or none; the former one no longer has these gauges.
-    package func move(to meter: (any GateMeter)?) {
+    /// Reports to another meter from now on, or to none; the former meter loses these gauges.
+    public func move(to meter: (any GateMeter)?) {
         state.withLock { state in
             Self.tell(state, times: -1)
             state.meter = meter
@@ -37,22 +39,22 @@ package final class GateFigures: Sendable {
     }
 
     /// Counts one more.
-    package func count(_ name: String, labels: @autoclosure () -> [String: String] = [:]) {
+    public func count(_ name: String, labels: @autoclosure () -> [String: String] = [:]) {
         add(1, to: name, labels: labels())
     }
 
     /// Adds to a counter.
-    package func add(
+    public func add(
         _ amount: Double, to name: String, labels: @autoclosure () -> [String: String] = [:]
     ) {
         guard hasMeter.load(ordering: .relaxed) else { return }
         state.withLock { $0.meter }?.add(amount, to: name, labels: labels())
     }
 
-    /// Tells what gauges show.
-    /// - Parameter read: Reads them; one after the other, so that what is told last is true. nil is
-    ///   for a gauge of what is no more: it is taken back and forgotten.
-    package func tell(_ read: () -> [GateFigure: Double?]) {
+    /// Reports the values of gauges.
+    /// - Parameter read: Reads the values. Only one call at a time reads and reports, so that the
+    ///   last report is the current one. nil removes a gauge.
+    public func tell(_ read: () -> [GateFigure: Double?]) {
         guard hasMeter.load(ordering: .relaxed) else { return }
         state.withLock { state in
             guard let meter = state.meter else { return }
@@ -74,8 +76,8 @@ package final class GateFigures: Sendable {
         }
     }
 
-    /// Returns when the meter has passed on what it was told.
-    package func flush() async { await state.withLock { $0.meter }?.flush() }
+    /// Returns when the meter has passed on its figures.
+    public func flush() async { await state.withLock { $0.meter }?.flush() }
 
     private static func tell(_ state: State, times sign: Double) {
         for (figure, value) in state.told where value != 0 {
@@ -86,7 +88,7 @@ package final class GateFigures: Sendable {
 
 extension GateFigure {
     /// A gauge.
-    package static func gauge(_ name: String, _ labels: [String: String] = [:]) -> GateFigure {
+    public static func gauge(_ name: String, _ labels: [String: String] = [:]) -> GateFigure {
         GateFigure(name: name, kind: .gauge, labels: labels)
     }
 }

@@ -1,15 +1,17 @@
 import TurnpikeCore
 
-/// Takes what gates count beside passes: a breaker's state, a queue's length, a refusal.
+/// Receives the figures of gates besides passes: the state of a breaker, the length of a queue, a
+/// refusal.
 ///
-/// A gate that has such a figure takes a meter in its initialiser; ``MetricsStore`` is one. It is
-/// told at once and must neither block nor call the gate. Names are words with dots
-/// (`turnpike.circuit_breaker.state`), labels come from a bounded set: states, reasons and origins,
+/// A gate with such a figure takes a meter in its initialiser; ``MetricsStore`` is a meter. It is
+/// called at once, and must neither block nor call the gate. Names are words with dots
+/// (`turnpike.circuit_breaker.state`). Labels come from a bounded set: states, reasons and origins,
 /// never paths.
 ///
-/// Gauges are told as changes (OpenTelemetry's up-down counters), so that those of gates which share
-/// a meter add up: all calls in flight, all entries of caches, the number of circuits in a state.
-/// A gate that goes takes its part back. ``labelled(gate:)`` tells gates of one kind apart.
+/// Gauges are reported as changes (OpenTelemetry's up-down counters), so that the gauges of gates
+/// that share a meter add up: all calls in flight, all entries of caches, the number of circuits in
+/// a state. A gate that goes away takes its part back. ``labelled(gate:)`` distinguishes gates of
+/// one kind.
 public protocol GateMeter: Sendable {
     /// Adds to a counter.
     func add(_ amount: Double, to name: String, labels: [String: String])
@@ -17,9 +19,9 @@ public protocol GateMeter: Sendable {
     /// Changes a gauge, which begins at zero, by an amount that may be negative.
     func change(_ name: String, by amount: Double, labels: [String: String])
 
-    /// Returns when what it was told has gone where it is to go; at once by default.
+    /// Returns when all figures so far have been passed on; at once by default.
     ///
-    /// Gates ask for it when they are shut down: a meter of a stack file writes then.
+    /// Gates call it when they are shut down; the meter of a stack file then writes its output.
     func flush() async
 }
 
@@ -29,27 +31,27 @@ extension GateMeter {
 }
 
 extension Origin {
-    /// The labels of what is about an origin, by OpenTelemetry's names.
+    /// The labels of an origin, in OpenTelemetry's names.
     var meterLabels: [String: String] {
         ["server.address": host, "server.port": String(port)]
     }
 }
 
-/// A counter or gauge of a gate's, and what it is about.
+/// The key of a counter or a gauge: its name and its labels.
 public struct GateFigure: Sendable, Hashable {
-    /// What kind of figure it is.
+    /// The kinds of figures.
     public enum Kind: Sendable, Hashable {
-        /// It only grows.
+        /// A figure that only grows.
         case counter
-        /// It goes up and down.
+        /// A figure that goes up and down.
         case gauge
     }
 
     /// The name, in words with dots.
     public let name: String
-    /// What kind of figure it is.
+    /// Whether it is a counter or a gauge.
     public let kind: Kind
-    /// What it is about.
+    /// The labels.
     public let labels: [String: String]
 
     /// Creates a key.
@@ -59,7 +61,7 @@ public struct GateFigure: Sendable, Hashable {
         self.labels = labels
     }
 
-    /// The key of all that is beyond the number of series, by OpenTelemetry's name for it.
+    /// The key for all series beyond the bound, with OpenTelemetry's label for an overflow.
     var overflow: GateFigure {
         GateFigure(name: name, kind: kind, labels: ["otel.metric.overflow": "true"])
     }

@@ -1,9 +1,8 @@
 /// Counts of values by bucket.
 public struct Histogram: Sendable, Hashable {
-    /// The upper bounds of the buckets, in ascending order; what is above the last one is counted
-    /// behind it.
+    /// The upper bounds of the buckets, in ascending order; a last bucket takes the values above.
     public let bounds: [Double]
-    /// The values in each bucket, one more than there are bounds.
+    /// The number of values in each bucket; there is one more bucket than bounds.
     public private(set) var counts: [Int]
     /// The sum of all values.
     public private(set) var sum: Double = 0
@@ -33,7 +32,7 @@ public struct Histogram: Sendable, Hashable {
         sum += value
     }
 
-    /// The least bound that holds at least a part of the values; infinite beyond the last bound.
+    /// The lowest bound that covers at least a share of the values; infinity beyond the last bound.
     public func quantile(_ part: Double) -> Double {
         let wanted = (Double(count) * part).rounded(.up)
         var seen = 0

@@ -1,4 +1,4 @@
-/// Tells another meter all figures with some labels more.
+/// Passes all figures to another meter, with some more labels.
 struct LabelledMeter: GateMeter {
     let meter: any GateMeter
     let labels: [String: String]
@@ -19,13 +19,14 @@ struct LabelledMeter: GateMeter {
 }
 
 extension GateMeter {
-    /// This meter, for a gate whose figures are to be told from those of others of its kind.
+    /// Returns this meter for one gate, with a label that distinguishes the gate from others of its
+    /// kind.
     ///
     /// ```swift
     /// .concurrencyLimit(total: 8, meter: store.labelled(gate: "search"))
     /// ```
-    /// - Parameter gate: The label `turnpike.gate.id` of all its figures.
-    /// - Returns: A meter that tells this one.
+    /// - Parameter gate: The value of the label `turnpike.gate.id` on all its figures.
+    /// - Returns: A meter that reports to this one.
     public func labelled(gate: String) -> any GateMeter {
         LabelledMeter(meter: self, labels: ["turnpike.gate.id": gate])
     }

@@ -1,17 +1,17 @@
 public import TurnpikeCore
 
-/// What a series is about: the attributes of OpenTelemetry's semantic conventions for HTTP clients.
+/// The labels of a series: attributes of OpenTelemetry's semantic conventions for HTTP clients.
 public struct MetricLabels: Sendable, Hashable {
     struct Server {
         let address: String
         let port: Int
     }
 
-    /// The attribute `http.request.method`; `_OTHER` for one that is not registered.
+    /// The attribute `http.request.method`; `_OTHER` for a method that is not registered.
     public let method: String
-    /// The attribute `server.address`; `_OTHER` beyond the number of servers.
+    /// The attribute `server.address`; `_OTHER` for servers beyond a store's `maxServers`.
     public let address: String
-    /// The attribute `server.port`; nil beyond the number of servers.
+    /// The attribute `server.port`; nil for servers beyond a store's `maxServers`.
     public let port: Int?
     /// The attribute `http.response.status_code`.
     public let status: Int?
@@ -20,7 +20,7 @@ public struct MetricLabels: Sendable, Hashable {
     /// The attribute `network.protocol.version`.
     public let version: String?
 
-    /// The attributes that have a value, by OpenTelemetry's names, in order.
+    /// The attributes that have a value, in OpenTelemetry's names and order.
     public var attributes: [(name: String, value: String)] {
         let values = [
             method, address, port.map(String.init), status.map(String.init), errorType, version,
@@ -34,8 +34,8 @@ public struct MetricLabels: Sendable, Hashable {
         "error.type", "network.protocol.version",
     ]
 
-    /// The labels of a measurement, for recorders of one's own; the number of servers is theirs to
-    /// bound.
+    /// The labels of a measurement, for custom recorders, which must bound the number of servers
+    /// themselves.
     public init(_ measurement: CallMeasurement) {
         self.init(
             measurement,
@@ -54,7 +54,7 @@ public struct MetricLabels: Sendable, Hashable {
             method: Self.method(method), server: server, status: nil, errorType: nil, version: nil)
     }
 
-    /// Stands for all that is beyond the number of series.
+    /// The labels of all series beyond a store's `maxSeries`.
     static let overflow = MetricLabels(
         method: other, server: nil, status: nil, errorType: nil, version: nil)
 
@@ -71,7 +71,7 @@ public struct MetricLabels: Sendable, Hashable {
 
     private static let other = "_OTHER"
 
-    // What the conventions name; a peer's, or a caller's, invention is no label.
+    // The methods that the conventions name; no other method becomes a label.
     private static func method(_ method: HTTPMethod) -> String {
         switch method {
         case .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect, .query:

@@ -1,19 +1,19 @@
 public import TurnpikeCore
 
-/// Measures each pass into a store, by the names and buckets of OpenTelemetry's semantic
+/// Records each pass in a store, with the names and buckets of OpenTelemetry's semantic
 /// conventions.
 ///
-/// Inside a retry it measures attempts, which is what `http.client.request.duration` means;
-/// outermost it measures calls.
+/// Placed inside a retry, it measures attempts, which is the meaning of
+/// `http.client.request.duration`. Placed outermost, it measures calls.
 public struct Metrics: MetricsRecorder {
     private let store: MetricsStore
     private let exposition: (@Sendable (String) -> Void)?
     private let hold: MetricsHold?
 
-    /// Creates a gate that measures into a store, which may be shared.
+    /// Creates a gate that records into a store, which may be shared.
     /// - Parameters:
     ///   - store: The store.
-    ///   - exposition: Gets the store as Prometheus text when the client is shut down.
+    ///   - exposition: Receives the store as Prometheus text when the client is shut down.
     public init(_ store: MetricsStore, exposition: (@Sendable (String) -> Void)? = nil) {
         self.store = store
         self.exposition = exposition
@@ -26,7 +26,7 @@ public struct Metrics: MetricsRecorder {
         hold = MetricsHold(output)
     }
 
-    /// Hands out the store's text.
+    /// Passes the store's text to `exposition`, and writes the output that a stack file names.
     public func shutdown() async {
         exposition?(store.prometheusText)
         await hold?.flush()
@@ -39,7 +39,13 @@ public struct Metrics: MetricsRecorder {
     public func record(_ measurement: CallMeasurement) { store.record(measurement) }
 }
 
+extension Metrics {
+    init(settings: Settings) {
+        self.init(settings.metricsOutput("to", default: "stderr"))
+    }
+}
+
 extension Gate where Self == Metrics {
-    /// Measures each pass; see ``Metrics/init(_:exposition:)``.
+    /// Records each pass; see ``Metrics/init(_:exposition:)``.
     public static func metrics(_ store: MetricsStore) -> Self { Metrics(store) }
 }

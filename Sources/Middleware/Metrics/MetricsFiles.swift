@@ -2,12 +2,15 @@ import Dispatch
 import Foundation
 import Synchronization
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// The files that the gates of one registry's clients measure into: one output for each, however
-/// many gates, stacks and clients name it, so that none overwrites what another measured.
+/// The metrics files of all clients of one registry.
+///
+/// A file has one output, however many gates, stacks and clients name it, so that none overwrites
+/// the figures of another.
 final class MetricsFiles: Sendable {
     private let queue = DispatchQueue(label: "turnpike.metrics", qos: .utility)
-    // Grows by the files that stack files name, which exist then.
+    // One for each file that a stack file names.
     private let outputs = Mutex<[String: MetricsOutput]>([:])
 
     func output(at path: String) -> MetricsOutput {
@@ -22,15 +25,14 @@ final class MetricsFiles: Sendable {
 }
 
 extension Settings {
-    /// The output of what a gate measures, which a key names: that of a file, or the stack's on
-    /// standard error.
+    /// The metrics output that a key names: a file, or the stack's output on standard error.
     func metricsOutput(_ key: String, default fallback: String) -> MetricsOutput {
         metricsOutput(at: string(key) ?? fallback, key)
     }
 
     private func metricsOutput(at place: String, _ key: String) -> MetricsOutput {
         if isDryRun { return MetricsOutput(path: nil) }
-        // It is written when nobody is left to be told.
+        // Checked now, because the file is written at a time when no error can be reported.
         if place != "stderr", !PrivateFile.canPut(to: place) {
             issue(at: key, "the file cannot be written")
         }
@@ -38,11 +40,11 @@ extension Settings {
         return shared("metrics", for: place) { MetricsOutput(path: nil) }
     }
 
-    /// What a gate tells its figures: `metrics` names a place as `to` of ``Metrics`` does.
+    /// The meter of a gate: its setting `metrics` names a place, as `to` of ``Metrics`` does.
     ///
-    /// Where the gate has an `id`, its figures are labelled with that. The gate calls
-    /// ``GateMeter/flush()`` when it is shut down, so that the place has them all.
-    /// - Returns: The meter, or nil where there is no such setting.
+    /// If the gate has an `id`, its figures have the `id` as a label. The gate must call
+    /// ``GateMeter/flush()`` when it is shut down, so that all figures are written.
+    /// - Returns: The meter, or nil if the setting is missing.
     public func meter() -> (any GateMeter)? {
         guard let place = string("metrics") else { return nil }
         let meter = MetricsHold(metricsOutput(at: place, "metrics"))

@@ -1,25 +1,26 @@
-package import Dispatch
+import Dispatch
 import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
-/// A store and the place that its text goes to: a file, which has the whole of it each time, or
-/// standard error.
-package final class MetricsOutput: Sendable {
+/// A store and the place that its text is written to: a file, which is rewritten as a whole each
+/// time, or standard error.
+final class MetricsOutput: Sendable {
     let store = MetricsStore()
     private let path: String?
     private let queue: DispatchQueue
     private let flushLimit: Duration
-    // What was written last.
+    // The text that was written last.
     private let written = Mutex("")
 
     /// Creates an output.
     /// - Parameters:
     ///   - path: The file; nil means standard error.
     ///   - queue: A serial queue to write from.
-    ///   - flushLimit: How long a flush waits for a place that takes nothing, as standard error does
-    ///     while nobody reads it.
-    package init(
+    ///   - flushLimit: How long a flush waits for a place that accepts nothing, such as standard
+    ///     error without a reader.
+    init(
         path: String?, queue: DispatchQueue = DispatchQueue(label: "turnpike.metrics"),
         flushLimit: Duration = .seconds(5)
     ) {
@@ -28,10 +29,10 @@ package final class MetricsOutput: Sendable {
         self.flushLimit = flushLimit
     }
 
-    /// Returns when the text is out, or after the limit.
-    package func flush() async { await queue.run(within: flushLimit) { self.write() } }
+    /// Returns when the text is written, or after the limit.
+    func flush() async { await queue.run(within: flushLimit) { self.write() } }
 
-    /// Lets the text go out, where there is any measurement; nobody waits for that.
+    /// Writes the text in the background, if there is any measurement.
     func flushLater() {
         if store.isEmpty { return }
         queue.async { self.write() }
@@ -48,16 +49,18 @@ package final class MetricsOutput: Sendable {
             }
             written.withLock { $0 = text }
         } catch {
-            // At the end of a client nobody is left to be told that its metrics cannot be written.
+            // At the end of a client, there is nowhere to report that its metrics cannot be
+            // written.
         }
     }
 }
 
-/// A gate's hold on an output: lets it go out when the gate is let go of, by a reload for instance.
+/// A gate's handle on an output, which is written when the gate goes away, in a reload for
+/// instance.
 final class MetricsHold: GateMeter {
     let output: MetricsOutput
-    // What a gate takes back after its client's end is not news; what it adds is, for another
-    // client may share it.
+    // A decrease of a gauge after the client's end needs no write. An increase does, because
+    // another client may share the output.
     private let isFlushed = Atomic(false)
 
     init(_ output: MetricsOutput) { self.output = output }

@@ -2,8 +2,8 @@ extension MetricsStore {
     /// The store in Prometheus' text format (version 0.0.4): OpenTelemetry's names, with
     /// underscores, units and `_total` by its rules for Prometheus.
     ///
-    /// Names of gates' figures and labels that Prometheus would write alike are told apart by a
-    /// number behind the later one.
+    /// If the names of two figures or labels of gates become the same in Prometheus, the later one
+    /// gets a number.
     public var prometheusText: String {
         let snapshot = snapshot()
         var text = PrometheusText(labelNames: snapshot.labelNames)
@@ -39,8 +39,8 @@ extension MetricsStore {
         return text.text
     }
 
-    /// Names that no figure of a gate gets: those of what is measured, with what stands behind them
-    /// in a histogram.
+    /// Names that no figure of a gate gets: those of the measurements, and those with the suffixes
+    /// of a histogram.
     static let ownNames: Set<String> = {
         let histograms = [durationName, requestSizeName, responseSizeName]
         return Set(
@@ -90,7 +90,7 @@ extension MetricsStore {
 }
 
 extension PrometheusNames {
-    /// The name of figures: a counter's ends in `_total`.
+    /// The name of a figure; that of a counter ends in `_total`.
     mutating func name(of name: String, _ kind: GateFigure.Kind) -> String {
         self.name(for: name, endingIn: kind == .counter ? "_total" : "")
     }

@@ -1,11 +1,12 @@
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
-/// Measurements in memory: histograms by bounded labels, the calls under way, and what gates count.
+/// Measurements in memory: histograms by bounded labels, the calls under way, and the figures of
+/// gates.
 ///
-/// What a peer or a path says never becomes a label of its own: methods that are not registered
-/// count as `_OTHER`, and beyond a number of servers or series the rest is counted together under
-/// the address `_OTHER`.
+/// Neither a peer nor a path can create labels at will. A method that is not registered counts as
+/// `_OTHER`; servers and series beyond a bound are counted together, under the address `_OTHER`.
 public final class MetricsStore: Sendable {
     /// One series.
     public struct Series: Sendable, Hashable {
@@ -15,7 +16,7 @@ public final class MetricsStore: Sendable {
         public internal(set) var requestBodySize = Histogram(bounds: Histogram.sizeBounds)
         /// `http.client.response.body.size`, in bytes.
         public internal(set) var responseBodySize = Histogram(bounds: Histogram.sizeBounds)
-        /// The sends that repeated an earlier one of the same call: retries, redirects, replays.
+        /// The sends that repeated an earlier send of the same call: retries, redirects, replays.
         public internal(set) var resends = 0
     }
 
@@ -24,12 +25,12 @@ public final class MetricsStore: Sendable {
         var servers: Set<String> = []
         var active: [MetricLabels: Int] = [:]
         var figures: [GateFigure: Double] = [:]
-        // What has a name in Prometheus keeps it.
+        // A name in Prometheus never changes once it is given.
         var names = PrometheusNames.metrics(taken: ownNames)
         var labelNames = PrometheusNames.labels(first: MetricLabels.names)
 
         mutating func nameAll() {
-            // In an order that does not change from one process to the next.
+            // Sorted, so that the order is the same in each process.
             for kind in [GateFigure.Kind.counter, .gauge] {
                 let figures = figures.keys.filter { $0.kind == kind }
                 for name in Set(figures.map(\.name)).sorted() { _ = names.name(of: name, kind) }
@@ -39,10 +40,11 @@ public final class MetricsStore: Sendable {
         }
     }
 
-    /// What is in a store at one moment.
+    /// The content of a store at one moment.
     struct Snapshot {
         let series: [MetricLabels: Series]
-        /// With a 0 where there were some: a series that vanishes is taken for a lost target.
+        /// Includes zeros for what was active before: Prometheus takes a series that vanishes for a
+        /// lost target.
         let active: [MetricLabels: Int]
         let figures: [GateFigure: Double]
         let names: PrometheusNames
@@ -55,8 +57,8 @@ public final class MetricsStore: Sendable {
 
     /// Creates an empty store.
     /// - Parameters:
-    ///   - maxServers: How many servers have labels of their own.
-    ///   - maxSeries: How many series there are; and how many of those that gates count.
+    ///   - maxServers: The most servers that have labels of their own.
+    ///   - maxSeries: The most series, and separately the most figures of gates.
     public init(maxServers: Int = 100, maxSeries: Int = 1000) {
         self.maxServers = maxServers
         self.maxSeries = maxSeries
@@ -70,10 +72,10 @@ public final class MetricsStore: Sendable {
         state.withLock { $0.active.filter { $0.value != 0 } }
     }
 
-    /// What gates count.
+    /// The figures of gates.
     public var figures: [GateFigure: Double] { state.withLock { $0.figures } }
 
-    /// All that is in the store, each figure with a name in Prometheus.
+    /// Everything in the store, with a Prometheus name for each figure.
     func snapshot() -> Snapshot {
         state.withLock { state in
             state.nameAll()
@@ -83,7 +85,7 @@ public final class MetricsStore: Sendable {
         }
     }
 
-    /// Whether nothing was measured yet.
+    /// Whether nothing has been measured yet.
     var isEmpty: Bool { state.withLock { $0.series.isEmpty && $0.figures.isEmpty } }
 
     func begin(_ request: Request) {
@@ -140,7 +142,8 @@ extension MetricsStore: GateMeter {
             var figure = figure
             if state.figures[figure] == nil, state.figures.count >= maxSeries {
                 figure = figure.overflow
-                // One more for each name; a name too many is not counted.
+                // Each name may have one overflow figure; a name beyond the second bound is not
+                // counted.
                 let isFull = state.figures.count >= 2 * maxSeries
                 if state.figures[figure] == nil, isFull { return }
             }

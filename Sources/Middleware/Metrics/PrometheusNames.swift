@@ -1,28 +1,27 @@
-/// The names that metrics or labels have in Prometheus, where fewer characters are allowed than in
-/// OpenTelemetry.
+/// The names of metrics or labels in Prometheus, which allows fewer characters than OpenTelemetry.
 ///
-/// No two share one: what would be written as another name was before gets a number behind it
-/// (`a_b`, `a_b_2`). A name keeps what it got first.
+/// No two names are the same: a name that would equal an earlier one gets a number (`a_b`,
+/// `a_b_2`). A name does not change once it is given.
 struct PrometheusNames {
     private let others: Set<Unicode.Scalar>
     private var names: [Key: String] = [:]
     private var taken: Set<String>
 
-    // Names that only look the same are two, as in Prometheus.
+    // Compares bytes, as Prometheus does: two names may look the same and still differ.
     private struct Key: Hashable {
         let bytes: [UInt8]
         let suffix: String
     }
 
     /// Names of metrics: letters, digits, underscores and colons, no digit first.
-    /// - Parameter taken: The names that are given out already.
-    /// - Returns: Names without any of those.
+    /// - Parameter taken: The names that are in use already.
+    /// - Returns: A table that avoids those names.
     static func metrics(taken: Set<String>) -> Self { Self(others: ["_", ":"], taken: taken) }
 
-    /// Names of labels: letters, digits and underscores, no digit first, and no two underscores,
-    /// which begin what is Prometheus' own.
-    /// - Parameter first: Those that get their names before all others.
-    /// - Returns: Names that begin with those.
+    /// Names of labels: letters, digits and underscores, with no digit first, and without two
+    /// leading underscores, which Prometheus reserves.
+    /// - Parameter first: The labels that get their names before all others.
+    /// - Returns: A table in which those have their names.
     static func labels(first: [String]) -> Self {
         var names = Self(others: ["_"], taken: ["le"])
         for name in first { _ = names.name(for: name) }
@@ -36,9 +35,9 @@ struct PrometheusNames {
 
     /// The name in Prometheus.
     /// - Parameters:
-    ///   - name: The name.
-    ///   - suffix: What the name in Prometheus has to end with.
-    /// - Returns: The name that is its own.
+    ///   - name: The name in OpenTelemetry.
+    ///   - suffix: The suffix that the name in Prometheus must have.
+    /// - Returns: The name, which no other metric or label has.
     mutating func name(for name: String, endingIn suffix: String = "") -> String {
         let key = Key(bytes: Array(name.utf8), suffix: suffix)
         if let known = names[key] { return known }
@@ -64,7 +63,7 @@ struct PrometheusNames {
                 result.unicodeScalars.append(scalar)
             default:
                 let isOwn = others.contains(scalar)
-                // Reserved at the beginning.
+                // Two leading underscores are reserved.
                 if result == "_", !isOwn || scalar == "_" { continue }
                 result.unicodeScalars.append(isOwn ? scalar : "_")
             }

@@ -13,7 +13,7 @@ struct PrometheusText {
         add(name, labels.map { (labelNames.name(for: $0.name), $0.value) }, checked: value)
     }
 
-    // Names as they are to stand.
+    // The names of the labels are final.
     private mutating func add(_ name: String, _ labels: [(String, String)], checked value: Double) {
         let list = labels.map { "\($0)=\"\(Self.escaped($1))\"" }
         let block = list.isEmpty ? "" : "{" + list.joined(separator: ",") + "}"

@@ -1,17 +1,17 @@
 import TurnpikeCore
 
-/// What is remembered of one origin.
+/// What a gate remembers about one origin.
 protocol OriginEntry {
-    /// Whether a call depends on it now, so that it cannot be let go of.
+    /// Whether a call depends on the entry now, so that it must not be dropped.
     var isInUse: Bool { get }
 }
 
-/// What gates remember of origins, bounded: of more than 1024, the one unused for longest that no
-/// call depends on makes room.
+/// What gates remember about origins, bounded to 1024 entries: beyond that, the least recently used
+/// entry that no call depends on is dropped.
 ///
-/// Where calls depend on more than that, room is made as often as a quarter has been added, so that
-/// an entry costs no search. So the number of entries is at most that bound, or the number of calls
-/// under way and a quarter.
+/// If calls depend on more entries than that, room is made only each time a quarter has been added,
+/// so that the search costs little per entry. The number of entries is therefore at most the bound,
+/// or the number of calls under way plus a quarter.
 struct OriginMap<Value: OriginEntry> {
     private struct Entry {
         var value: Value
@@ -27,21 +27,21 @@ struct OriginMap<Value: OriginEntry> {
 
     private var entries: [Origin: Entry] = [:]
     private var uses: UInt64 = 0
-    // With how many entries room is made.
+    // The number of entries at which room is made.
     private var fullCount = Self.bound
-    // Where the entry of the last use stands: most clients speak with one server for long. It holds
-    // until an entry comes or goes.
+    // The position of the entry that was used last, because most clients talk to one server for a
+    // long time. It is valid until an entry is added or dropped.
     private var latest: (origin: Origin, index: Dictionary<Origin, Entry>.Index)?
 
     static var bound: Int { 1024 }
 
     var count: Int { entries.count }
 
-    /// The entry of an origin, where there is one.
+    /// The entry of an origin, if there is one.
     subscript(origin: Origin) -> Value? { entries[origin]?.value }
 
-    /// Changes the entry of an origin in place; makes one where there is none, and tells of those
-    /// that make room for it.
+    /// Changes the entry of an origin in place; makes one if there is none, and reports the entries
+    /// that are dropped for it.
     mutating func update<Result>(
         _ origin: Origin, orMake make: @autoclosure () -> Value,
         evicting: (Origin, Value) -> Void = { _, _ in },
@@ -58,7 +58,7 @@ struct OriginMap<Value: OriginEntry> {
         return try change(&entry.value)
     }
 
-    /// Changes the entry of an origin in place, where there is one.
+    /// Changes the entry of an origin in place, if there is one.
     mutating func updateIfPresent<Result>(
         _ origin: Origin, _ change: (inout Value) throws -> Result
     ) rethrows -> Result? {

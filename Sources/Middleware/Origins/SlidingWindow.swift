@@ -1,6 +1,7 @@
 import TurnpikeCore
+import TurnpikeSupport
 
-/// Two counts over the latest stretch of time, in slots that are forgotten one by one.
+/// Two counts over the latest period, in slots that expire one by one.
 struct SlidingWindow {
     private struct Slot {
         var first = 0
@@ -22,7 +23,7 @@ struct SlidingWindow {
         slots = Array(repeating: Slot(), count: count)
     }
 
-    /// Forgets what is too old.
+    /// Drops what is too old.
     mutating func advance(to now: MonotonicInstant) {
         let present = now.nanoseconds / slotWidth
         guard present > tick else { return }
@@ -34,7 +35,7 @@ struct SlidingWindow {
         tick = present
     }
 
-    /// Counts into the newest slot.
+    /// Adds to the counts of the newest slot.
     mutating func add(first: Int = 0, second: Int = 0) {
         let index = index(of: tick)
         slots[index].first += first
@@ -43,7 +44,7 @@ struct SlidingWindow {
         self.second += second
     }
 
-    /// Takes one of the second count back, from the newest slot that has any.
+    /// Takes one back from the second count, in the newest slot that has any.
     mutating func takeBackSecond() {
         for age in 0..<Int64(slots.count) {
             let index = index(of: tick - age)
@@ -54,7 +55,7 @@ struct SlidingWindow {
         }
     }
 
-    /// Forgets everything.
+    /// Resets both counts.
     mutating func clear() {
         for index in slots.indices { slots[index] = Slot() }
         first = 0

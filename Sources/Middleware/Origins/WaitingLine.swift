@@ -1,17 +1,18 @@
-package import TurnpikeCore
+import TurnpikeCore
+import TurnpikeSupport
 
 /// A call that waits for its turn.
-package final class Waiter: Sendable {
+final class Waiter: Sendable {
     let ticket: UInt64
-    package let turn = OneShot<Void>()
+    let turn = OneShot<Void>()
 
-    package init(ticket: UInt64) { self.ticket = ticket }
+    init(ticket: UInt64) { self.ticket = ticket }
 }
 
-/// Calls that wait for their turn, first come first served; any of them may leave.
+/// Calls that wait for their turn, first come, first served; any of them may leave.
 ///
-/// Tickets grow from waiter to waiter, so that one is found by halving.
-package struct WaitingLine {
+/// Tickets grow from waiter to waiter, so that a binary search finds them.
+struct WaitingLine {
     private struct Place {
         let ticket: UInt64
         var waiter: Waiter?
@@ -22,17 +23,17 @@ package struct WaitingLine {
 
     private(set) var count = 0
 
-    /// How many places are kept, of those who have left too.
-    package var placeCount: Int { places.count }
+    /// How many places are stored, including those of waiters that have left.
+    var placeCount: Int { places.count }
 
-    package init() {}
+    init() {}
 
     var isEmpty: Bool { count == 0 }
 
-    /// The ticket of the one whose turn is next.
-    package var firstTicket: UInt64? { isEmpty ? nil : places[head].ticket }
+    /// The ticket of the waiter whose turn is next.
+    var firstTicket: UInt64? { isEmpty ? nil : places[head].ticket }
 
-    package mutating func append(_ waiter: Waiter) {
+    mutating func append(_ waiter: Waiter) {
         places.append(Place(ticket: waiter.ticket, waiter: waiter))
         count += 1
     }
@@ -46,9 +47,9 @@ package struct WaitingLine {
         return waiter
     }
 
-    /// Takes a waiter out, wherever it stands.
-    /// - Returns: Whether it was there.
-    package mutating func remove(_ ticket: UInt64) -> Bool {
+    /// Removes a waiter, wherever it stands.
+    /// - Returns: Whether it was in line.
+    mutating func remove(_ ticket: UInt64) -> Bool {
         var low = head
         var high = places.count
         while low < high {
@@ -61,7 +62,8 @@ package struct WaitingLine {
         places[low].waiter = nil
         count -= 1
         skipLeft()
-        // Those who leave from behind one who waits for long leave no places for good.
+        // Waiters that leave behind one that waits for a long time must not keep their places
+        // forever.
         if places.count - head > 2 * count + 64 {
             places = places[head...].filter { $0.waiter != nil }
             head = 0
@@ -69,7 +71,7 @@ package struct WaitingLine {
         return true
     }
 
-    // The head is always one who waits; what lies before it is let go of in bulk.
+    // Keeps a waiter at the head; the places before it are removed in bulk.
     private mutating func skipLeft() {
         while head < places.count, places[head].waiter == nil { head += 1 }
         if head == places.count || head > 64, head * 2 >= places.count {
@@ -80,11 +82,11 @@ package struct WaitingLine {
 }
 
 extension Waiter {
-    /// Waits for the turn, but not beyond the end of the task or the context.
+    /// Waits for the turn, or until the task or the context is cancelled.
     /// - Parameters:
     ///   - context: The call's context.
-    ///   - leave: Takes the waiter out of its line; false where its turn had come already, and the
-    ///     call goes on to hear of its end further in.
+    ///   - leave: Removes the waiter from its line. It returns false if the turn has come already;
+    ///     the call then continues, and ends further in.
     /// - Throws: `CancellationError`, or the error of the context's cancellation.
     func wait(in context: Context, leave: @escaping @Sendable (Waiter) -> Bool) async throws {
         let registration = context.onCancel { [self] reason in

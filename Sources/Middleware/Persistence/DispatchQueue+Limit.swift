@@ -1,11 +1,12 @@
 import Dispatch
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 extension DispatchQueue {
-    /// Runs work behind all that waits in the queue; returns when it is done, or after a limit.
+    /// Runs work after everything in the queue, and returns when it is done, or after a limit.
     ///
-    /// The limit is in real time: the work waits for another process, not for a call.
+    /// The limit is in real time, because the work waits for another process, not for a call.
     func run(within limit: Duration, _ work: @escaping @Sendable () -> Void) async {
         await withCheckedContinuation { continuation in
             let moment = OneResumption(continuation)
@@ -19,7 +20,7 @@ extension DispatchQueue {
     }
 }
 
-/// A continuation that two may want to resume.
+/// A continuation that two parties may try to resume; the first one does.
 private final class OneResumption: Sendable {
     private let continuation: Mutex<CheckedContinuation<Void, Never>?>
 

@@ -2,16 +2,16 @@ import Foundation
 import Synchronization
 import TurnpikeCore
 
-/// What keeps the files that stack files name: one keeper for each path, for as long as somebody has
-/// it, so that none writes over what another keeps.
+/// The keepers of the files that stack files name: one for each path, for as long as anybody uses
+/// it, so that none overwrites what another keeps.
 final class FileKeepers<Keeper: AnyObject & Sendable>: Sendable {
     private struct Reference { weak let keeper: Keeper? }
 
     private let references = Mutex<[String: Reference]>([:])
 
-    /// The keeper of a file; a new one where nobody has it open.
+    /// The keeper of a file; a new one if nobody uses the file.
     func keeper(at path: String, _ make: () throws -> Keeper) rethrows -> Keeper {
-        // A link and what it leads to are one file.
+        // A link and its target are one file.
         let path = URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath()
             .path(percentEncoded: false)
         return try references.withLock { references in

@@ -2,23 +2,25 @@ import Dispatch
 import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
-/// A private file that follows a state in memory: written whole, from a queue of its own, a second
-/// after the first change that it lacks.
+/// A private file that follows a state in memory: it is written as a whole, from its own queue, one
+/// second after the first change that it lacks.
 ///
-/// Memory is what counts. A file that cannot be written, because its disk is full or its folder is not
-/// to be trusted, fails no call: the next change tries again, and ``takeNews()`` tells once.
+/// The state in memory is authoritative. A file that cannot be written, because its disk is full or
+/// its folder is not trusted, fails no call. The next change tries again, and ``takeNews()``
+/// reports the fault once.
 final class SavedFile: Sendable {
     private struct State {
         var isDue = false
         var timer: (any TimerToken)?
-        // What kept the last write from being done.
+        // Why the last write failed.
         var fault: String?
     }
 
     private let file: PrivateFile
     private let timeSource: any TimeSource
-    // Spares calls the lock.
+    // Lets calls avoid the lock.
     private let hasNews = Atomic(false)
     private let queue = DispatchQueue(label: "turnpike.saved-file", qos: .utility)
     private let state = Mutex(State())
@@ -27,14 +29,14 @@ final class SavedFile: Sendable {
 
     /// Creates the keeper of a file, which need not exist.
     /// - Parameters:
-    ///   - path: The file, or a link to it; what it leads to is replaced, and the link stays.
-    ///   - timeSource: What the delay of writing is measured on.
+    ///   - path: The file, or a link to it; the link stays, and its target is replaced.
+    ///   - timeSource: Measures the delay before a write.
     init(path: String, timeSource: any TimeSource) {
         file = PrivateFile(path, trust: .own)
         self.timeSource = timeSource
     }
 
-    /// Reads the file's lines, none if there is no file, and removes what killed writers have left
+    /// Reads the lines of the file, if there is a file, and removes what killed writers have left
     /// beside it.
     func lines(maxBytes: Int) throws -> [JSONObject] {
         file.removeLeftovers()
@@ -44,14 +46,14 @@ final class SavedFile: Sendable {
         }
     }
 
-    /// Why the file is not written, if nobody was told yet.
+    /// Why the file cannot be written, if nobody was told yet.
     func takeNews() -> String? {
         guard hasNews.load(ordering: .relaxed) else { return nil }
         hasNews.store(false, ordering: .relaxed)
         return state.withLock { $0.fault }
     }
 
-    /// Hears that the state has changed.
+    /// Records that the state has changed, and schedules a write.
     func changed(_ content: @escaping @Sendable () -> Data) {
         let isFirst = state.withLock { state in
             defer { state.isDue = true }
@@ -77,7 +79,7 @@ final class SavedFile: Sendable {
     private func write(_ content: () -> Data) {
         let (isDue, timer) = state.withLock { state in
             defer { (state.isDue, state.timer) = (false, nil) }
-            // What failed is tried again, too, though nothing has changed since.
+            // A write that failed is tried again, even if nothing has changed since.
             return (state.isDue || state.fault != nil, state.timer)
         }
         timer?.cancel()

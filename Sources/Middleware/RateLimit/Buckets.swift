@@ -1,8 +1,9 @@
 import Synchronization
-package import TurnpikeCore
+import TurnpikeCore
+import TurnpikeSupport
 
-/// The buckets of all origins, and who waits for a token.
-package final class Buckets: Sendable {
+/// The buckets of all origins, and the calls that wait for a token.
+final class Buckets: Sendable {
     private struct State {
         var queue: Int
         var buckets = OriginMap<TokenBucket>()
@@ -14,29 +15,30 @@ package final class Buckets: Sendable {
     private let state: Mutex<State>
     let figures: GateFigures
 
-    package init(rate: TokenBucket.Rate, queue: Int, meter: (any GateMeter)? = nil) {
+    init(rate: TokenBucket.Rate, queue: Int, meter: (any GateMeter)? = nil) {
         self.rate = rate
         figures = GateFigures(meter)
         state = Mutex(State(queue: max(queue, 0)))
     }
 
-    /// Lets another number of calls wait; those that do already stay.
+    /// Changes how many calls may wait; calls that already wait stay.
     func update(queue: Int) { state.withLock { $0.queue = max(queue, 0) } }
 
-    /// Tells the meter how many calls wait.
+    /// Reports the number of waiting calls to the meter.
     func tell() { figures.tell { [.gauge("turnpike.rate_limit.waiting"): Double(waitingCount)] } }
 
     /// How many calls wait.
-    package var waitingCount: Int { state.withLock { $0.waiting } }
+    var waitingCount: Int { state.withLock { $0.waiting } }
 
     /// Takes a token, or a place in line for one.
     /// - Parameters:
-    ///   - origin: Whose bucket.
-    ///   - timeLeft: How long the call can wait.
-    ///   - timeSource: What wakes it.
-    /// - Returns: Who waits, or nil where a token was there.
-    /// - Throws: Where none can be had in time.
-    package func take(
+    ///   - origin: The origin whose bucket is used.
+    ///   - timeLeft: The time left until the call's deadline.
+    ///   - timeSource: Schedules the wake-up.
+    /// - Returns: The waiter, or nil if a token was available.
+    /// - Throws: `rateLimited` if the line is full, `deadlineExceeded` if the token would come too
+    ///   late.
+    func take(
         _ origin: Origin, timeLeft: Duration?, timeSource: any TimeSource
     ) throws -> Waiter? {
         try state.withLock { state in
@@ -63,9 +65,9 @@ package final class Buckets: Sendable {
         }
     }
 
-    /// Takes a waiter out of its line; those behind it move up.
-    /// - Returns: Whether it was still there.
-    package func leave(_ origin: Origin, _ waiter: Waiter) -> Bool {
+    /// Removes a waiter from its line; those behind it move up.
+    /// - Returns: Whether it was still in line.
+    func leave(_ origin: Origin, _ waiter: Waiter) -> Bool {
         let (hasLeft, timer) = state.withLock { state -> (Bool, (any TimerToken)?) in
             let result =
                 state.buckets.updateIfPresent(origin) { bucket in
@@ -110,8 +112,8 @@ package final class Buckets: Sendable {
     private static func full(_ origin: Origin, _ wait: Duration) -> ClientError {
         ClientError(
             .rateLimited,
-            "the rate limit for \(origin) is reached, and no place to wait is free; the next token is"
-                + " due in \(wait.text)",
+            "the rate limit for \(origin) is reached, and no place in line is free; the next token"
+                + " is due in \(wait.text)",
             transfer: TransferState(.connecting), retryAfter: wait)
     }
 

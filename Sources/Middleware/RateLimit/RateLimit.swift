@@ -1,17 +1,17 @@
 public import TurnpikeCore
 
-/// Sends no more than so many requests a second.
+/// Limits the number of requests per second.
 ///
-/// A token bucket for each origin: calls up to `burst` pass at once, the others wait in line, first
-/// come first served, until it is their turn. A call for which there is no place in line fails as
-/// ``/TurnpikeCore/ClientError/Code/rateLimited``, one whose turn would come after its deadline as
-/// ``/TurnpikeCore/ClientError/Code/deadlineExceeded``, both at once and with
-/// ``/TurnpikeCore/ClientError/retryAfter``. A call that is cancelled in line leaves it, and those
-/// behind it move up.
+/// Each origin has a token bucket. Up to `burst` calls pass at once; the others wait in line, first
+/// come, first served. A call fails at once, with ``/TurnpikeCore/ClientError/retryAfter``, in two
+/// cases: as ``/TurnpikeCore/ClientError/Code/rateLimited`` if the line is full, and as
+/// ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` if its turn would come after its deadline. A
+/// call that is cancelled in line leaves it, and the calls behind it move up.
 ///
-/// Inside a retry and a redirect it limits what the server sees; outside a retry it limits calls,
-/// and their retries come on top. A gate that stands in several stacks is one limit. Of more than
-/// 1024 origins the one unused for longest is forgotten.
+/// Placed inside a retry and a redirect, it limits the requests that a server sees. Placed outside
+/// a retry, it limits calls and does not count their retries. A gate used in several stacks is one
+/// shared limit. It keeps the buckets of 1024 origins and drops the least recently used one beyond
+/// that.
 public struct RateLimit: Interceptor {
     /// What shares one bucket.
     public enum Scope: String, Hashable, Sendable, CaseIterable {
@@ -26,12 +26,12 @@ public struct RateLimit: Interceptor {
 
     /// Creates a limit.
     /// - Parameters:
-    ///   - perSecond: The requests a second in the long run, fractions allowed.
-    ///   - burst: How many may go at once after a pause.
-    ///   - queue: How many calls may wait, to all origins together.
+    ///   - perSecond: The average number of requests per second; fractions are allowed.
+    ///   - burst: How many requests may go at once after a pause.
+    ///   - queue: How many calls may wait, over all origins.
     ///   - scope: What shares one bucket.
-    ///   - meter: Is told how many calls wait (`turnpike.rate_limit.waiting`), and of refused ones
-    ///     (`turnpike.rate_limit.refusals`).
+    ///   - meter: Receives the number of waiting calls (`turnpike.rate_limit.waiting`) and counts
+    ///     refused calls (`turnpike.rate_limit.refusals`).
     public init(
         perSecond: Double, burst: Int = 1, queue: Int = 1000, scope: Scope = .origin,
         meter: (any GateMeter)? = nil
@@ -48,7 +48,7 @@ public struct RateLimit: Interceptor {
         self.scope = scope
     }
 
-    /// Writes what the meter holds, where a stack file named the place.
+    /// Writes the figures of the meter, if a stack file says where to.
     public func shutdown() async { await buckets.figures.flush() }
 
     /// How many calls wait.
@@ -83,10 +83,34 @@ public struct RateLimit: Interceptor {
     private static let everywhere = Origin(scheme: "any", host: "origin", port: 0)
 }
 
-extension RateLimit: Heeding {}
+extension RateLimit: PromptlyCancellable {}
+
+extension RateLimit {
+    init(settings: Settings) {
+        let perSecond = settings.optionalDouble("perSecond", in: 0.000_01...1_000_000_000)
+        if perSecond == nil, settings.value("perSecond") == nil {
+            settings.issue(at: "perSecond", "is missing; a number of requests per second is wanted")
+        }
+        let rate = TokenBucket.Rate(
+            perSecond: perSecond ?? 1,
+            burst: settings.int("burst", default: 1, in: 1...1_000_000))
+        let queue = settings.int("queue", default: 1000, in: 0...1_000_000)
+        // A new rate starts with new buckets: tokens taken at a slow old rate would hold back the
+        // calls at a faster new rate.
+        let meter = settings.meter()
+        let buckets = settings.kept(
+            "buckets", for: rate,
+            updating: {
+                $0.update(queue: queue)
+                $0.figures.move(to: meter)
+            },
+            { Buckets(rate: rate, queue: queue, meter: meter) })
+        self.init(buckets: buckets, scope: settings.choice("scope", default: .origin))
+    }
+}
 
 extension Gate where Self == RateLimit {
-    /// Sends no more than so many requests a second; see
+    /// Limits the number of requests per second; see
     /// ``RateLimit/init(perSecond:burst:queue:scope:meter:)``.
     public static func rateLimit(
         perSecond: Double, burst: Int = 1, queue: Int = 1000, scope: RateLimit.Scope = .origin,

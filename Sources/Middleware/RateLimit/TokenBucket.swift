@@ -1,16 +1,17 @@
 import TurnpikeCore
 
-/// A token bucket that waits in line, as a schedule: instead of tokens it keeps the time at which
-/// the next one is due (the generic cell rate algorithm, ITU-T I.371), which is exact to the
-/// nanosecond.
-package struct TokenBucket: OriginEntry {
+/// A token bucket with a line of waiting calls.
+///
+/// Instead of tokens it stores the time at which the next token is due (the generic cell rate
+/// algorithm, ITU-T I.371), which is exact to the nanosecond.
+struct TokenBucket: OriginEntry {
     /// The time between two tokens, and how far calls may run ahead of it.
-    package struct Rate: Sendable, Hashable {
-        package let interval: Int64
+    struct Rate: Sendable, Hashable {
+        let interval: Int64
         let tolerance: Int64
 
-        package init(perSecond: Double, burst: Int) {
-            // What is no number is the slowest rate.
+        init(perSecond: Double, burst: Int) {
+            // A value that is not a valid rate becomes the slowest rate.
             let wanted = (1e9 / (perSecond > 1e-6 ? perSecond : 1e-6)).rounded(.up)
             interval = Int64(Swift.max(wanted, 1))
             let (product, overflow) = interval.multipliedReportingOverflow(
@@ -19,10 +20,10 @@ package struct TokenBucket: OriginEntry {
         }
     }
 
-    // When the next token would be due if calls came evenly, in the clock's nanoseconds.
+    // When the next token would be due if calls came evenly, in nanoseconds of the clock.
     private var due: Int64 = .min / 4
     var line = WaitingLine()
-    // Wakes the first in line.
+    // Wakes the first waiter in line.
     var timer: (any TimerToken)?
 
     var isInUse: Bool { !line.isEmpty }
@@ -34,7 +35,7 @@ package struct TokenBucket: OriginEntry {
         return true
     }
 
-    /// How long it takes until a token is there for one who stands behind others in line.
+    /// How long a call waits for a token if a number of others wait in front of it.
     func wait(behind others: Int, at now: MonotonicInstant, _ rate: Rate) -> Duration {
         let (ahead, overflow) = rate.interval.multipliedReportingOverflow(by: Int64(others))
         let due = max(due - rate.tolerance, now.nanoseconds)

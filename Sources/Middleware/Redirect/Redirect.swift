@@ -1,19 +1,20 @@
 public import TurnpikeCore
 
-/// Follows redirects (RFC 9110 §15.4), each hop judged for its own origin.
+/// Follows redirects (RFC 9110 §15.4), and applies the same rules to each hop.
 ///
-/// - 301 and 302 turn a POST into a GET, 303 turns all but HEAD; 307 and 308 send the same request
-///   again, body included. A body that cannot be sent again makes the redirecting response the
-///   answer.
-/// - Only http and https, never from https to http unless allowed. Never twice to the same URL,
-///   unless a jar inside took a cookie from the redirect, as pages that test for cookies do.
-/// - On a change of scheme, host or port, only `Accept*`, `User-Agent`, `Content-*` with the body
-///   and trace fields go on. What was dropped stays dropped, also on the way back.
+/// - 301 and 302 turn a POST into a GET; 303 turns every method but HEAD into a GET. 307 and 308
+///   send the same request again, with its body. If the body cannot be sent again, the redirecting
+///   response is returned.
+/// - Only http and https are followed, and https to http only if that is allowed. No URL is visited
+///   twice, unless a cookie jar inside has stored a cookie from the redirect, which pages that test
+///   for cookies need.
+/// - On a change of scheme, host or port, only `Accept*`, `User-Agent`, the trace fields, and
+///   `Content-*` with the body are kept. A dropped field stays dropped, also on the way back.
 /// - User information in a `Location` is ignored.
 ///
-/// Place it outside retries, cookies, ``HSTS``, ``URLPolicy`` and credentials, so that those see
-/// each hop; one ``Deadline`` around it covers all hops. A refused redirect is
-/// ``/TurnpikeCore/ClientError/Code/redirect`` with the head of the response.
+/// Place it outside retries, cookies, ``HSTS``, ``URLPolicy`` and credentials, so that they see
+/// each hop. One ``Deadline`` around it covers all hops. A refused redirect fails as
+/// ``/TurnpikeCore/ClientError/Code/redirect``, with the head of the response.
 ///
 /// ```swift
 /// let client = Client(transport: transport) {
@@ -30,11 +31,11 @@ public struct Redirect: Interceptor {
 
     /// Creates a gate that follows redirects.
     /// - Parameters:
-    ///   - limit: How many hops one call may make; 0 returns redirects as they come.
-    ///   - allowDowngrade: Whether https may redirect to http. Credentials do not go along.
-    ///   - sensitiveHeaders: More fields that are dropped on a change of origin.
-    ///   - onRedirect: Decides about each redirect that the rules allow; without it all are
-    ///     followed. What it throws ends the call.
+    ///   - limit: The most hops of one call; 0 returns redirects as they are.
+    ///   - allowDowngrade: Whether https may redirect to http. Credentials are dropped on the way.
+    ///   - sensitiveHeaders: More fields to drop on a change of origin.
+    ///   - onRedirect: Decides about each redirect that the rules allow; if nil, all are followed.
+    ///     An error that it throws ends the call.
     public init(
         limit: Int = 10, allowDowngrade: Bool = false, sensitiveHeaders: [HTTPHeaders.Name] = [],
         onRedirect: Policy? = nil
@@ -74,8 +75,8 @@ public struct Redirect: Interceptor {
                 throw error
             }
             guard let following else { return try result.get() }
-            // A page that only says where to go, of no declared size, is not larger than what is
-            // drained; what is goes on for ever.
+            // The content of a redirect is short. Content without a declared size that is larger
+            // than what is drained counts as endless.
             if await outcome.response?.drain(in: context).isEndless == true {
                 throw RedirectRules.refusal("the redirect's own content does not end", head)
             }
@@ -85,7 +86,7 @@ public struct Redirect: Interceptor {
         }
     }
 
-    // A retry outside must not take the call for one that was never sent.
+    // A retry outside must not treat the call as one that was never sent.
     private static func behindAnAnswer(_ error: any Error) -> any Error {
         (error as? ClientError)?.behindAnAnswer ?? error
     }
@@ -116,7 +117,7 @@ public struct Redirect: Interceptor {
         }
         if request.options[StaysAtHome.self] == true {
             guard following.origin == request.origin else {
-                throw RedirectRules.refusal("the content is for its own origin alone", head)
+                throw RedirectRules.refusal("the content may be sent only to its own origin", head)
             }
             guard following.method == request.method else {
                 throw RedirectRules.refusal("the redirect would drop the content", head)
@@ -129,10 +130,10 @@ public struct Redirect: Interceptor {
     }
 }
 
-/// Where a call has been.
+/// The hops of a call so far.
 private struct RedirectPath {
     var hops = 0
-    // Whether a server may have done what was asked before it led on.
+    // Whether a server may have performed the request before it redirected.
     var hasEffect = false
     var origins: [Origin] = []
     private var visited: Set<String> = []
@@ -158,8 +159,19 @@ private struct RedirectPath {
     }
 }
 
-extension Redirect: Heeding {
-    package var heed: Heed { onRedirect == nil ? .withInside : .unknown }
+extension Redirect: PromptlyCancellable {
+    /// It ends soon if the rest of the chain does, unless it has a handler of the user, which may
+    /// wait.
+    public var promptness: Promptness { onRedirect == nil ? .withInside : .unknown }
+}
+
+extension Redirect {
+    init(settings: Settings) {
+        self.init(
+            limit: settings.int("limit", default: 10, in: 0...100),
+            allowDowngrade: settings.bool("allowDowngrade", default: false),
+            sensitiveHeaders: settings.headerNames("sensitiveHeaders"))
+    }
 }
 
 extension Gate where Self == Redirect {

@@ -4,7 +4,7 @@ public import TurnpikeCore
 public struct RedirectProposal: Sendable {
     /// The request that was redirected.
     public let request: Request
-    /// The request that follows it, without what may not go along.
+    /// The request that would follow, without the fields that must not go along.
     public let following: Request
     /// The head of the redirecting response.
     public let response: ResponseHead
@@ -15,43 +15,46 @@ public struct RedirectProposal: Sendable {
     public var changesOrigin: Bool { request.origin != following.origin }
 }
 
-/// What becomes of a redirect.
+/// How a redirect is handled.
 public enum RedirectDecision: Sendable {
-    /// It is followed as proposed.
+    /// Follow it as proposed.
     case follow
-    /// Another request is sent in its place.
+    /// Send another request in its place.
     ///
-    /// Only http and https, no downgrade and no circle hold for it too; its header fields are the
-    /// caller's business.
+    /// The rules on schemes, downgrades and circles apply to that request too. Its header fields
+    /// are the caller's responsibility.
     case send(Request)
-    /// It is not followed: the redirecting response is the answer.
+    /// Do not follow it; return the redirecting response.
     case answer
-    /// The call fails as ``/TurnpikeCore/ClientError/Code/redirect``, with these words.
+    /// Fail the call as ``/TurnpikeCore/ClientError/Code/redirect``, with this message.
     case refuse(String)
 }
 
-/// The origins that a call came through before the present hop, oldest first.
+/// The origins that a call came through before the current hop, oldest first.
 ///
-/// ``Redirect`` sets it on the requests that follow a redirect, for gates inside that judge where a
+/// ``Redirect`` sets it on requests that follow a redirect, for inner gates that check where a
 /// request comes from.
 public enum RedirectTrail: RequestOptionKey {
     /// The origins.
     public typealias Value = [Origin]
 }
 
-/// Whether a request is its content, which holds secrets and is for its origin alone: a redirect to
-/// another one is refused, and one that would drop the content.
+/// Whether the content of a request holds secrets for its origin alone.
+///
+/// A redirect of such a request is refused if it leads to another origin, or would drop the
+/// content.
 enum StaysAtHome: RequestOptionKey {
     typealias Value = Bool
 }
 
-/// What gates inside a redirect tell it about a response.
+/// What gates inside a redirect report to it about a response.
 struct RedirectHints: ContextKey {
     struct Value: Sendable {
-        /// How often a jar changed with a redirecting response: the same URL may then answer
-        /// otherwise.
+        /// How often a cookie jar changed with a redirecting response.
+        ///
+        /// After a change, the same URL may respond differently.
         var jarChanges = 0
-        /// Upgrades a URL whose host wants TLS.
+        /// Upgrades a URL whose host requires TLS.
         var upgrade: (@Sendable (Request) -> Request)?
     }
 

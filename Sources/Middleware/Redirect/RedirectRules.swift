@@ -6,30 +6,32 @@ struct RedirectRules: Sendable {
     let allowsDowngrade: Bool
     let sensitiveHeaders: [HTTPHeaders.Name]
 
-    /// The text of a usable `Location`, or nil where the response is no redirect to follow.
+    /// The text of a usable `Location`, or nil if the response is not a redirect to follow.
     func location(of head: ResponseHead) -> String? {
         switch head.status {
         case .movedPermanently, .found, .seeOther, .temporaryRedirect, .permanentRedirect: break
         default: return nil
         }
-        // Several equal lines are one; a transport may have joined them.
+        // Several equal lines count as one; lines that a transport has joined are one value.
         let values = Set(head.headers.values(of: .location))
         guard values.count == 1, let value = values.first, !value.isEmpty else { return nil }
         return value
     }
 
-    /// The request for the next hop, or nil where the redirecting response is the answer.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/redirect`` where the redirect must not be
-    ///   followed.
+    /// The request for the next hop, or nil if the redirecting response is to be returned.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/redirect`` if the redirect must not be followed.
     func follow(
         _ request: Request, to location: String, because head: ResponseHead,
         upgrade: (@Sendable (Request) -> Request)?
     ) throws -> Request? {
-        // A gate inside may have sent the request elsewhere, to https for instance.
+        // A gate inside may have sent the request elsewhere, for instance to https.
         let answered = Origin(head.url)
-        let base = answered == request.origin ? request.url : head.url
+        let base = answered == request.origin ? request.targetURI : TargetURI(head.url)
+        guard let target = TargetURI(reference: location, relativeTo: base) else {
+            throw Self.refusal("the redirect's Location is no URL", head)
+        }
         var following = request
-        following.url = try resolve(location, against: base, head)
+        following.targetURI = target.withoutUserInformation.redirected(from: base)
         if let upgrade { following = upgrade(following) }
         try check(following, after: request, head)
         let method = method(after: head.status, request.method)
@@ -46,7 +48,7 @@ struct RedirectRules: Sendable {
         return following
     }
 
-    /// Refuses what no redirect may lead to.
+    /// Refuses targets that no redirect may lead to.
     func check(_ following: Request, after request: Request, _ head: ResponseHead) throws {
         if let fault = following.fault {
             throw Self.refusal("the redirect leads nowhere: \(fault)", head)
@@ -60,45 +62,31 @@ struct RedirectRules: Sendable {
         }
     }
 
-    // An upgrade to https that a gate inside has made already is no change: what the request
-    // carries went there before.
+    // An upgrade to https that a gate inside has already made is not a change of origin: the fields
+    // of the request went there before.
     private func isSame(_ from: Origin?, _ to: Origin?, answered: Origin?) -> Bool {
         if from == to { return true }
         guard let from, let to, to == answered else { return false }
         return from.isSameOrUpgraded(by: to)
     }
 
-    /// Whether a server that redirects so may have done what the request asked: all may but 307 and
-    /// 308, which want the same request elsewhere (RFC 9110 §15.4).
+    /// Whether a server that redirects with a status may have performed the request.
+    ///
+    /// Every status but 307 and 308 allows that; those two ask for the same request elsewhere (RFC
+    /// 9110 §15.4).
     static func mayHaveEffect(_ status: HTTPStatus) -> Bool {
         status != .temporaryRedirect && status != .permanentRedirect
     }
 
-    /// What tells whether two hops are the same.
+    /// Identifies a hop, so that circles are found.
     static func key(_ request: Request) -> String {
-        request.method.rawValue + " " + request.url.absoluteString
+        request.method.rawValue + " " + request.targetURI.text
     }
 
     static func refusal(_ message: String, _ head: ResponseHead) -> ClientError {
         ClientError(
             .redirect, message + "; it was not followed", response: head,
             transfer: TransferState(.receiving))
-    }
-
-    private func resolve(_ location: String, against base: URL, _ head: ResponseHead) throws -> URL
-    {
-        guard let url = URL(reference: location, relativeTo: base)?.absoluteURL,
-            var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
-        else { throw Self.refusal("the redirect's Location is no URL", head) }
-        components.user = nil
-        components.password = nil
-        components.scheme = components.scheme?.lowercased()
-        // The fragment is inherited (RFC 9110 §10.2.2).
-        if components.fragment == nil { components.fragment = base.fragment }
-        guard let bare = components.url else {
-            throw Self.refusal("the redirect's Location is no URL", head)
-        }
-        return bare
     }
 
     private func method(after status: HTTPStatus, _ method: HTTPMethod) -> HTTPMethod {
@@ -109,8 +97,8 @@ struct RedirectRules: Sendable {
         }
     }
 
-    // Content of a DELETE has no meaning of its own (RFC 9110 §9.3.5), and 301 and 302 do not
-    // promise that the message is repeated as it was, as 307 and 308 do.
+    // Content of a DELETE has no defined meaning (RFC 9110 §9.3.5), and 301 and 302 do not promise
+    // that the message is repeated unchanged, as 307 and 308 do.
     private func dropsContent(_ status: HTTPStatus, _ method: HTTPMethod) -> Bool {
         switch status {
         case .movedPermanently, .found, .seeOther: method == .delete || status == .seeOther

@@ -1,11 +1,11 @@
 public import TurnpikeCore
 
-/// Gives each call a name that the server's log can show too.
+/// Gives each call an ID that can also appear in the server's log.
 ///
-/// The name is a random UUID, the same over all attempts and hops of the call wherever the gate
-/// stands. One that the caller set stays. Other gates find it under ``Value``.
+/// The ID is a random UUID. It is the same for all attempts and hops of the call, wherever the gate
+/// stands. An ID that the caller has set stays. Other gates find it under ``Value``.
 public struct RequestID: SynchronousRequestAdapter {
-    /// The key of the call's name in its context; nil before the gate was passed.
+    /// The context key of the call's ID; nil before the request has passed the gate.
     public enum Value: ContextKey {
         /// None.
         public static let defaultValue: String? = nil
@@ -13,11 +13,11 @@ public struct RequestID: SynchronousRequestAdapter {
 
     private let header: HTTPHeaders.Name
 
-    /// Creates a gate that names calls.
-    /// - Parameter header: The header field that carries the name.
+    /// Creates a gate that gives IDs.
+    /// - Parameter header: The header field that carries the ID.
     public init(header: HTTPHeaders.Name = "X-Request-ID") { self.header = header }
 
-    /// Sets the name where there is none.
+    /// Sets the ID if there is none.
     public func adapt(_ request: inout Request, context: Context) {
         if let present = request.headers[header] {
             _ = context.value(of: Value.self) { present }
@@ -27,8 +27,14 @@ public struct RequestID: SynchronousRequestAdapter {
     }
 }
 
+extension RequestID {
+    init(settings: Settings) {
+        self.init(header: settings.headerName("header", default: "X-Request-ID"))
+    }
+}
+
 extension Gate where Self == RequestID {
-    /// Gives each call a name; see ``RequestID/init(header:)``.
+    /// Gives each call an ID; see ``RequestID/init(header:)``.
     public static func requestID(header: HTTPHeaders.Name = "X-Request-ID") -> Self {
         RequestID(header: header)
     }

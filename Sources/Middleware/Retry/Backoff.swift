@@ -1,17 +1,17 @@
 /// How long to wait before another attempt.
 ///
-/// Full jitter: a random part of a bound that doubles with each attempt (Brooker, "Exponential
-/// Backoff And Jitter", AWS Architecture Blog, 2015), so that clients that failed together do not
-/// come back together.
+/// By default with full jitter: a random part of a bound that doubles with each attempt (Brooker,
+/// "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). Clients that failed together
+/// then do not come back together.
 public struct Backoff: Sendable, Hashable {
-    /// How chance enters.
+    /// How the wait is randomized.
     public enum Jitter: Sendable, Hashable {
-        /// Uniformly between nothing and the bound.
+        /// Uniformly between zero and the bound.
         case full
-        /// Uniformly between the base and three times the wait before, up to the highest bound: it
-        /// grows by what chance gave, not by the number of attempts.
+        /// Uniformly between the base and three times the previous wait, up to the highest bound:
+        /// the wait grows with the random waits before it, not with the number of attempts.
         case decorrelated
-        /// The bound itself.
+        /// Not randomized: the bound itself.
         case none
     }
 
@@ -21,15 +21,15 @@ public struct Backoff: Sendable, Hashable {
     public var throttledBase: Duration
     /// The highest bound.
     public var max: Duration
-    /// How chance enters.
+    /// How the wait is randomized.
     public var jitter: Jitter
 
     /// Creates a back-off.
     /// - Parameters:
     ///   - base: The bound before the second attempt; it doubles with each attempt.
-    ///   - throttledBase: The same after a 429 or 503; `base` where nil.
+    ///   - throttledBase: The same after a 429 or 503; nil means `base`.
     ///   - max: The highest bound.
-    ///   - jitter: How chance enters.
+    ///   - jitter: How the wait is randomized.
     public init(
         base: Duration, throttledBase: Duration? = nil, max: Duration = .seconds(20),
         jitter: Jitter = .full
@@ -45,9 +45,9 @@ public struct Backoff: Sendable, Hashable {
 
     /// The wait before the next attempt.
     /// - Parameters:
-    ///   - attempts: How many attempts were made.
-    ///   - isThrottled: Whether the server asked to be left alone.
-    ///   - previous: The wait before the attempt that was made last, where there was one.
+    ///   - attempts: How many attempts have been made.
+    ///   - isThrottled: Whether the server asked the client to slow down.
+    ///   - previous: The wait before the latest attempt, if there was one.
     ///   - unit: A random number in 0..<1.
     /// - Returns: The wait.
     public func delay(

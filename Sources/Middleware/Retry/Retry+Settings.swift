@@ -32,7 +32,8 @@ extension Retry {
             maxKeptBytes: settings.int("maxKeptBytes", default: 1_048_576, in: 0...1_073_741_824))
     }
 
-    // One in lower case is another method, which nobody sends and nothing would be tried again for.
+    // Methods are case-sensitive: no request would have one in lower case, and nothing would be
+    // retried.
     private static func method(_ name: String, at key: String, _ settings: Settings) -> HTTPMethod?
     {
         let method = HTTPMethod(name)
@@ -40,7 +41,7 @@ extension Retry {
         if !method.isValid {
             settings.issue(at: key, "a method is wanted, such as PUT")
         } else if upper != method, upper.isIdempotent || [.post, .patch].contains(upper) {
-            settings.issue(at: key, "methods count by case; write \(upper)")
+            settings.issue(at: key, "methods are case-sensitive; write \(upper)")
         } else {
             return method
         }
@@ -61,8 +62,9 @@ extension Retry {
 }
 
 extension RetryBudget {
-    /// The budget of a stack's retries and hedges: each has its ratio, and all count into the same
-    /// accounts, which a reload keeps.
+    /// The budget of a stack's retries and hedges.
+    ///
+    /// Each has its own ratio, and all use the same accounts, which a reload keeps.
     static func shared(_ settings: Settings) -> RetryBudget? {
         let meter = settings.meter()
         if settings.isNull("budget") { return nil }

@@ -1,34 +1,35 @@
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// Tries again what failed and may be sent twice.
+/// Retries attempts that failed and may be sent twice.
 ///
 /// The rules, in order:
 ///
-/// - A status is tried again if the ``RetryPolicy`` lists it, whether a validator stands inside or
-///   outside; an error if its code is listed. A cancellation never is.
-/// - Nothing of the request was written, or it was answered with 408: it may be sent again. Bytes
-///   were written: only an idempotent method (RFC 9110 §9.2.2), a request with an
-///   `Idempotency-Key`, or one that the caller vouches for (``/TurnpikeCore/Call/retryable(_:)``),
-///   and only with a body that can be replayed. Behind a 301, 302 or 303 that a ``Redirect`` inside
-///   has followed, bytes were written, however the next hop fails.
-/// - `Retry-After`, in seconds or as a date, is never undercut. One above the cap ends the retries;
-///   one above the time left is ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once. Whatever
-///   becomes of it, the call's error has it (``/TurnpikeCore/ClientError/retryAfter``).
+/// - A status is retried if the ``RetryPolicy`` lists it, whether a validator stands inside or
+///   outside. An error is retried if its code is listed. A cancellation never is.
+/// - A request may be sent again if nothing of it was written, or if it was answered with 408. If
+///   bytes were written, its body must be replayable, and one of three things must hold: the method
+///   is idempotent (RFC 9110 §9.2.2), the request has an `Idempotency-Key`, or the caller allows it
+///   (``/TurnpikeCore/Call/retryable(_:)``). After a 301, 302 or 303 that a ``Redirect`` inside has
+///   followed, bytes count as written, however the next hop fails.
+/// - The wait is never shorter than `Retry-After`, which is in seconds or a date. A value above the
+///   cap ends the retries. A value above the time left fails as
+///   ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once. In each case the call's error has
+///   the value (``/TurnpikeCore/ClientError/retryAfter``).
 /// - The ``RetryBudget`` must have room when the decision is made.
 ///
-/// The error that ends the call tells of all attempts
-/// (``/TurnpikeCore/ClientError/history``), and says why the last one was not followed by another.
-/// A client that is used inside a retrying call of another makes one attempt, so that retries do not
-/// multiply.
+/// The error that ends the call lists all attempts (``/TurnpikeCore/ClientError/history``), and
+/// says why the last one was not followed by another. A client that is used within a retrying call
+/// of another client makes one attempt, so that retries do not multiply.
 ///
-/// A response that is given up is drained or cancelled, and the wait ends with the call.
+/// A response that is given up is drained or cancelled. A wait ends when the call ends.
 ///
-/// Where the caller gets a value (``/TurnpikeCore/Context/collectedBytes``) and the request may be
-/// sent twice, a success's content is read before the attempt is let go of, up to `maxKeptBytes`:
-/// what breaks off or stands still before is tried again. Gates outside of the retry get the
-/// response then, with its content; metrics have the time of its head all the same. Larger content,
-/// streams, downloads and the content of the last attempt go on as they come, and what breaks off
-/// there is not tried again.
+/// If the caller gets a value (``/TurnpikeCore/Context/collectedBytes``) and the request may be
+/// sent twice, the content of a successful response is read before the attempt ends, up to
+/// `maxKeptBytes`. A body that breaks off or stalls before that is retried. Gates outside of the
+/// retry then get the response with its content; metrics still have the time of its head. Larger
+/// content, streams, downloads and the content of the last attempt are passed on as they arrive,
+/// and are not retried if they break off.
 public struct Retry: RequestRetrier {
     private let attempts: Int
     private let policy: RetryPolicy
@@ -37,16 +38,16 @@ public struct Retry: RequestRetrier {
     private let budget: RetryBudget?
     private let maxKeptBytes: Int
 
-    /// Creates a gate that tries again.
+    /// Creates a gate that retries.
     /// - Parameters:
     ///   - attempts: How many attempts a call makes in all.
-    ///   - policy: What is tried again.
+    ///   - policy: What is retried.
     ///   - backoff: How long it waits.
     ///   - maxRetryAfter: The longest `Retry-After` that is honoured.
-    ///   - budget: What part of all calls may be tried again; one object may serve several clients.
-    ///     nil sets no bound.
-    ///   - maxKeptBytes: The most bytes of a success's content, after decoding, that are held in
-    ///     memory until it has come whole. 0 lets the head end the retries.
+    ///   - budget: The share of all calls that may be retried; one budget may serve several
+    ///     clients. nil sets no bound.
+    ///   - maxKeptBytes: The most bytes of a successful response's content, after decoding, that
+    ///     are held in memory until the content is complete. With 0, the head ends the retries.
     public init(
         attempts: Int = 3, policy: RetryPolicy = .standard, backoff: Backoff = .standard,
         maxRetryAfter: Duration = .seconds(60), budget: RetryBudget? = RetryBudget(),
@@ -57,11 +58,11 @@ public struct Retry: RequestRetrier {
         self.backoff = backoff
         self.maxRetryAfter = maxRetryAfter
         self.budget = budget
-        // A body is read until there is more.
+        // Reading goes one byte beyond the limit.
         self.maxKeptBytes = min(max(maxKeptBytes, 0), .max - 1)
     }
 
-    /// How much of the content is kept: none where the next attempt would not be made.
+    /// How much of the content is kept: none if no other attempt would be made.
     public func keptBytes(_ outcome: Outcome, context: Context) -> Int {
         let mayRepeat =
             outcome.attempts < attempts && outcome.isReplayable
@@ -69,7 +70,7 @@ public struct Retry: RequestRetrier {
         return mayRepeat ? maxKeptBytes : 0
     }
 
-    /// Judges an outcome.
+    /// Decides whether an outcome is retried.
     public func retry(_ outcome: Outcome, context: Context) async -> RetryDecision {
         let origin = outcome.request.origin
         if outcome.attempts == 1 { budget?.depositForRetry(origin, in: context) }
@@ -79,8 +80,8 @@ public struct Retry: RequestRetrier {
             return stop(outcome, obstacle, in: context)
         }
         guard outcome.attempts < attempts else {
-            // The error tells of the attempts anyway; but who reads how long the server asks to wait
-            // is not to wonder whether anybody did.
+            // The error lists the attempts anyway. But if the server asks for a wait, the error
+            // must say why nobody waited.
             if wish == nil { return .stop }
             return stop(
                 outcome, "the retry makes \(attempts) attempt\(attempts == 1 ? "" : "s")",
@@ -116,15 +117,15 @@ public struct Retry: RequestRetrier {
         return outcome.isReplayable ? nil : RetryStop.oneShotBody
     }
 
-    /// Returns to the budget what was reserved.
+    /// Returns a reserved retry to the budget.
     public func retryWasAbandoned(_ outcome: Outcome, context: Context) {
         budget?.giveBack(for: outcome.request.origin, at: context.timeSource.now)
     }
 
-    /// Writes what the budget's meter holds, where a stack file named the place.
+    /// Writes the figures of the budget's meter, if a stack file says where to.
     public func shutdown() async { await budget?.flush() }
 
-    // The outcome stands, and the error that comes of it says why.
+    // The outcome stands, and the resulting error says why.
     private func stop(
         _ outcome: Outcome, _ reason: String, in context: Context
     ) -> RetryDecision {
@@ -139,15 +140,15 @@ public struct Retry: RequestRetrier {
         return .fail(
             ClientError(
                 .retryBudget,
-                "too many calls to this origin fail: the retry budget is spent, the attempt stands",
+                "too many calls to this origin fail: the retry budget is spent",
                 underlying: error, response: outcome.head, transfer: outcome.transfer))
     }
 }
 
-extension Retry: Heeding {}
+extension Retry: PromptlyCancellable {}
 
 extension Gate where Self == Retry {
-    /// Tries again what failed; see
+    /// Retries failed attempts; see
     /// ``Retry/init(attempts:policy:backoff:maxRetryAfter:budget:maxKeptBytes:)``.
     public static func retry(
         attempts: Int = 3, policy: RetryPolicy = .standard, backoff: Backoff = .standard,
@@ -161,6 +162,6 @@ extension Gate where Self == Retry {
 }
 
 extension Outcome {
-    /// Whether the server asked to be left alone for a while.
+    /// Whether the server asked the client to slow down.
     var isThrottled: Bool { status == .tooManyRequests || status == .serviceUnavailable }
 }

@@ -1,16 +1,17 @@
 import Synchronization
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// What part of all calls may be tried again, for each origin: so that retries cannot turn a small
-/// outage into a large one.
+/// Limits retries to a share of the calls to each origin, so that they cannot turn a small outage
+/// into a large one.
 ///
-/// In a window, retries may be a fraction of the calls, and a floor on top that lets a quiet client
-/// try at all (the scheme of Finagle and tower). A retry is counted when it is decided, before its
-/// back-off, so that those that wait are counted too, and given back if it is never sent.
+/// Within a window, retries may be a fraction of the calls, plus a floor that lets a quiet client
+/// retry at all (the scheme of Finagle and tower). A retry is counted when it is decided, before
+/// its back-off, so that waiting retries count too. It is given back if it is never sent.
 ///
-/// One object may serve several clients, and retries and hedges alike: a call is counted once, by
-/// whichever of them sees it first. Of more than 1024 origins the one unused for longest is
-/// forgotten.
+/// One budget may serve several clients, and both retries and hedges. A call is counted once, by
+/// the gate that sees it first. The budget keeps the counts of 1024 origins and drops the least
+/// recently used one beyond that.
 public final class RetryBudget: Sendable {
     private let ratio: Double
     private let floor: Double
@@ -21,9 +22,8 @@ public final class RetryBudget: Sendable {
     /// - Parameters:
     ///   - ratio: The retries allowed for each call.
     ///   - window: The time over which calls and retries are counted, in whole seconds.
-    ///   - floorPerSecond: The retries a second that are allowed in any case.
-    ///   - meter: Is told of retries and hedges that found no room
-    ///     (`turnpike.retry_budget.refusals`).
+    ///   - floorPerSecond: The retries per second that are always allowed.
+    ///   - meter: Counts retries and hedges that found no room (`turnpike.retry_budget.refusals`).
     public convenience init(
         ratio: Double = 0.2, window: Duration = .seconds(10), floorPerSecond: Double = 10,
         meter: (any GateMeter)? = nil
@@ -33,7 +33,7 @@ public final class RetryBudget: Sendable {
             meter: meter)
     }
 
-    /// Creates a budget over accounts that others draw from too.
+    /// Creates a budget on shared accounts.
     init(
         _ accounts: RetryAccounts, ratio: Double, floorPerSecond: Double = 10,
         meter: (any GateMeter)? = nil
@@ -50,7 +50,7 @@ public final class RetryBudget: Sendable {
     }
 
     /// Counts a retry, if there is room for it.
-    /// - Returns: Whether there is.
+    /// - Returns: Whether there was room.
     public func withdraw(for origin: Origin?, at now: MonotonicInstant) -> Bool {
         let isGranted = accounts.update(origin, now) { [ratio, floor] window in
             let allowed = ratio * Double(window.first) + floor
@@ -64,26 +64,26 @@ public final class RetryBudget: Sendable {
         return isGranted ?? true
     }
 
-    /// Takes a retry back that was counted and not sent.
+    /// Gives back a retry that was counted but not sent.
     public func giveBack(for origin: Origin?, at now: MonotonicInstant) {
         accounts.update(origin, now) { $0.takeBackSecond() }
     }
 
     func flush() async { await meter?.flush() }
 
-    /// Tells its accounts from others.
+    /// Identifies the accounts.
     fileprivate var account: ObjectIdentifier { ObjectIdentifier(accounts) }
 }
 
-/// The calls and retries of late, by origin.
+/// The recent calls and retries, by origin.
 final class RetryAccounts: Sendable {
     private struct Account: OriginEntry {
-        // Calls and retries.
+        // Its first count is calls, its second retries.
         var window: SlidingWindow
         var isInUse: Bool { false }
     }
 
-    /// The time over which they are counted.
+    /// The time over which they are counted, in seconds.
     let seconds: Int
     private let accounts = Mutex(OriginMap<Account>())
 
@@ -110,13 +110,14 @@ final class RetryAccounts: Sendable {
     }
 }
 
-/// The budgets that a hedge has counted the call in: the retry around or inside it does not again.
+/// The budgets in which a hedge has counted the call; a retry around or inside it does not count it
+/// again.
 private enum HedgedBudgets: ContextKey {
     static var defaultValue: [ObjectIdentifier] { [] }
 }
 
 extension RetryBudget {
-    /// Counts a call for a hedge, once for all of its passes.
+    /// Counts a call for a hedge, once for all passes.
     func depositForHedge(_ origin: Origin?, in context: Context) {
         let counted = context[HedgedBudgets.self]
         if counted.contains(account) { return }

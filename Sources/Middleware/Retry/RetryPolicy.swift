@@ -1,10 +1,10 @@
 public import Foundation
 public import TurnpikeCore
 
-/// What is tried again: statuses, errors, methods, and a condition of the caller's.
+/// What is retried: statuses, errors, methods, and a condition of the caller.
 ///
-/// Policies compose: ``or(_:)`` tries again what either of two would, ``deciding(_:)`` asks a
-/// closure first.
+/// Policies compose: ``or(_:)`` retries what either of two policies would, and ``deciding(_:)``
+/// asks a closure first.
 ///
 /// ```swift
 /// let policy = RetryPolicy.standard
@@ -12,15 +12,14 @@ public import TurnpikeCore
 ///     .deciding { $0.head?.headers["X-Final"] == "1" ? false : nil }
 /// ```
 ///
-/// A call that its caller marks (``/TurnpikeCore/Call/retryable(_:)``) may be sent twice whatever
-/// its method, or never.
+/// A call that its caller marks (``/TurnpikeCore/Call/retryable(_:)``) may be sent twice, or never,
+/// whatever its method.
 public struct RetryPolicy: Sendable {
-    /// The statuses that are tried again.
+    /// The statuses that are retried.
     public var statuses: Set<HTTPStatus>
-    /// The codes of errors that are tried again.
+    /// The codes of errors that are retried.
     public var codes: Set<ClientError.Code>
-    /// The errors of URLSession that are tried again, where a gate or a transport of the caller's
-    /// throws them as they are.
+    /// The URLSession errors that are retried, if a custom gate or transport throws them unchanged.
     public var urlErrors: Set<URLError.Code>
     /// The methods that may be sent twice.
     public var methods: Set<HTTPMethod>
@@ -28,10 +27,10 @@ public struct RetryPolicy: Sendable {
 
     /// Creates a policy.
     /// - Parameters:
-    ///   - statuses: The statuses that are tried again; those that tell of a passing state.
-    ///   - codes: The codes of errors that are tried again; those of the network.
-    ///   - urlErrors: The errors of URLSession that are tried again; those of the network.
-    ///   - methods: The methods that may be sent twice; the idempotent ones and QUERY.
+    ///   - statuses: The statuses that are retried; by default those of a temporary state.
+    ///   - codes: The codes of errors that are retried; by default those of the network.
+    ///   - urlErrors: The URLSession errors that are retried; by default those of the network.
+    ///   - methods: The methods that may be sent twice; by default the idempotent ones and QUERY.
     public init(
         statuses: Set<HTTPStatus> = [408, 425, 429, 500, 502, 503, 504],
         codes: Set<ClientError.Code> = [
@@ -49,10 +48,10 @@ public struct RetryPolicy: Sendable {
     /// The defaults.
     public static let standard = RetryPolicy()
 
-    /// Nothing is tried again.
+    /// Retries nothing.
     public static let never = RetryPolicy(statuses: [], codes: [], urlErrors: [])
 
-    /// The errors of URLSession that tell of a passing state of the network.
+    /// The URLSession errors that report a temporary state of the network.
     public static let passingURLErrors: Set<URLError.Code> = [
         .backgroundSessionInUseByAnotherProcess, .backgroundSessionWasDisconnected,
         .badServerResponse, .callIsActive, .cannotConnectToHost, .cannotFindHost,
@@ -63,9 +62,9 @@ public struct RetryPolicy: Sendable {
         .timedOut,
     ]
 
-    /// A policy that tries again what this one or another does.
+    /// Returns a policy that retries what this policy or another one does.
     ///
-    /// Where both have a condition, this one's is asked first.
+    /// If both have a condition, the condition of this policy is asked first.
     public func or(_ other: RetryPolicy) -> RetryPolicy {
         var copy = self
         copy.statuses.formUnion(other.statuses)
@@ -78,9 +77,9 @@ public struct RetryPolicy: Sendable {
         return copy
     }
 
-    /// The policy with a condition that is asked first.
-    /// - Parameter condition: true tries an outcome again, false does not, nil leaves it to the
-    ///   policy. The rules on methods and bodies hold in any case.
+    /// Returns the policy with a condition that is asked first.
+    /// - Parameter condition: true retries an outcome, false does not, nil leaves the decision to
+    ///   the policy. The rules on methods and bodies hold in any case.
     /// - Returns: The policy.
     public func deciding(_ condition: @escaping @Sendable (Outcome) -> Bool?) -> RetryPolicy {
         var copy = self
@@ -89,7 +88,7 @@ public struct RetryPolicy: Sendable {
         return copy
     }
 
-    /// Whether an outcome is one to try again, as far as statuses, errors and the condition go.
+    /// Whether the statuses, errors and condition of the policy allow a retry.
     func lists(_ outcome: Outcome) -> Bool { condition?(outcome) ?? isListed(outcome) }
 
     /// Whether the request of an outcome may be sent a second time.
@@ -99,13 +98,13 @@ public struct RetryPolicy: Sendable {
         if outcome.isUnsent { return true }
         if request.options.isOneTime { return false }
         if mayBeSentTwice(request) { return true }
-        // A 408 says that the request did not come whole (RFC 9110 §15.5.9): often it was on its
-        // way to an idle connection already, and answers nothing. OkHttp repeats it whatever the
-        // method too.
+        // A 408 says that the server did not receive the whole request (RFC 9110 §15.5.9). Often
+        // the 408 was already on its way over an idle connection, and does not answer this request.
+        // OkHttp also repeats any method after a 408.
         return outcome.status == 408 && !Self.hasEffect(outcome, context)
     }
 
-    /// Whether content that breaks off might be asked for again.
+    /// Whether content that breaks off may be requested again.
     func mayRepeatContent(of request: Request) -> Bool {
         request.options[RetryableOption.self] != false && !request.options.isOneTime
             && mayBeSentTwice(request) && (condition != nil || codes.contains(.incomplete))
@@ -116,8 +115,8 @@ public struct RetryPolicy: Sendable {
             || request.headers.contains(.idempotencyKey)
     }
 
-    // Whether a redirect inside led on from a server that may have done what was asked: a 408 of
-    // the next one is not about that request.
+    // Whether a redirect inside came from a server that may have performed the request. A 408 of
+    // the next server is not about that request.
     private static func hasEffect(_ outcome: Outcome, _ context: Context) -> Bool {
         let before = outcome.request.options[RedirectTrail.self]?.count ?? 0
         return context.call.record.hops.dropFirst(before).contains {
@@ -129,7 +128,7 @@ public struct RetryPolicy: Sendable {
         if outcome.error == nil || outcome.code == .validation, let status = outcome.status {
             return statuses.contains(status)
         }
-        // What a proxy answers is judged as a server's answer is.
+        // The status of a proxy's response is judged like that of a server's.
         if let status = outcome.proxyStatus { return statuses.contains(status) }
         if let error = outcome.error as? URLError { return urlErrors.contains(error.code) }
         return outcome.code.map(codes.contains) ?? false

@@ -1,15 +1,16 @@
 public import TurnpikeCore
 
-/// Tells servers which trace a request belongs to (W3C Trace Context, level 2).
+/// Propagates the trace context of a request to servers (W3C Trace Context, level 2).
 ///
 /// Place it inside a ``Retry``, so that each attempt is a span of its own. The trace continues from
-/// the request's own `traceparent`, else from ``TraceParent/current``, else it begins with the call
-/// and is the same for all its attempts. A `traceparent` that is not valid begins a new trace, and
-/// its `tracestate` is not passed on.
+/// the request's own `traceparent`, or else from ``TraceParent/current``. Without either, a new
+/// trace begins with the call, and all its attempts share it. An invalid `traceparent` is ignored,
+/// and so is the `tracestate` beside it.
 ///
-/// The gate hands positions on and records nothing; a recorder finds the span under ``Span``.
+/// The gate propagates the trace context and records nothing; a recorder finds the span under
+/// ``Span``.
 public struct TraceContext: SynchronousRequestAdapter {
-    /// The key of the attempt's span in its context; nil before the gate was passed.
+    /// The context key of the attempt's span; nil before the request has passed the gate.
     public enum Span: ContextKey {
         /// None.
         public static let defaultValue: TraceParent? = nil
@@ -23,9 +24,9 @@ public struct TraceContext: SynchronousRequestAdapter {
 
     private let sampling: Double
 
-    /// Creates a gate that hands on traces.
-    /// - Parameter sampling: What part of the traces that begin here is marked as recorded; those
-    ///   that are continued keep their mark.
+    /// Creates a gate that propagates traces.
+    /// - Parameter sampling: The share of new traces that are marked as sampled, from 0 to 1. A
+    ///   trace that continues keeps its mark.
     public init(sampling: Double = 1) { self.sampling = sampling }
 
     /// Sets the fields for this attempt.
@@ -42,7 +43,7 @@ public struct TraceContext: SynchronousRequestAdapter {
     }
 
     private static func parent(in headers: HTTPHeaders) -> TraceParent? {
-        // Two lines, joined by a comma, are no valid one.
+        // Two `traceparent` lines, joined by a comma, are not valid.
         headers[traceparent].flatMap {
             TraceParent(parsing: $0, tracestate: headers[tracestate])
         }
@@ -52,8 +53,14 @@ public struct TraceContext: SynchronousRequestAdapter {
     private static let tracestate: HTTPHeaders.Name = "tracestate"
 }
 
+extension TraceContext {
+    init(settings: Settings) {
+        self.init(sampling: settings.double("sampling", default: 1, in: 0...1))
+    }
+}
+
 extension Gate where Self == TraceContext {
-    /// Tells servers which trace a request belongs to; see ``TraceContext/init(sampling:)``.
+    /// Propagates the trace context; see ``TraceContext/init(sampling:)``.
     public static func traceContext(sampling: Double = 1) -> Self {
         TraceContext(sampling: sampling)
     }

@@ -1,35 +1,37 @@
 import TurnpikeCore
+import TurnpikeSupport
 
-/// A position in a distributed trace: the trace, the span, and what the vendors say of it (W3C
-/// Trace Context).
+/// A position in a distributed trace: the trace, the span, and the state of the vendors (W3C Trace
+/// Context).
 ///
-/// A server's handler puts the caller's position around its work; every client inside continues it:
+/// A server's handler sets the caller's position around its work; every client inside continues the
+/// trace:
 ///
 /// ```swift
 /// let incoming = TraceParent(parsing: request.headers["traceparent"] ?? "")
 /// try await TraceParent.$current.withValue(incoming) { try await handle(request) }
 /// ```
 public struct TraceParent: Sendable, Hashable {
-    /// The position that surrounds the present task, or nil.
+    /// The position of the current task, or nil.
     @TaskLocal public static var current: TraceParent?
 
     /// The trace: 32 hexadecimal digits in lower case, not all zero.
     public let traceID: String
     /// The span: 16 hexadecimal digits in lower case, not all zero.
     public let spanID: String
-    /// Whether the trace is recorded.
+    /// Whether the trace is sampled.
     public let isSampled: Bool
-    /// Whether the trace's name is random in its last seven bytes (level 2).
+    /// Whether the last seven bytes of the trace ID are random (level 2).
     public let isRandom: Bool
-    /// What vendors say, as `tracestate` carries it, or nil.
+    /// The state of the vendors, as `tracestate` carries it, or nil.
     public let state: String?
 
     /// Reads the header fields `traceparent` and `tracestate`.
     ///
-    /// Versions above 00 are read as far as they are known. A state that is not valid is left out;
-    /// a position that is not valid gives nil, and the trace is to be begun anew.
+    /// Versions above 00 are read as far as version 00 defines their fields. An invalid state is
+    /// dropped. An invalid position gives nil, and the caller begins a new trace.
     /// - Parameters:
-    ///   - traceparent: The value of the one field line.
+    ///   - traceparent: The value of the single field line.
     ///   - tracestate: The values of the field lines, joined with commas.
     public init?(parsing traceparent: String, tracestate: String? = nil) {
         let bytes = Array(Grammar.trimmed(traceparent).utf8)
@@ -57,21 +59,21 @@ public struct TraceParent: Sendable, Hashable {
         self.state = state
     }
 
-    /// A fresh span of the same trace.
+    /// Returns a new span of the same trace.
     func child(_ random: CallRandom) -> TraceParent {
         TraceParent(
             traceID: traceID, spanID: Self.identifier(random), isSampled: isSampled,
             isRandom: isRandom, state: state)
     }
 
-    /// The beginning of a trace.
+    /// Returns the root of a new trace.
     static func root(_ random: CallRandom, isSampled: Bool) -> TraceParent {
         TraceParent(
             traceID: random.next().hexadecimal + identifier(random), spanID: identifier(random),
             isSampled: isSampled, isRandom: true)
     }
 
-    // All zero is no name.
+    // An identifier of all zeros is not valid.
     private static func identifier(_ random: CallRandom) -> String {
         while true {
             let bits = random.next()

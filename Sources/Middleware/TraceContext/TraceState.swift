@@ -2,9 +2,9 @@ import TurnpikeCore
 
 /// The grammar of `tracestate` (W3C Trace Context, level 2, §3.3).
 enum TraceState {
-    /// The list without blanks around its members, or nil where it is not valid as a whole.
+    /// Returns the list without whitespace around its members, or nil if any member is invalid.
     ///
-    /// Of members with one key the first is kept: it is what was said last.
+    /// Of several members with one key, the first is kept, because it is the newest.
     static func checked(_ text: String) -> String? {
         var members: [Substring] = []
         var keys: Set<Substring> = []
@@ -20,7 +20,7 @@ enum TraceState {
         return shortened(members).joined(separator: ",")
     }
 
-    // Long members go first, then the last ones (§3.3.1.5).
+    // Removes members longer than 128 bytes first, then members from the end (§3.3.1.5).
     private static func shortened(_ members: [Substring]) -> [Substring] {
         var members = members
         func size() -> Int { members.reduce(members.count - 1) { $0 + $1.utf8.count } }
@@ -37,7 +37,7 @@ enum TraceState {
         return text
     }
 
-    // §3.3.1.3.1: since level 2 an at sign is a character like others, behind the first.
+    // Since level 2, an at sign may stand anywhere after the first character (§3.3.1.3.1).
     private static func isKey(_ key: Substring) -> Bool {
         guard let first = key.utf8.first, isLowerOrDigit(first), key.utf8.count <= 256 else {
             return false

@@ -1,17 +1,17 @@
 import Foundation
 import TurnpikeCore
 
-/// A host as some parser on the way to a connection might read it.
-package enum HostName: Hashable {
+/// A host, as a parser on the way to a connection may read it.
+enum HostName: Hashable {
     case address(IPAddress)
     case name(String)
-    /// It looks like an address, and parsers differ about which; or like nothing at all.
+    /// It looks like an address that parsers read in different ways, or is not valid at all.
     case unclear
 
-    /// The most bytes that a name has, with a dot behind it (RFC 1035 §2.3.4).
+    /// The most bytes of a name, with a dot at its end (RFC 1035 §2.3.4).
     static let maxBytes = 254
 
-    package init(_ host: String) {
+    init(_ host: String) {
         let text = Self.folded(host)
         if let address = IPAddress(text) {
             self = .address(address)
@@ -28,14 +28,14 @@ package enum HostName: Hashable {
         self = .name(text)
     }
 
-    /// Whether the name is one of the local machine's or network's by its form.
-    package static func isLocal(_ name: String) -> Bool {
+    /// Whether the form of a name shows that it belongs to the local machine or network.
+    static func isLocal(_ name: String) -> Bool {
         let labels = name.split(separator: ".")
         guard labels.count > 1, let last = labels.last else { return true }
         return localDomains.contains(String(last)) || name.hasSuffix(".home.arpa")
     }
 
-    // RFC 6761, RFC 6762, RFC 8375, ICANN's private-use domain, and those that routers make up.
+    // RFC 6761, RFC 6762, RFC 8375, ICANN's private-use domain, and domains that routers use.
     private static let localDomains: Set<String> = [
         "localhost", "local", "internal", "intranet", "private", "lan", "home", "corp",
         "localdomain",
@@ -43,8 +43,9 @@ package enum HostName: Hashable {
 
     private static let delimiters = Set("%:/\\@?#[]<>|^\"`{}".utf8)
 
-    // Percent-decoded, compatibility forms (full-width and circled digits, letters) and all kinds of
-    // dots mapped as UTS 46 maps them, in lower case, without dots at the end.
+    // Decodes percent-encoding, maps compatibility forms (full-width and circled digits and
+    // letters) and all kinds of dots as UTS 46 does, makes the text lower-case, and drops the dots
+    // at its end.
     private static func folded(_ host: String) -> String {
         var text = host
         if text.utf8.contains(UInt8(ascii: "%")), !text.utf8.contains(UInt8(ascii: ":")) {

@@ -1,8 +1,8 @@
-/// Hosts by name: one, or all below a domain.
+/// A pattern for hosts: one host, or all subdomains of a domain.
 ///
-/// `api.example.com` is that host and no other, `*.example.com` any host below that domain but not
-/// the domain itself, `192.0.2.1` that address in every spelling. Case and dots at the end do not
-/// count.
+/// `api.example.com` matches that host alone, `*.example.com` any host below that domain but not
+/// the domain itself, and `192.0.2.1` that address in every spelling. Case and dots at the end are
+/// ignored.
 public struct HostPattern: Hashable, Sendable {
     private enum Kind: Hashable {
         case host(HostName)
@@ -23,7 +23,7 @@ public struct HostPattern: Hashable, Sendable {
         }
     }
 
-    /// Whether a host is meant.
+    /// Whether the pattern matches a host.
     public func matches(_ host: String) -> Bool { matches(HostName(host)) }
 
     func matches(_ host: HostName) -> Bool {
@@ -35,7 +35,7 @@ public struct HostPattern: Hashable, Sendable {
         }
     }
 
-    /// Whether the text is a host or a domain at all; a star anywhere but in front is in no name.
+    /// Whether the pattern is a host or a domain at all; a star is allowed only in front.
     var isUsable: Bool {
         switch kind {
         case .host(.address): true

@@ -1,11 +1,11 @@
 extension IPAddress {
-    /// Whether the address is one that the whole Internet routes to.
+    /// Whether the address is globally reachable.
     ///
-    /// False for what IANA's special-purpose registries (RFC 6890 and its updates) set apart:
-    /// this host, private, shared (CGNAT), link-local, loopback, documentation, benchmarking,
-    /// multicast, reserved, unique local; for an IPv6 address that carries such an IPv4 address
-    /// (mapped, compatible, 6to4, NAT64, ISATAP, Teredo); and for the metadata services of clouds
-    /// that answer at other addresses.
+    /// It is false for the ranges that IANA's special-purpose registries (RFC 6890 and its updates)
+    /// set apart: this host, private, shared (CGNAT), link-local, loopback, documentation,
+    /// benchmarking, multicast, reserved, unique local. It is also false for an IPv6 address that
+    /// carries such an IPv4 address (mapped, compatible, 6to4, NAT64, ISATAP, Teredo), and for the
+    /// metadata services of clouds at other addresses.
     public var isPublic: Bool {
         if let v4 { return Self.isPublic(v4) }
         if let embedded = embeddedV4 { return Self.isPublic(embedded) }
@@ -19,7 +19,7 @@ extension IPAddress {
         return true
     }
 
-    /// The IPv4 address that an IPv6 address stands for.
+    /// The IPv4 address that an IPv6 address carries.
     private var embeddedV4: UInt32? {
         let low = UInt32(truncatingIfNeeded: bits.low)
         switch (bits.high, bits.low >> 32) {
@@ -27,7 +27,7 @@ extension IPAddress {
         case (0x0064_FF9B_0000_0000, 0): return low
         default: break
         }
-        // 6to4 (RFC 3056) has it behind its first 16 bits.
+        // 6to4 (RFC 3056) carries it after the first 16 bits.
         return bits.high >> 48 == 0x2002 ? UInt32(truncatingIfNeeded: bits.high >> 16) : nil
     }
 
@@ -53,7 +53,8 @@ extension IPAddress {
         (0xF, 28),  // 240.0.0.0/4, reserved, and broadcast
     ]
 
-    // Azure's wire server; those of other clouds are link-local, shared or unique local.
+    // Azure's wire server; the metadata services of other clouds are link-local, shared or unique
+    // local.
     private static let metadata: Set<UInt32> = [0xA83F_8110]
 
     private static let reservedV6: [(prefix: UInt64, shift: UInt64)] = [

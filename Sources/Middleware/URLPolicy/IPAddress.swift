@@ -1,11 +1,11 @@
 import TurnpikeCore
 
-/// An IP address, read from any spelling that a resolver or a URL parser would take for one.
+/// An IP address, parsed from any spelling that a resolver or a URL parser accepts.
 public struct IPAddress: Hashable, Sendable {
     /// The 32 bits of an IPv4 address, or nil for IPv6.
     public let v4: UInt32?
-    /// The upper and lower 64 bits of an IPv6 address; those of an IPv4 address are its mapped form
-    /// (`::ffff:192.0.2.1`, RFC 4291 §2.5.5.2).
+    /// The upper and lower 64 bits of an IPv6 address; for an IPv4 address, those of its mapped
+    /// form (`::ffff:192.0.2.1`, RFC 4291 §2.5.5.2).
     public let bits: (high: UInt64, low: UInt64)
 
     /// Creates an IPv4 address.
@@ -20,7 +20,7 @@ public struct IPAddress: Hashable, Sendable {
         bits = (high, low)
     }
 
-    /// Reads an address: IPv6 with or without brackets and zone, or IPv4 in one to four decimal,
+    /// Parses an address: IPv6 with or without brackets and zone, or IPv4 in one to four decimal,
     /// octal (`0177.1`) or hexadecimal (`0x7f000001`) parts.
     public init?(_ text: some StringProtocol) {
         if text.utf8.contains(UInt8(ascii: ":")) {
@@ -32,7 +32,7 @@ public struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// Whether two addresses are equal; an IPv4 address and its mapped form are not.
+    /// Whether two addresses are equal; an IPv4 address does not equal its mapped form.
     public static func == (left: Self, right: Self) -> Bool {
         left.v4 == right.v4 && left.bits == right.bits
     }

@@ -2,15 +2,17 @@ import Dispatch
 import Foundation
 import Synchronization
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// Asks the system (`getaddrinfo`): hosts file, DNS, whatever else it is set up with.
+/// Resolves names with the system (`getaddrinfo`): hosts file, DNS, and whatever else is
+/// configured.
 ///
-/// The question blocks a thread and cannot be taken back, so it runs on threads of the resolver's
-/// own, at most ``width`` at once; calls for one name share a question, later ones wait, and above
-/// 1024 waiting names it fails as ``/TurnpikeCore/ClientError/Code/overloaded``. Who waits can stop
-/// waiting. An answer is kept for 10 seconds, up to 1024 names.
+/// A lookup blocks a thread and cannot be cancelled, so it runs on threads of the resolver's own,
+/// at most ``width`` at once. Calls for one name share a lookup. More names wait; when 1024 of them
+/// wait, a call fails as ``/TurnpikeCore/ClientError/Code/overloaded``. A call can stop waiting at
+/// any time. A result is kept for 10 seconds, for up to 1024 names.
 public final class SystemHostResolver: HostResolver {
-    /// A name that is being asked for.
+    /// The lookup of a name.
     private struct Question {
         let name: String
         let begin: MonotonicInstant
@@ -43,7 +45,7 @@ public final class SystemHostResolver: HostResolver {
     /// - Parameter width: How many names are looked up at once, at least one.
     public convenience init(width: Int = 8) { self.init(width: width, ask: Self.askSystem) }
 
-    package init(width: Int, ask: @escaping @Sendable (String) throws -> [IPAddress]) {
+    init(width: Int, ask: @escaping @Sendable (String) throws -> [IPAddress]) {
         self.width = max(width, 1)
         self.ask = ask
     }

@@ -1,12 +1,14 @@
 import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// Decides which URLs a client may send to: schemes, hosts, and the guard against private addresses.
+/// Decides which URLs a client may send to, by scheme, by host, and by whether an address is
+/// private.
 ///
-/// It is for services that fetch what others name (webhooks, previews, imports), so that nobody
-/// reaches the inside of a network through them (server-side request forgery). Place it inside
-/// ``Redirect``, so that it sees each hop, and as near to the transport as can be: it judges the URL
-/// as the gates outside left it. A forbidden URL fails as
+/// Use it in services that fetch URLs named by others (webhooks, previews, imports), so that nobody
+/// can reach the inside of a network through them (server-side request forgery). Place it inside
+/// ``Redirect``, so that it sees each hop, and as close to the transport as possible, because it
+/// checks the URL as the outer gates left it. A forbidden URL fails as
 /// ``/TurnpikeCore/ClientError/Code/urlPolicy`` before anything is sent.
 ///
 /// ```swift
@@ -16,10 +18,10 @@ public import TurnpikeCore
 /// }
 /// ```
 ///
-/// The guard knows an address in every spelling (``IPAddress``), names that are local by their form
-/// (`localhost`, `*.internal`, names without a dot), and refuses hosts that parsers read in
-/// different ways. A name is looked up, off the caller's threads, and refused if one of its
-/// addresses is not public (``IPAddress/isPublic``).
+/// The guard against private addresses recognizes an address in every spelling (``IPAddress``), and
+/// names that are local by their form (`localhost`, `*.internal`, names without a dot). It refuses
+/// hosts that parsers read in different ways. Any other name is looked up, off the caller's
+/// threads, and refused if one of its addresses is not public (``IPAddress/isPublic``).
 ///
 /// > Important: URLSession looks the name up again for its connection. A name server that answers
 /// > differently the second time (DNS rebinding) gets past any check of this kind; only the network
@@ -29,7 +31,7 @@ public struct URLPolicy: RequestAdapter {
     public enum PrivateAddresses: String, Sendable, Hashable, CaseIterable {
         /// Never.
         case never
-        /// Where a redirect leads to one; the caller's own URL may.
+        /// Refused after a redirect; the caller's own URL may lead to one.
         case onRedirect
         /// Always.
         case always
@@ -44,16 +46,15 @@ public struct URLPolicy: RequestAdapter {
 
     /// Creates a policy.
     ///
-    /// A pattern that is neither a host nor `*.` and a domain lets calls fail as
+    /// A pattern that is neither a host nor `*.` and a domain makes calls fail as
     /// ``/TurnpikeCore/ClientError/Code/configuration``.
     /// - Parameters:
-    ///   - schemes: The schemes that are allowed, in lower case.
-    ///   - allowedHosts: The hosts that are allowed; nil is any. They are no exception from
-    ///     `denyPrivate`.
-    ///   - deniedHosts: Hosts that are refused, also if they are allowed.
+    ///   - schemes: The allowed schemes, in lower case.
+    ///   - allowedHosts: The allowed hosts; nil allows any. They are not exempt from `denyPrivate`.
+    ///   - deniedHosts: Hosts that are refused, even if they are among the allowed ones.
     ///   - denyPrivate: When addresses that are not public are refused.
-    ///   - resolver: Finds the addresses of names for `denyPrivate`; nil judges names by their form
-    ///     alone, for clients behind a proxy that does the rest.
+    ///   - resolver: Resolves names for `denyPrivate`. If nil, only the form of a name is checked;
+    ///     that is for clients behind a proxy that does the rest.
     public init(
         schemes: Set<String> = ["http", "https"], allowedHosts: [HostPattern]? = nil,
         deniedHosts: [HostPattern] = [], denyPrivate: PrivateAddresses = .never,
@@ -73,7 +74,7 @@ public struct URLPolicy: RequestAdapter {
     /// Refuses a request whose URL is forbidden.
     public func adapt(_ request: inout Request, context: Context) async throws {
         if let fault { throw ClientError(.configuration, fault) }
-        // A URL that is broken fails at the last look, with better words.
+        // A URL that is not valid fails in the final check, with a better message.
         guard let origin = request.origin else { return }
         guard schemes.contains(origin.scheme) else {
             throw refusal("the scheme \(origin.scheme) is not allowed")
@@ -88,7 +89,7 @@ public struct URLPolicy: RequestAdapter {
         case .address(let address): try check([address])
         case .unclear: throw refusal("the host is neither clearly a name nor clearly an address")
         case .name(let name):
-            if HostName.isLocal(name) { throw refusal("the host's name is a local one") }
+            if HostName.isLocal(name) { throw refusal("the host's name is local") }
             guard let resolver else { return }
             try check(await resolver.addresses(of: name, context: context))
         }
@@ -112,6 +113,30 @@ public struct URLPolicy: RequestAdapter {
         ClientError(
             .urlPolicy, "the URL policy forbids the request: \(message)",
             transfer: TransferState(.connecting))
+    }
+}
+
+extension URLPolicy {
+    init(settings: Settings) {
+        let schemes = settings.optionalStrings("schemes") ?? ["http", "https"]
+        for (index, scheme) in schemes.enumerated() where Origin.defaultPort(scheme) == nil {
+            settings.issue(at: "schemes[\(index)]", "\"http\" or \"https\" is wanted")
+        }
+        func patterns(_ key: String) -> [HostPattern]? {
+            settings.optionalStrings(key)?.enumerated().map { index, text in
+                let pattern = HostPattern(text)
+                if !pattern.isUsable {
+                    settings.issue(at: "\(key)[\(index)]", "a host or \"*.domain\" is wanted")
+                }
+                return pattern
+            }
+        }
+        let resolves = settings.bool("resolve", default: true)
+        self.init(
+            schemes: Set(schemes), allowedHosts: patterns("allowedHosts"),
+            deniedHosts: patterns("deniedHosts") ?? [],
+            denyPrivate: settings.choice("denyPrivate", default: PrivateAddresses.never),
+            resolver: resolves ? SystemHostResolver() : nil)
     }
 }
 

@@ -1,11 +1,12 @@
 import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// Says who is calling, where the request does not.
+/// Sets `User-Agent` on requests that do not have it.
 ///
-/// The default names program, version, bundle, build, system and library:
-/// `shop/2.1 (com.example.shop; build:7; Linux 6.1.0) Turnpike/0.1.0`. A part that the program does
-/// not tell is `Unknown`; on Linux these are mostly version, bundle and build.
+/// The default value names program, version, bundle, build, system and library:
+/// `shop/2.1 (com.example.shop; build:7; Linux 6.1.0) Turnpike/0.1.0`. An unknown part is
+/// `Unknown`; on Linux these are mostly version, bundle and build.
 public struct UserAgent: SynchronousRequestAdapter {
     private let value: String
 
@@ -13,7 +14,7 @@ public struct UserAgent: SynchronousRequestAdapter {
     /// - Parameter value: The value; nil describes the program.
     public init(_ value: String? = nil) { self.value = value ?? Self.ofProgram }
 
-    /// Sets the field where there is none.
+    /// Sets the field if there is none.
     public func adapt(_ request: inout Request, context: Context) {
         request.headers.setIfAbsent(.userAgent, value)
     }
@@ -34,15 +35,15 @@ public struct UserAgent: SynchronousRequestAdapter {
                 + " \(system.majorVersion).\(system.minorVersion).\(system.patchVersion)")
     }()
 
-    /// The value for the given parts.
-    package static func describe(
+    /// The value that is made of the given parts.
+    static func describe(
         program: String?, version: String?, bundle: String?, build: String?, system: String
     ) -> String {
         let comment = "\(word(bundle)); build:\(word(build)); \(comment(system))"
         return "\(word(program))/\(word(version)) (\(comment)) Turnpike/\(LibraryVersion.current)"
     }
 
-    // A token (RFC 9110 §5.6.2): what cannot stand in one becomes a hyphen.
+    // A token (RFC 9110 §5.6.2): characters that a token cannot hold become hyphens.
     private static func word(_ text: String?) -> String {
         let bytes = (text ?? "").utf8.prefix(64)
         guard bytes.contains(where: Grammar.isTokenByte) else { return "Unknown" }
@@ -50,7 +51,7 @@ public struct UserAgent: SynchronousRequestAdapter {
             decoding: bytes.map { Grammar.isTokenByte($0) ? $0 : UInt8(ascii: "-") }, as: UTF8.self)
     }
 
-    // Within a comment parentheses and backslashes would need a backslash (RFC 9110 §5.6.5).
+    // Without parentheses and backslashes, which a comment would have to escape (RFC 9110 §5.6.5).
     private static func comment(_ text: String) -> String {
         String(
             decoding: text.utf8.prefix(128).filter {
@@ -71,7 +72,17 @@ public struct UserAgent: SynchronousRequestAdapter {
     }
 }
 
+extension UserAgent {
+    init(settings: Settings) {
+        let value = settings.string("value")
+        var trial = HTTPHeaders()
+        if let value { trial.append(.userAgent, value) }
+        if let defect = trial.defect { settings.issue(at: "value", defect.description) }
+        self.init(value)
+    }
+}
+
 extension Gate where Self == UserAgent {
-    /// Says who is calling; see ``UserAgent/init(_:)``.
+    /// Sets `User-Agent`; see ``UserAgent/init(_:)``.
     public static func userAgent(_ value: String? = nil) -> Self { UserAgent(value) }
 }

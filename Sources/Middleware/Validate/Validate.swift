@@ -1,19 +1,21 @@
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// Refuses responses by their status and content type.
 ///
-/// Inside a retry, a refused status can be tried again; outside, the retry still sees it. The error
-/// is ``/TurnpikeCore/ClientError/Code/validation`` with the head and up to 4 KiB of the content.
+/// Placed inside a retry, it refuses a status before the retry decides about it; placed outside,
+/// the retry sees the status itself. A refused response fails as
+/// ``/TurnpikeCore/ClientError/Code/validation``, with the head and up to 4 KiB of the content.
 /// ``TurnpikeCore/Call/validate(status:contentType:)`` sets other rules for one call.
 public struct Validate: ResponseValidator {
     /// Which content types are accepted.
     public enum ContentType: Sendable, Hashable {
-        /// Those of the request's `Accept`, of which the most specific range decides; any where it
-        /// has none.
+        /// Those of the request's `Accept`, where the most specific range decides; any if the
+        /// request has no `Accept`.
         case accept
-        /// Those in the given ranges; none where there are no ranges.
+        /// Those in the given ranges; none if there are no ranges.
         case ranges([MediaType])
-        /// Any, or none.
+        /// Any type, or none.
         case any
     }
 
@@ -23,17 +25,17 @@ public struct Validate: ResponseValidator {
     /// Creates a gate that refuses responses.
     /// - Parameters:
     ///   - status: The statuses that are accepted.
-    ///   - contentType: The content types that are accepted. Content that is empty has none;
-    ///     content without a type is accepted only where any is.
+    ///   - contentType: The content types that are accepted. Empty content is not checked; content
+    ///     without a type is accepted only if every type is.
     public init(status: StatusSet = .successful, contentType: ContentType = .accept) {
         statuses = status
         self.contentType = contentType
     }
 
-    /// The rules of one call.
+    /// The option that sets the rules of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [ValidateOption.self] }
 
-    /// Returns, or throws ``/TurnpikeCore/ClientError/Code/validation``.
+    /// Accepts the response, or throws ``/TurnpikeCore/ClientError/Code/validation``.
     public func validate(_ response: Response, for request: Request, context: Context) throws {
         let rules = request.options[ValidateOption.self] ?? self
         guard rules.statuses.contains(response.status) else {
@@ -69,8 +71,8 @@ public struct Validate: ResponseValidator {
                 + " \(Self.list(ranges))", response: response.head)
     }
 
-    // The closest of the ranges that a type falls under decides, weight 0 means that it is refused
-    // (RFC 9110 §12.5.1); what is no type needs a range of all.
+    // The most specific range that contains the type decides; a weight of 0 refuses it (RFC 9110
+    // §12.5.1). Content without a type needs the range `*/*`.
     private static func accepts(_ type: MediaType?, in ranges: [MediaType]) -> Bool {
         let found = ranges.filter { range in
             type.map { range.contains($0) } ?? (range.essence == "*/*")
@@ -78,7 +80,7 @@ public struct Validate: ResponseValidator {
         if let closest = found.map(closeness).max() {
             return found.contains { closeness($0) == closest && $0.quality > 0 }
         }
-        // Where ranges only exclude, the rest is accepted.
+        // If all ranges exclude, everything else is accepted.
         return type != nil && !ranges.isEmpty && ranges.allSatisfy { $0.quality == 0 }
     }
 
@@ -97,11 +99,51 @@ public struct Validate: ResponseValidator {
 
 /// The rules of one call.
 public enum ValidateOption: RequestOptionKey {
-    /// The rules themselves.
+    /// The gate that applies the option: the rules themselves.
     public static func gate(for value: Validate) -> (any Gate)? { value }
 }
 
-extension Validate: Heeding {}
+extension Validate: PromptlyCancellable {}
+
+extension Validate {
+    init(settings: Settings) {
+        self.init(status: Self.statuses(settings), contentType: Self.contentType(settings))
+    }
+
+    private static func statuses(_ settings: Settings) -> StatusSet {
+        guard let entries = settings.list("status") else { return .successful }
+        return StatusSet(
+            entries.enumerated().compactMap { index, entry in
+                let codes = 100...999
+                if let code = entry.int, codes.contains(code) { return code...code }
+                if let low = entry[0]?.int, let high = entry[1]?.int, entry.array?.count == 2,
+                    low <= high, codes.contains(low), codes.contains(high)
+                {
+                    return low...high
+                }
+                settings.issue(at: "status[\(index)]", "a status, or a pair [from, to], is wanted")
+                return nil
+            })
+    }
+
+    private static func contentType(_ settings: Settings) -> ContentType {
+        if settings.isNull("contentType") { return .any }
+        guard let value = settings.value("contentType") else { return .accept }
+        if value == "accept" { return .accept }
+        guard value.array != nil else {
+            settings.issue(
+                at: "contentType", "\"accept\", a list of media ranges, or null is wanted")
+            return .accept
+        }
+        return .ranges(
+            settings.strings("contentType").enumerated().compactMap { index, text in
+                if let range = MediaType(parsing: text) { return range }
+                settings.issue(
+                    at: "contentType[\(index)]", "a media range such as text/* is wanted")
+                return nil
+            })
+    }
+}
 
 extension Gate where Self == Validate {
     /// Refuses responses; see ``Validate/init(status:contentType:)``.
@@ -111,7 +153,7 @@ extension Gate where Self == Validate {
 }
 
 extension Call {
-    /// Refuses this call's response by other rules than the client's.
+    /// Refuses this call's response by rules other than the client's.
     public func validate(
         status: StatusSet = .successful, contentType: Validate.ContentType = .accept
     ) -> Call {

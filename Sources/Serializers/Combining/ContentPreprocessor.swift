@@ -1,7 +1,7 @@
 public import Foundation
 public import TurnpikeCore
 
-/// A change to content before a serializer reads it.
+/// A transformation of content before a serializer reads it.
 ///
 /// ```swift
 /// let json = JSONSerializer().preprocessed(by: .removingXSSIPrefix)
@@ -10,11 +10,13 @@ public import TurnpikeCore
 public struct ContentPreprocessor: Sendable {
     let process: @Sendable (Data) throws -> Data
 
-    /// Creates a change from a closure.
+    /// Creates a transformation from a closure.
     public init(_ process: @escaping @Sendable (Data) throws -> Data) { self.process = process }
 
-    /// Takes away a prefix that keeps JSON from being run as a script: `)]}'` and what stands
-    /// behind it in its line, as Google and Angular write it, or `while(1);` and `for(;;);`.
+    /// Removes a prefix that keeps JSON from being run as a script.
+    ///
+    /// Google and Angular send `)]}'` and the rest of that line; other servers send `while(1);` or
+    /// `for(;;);`.
     public static let removingXSSIPrefix = ContentPreprocessor { content in
         if content.starts(with: Data(")]}'".utf8)) {
             let rest = content.dropFirst(4)
@@ -31,7 +33,7 @@ public struct ContentPreprocessor: Sendable {
     }
 }
 
-/// A serializer that reads changed content.
+/// A serializer that reads transformed content.
 public struct PreprocessedSerializer<Base: ResponseSerializer>: ResponseSerializer {
     private let base: Base
     private let preprocessor: ContentPreprocessor
@@ -41,20 +43,20 @@ public struct PreprocessedSerializer<Base: ResponseSerializer>: ResponseSerializ
         self.preprocessor = preprocessor
     }
 
-    /// What the other reads.
+    /// The media types that the base serializer accepts.
     public func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
 
-    /// All: what is changed is the whole content.
+    /// The whole content, because all of it is transformed.
     public func collectedBytes(in table: SerializerTable) -> Int { .max }
 
-    /// Collects the content, changes it and gives the other's value for it.
+    /// Collects the content, transforms it, and returns the value of the base serializer.
     public func serialize(
         _ response: Response, context: SerializationContext
     ) async throws -> Base.Output {
         let content = try await response.body.collect(upTo: context.maxBytes)
         var changed = response
         do {
-            // A slice becomes bytes of its own, whose indices begin at 0.
+            // Copies a slice, so that indices begin at 0.
             changed.body = ResponseBody(
                 Data(try preprocessor.process(content)), trailers: response.trailers)
         } catch {
@@ -65,7 +67,7 @@ public struct PreprocessedSerializer<Base: ResponseSerializer>: ResponseSerializ
 }
 
 extension ResponseSerializer {
-    /// The same serializer for content that is changed first.
+    /// Returns a serializer that transforms the content first.
     public func preprocessed(by preprocessor: ContentPreprocessor) -> PreprocessedSerializer<Self> {
         PreprocessedSerializer(self, preprocessor)
     }

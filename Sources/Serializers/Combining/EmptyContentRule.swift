@@ -1,13 +1,13 @@
 public import TurnpikeCore
 
-/// Where it is right that a response has no content.
+/// Decides which responses may have no content.
 public struct EmptyContentRule: Sendable {
     private let statuses: Set<HTTPStatus>?
     private let methods: Set<HTTPMethod>
     private(set) var countsBlanks = false
 
-    /// Creates a rule: a response may be empty if its status is one of these, or if it answers one
-    /// of these methods.
+    /// Creates a rule that allows empty content for these statuses and for responses to these
+    /// methods.
     public init(statuses: Set<HTTPStatus> = [204, 205], methods: Set<HTTPMethod> = [.head]) {
         self.statuses = statuses
         self.methods = methods
@@ -18,10 +18,12 @@ public struct EmptyContentRule: Sendable {
         methods = []
     }
 
-    /// Any response may be empty.
+    /// Allows any response to be empty.
     public static let any = EmptyContentRule()
 
-    /// The same rule, where up to 16 blanks count as empty: what some frameworks send for nothing.
+    /// Returns the same rule, which also treats up to 16 whitespace bytes as empty.
+    ///
+    /// Some frameworks send whitespace instead of nothing.
     public func countingBlanks() -> Self {
         var copy = self
         copy.countsBlanks = true
@@ -47,13 +49,13 @@ public struct EmptyValueSerializer<Base: ResponseSerializer>: ResponseSerializer
         self.rule = rule
     }
 
-    /// What the other reads.
+    /// The media types that the base serializer accepts.
     public func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
 
-    /// What the other reads.
+    /// The number of bytes that the base serializer collects.
     public func collectedBytes(in table: SerializerTable) -> Int { base.collectedBytes(in: table) }
 
-    /// Returns the value for no content, or the other serializer's value.
+    /// Returns the value for no content, or the value of the base serializer.
     public func serialize(
         _ response: Response, context: SerializationContext
     ) async throws -> Base.Output {
@@ -72,10 +74,10 @@ public struct EmptyValueSerializer<Base: ResponseSerializer>: ResponseSerializer
 }
 
 extension ResponseSerializer {
-    /// The same serializer, with a value for responses that have no content.
+    /// Returns the same serializer, with a value for responses that have no content.
     /// - Parameters:
     ///   - value: The value.
-    ///   - rule: Where it is right that a response has no content.
+    ///   - rule: The responses that may have no content.
     /// - Returns: The serializer.
     public func valueForEmpty(
         _ value: Output, where rule: EmptyContentRule = EmptyContentRule()

@@ -1,6 +1,6 @@
 public import TurnpikeCore
 
-/// Several serializers of one kind of value, of which the first that can read the content gives it.
+/// Tries several serializers in order and returns the value of the first that can read the content.
 ///
 /// ```swift
 /// let text = FirstFitSerializer([JSONSerializer().map { $0.description }, StringSerializer().map { $0 }])
@@ -8,21 +8,21 @@ public import TurnpikeCore
 public struct FirstFitSerializer<Output: Sendable>: ResponseSerializer {
     private let serializers: [any ResponseSerializer<Output>]
 
-    /// Creates a serializer of several, in the order in which they are tried.
+    /// Creates a serializer that tries `serializers` in order.
     public init(_ serializers: [any ResponseSerializer<Output>]) { self.serializers = serializers }
 
-    /// What any of them reads.
+    /// The media types that any of the serializers accepts.
     public func accept(in table: SerializerTable) -> [MediaType] {
         serializers.flatMap { $0.accept(in: table) }.reduce(into: []) { ranges, range in
             if !ranges.contains(range) { ranges.append(range) }
         }
     }
 
-    /// All.
+    /// The whole content.
     public func collectedBytes(in table: SerializerTable) -> Int { .max }
 
-    /// Collects the content once and gives the first value that can be made of it.
-    /// - Throws: The error of the first serializer where none can read it.
+    /// Collects the content once and returns the first value that a serializer can make of it.
+    /// - Throws: The error of the first serializer if none can read the content.
     public func serialize(
         _ response: Response, context: SerializationContext
     ) async throws -> Output {

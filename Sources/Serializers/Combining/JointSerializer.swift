@@ -1,23 +1,23 @@
 public import TurnpikeCore
 
-/// Several serializers of one response: its content is collected once, and each gives its value.
+/// Collects the content of a response once and returns the values of several serializers.
 ///
 /// ```swift
 /// let (user, bytes) = try await client.get("users/1")
 ///     .serialize(with: DecodableSerializer(User.self), DataSerializer())
 /// ```
 public struct JointSerializer<each Serializer: ResponseSerializer>: ResponseSerializer {
-    /// One value of each.
+    /// One value from each serializer.
     public typealias Output = (repeat (each Serializer).Output)
 
     private let serializers: (repeat each Serializer)
 
-    /// Creates a serializer of several.
+    /// Creates a serializer from several serializers.
     public init(_ serializers: repeat each Serializer) {
         self.serializers = (repeat each serializers)
     }
 
-    /// What any of them reads.
+    /// The media types that any of the serializers accepts.
     public func accept(in table: SerializerTable) -> [MediaType] {
         var ranges: [MediaType] = []
         for serializer in repeat each serializers {
@@ -28,10 +28,10 @@ public struct JointSerializer<each Serializer: ResponseSerializer>: ResponseSeri
         return ranges
     }
 
-    /// All.
+    /// The whole content.
     public func collectedBytes(in table: SerializerTable) -> Int { .max }
 
-    /// Collects the content and gives the values, in order; the first error ends it.
+    /// Collects the content and returns the values in order; throws the first error.
     public func serialize(
         _ response: Response, context: SerializationContext
     ) async throws -> (repeat (each Serializer).Output) {
@@ -46,7 +46,7 @@ public struct JointSerializer<each Serializer: ResponseSerializer>: ResponseSeri
 }
 
 extension Call {
-    /// Sends the request once and turns the response into a value of each serializer.
+    /// Sends the request once and returns the value of each serializer.
     public func serialize<First: ResponseSerializer, each More: ResponseSerializer>(
         with first: First, _ more: repeat each More
     ) async throws -> (First.Output, repeat (each More).Output) {

@@ -1,6 +1,6 @@
 public import TurnpikeCore
 
-/// What another serializer gives, changed.
+/// A serializer that transforms the value of another serializer.
 public struct MappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer {
     private let base: Base
     private let transform: @Sendable (Base.Output) throws -> Output
@@ -10,13 +10,13 @@ public struct MappedSerializer<Base: ResponseSerializer, Output: Sendable>: Resp
         self.transform = transform
     }
 
-    /// What the other reads.
+    /// The media types that the base serializer accepts.
     public func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
 
-    /// What the other reads.
+    /// The number of bytes that the base serializer collects.
     public func collectedBytes(in table: SerializerTable) -> Int { base.collectedBytes(in: table) }
 
-    /// Returns the changed value.
+    /// Returns the transformed value.
     public func serialize(
         _ response: Response, context: SerializationContext
     ) async throws -> Output {
@@ -25,9 +25,9 @@ public struct MappedSerializer<Base: ResponseSerializer, Output: Sendable>: Resp
 }
 
 extension ResponseSerializer {
-    /// The same serializer, whose values are changed by a closure.
+    /// Returns a serializer whose values are transformed by a closure.
     ///
-    /// What the closure throws is the call's error, unchanged.
+    /// The call throws what the closure throws, unchanged.
     public func map<Value: Sendable>(
         _ transform: @escaping @Sendable (Output) throws -> Value
     ) -> MappedSerializer<Self, Value> { MappedSerializer(self, transform) }

@@ -1,19 +1,20 @@
 import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// Compresses request bodies and says so in `Content-Encoding`.
+/// Compresses request bodies and sets `Content-Encoding`.
 ///
 /// ```swift
 /// let client = Client(stack: [.retry(), .compressBodies(.gzip)])
 /// ```
 ///
-/// Bytes in memory keep a known length; files and streams are compressed while they are sent, in
-/// little memory and with a length that nobody knows in advance. A body stays as it is where the
-/// request names a coding of its own, where it is smaller than the minimum, where its media type
-/// says that it is compressed already, and where trailers follow, which may speak of its bytes. Send this to servers alone that are known to accept
-/// it: most do not.
+/// A body in memory keeps a known length. A file or a stream is compressed while it is sent, with
+/// little memory and without a known length. A body is sent unchanged if the request already names
+/// a content coding, if it is smaller than the minimum, if its media type is already compressed, or
+/// if it has trailer fields, which may describe the original bytes. Use this gate only for servers
+/// that are known to accept compressed requests: most do not.
 ///
-/// The system's zlib does the work. Where there is none, the call fails as
+/// The system's zlib is loaded when it is first needed. Without one, the call fails with
 /// ``/TurnpikeCore/ClientError/Code/unsupported`` before anything is sent.
 public struct CompressBodies: SynchronousRequestAdapter {
     /// A content coding (RFC 9110 §8.4.1).
@@ -23,7 +24,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
         /// Deflate in zlib's framing.
         case deflate
 
-        var windowBits: CInt { self == .gzip ? 31 : 15 }
+        var format: CompressionFormat { self == .gzip ? .gzip : .deflate }
     }
 
     private let coding: Coding
@@ -34,7 +35,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
     /// - Parameters:
     ///   - coding: The coding.
     ///   - level: From 1, fast, to 9, small.
-    ///   - minimum: The smallest body that is compressed, in bytes.
+    ///   - minimum: The size in bytes from which bodies are compressed.
     public init(_ coding: Coding = .gzip, level: Int = 6, minimum: Int64 = 1024) {
         self.coding = coding
         self.level = min(max(level, 1), 9)
@@ -44,22 +45,38 @@ public struct CompressBodies: SynchronousRequestAdapter {
     /// Compresses the body of a request.
     public func adapt(_ request: inout Request, context: Context) throws {
         let body = request.body
-        // One that could not be made is told before anything is sent, as it stands.
+        // A body with a fault is left as it is; the fault is reported before anything is sent.
         guard !body.isEmpty, !body.hasTrailers, body.fault == nil, body.length ?? .max >= minimum,
             !request.headers.contains(.contentEncoding), !Self.isCompressed(request)
         else { return }
         let type = body.contentType
         if let data = body.inMemory {
-            let compressor = try Compressor(coding, level: level)
-            request.body = .data(try compressor.add(data) + compressor.finish(), type: type)
+            request.body = .data(
+                try Self.explained {
+                    let deflater = try Deflater(coding.format, level: level)
+                    return try deflater.add(data) + deflater.finish()
+                }, type: type)
         } else {
-            // Asked for now, so that a missing library fails the call before it is sent.
-            _ = try Compressor(coding, level: level)
+            // Created now, so that a missing library fails the call before it is sent.
+            try Self.explained { _ = try Deflater(coding.format, level: level) }
             request.body = .stream(
                 replayable: body.isReplayable, live: body.isLive, type: type
             ) { [coding, level] in CompressedChunks(body: body, coding: coding, level: level) }
         }
         request.headers[.contentEncoding] = coding.rawValue
+    }
+
+    // Converts an error of zlib into the error of a call.
+    fileprivate static func explained<Value>(_ work: () throws -> Value) throws -> Value {
+        do {
+            return try work()
+        } catch CompressionFault.noLibrary {
+            throw ClientError(
+                .unsupported,
+                "this system has no zlib (libz.so.1) that can compress a request body")
+        } catch CompressionFault.corrupt {
+            throw ClientError(.upload, "the request body cannot be compressed")
+        }
     }
 
     private static func isCompressed(_ request: Request) -> Bool {
@@ -77,6 +94,22 @@ public struct CompressBodies: SynchronousRequestAdapter {
     }
 }
 
+extension CompressBodies {
+    init(settings: Settings) {
+        let coding: Coding = settings.choice("coding", default: .gzip)
+        self.init(
+            coding, level: settings.int("level", default: 6, in: 1...9),
+            minimum: Int64(settings.int("minimum", default: 1024, in: 0...Int.max)))
+    }
+}
+
+extension Registry {
+    /// Adds the gates of this module under their names in stack files.
+    public mutating func registerSerializers() {
+        register(gate: "compressBodies") { CompressBodies(settings: $0) }
+    }
+}
+
 extension Gate where Self == CompressBodies {
     /// Compresses request bodies; see ``CompressBodies/init(_:level:minimum:)``.
     public static func compressBodies(_ coding: CompressBodies.Coding = .gzip) -> Self {
@@ -84,7 +117,7 @@ extension Gate where Self == CompressBodies {
     }
 }
 
-/// The chunks of a body, compressed.
+/// Compresses the chunks of a body while they are read.
 private struct CompressedChunks: AsyncSequence, Sendable {
     typealias Element = Data
 
@@ -95,7 +128,7 @@ private struct CompressedChunks: AsyncSequence, Sendable {
     struct AsyncIterator: AsyncIteratorProtocol {
         let chunks: CompressedChunks
         var reader: BodyReader?
-        var compressor: Compressor?
+        var deflater: Deflater?
         var hasEnded = false
 
         mutating func next() async throws -> Data? { try await next(isolation: nil) }
@@ -103,14 +136,17 @@ private struct CompressedChunks: AsyncSequence, Sendable {
         mutating func next(isolation actor: isolated (any Actor)?) async throws -> Data? {
             if hasEnded { return nil }
             if reader == nil {
-                compressor = try Compressor(chunks.coding, level: chunks.level)
+                deflater = try CompressBodies.explained {
+                    try Deflater(chunks.coding.format, level: chunks.level)
+                }
                 reader = try chunks.body.open()
             }
             while let chunk = try await reader?.next(isolation: actor) {
-                if let data = try compressor?.add(chunk), !data.isEmpty { return data }
+                let data = try CompressBodies.explained { try deflater?.add(chunk) }
+                if let data, !data.isEmpty { return data }
             }
             hasEnded = true
-            return try compressor?.finish()
+            return try CompressBodies.explained { try deflater?.finish() }
         }
     }
 

@@ -1,7 +1,7 @@
 public import Foundation
 public import TurnpikeCore
 
-/// The content as it is.
+/// Returns the content unchanged.
 public struct DataSerializer: ContentSerializer {
     /// Creates the serializer.
     public init() {}
@@ -11,12 +11,12 @@ public struct DataSerializer: ContentSerializer {
 }
 
 extension ResponseSerializer where Self == DataSerializer {
-    /// The content as it is.
+    /// Returns the content unchanged.
     public static var data: Self { DataSerializer() }
 }
 
 extension Call {
-    /// Sends the request and gives the content of the response.
+    /// Sends the request and returns the content of the response.
     public func data() async throws -> Data {
         try await serialize(with: table(DataSerializer.self, "data") ?? DataSerializer())
     }

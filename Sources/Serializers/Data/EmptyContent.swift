@@ -1,19 +1,21 @@
 import Foundation
 import TurnpikeCore
 
-/// The rule for content that is empty: right where a response never has any (204, 205, an answer to
-/// HEAD), an error everywhere else, since nothing is no text, no JSON and no value.
+/// The error for empty content.
+///
+/// Empty content is valid only if the response never has any (204, 205, a response to HEAD).
+/// Elsewhere it is an error, because it is not text, JSON or any other value.
 enum EmptyContent {
     static func error(_ what: String) -> ClientError {
         ClientError(
             .serialization,
-            "the response has no content, and \(what) is wanted; use data() or empty() where that is right"
+            "the response has no content, but \(what) is expected; use data() or empty() if that is valid"
         )
     }
 }
 
 extension Call {
-    /// The serializer that the client's table has under a name, if it is of that type.
+    /// Returns the serializer of the client's table with a name, if it has this type.
     func table<Serializer: ResponseSerializer>(
         _ type: Serializer.Type, _ name: String
     ) -> Serializer? { serializers.serializer(type, named: name) }

@@ -1,16 +1,16 @@
 public import TurnpikeCore
 
-/// No value: the content is passed over.
+/// Returns no value and discards the content.
 public struct EmptySerializer: ResponseSerializer {
     /// Creates the serializer.
     public init() {}
 
-    /// What is worth reading to keep the connection.
+    /// The most bytes that are read in order to reuse the connection.
     public func collectedBytes(in table: SerializerTable) -> Int { Self.readLimit }
 
-    /// Drops the content, so that the connection can serve again.
+    /// Reads and discards the content, so that the connection can be reused.
     public func serialize(_ response: Response, context: SerializationContext) async throws {
-        // What is announced as large is not worth reading to keep a connection.
+        // Reading large content costs more than a new connection.
         if let length = response.body.length, length > Self.readLimit {
             return response.body.cancel(.drop)
         }
@@ -25,11 +25,11 @@ public struct EmptySerializer: ResponseSerializer {
 }
 
 extension ResponseSerializer where Self == EmptySerializer {
-    /// No value.
+    /// Returns no value and discards the content.
     public static var empty: Self { EmptySerializer() }
 }
 
 extension Call {
-    /// Sends the request and passes the content of the response over.
+    /// Sends the request and discards the content of the response.
     public func empty() async throws { try await serialize(with: EmptySerializer()) }
 }

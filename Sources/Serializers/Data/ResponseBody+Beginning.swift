@@ -2,10 +2,10 @@ import Foundation
 import TurnpikeCore
 
 extension ResponseBody {
-    /// The first bytes, for an error that shows them; the rest is given up.
+    /// Returns the first bytes for use in an error and drops the rest.
     ///
-    /// What breaks off shows what came before.
-    /// - Throws: `CancellationError` where the task is cancelled.
+    /// If the body breaks off, the bytes before are returned.
+    /// - Throws: `CancellationError` if the task is cancelled.
     func beginning(upTo maxBytes: Int) async throws -> Data {
         var kept = Data()
         do {
@@ -16,7 +16,8 @@ extension ResponseBody {
         } catch let error as CancellationError {
             throw error
         } catch {
-            // The answer is refused in any case, and says more than the end of its content.
+            // The response is rejected in any case; that error says more than the broken body
+            // would.
         }
         return kept
     }

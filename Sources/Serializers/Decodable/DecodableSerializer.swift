@@ -1,22 +1,24 @@
 import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// The content decoded into a type, by the decoder that the client's table has for the content's
-/// type.
+/// Decodes the content into a type.
+///
+/// The media type of the content selects the decoder from the client's table.
 public struct DecodableSerializer<Output: Decodable & Sendable>: ResponseSerializer {
     private let decoder: (any ValueDecoder)?
     private let ranges: [MediaType]
 
-    /// Creates a serializer that lets the content's type choose from the client's table.
+    /// Creates a serializer whose decoder is selected by the media type of the content.
     public init(_ type: Output.Type = Output.self) {
         decoder = nil
         ranges = []
     }
 
-    /// Creates a serializer with a decoder of its own.
+    /// Creates a serializer with a fixed decoder.
     /// - Parameters:
     ///   - type: The type.
-    ///   - decoder: What decodes, whatever the content's type.
+    ///   - decoder: The decoder, used for content of any media type.
     ///   - accept: The media ranges for `Accept`.
     public init(
         _ type: Output.Type = Output.self, with decoder: any ValueDecoder,
@@ -26,18 +28,18 @@ public struct DecodableSerializer<Output: Decodable & Sendable>: ResponseSeriali
         ranges = accept
     }
 
-    /// What the decoder reads, or those of the table.
+    /// The media types of the fixed decoder, or of all decoders in the table.
     public func accept(in table: SerializerTable) -> [MediaType] {
         decoder == nil ? table.acceptForDecoders : ranges
     }
 
-    /// All.
+    /// The whole content.
     public func collectedBytes(in table: SerializerTable) -> Int { .max }
 
-    /// Returns the value.
+    /// Decodes the value.
     ///
-    /// A response that never has content gives the value of an ``EmptyResponse``, or nil for an
-    /// optional type. Content without a type is read by the table's first decoder.
+    /// A response that never has content yields the value of an ``EmptyResponse``, or nil for an
+    /// optional type. Content without a media type is read by the first decoder of the table.
     public func serialize(_ response: Response, context: SerializationContext) async throws
         -> Output
     {
@@ -86,7 +88,7 @@ public struct DecodableSerializer<Output: Decodable & Sendable>: ResponseSeriali
     }
 }
 
-/// A type that has a value for a response without content: a 204, a 205, an answer to HEAD.
+/// A type that has a value for responses without content: 204, 205, or a response to HEAD.
 public protocol EmptyResponse {
     /// The value.
     static var emptyValue: Self { get }
@@ -102,7 +104,7 @@ public struct Empty: EmptyResponse, Codable, Sendable, Hashable {
 }
 
 extension ResponseSerializer {
-    /// The content decoded into a type.
+    /// Decodes the content into a type.
     public static func decodable<Value: Decodable & Sendable>(
         _ type: Value.Type
     ) -> Self where Self == DecodableSerializer<Value> { DecodableSerializer(type) }
@@ -111,19 +113,20 @@ extension ResponseSerializer {
 extension Call {
     /// Sends the request and decodes the content of the response.
     ///
-    /// The decoder is chosen by the content's type: JSON, property list, or what the client's table
-    /// has.
+    /// The media type of the content selects the decoder: JSON, property list, or another decoder
+    /// of the client's table.
     /// - Parameter type: The type of the value.
     /// - Returns: The value.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` with the path of what does not
-    ///   fit, the head, and up to 1 KiB of the content.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` with the coding path of the
+    ///   mismatch, the response head, and up to 1 KiB of the content.
     public func decode<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self
     ) async throws -> Value {
         try await serialize(with: DecodableSerializer(type))
     }
 
-    /// Sends the request and decodes the content of the response, whatever its type.
+    /// Sends the request and decodes the content of the response with a given decoder, whatever the
+    /// media type.
     public func decode<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, with decoder: any ValueDecoder
     ) async throws -> Value {

@@ -1,27 +1,28 @@
 public import Foundation
 public import TurnpikeCore
 
-/// Decodes JSON by Foundation's `JSONDecoder`.
+/// Decodes JSON with Foundation's `JSONDecoder`.
 ///
-/// What is no JSON for ``/TurnpikeCore/JSONValue/init(parsing:options:)-(Data,_)`` is none here: it is
-/// refused with its line and column before the decoder sees it, which by itself takes a comma behind
-/// the last element, UTF-16, and any nonsense in members that the type does not name. So
-/// ``TurnpikeCore/Call/json()`` and ``TurnpikeCore/Call/decode(_:)`` read the same texts. Of members
-/// with one name the first counts. A ``/TurnpikeCore/JSONValue``, by itself or inside of a type, is
-/// what stands in the text.
+/// The content is first checked by the parser of
+/// ``/TurnpikeCore/JSONValue/init(parsing:options:)-(Data,_)``, and refused with line and column if
+/// it is not JSON. `JSONDecoder` alone accepts a comma after the last element, UTF-16, and
+/// malformed members that the type does not name. With the check, ``TurnpikeCore/Call/json()`` and
+/// ``TurnpikeCore/Call/decode(_:)`` accept the same texts. If several members have one name, the
+/// first counts. A ``/TurnpikeCore/JSONValue``, alone or within a type, holds exactly what the text
+/// says.
 ///
-/// | differs where | how | why |
+/// | exception | effect | reason |
 /// |---|---|---|
-/// | the decoder `allowsJSON5`, or `assumesTopLevelDictionary` | nothing is checked before | the text is to be more than JSON |
-/// | its `keyDecodingStrategy` is not the default | a `JSONValue` inside of a type has renamed members, and integers of 64 bits | the decoder alone knows the names |
-/// | a number does not fit the type | `decode` refuses it | `JSONValue` takes integers of any size |
-/// | a decoder of your own (``/TurnpikeCore/ValueDecoder``) | it decides | |
+/// | the decoder has `allowsJSON5` or `assumesTopLevelDictionary` | no check beforehand | the text may be more than JSON |
+/// | its `keyDecodingStrategy` is not the default | a `JSONValue` within a type has renamed members and 64-bit integers | only the decoder knows the names |
+/// | a number does not fit the type | `decode` throws | `JSONValue` holds integers of any size |
+/// | you pass your own ``/TurnpikeCore/ValueDecoder`` | it decides | |
 public struct JSONValueDecoder: ValueDecoder {
     private let makeDecoder: @Sendable () -> JSONDecoder
 
     /// Creates a decoder.
-    /// - Parameter makeDecoder: Makes and configures the decoder, once for each value. The default
-    ///   reads dates by ISO 8601.
+    /// - Parameter makeDecoder: Creates and configures the decoder, once for each value. The
+    ///   default reads dates as ISO 8601.
     public init(
         _ makeDecoder: @escaping @Sendable () -> JSONDecoder = {
             let decoder = JSONDecoder()

@@ -1,8 +1,9 @@
 public import Foundation
 public import TurnpikeCore
 
-/// Decodes property lists, XML and binary, by Foundation's `PropertyListDecoder`, behind a check of
-/// their structure: nesting that would overflow the stack and references that would never end are
+/// Decodes XML and binary property lists with Foundation's `PropertyListDecoder`.
+///
+/// The structure is checked first: nesting that would overflow the stack and cyclic references are
 /// refused.
 public struct PropertyListValueDecoder: ValueDecoder {
     /// Creates a decoder.

@@ -2,21 +2,22 @@ public import Foundation
 public import TurnpikeCore
 
 extension Body {
-    /// Writes the content to a file, as it would be sent: a form, say, to be looked at or sent
-    /// later.
+    /// Writes the content to a file as it would be sent, for example to inspect a form.
     ///
-    /// The file appears whole, with mode 0600. A one-shot stream is used up by it.
+    /// The file appears only when it is complete, with mode 0600. Writing consumes a one-shot
+    /// stream.
     /// - Parameters:
     ///   - file: The file.
-    ///   - replacing: Whether a file that is there is replaced; without it the writing fails.
+    ///   - replacing: Whether an existing file is replaced; otherwise writing fails if the file
+    ///     exists.
     /// - Returns: The number of bytes.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/download`` where the file cannot be made,
-    ///   ``/TurnpikeCore/ClientError/Code/invalidRequest`` where it is no file URL, and what the
-    ///   content breaks off with.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/download`` if the file cannot be created or
+    ///   written, ``/TurnpikeCore/ClientError/Code/invalidRequest`` if `file` is not a file URL,
+    ///   and the error of the content if reading it fails.
     @discardableResult
     public func write(to file: URL, replacing: Bool = false) async throws -> Int64 {
         guard file.isFileURL else {
-            throw ClientError(.invalidRequest, "the URL to write the content to is no file URL")
+            throw ClientError(.invalidRequest, "the URL to write the content to is not a file URL")
         }
         let reader = try open()
         let partial = try PartialFile.create(in: file.deletingLastPathComponent())

@@ -10,17 +10,17 @@ extension Call {
     /// }
     /// ```
     ///
-    /// The content is never held in memory. A transfer that breaks is taken up again where it
-    /// broke, if the server allows it. Only a response of 200 to 299 is saved. The client's limit
-    /// for collected content does not apply; its deadline does, to each exchange: give a large
-    /// download one of its own.
+    /// The content is never held in memory. An interrupted transfer resumes at the same byte if the
+    /// server allows it. Only a response with a status from 200 to 299 is saved. The client's limit
+    /// for collected content does not apply. The client's deadline applies to each exchange, so
+    /// give a large download a deadline of its own.
     /// - Parameters:
-    ///   - destination: Where the file goes.
-    ///   - options: How a transfer that breaks is dealt with.
-    ///   - onProgress: Called with each chunk, on the task that reads.
+    ///   - destination: Where to put the file.
+    ///   - options: How an interrupted transfer is handled.
+    ///   - onProgress: Called after each chunk, on the task that reads.
     /// - Returns: The file.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/download`` where the file cannot be made, written
-    ///   or named; the call's own errors otherwise.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/download`` if the file cannot be created, written
+    ///   or renamed; otherwise the error of the call.
     @discardableResult
     public func download(
         to destination: DownloadDestination, options: DownloadOptions = DownloadOptions(),
@@ -29,8 +29,10 @@ extension Call {
         try await DownloadSession(destination, options, onProgress: onProgress).run(self)
     }
 
-    /// Sends the request and writes the content of the response to a file: into a directory that is
-    /// there, under the name that the response suggests, else under the URL's own name.
+    /// Sends the request and writes the content of the response to a file or into a directory.
+    ///
+    /// In a directory, the file gets the name that the response suggests. A URL that is not an
+    /// existing directory and does not end with a slash names the file itself.
     @discardableResult
     public func download(
         to url: URL, options: DownloadOptions = DownloadOptions(),

@@ -1,14 +1,15 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// A `Content-Disposition` field (RFC 6266): its type and the file name that it tells.
+/// A `Content-Disposition` field (RFC 6266): its type and the file name in it.
 struct ContentDisposition: Equatable {
     /// The type in lower case: `attachment`, `inline`, `form-data`.
     let type: String
-    /// The parameters, names in lower case; of those with one name the first.
+    /// The parameters with names in lower case; of several parameters with one name, the first.
     let parameters: [String: String]
 
-    /// Reads a field's value as far as it has a meaning.
+    /// Parses the value of a field and ignores invalid parts.
     init(parsing text: String) {
         let parts = Grammar.split(text[...], at: UInt8(ascii: ";"))
         type = Grammar.trimmed(parts[0]).lowercased()
@@ -23,12 +24,12 @@ struct ContentDisposition: Equatable {
         self.parameters = parameters
     }
 
-    /// The file name as it was told: `filename*` where it can be read, else `filename`.
+    /// The file name: `filename*` if it can be decoded, otherwise `filename`.
     var filename: String? {
         parameters["filename*"].flatMap(Self.extended) ?? parameters["filename"]
     }
 
-    /// A parameter of another charset (RFC 8187): `UTF-8'en'%e2%82%ac%20rates`.
+    /// Decodes an extended parameter value (RFC 8187): `UTF-8'en'%e2%82%ac%20rates`.
     static func extended(_ text: String) -> String? {
         let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let bytes = decoded(parts[2]) else { return nil }

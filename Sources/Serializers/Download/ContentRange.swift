@@ -2,9 +2,9 @@ import TurnpikeCore
 
 /// A `Content-Range` field in bytes (RFC 9110 §14.4).
 struct ContentRange: Equatable {
-    /// The bytes that the content is, or nil in an answer that no range could be given.
+    /// The range of the content, or nil if the server could not satisfy the requested range.
     let range: ClosedRange<Int64>?
-    /// The size of the whole, or nil where it is not known.
+    /// The complete length, or nil if it is unknown.
     let total: Int64?
 
     init?(parsing text: String) {

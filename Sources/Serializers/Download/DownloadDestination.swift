@@ -1,14 +1,14 @@
 public import Foundation
 public import TurnpikeCore
 
-/// Where a download goes, and what may be done for it.
+/// Where a download is saved, and what it may create or replace.
 ///
 /// ```swift
 /// let file = try await client.get("big.iso").download(to: .directory(downloads).creatingDirectories())
 /// ```
 ///
-/// What comes is written into a hidden file of mode 0600 beside the destination, and takes its name
-/// when all is there: nobody sees half a file.
+/// The content is written to a hidden file of mode 0600 in the destination directory. The file is
+/// renamed when it is complete, so nobody sees a partial file.
 public struct DownloadDestination: Sendable {
     private enum Place: Sendable {
         case directory(URL, name: String?)
@@ -20,8 +20,9 @@ public struct DownloadDestination: Sendable {
     private(set) var createsDirectories = false
     private(set) var replaces = false
 
-    /// A directory; the file's name is the one that the response suggests, made safe, unless one is
-    /// given.
+    /// A directory.
+    ///
+    /// Without a given name, the file gets the name that the response suggests, made safe.
     public static func directory(_ directory: URL, name: String? = nil) -> Self {
         Self(place: .directory(directory, name: name))
     }
@@ -29,34 +30,36 @@ public struct DownloadDestination: Sendable {
     /// A file.
     public static func file(_ file: URL) -> Self { Self(place: .file(file)) }
 
-    /// A file in the system's directory for temporary files, under a random name.
+    /// A file with a random name in the system's directory for temporary files.
     public static var temporary: Self {
         let directory = FileManager.default.temporaryDirectory
         return .choosing { _, _ in directory.appending(path: "turnpike-" + UUID().uuidString) }
     }
 
-    /// A file that is chosen when the head of the response has come.
+    /// A file that is chosen when the response head arrives.
     ///
-    /// The closure gets the head and the name that it suggests, made safe.
+    /// The closure receives the head and the name that it suggests, made safe.
     public static func choosing(
         _ choose: @escaping @Sendable (_ head: ResponseHead, _ suggestedName: String) throws -> URL
     ) -> Self { Self(place: .choice(choose)) }
 
-    /// The same place, whose directories are made if they are missing.
+    /// Returns the same destination, which creates missing directories.
     public func creatingDirectories() -> Self {
         var copy = self
         copy.createsDirectories = true
         return copy
     }
 
-    /// The same place, where a file that is there is replaced; without it the download fails.
+    /// Returns the same destination, which replaces an existing file.
+    ///
+    /// Without it, the download fails if the file exists.
     public func replacingFile() -> Self {
         var copy = self
         copy.replaces = true
         return copy
     }
 
-    /// The directory, where it is known before a response has come.
+    /// The directory, if it is known before the response.
     var directory: URL? {
         switch place {
         case .directory(let directory, _): directory
@@ -65,7 +68,7 @@ public struct DownloadDestination: Sendable {
         }
     }
 
-    /// What tells this destination from others in its directory.
+    /// Distinguishes this destination from others in the same directory.
     var nameInDirectory: String {
         switch place {
         case .directory(_, let name): name ?? ""
@@ -74,15 +77,17 @@ public struct DownloadDestination: Sendable {
         }
     }
 
-    /// Looks what is wrong with the directory before anything is sent; whether the name is free is
-    /// asked when the response is there, and once more when the file takes it.
+    /// Checks the directory before anything is sent.
+    ///
+    /// Whether the file name is free is checked when the response arrives, and again when the file
+    /// is renamed.
     func check() throws {
         guard let directory else { return }
         try prepare(directory)
         _ = try fixedFile()
     }
 
-    /// The file for a response, and the name that it, or the one before it, has suggested.
+    /// Returns the file for a response with a suggested name.
     func file(for head: ResponseHead, suggestedName: String) throws -> URL {
         let file: URL
         if let fixed = try fixedFile() {
@@ -95,7 +100,9 @@ public struct DownloadDestination: Sendable {
             case .file(let fixed): file = fixed
             }
         }
-        guard file.isFileURL else { throw ClientError(.download, "the destination is no file URL") }
+        guard file.isFileURL else {
+            throw ClientError(.download, "the destination is not a file URL")
+        }
         try prepare(file.deletingLastPathComponent())
         try checkFree(file)
         return file
@@ -107,7 +114,7 @@ public struct DownloadDestination: Sendable {
         case .directory(let directory, let name?):
             guard !name.isEmpty, name != ".", name != "..",
                 !name.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == 0 })
-            else { throw ClientError(.download, "the name to download to is no file name") }
+            else { throw ClientError(.download, "the name to download to is not a file name") }
             return directory.appending(path: name, directoryHint: .notDirectory)
         case .directory, .choice: return nil
         }
@@ -115,29 +122,29 @@ public struct DownloadDestination: Sendable {
 
     private func prepare(_ directory: URL) throws {
         guard directory.isFileURL else {
-            throw ClientError(.download, "the destination is no file URL")
+            throw ClientError(.download, "the destination is not a file URL")
         }
         var isDirectory: ObjCBool = false
         let path = directory.path(percentEncoded: false)
         if unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) {
             if isDirectory.boolValue { return }
-            throw ClientError(.download, "the directory to download to is no directory")
+            throw ClientError(.download, "the directory to download to is not a directory")
         }
         guard createsDirectories else {
             throw ClientError(
-                .download, "the directory to download to does not exist; let it be created")
+                .download, "the directory to download to does not exist; use creatingDirectories()")
         }
         do {
             try FileManager.default.createDirectory(
                 at: directory, withIntermediateDirectories: true)
         } catch {
             throw ClientError(
-                .download, "the directory to download to cannot be made", underlying: error)
+                .download, "the directory to download to cannot be created", underlying: error)
         }
     }
 
     private func checkFree(_ file: URL) throws {
-        // Links are not followed: one that leads nowhere occupies its name too.
+        // Links are not followed: a dangling link occupies its name too.
         let attributes = try? FileManager.default.attributesOfItem(
             atPath: file.path(percentEncoded: false))
         guard let attributes else { return }
@@ -145,7 +152,7 @@ public struct DownloadDestination: Sendable {
             throw ClientError(.download, "the file to download to is a directory")
         }
         if !replaces {
-            throw ClientError(.download, "the file to download to exists; let it be replaced")
+            throw ClientError(.download, "the file to download to exists; use replacingFile()")
         }
     }
 }

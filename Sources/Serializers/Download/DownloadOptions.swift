@@ -1,26 +1,28 @@
-/// How a download deals with a transfer that breaks.
+/// How a download handles an interrupted transfer.
 ///
-/// A transfer is taken up again by a range, if the server gave a strong validator: a strong entity
-/// tag, or a date of modification well before that of the response (RFC 9110 §8.8). If it did not, if
-/// the resource has changed since, or if the part that comes does not name the same validator, the
-/// download starts over; a file is never made of two versions. An answer to the range that is neither
-/// a part nor the whole (204, say) fails the download and leaves what has come as it is.
+/// A transfer resumes with a range request if the server sent a strong validator: a strong entity
+/// tag, or a modification date well before the date of the response (RFC 9110 §8.8). The download
+/// starts over if there was no strong validator, if the resource has changed, or if the partial
+/// response does not name the same validator. A file is therefore never assembled from two
+/// versions. A response to the range request that is neither a part nor the whole, such as 204,
+/// fails the download and keeps the bytes received so far.
 public struct DownloadOptions: Sendable {
-    /// How often in all a transfer that broke is taken up again within the call.
+    /// How many times in total an interrupted transfer is resumed within the call.
     ///
-    /// The wait before it grows from half a second to 30 s while no byte comes.
+    /// The wait before a resume starts at half a second and doubles up to 30 s as long as no byte
+    /// arrives.
     public var resumes = 3
 
-    /// Whether what has come stays when the call fails, for a later one, of this process or
-    /// another.
+    /// Whether the received bytes are kept when the call fails, so that a later call, of this
+    /// process or another, can continue.
     ///
-    /// A call with this option to the same URL and destination finds it there: two files in the
-    /// destination's directory, `.turnpike-….part` and `.turnpike-….resume`, the second beside
-    /// destinations that are known before the response is. The error has the same as
-    /// ``TurnpikeCore/ClientError/resumeData``.
+    /// A later call with this option, the same URL and the same destination finds them in the
+    /// destination's directory, in a file named `.turnpike-….part`. A second file,
+    /// `.turnpike-….resume`, is written only if the directory is known before the response. The
+    /// error has the same data as ``TurnpikeCore/ClientError/resumeData``.
     public var keepsPartialFile = false
 
-    /// What an earlier call left, to go on from there, whatever the URL.
+    /// The data that an earlier call left, from which to continue, whatever the URL.
     public var resumeData: ResumeData?
 
     /// Creates options.

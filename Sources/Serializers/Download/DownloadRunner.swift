@@ -1,7 +1,10 @@
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
-/// The state of a download that can pause, apart from its handle, whose end cancels it.
+/// The state of a download that can be paused.
+///
+/// It is separate from the handle, whose deinitialisation cancels the download.
 final class DownloadRunner: Sendable {
     private struct Inner {
         var state = RunningDownload.State.running
@@ -45,7 +48,7 @@ final class DownloadRunner: Sendable {
         guard let task = transition(to: .cancelled) else { return }
         task.cancel()
         outcome.settle(.failure(CancellationError()))
-        // Ends by itself, once the transfer has.
+        // Ends by itself when the transfer has ended.
         _ = Task.inheriting(immediately: false) { [session] in
             await task.value
             session.discard()
@@ -60,7 +63,7 @@ final class DownloadRunner: Sendable {
         return session.letGo()
     }
 
-    /// The task of the state that was left, or nil where the step is not allowed.
+    /// Returns the task of the previous state, or nil if the transition is not allowed.
     private func transition(
         to next: RunningDownload.State, keeping: Bool = false
     ) -> Task<Void, Never>? {
@@ -72,18 +75,19 @@ final class DownloadRunner: Sendable {
         }
     }
 
-    // Ended by `pause`, `cancel` and `stop`, else by the end of the download.
+    // Ended by `pause`, `cancel` or `stop`, otherwise by the end of the download.
     private func run(after earlier: Task<Void, Never>?) -> Task<Void, Never> {
         Task.inheriting(immediately: false) { [self] in
             await earlier?.value
-            // What a pause kept is taken up now; the options decide over what comes of it.
+            // This run takes over the bytes that a pause kept. From here the options decide whether
+            // they stay.
             inner.withLock { if $0.state == .running { session.release() } }
             do {
                 let file = try await session.run(call)
                 _ = transition(to: .finished)
                 outcome.settle(.success(file))
             } catch is CancellationError where state == .paused || Task.isCancelled {
-                // Paused, or cancelled by someone who settles the outcome.
+                // Paused, or cancelled by a method that settles the outcome itself.
             } catch {
                 _ = transition(to: error is CancellationError ? .cancelled : .failed)
                 outcome.settle(.failure(error))
@@ -92,7 +96,9 @@ final class DownloadRunner: Sendable {
     }
 }
 
-/// Hands progress to any number of readers, the latest state to each, to one that comes late too.
+/// Sends progress to any number of readers.
+///
+/// A reader gets the latest state, even if it starts late.
 final class ProgressHub: Sendable {
     private struct State {
         var readers: [AsyncStream<TransferProgress>.Continuation] = []
@@ -114,7 +120,7 @@ final class ProgressHub: Sendable {
         let (stream, continuation) = AsyncStream.makeStream(
             of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
         let isFinished = state.withLock { state in
-            // Under the lock, so that nothing later comes before it.
+            // Under the lock, so that no later state is delivered before this one.
             if let latest = state.latest { continuation.yield(latest) }
             if !state.isFinished { state.readers.append(continuation) }
             return state.isFinished

@@ -1,12 +1,14 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// Writes one response of a download into its file.
+/// Writes one response of a download to its file.
 struct DownloadSerializer: ResponseSerializer {
     let session: DownloadSession
-    /// Whether the call is a GET of the whole, so that ranges are the session's to ask for.
+    /// Whether the call is a GET without a range of its own, so that the session may request
+    /// ranges.
     let isPlain: Bool
-    /// Whether a range was asked for.
+    /// Whether this exchange requested a range.
     let isResuming: Bool
     let note: ResumeNote?
     let now: Date
@@ -20,19 +22,19 @@ struct DownloadSerializer: ResponseSerializer {
         case 206 where isPlain:
             response.body.cancel(.drop)
             throw ClientError(
-                .download, "a part of the content came though all of it was asked for",
+                .download, "the server sent a part of the content although all of it was requested",
                 response: head)
         case 416 where isResuming:
             response.body.cancel(.drop)
             return try session.finishComplete(head)
-        // The whole in place of a part. Any other success says something else than either, and must
-        // not cost what has come.
+        // 200 and 203 are the whole content instead of a part. Any other success has another
+        // meaning and must not cost the bytes received so far.
         case 200..<300 where !isResuming || head.status == 200 || head.status == 203:
             return try await start(response, context.request)
         case 200..<300:
             response.body.cancel(.drop)
             throw ClientError(
-                .download, "a part of the content was asked for, and \(head.status) came",
+                .download, "a part of the content was requested, and the answer was \(head.status)",
                 response: head)
         default:
             let content = try await response.body.beginning(upTo: 4096)
@@ -42,7 +44,7 @@ struct DownloadSerializer: ResponseSerializer {
         }
     }
 
-    /// All of the content, from its first byte.
+    /// Writes all of the content from its first byte.
     private func start(_ response: Response, _ request: Request) async throws -> DownloadedFile {
         let head = response.head
         let name = head.suggestedFilename
@@ -56,7 +58,7 @@ struct DownloadSerializer: ResponseSerializer {
         return try session.finish(at: file, head, suggestedName: name)
     }
 
-    /// The rest of the content.
+    /// Appends the rest of the content.
     private func resume(_ response: Response) async throws -> DownloadedFile {
         let head = response.head
         guard let resume = session.resume, let range = range(of: response, resume) else {
@@ -67,21 +69,22 @@ struct DownloadSerializer: ResponseSerializer {
         let file = try session.destination.file(for: head, suggestedName: name)
         let total = range.total ?? resume.totalBytes
         for try await chunk in response.body {
-            // A chunk that reaches beyond its range makes all of them doubtful.
+            // If a chunk extends beyond its range, none of the response can be trusted.
             if session.offset + Int64(chunk.count) > range.end {
                 throw DownloadSession.StartsOver()
             }
             try session.append(chunk, total: total)
         }
-        // Less than the rest came, by the range's own word or against it: there is more to ask for.
+        // Less arrived than the rest of the content, because the range ends earlier or the body
+        // broke off. The rest can be requested again.
         guard session.offset == range.end, total.map({ $0 == range.end }) ?? true else {
             throw Self.incomplete(head)
         }
         return try session.finish(at: file, head, suggestedName: name)
     }
 
-    /// Where the content of a partial response ends, if it begins where the file does and belongs to
-    /// the same whole.
+    /// Returns the end of a partial response if it begins where the file ends and belongs to the
+    /// same version.
     private func range(
         of response: Response, _ resume: ResumeData
     ) -> (end: Int64, total: Int64?)? {
@@ -106,16 +109,16 @@ struct DownloadSerializer: ResponseSerializer {
     }
 
     private static func incomplete(_ head: ResponseHead) -> ClientError {
-        ClientError(.incomplete, "the content ended before all of it had come", response: head)
+        ClientError(.incomplete, "the content ended before it was complete", response: head)
     }
 }
 
 extension ResumeData {
-    /// Whether a response says that it is about the same content; nil if it says nothing.
+    /// Whether a response is about the same content; nil if it names no validator.
     ///
-    /// A server that ignores `If-Range` gives a part of whatever there is now. So a part counts only if
-    /// it names the validator of what has come: a tag, which a part must name if the whole has one (RFC
-    /// 9110 §15.3.7), or a date where there is no tag.
+    /// A server that ignores `If-Range` sends a part of the current version. A part therefore
+    /// counts only if it names the validator of the bytes received so far: the entity tag, which a
+    /// part must carry if the whole has one (RFC 9110 §15.3.7), or the date if there is no tag.
     func fits(_ head: ResponseHead) -> Bool? {
         let named = head.headers[.eTag] ?? head.headers[.lastModified]
         return named.map { Grammar.areSame($0, validator) }
@@ -123,7 +126,7 @@ extension ResumeData {
 }
 
 extension ResponseHead {
-    // It is framed by itself, and the answer to several ranges (RFC 9110 §14.6).
+    // Has framing of its own and answers a request for several ranges (RFC 9110 §14.6).
     fileprivate var isMultipart: Bool {
         headers[.contentType]?.lowercased().hasPrefix("multipart/byteranges") == true
     }

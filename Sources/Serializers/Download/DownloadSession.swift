@@ -2,20 +2,20 @@ import Foundation
 import Synchronization
 import TurnpikeCore
 
-/// One download over its exchanges: the file with what has come, and how to go on.
+/// The exchanges of one download, with the partial file and the data to resume it.
 ///
-/// One task at a time calls ``run(_:)``; another may call it again once that has ended.
+/// Only one task at a time may call ``run(_:)``.
 final class DownloadSession: Sendable {
     private struct State {
         var partial: PartialFile?
         var offset: Int64 = 0
         var resumedFrom: Int64 = 0
         var resume: ResumeData?
-        // Stays when a run fails: a later one goes on.
+        // Keeps the bytes when a run fails, so that a later run can continue.
         var isKept = false
     }
 
-    /// What a response made clear: what has come does not fit, and the download starts over.
+    /// Thrown if a response does not match the bytes received so far: the download starts over.
     struct StartsOver: Error {}
 
     let destination: DownloadDestination
@@ -34,18 +34,20 @@ final class DownloadSession: Sendable {
         self.onProgress = onProgress
     }
 
-    /// Lets what has come stay when the run fails.
+    /// Keeps the received bytes if the run fails.
     func keep() { state.withLock { $0.isKept = true } }
 
-    /// Lets what has come go when the run fails, after all.
+    /// No longer keeps the received bytes if the run fails.
     func release() { state.withLock { $0.isKept = false } }
 
-    /// What a later download needs; nil where there is nothing to go on from.
+    /// The data that a later download needs, or nil if it could not resume.
     var resumeData: ResumeData? {
         state.withLock { $0.partial != nil && $0.offset > 0 ? $0.resume : nil }
     }
 
-    /// Closes the file, for a later download to take it up; one that none can goes.
+    /// Closes the file for a later download.
+    ///
+    /// Removes the file if it cannot be resumed.
     func letGo() -> ResumeData? {
         let data = resumeData
         state.withLock { state in
@@ -55,7 +57,7 @@ final class DownloadSession: Sendable {
         return data
     }
 
-    /// Sends the call, again as often as the options say, until the file is there.
+    /// Sends the call, repeatedly as the options allow, until the file is complete.
     func run(_ call: Call) async throws -> DownloadedFile {
         try destination.check()
         let call = call.withDownloadHeaders()
@@ -79,7 +81,7 @@ final class DownloadSession: Sendable {
                     throw end(
                         ClientError(
                             .download,
-                            "the server's parts do not say which version they are of, or contradict"
+                            "the server's partial responses do not name their version, or contradict"
                                 + " each other; nothing is saved"
                         ),
                         note)
@@ -119,7 +121,7 @@ final class DownloadSession: Sendable {
         } catch let error as ClientError
             where isResuming && error.code == .validation && error.response?.status == 416
         {
-            // A validator of the stack saw it first.
+            // A validator of the chain rejected the 416 before the serializer saw it.
             guard let head = error.response else { throw error }
             return try finishComplete(head)
         }
@@ -127,7 +129,7 @@ final class DownloadSession: Sendable {
 
     // MARK: The file
 
-    /// Takes up what an earlier call has left.
+    /// Continues with the partial file of an earlier call.
     private func takeUp(_ given: ResumeData?, _ note: ResumeNote?) {
         state.withLock { state in
             if state.partial != nil { return }
@@ -135,7 +137,7 @@ final class DownloadSession: Sendable {
                 let partial = PartialFile.reopen(data.partialFile)
             else { return }
             let size = partial.size
-            // More than the whole cannot be a part of it.
+            // A file larger than the whole content cannot be a part of it.
             guard size > 0, size <= data.totalBytes ?? .max else { return partial.unlink() }
             state.partial = partial
             state.offset = size
@@ -144,7 +146,7 @@ final class DownloadSession: Sendable {
         }
     }
 
-    /// Prepares the file for a response that begins at its first byte.
+    /// Prepares the file for a response that starts at the first byte.
     func begin(
         in directory: URL, _ head: ResponseHead, of request: Request, total: Int64?,
         validator: String?, _ note: ResumeNote?
@@ -166,7 +168,7 @@ final class DownloadSession: Sendable {
                 validator: validator, totalBytes: total, partialFile: partial.url,
                 suggestedName: head.suggestedFilename, resource: ResumeData.resource(request.url))
             state.resume = data
-            // Before the first byte: the process may end at any.
+            // Written before the first byte, because the process may end at any time.
             try note?.write(data)
         }
     }
@@ -184,7 +186,7 @@ final class DownloadSession: Sendable {
     var offset: Int64 { state.withLock { $0.offset } }
     var resume: ResumeData? { state.withLock { $0.resume } }
 
-    /// Moves the file to its name.
+    /// Moves the file to its final name.
     func finish(
         at url: URL, _ head: ResponseHead, suggestedName: String
     ) throws -> DownloadedFile {
@@ -197,10 +199,11 @@ final class DownloadSession: Sendable {
         }
     }
 
-    /// Ends a download whose range was refused since nothing is missing; else it starts over.
+    /// Finishes a download whose range was refused because nothing is missing; otherwise starts
+    /// over.
     ///
-    /// A refusal need not name a validator; one that names another than that of what has come is about
-    /// another version.
+    /// A 416 response need not name a validator. If it names another one than that of the received
+    /// bytes, it is about another version.
     func finishComplete(_ head: ResponseHead) throws -> DownloadedFile {
         guard let resume, resume.totalBytes == offset, resume.fits(head) ?? true,
             let field = head.headers[.contentRange], let range = ContentRange(parsing: field),
@@ -220,7 +223,7 @@ final class DownloadSession: Sendable {
         }
     }
 
-    /// Keeps or removes what has come, and says so in the error.
+    /// Keeps or removes the received bytes, and attaches the resume data to the error.
     private func end(_ error: any Error, _ note: ResumeNote?) -> any Error {
         let isKept = state.withLock { $0.isKept } || options.keepsPartialFile
         if isKept, let resumeData {
@@ -230,7 +233,7 @@ final class DownloadSession: Sendable {
         return error
     }
 
-    /// Removes what has come.
+    /// Removes the received bytes.
     func discard() { if !options.keepsPartialFile { discard(nil) } }
 
     private func discard(_ note: ResumeNote?) {
@@ -243,14 +246,14 @@ final class DownloadSession: Sendable {
         }
     }
 
-    // What may be gone after a while: the network, a connection that broke.
+    // Whether an error may be transient: a network failure or a broken connection.
     private static func isPassing(_ error: any Error) -> Bool {
         (error as? ClientError)?.isPassing ?? false
     }
 }
 
 extension Call {
-    // Positions count in the bytes as they are stored: no coding.
+    // Ranges count bytes of the stored representation, so no content coding may be applied.
     fileprivate func withDownloadHeaders() -> Call {
         var copy = self
         copy.request.headers.setIfAbsent(.acceptEncoding, "identity")

@@ -1,20 +1,20 @@
 import Foundation
 public import TurnpikeCore
 
-/// Names of files that someone else has thought up.
+/// File names that come from a peer.
 enum FileName {
-    /// The most bytes that a name has on common file systems.
+    /// The longest name in bytes on common file systems.
     static let maxBytes = 255
 
-    /// The name as one harmless path component, or nil where nothing is left of it.
+    /// Returns the name as one safe path component, or nil if nothing is left of it.
     ///
-    /// Only what stands behind the last slash or backslash counts. Control characters and those
-    /// that turn the direction of text go; dots and blanks at the ends go, so that the name is
-    /// neither `..` nor hidden; a leading hyphen and the names of devices get an underscore; the
-    /// rest is cut to 255 bytes before its extension.
+    /// Only the part after the last slash or backslash is used. Control characters and characters
+    /// that change the text direction are removed. Dots and spaces at both ends are removed, so
+    /// that the name is neither `..` nor hidden. Names with a leading hyphen and names of devices
+    /// get an underscore. The name is truncated to 255 bytes and keeps its extension.
     ///
-    /// Scalars are looked at, never characters: a mark or a joiner behind a slash makes one
-    /// character with it that is no slash, and that the file system takes for one.
+    /// The scan uses scalars rather than characters: a combining mark after a slash forms one
+    /// character with it, which is not a slash in Swift but is one in the file system.
     static func safe(_ name: String) -> String? {
         let parts = name.unicodeScalars.split(omittingEmptySubsequences: false) {
             $0 == "/" || $0 == "\\"
@@ -28,7 +28,7 @@ enum FileName {
         return cut(name)
     }
 
-    /// The last component of a URL's path as a name.
+    /// Returns the last path component of a URL as a safe name.
     static func of(_ url: URL) -> String? {
         let path = url.path(percentEncoded: true)
         guard !path.hasSuffix("/"), let last = path.split(separator: "/").last else { return nil }
@@ -61,11 +61,11 @@ enum FileName {
         return stem.hasPrefix("COM") || stem.hasPrefix("LPT")
     }
 
-    // nil where one character alone is too long, for what is behind it may be an extension.
+    // Returns nil if truncation would leave nothing before the extension.
     private static func cut(_ name: String) -> String? {
         guard name.utf8.count > maxBytes else { return name }
         var ending = ""
-        // Bytes and scalars: to step back by characters may cost all that stands before.
+        // Searches bytes, because stepping back by characters may scan the whole name.
         if let dot = name.utf8.suffix(32).lastIndex(of: UInt8(ascii: ".")) {
             ending = String(name[dot...])
         }
@@ -81,9 +81,11 @@ enum FileName {
 }
 
 extension ResponseHead {
-    /// The file name that the response suggests (RFC 6266), else the last component of its URL's
-    /// path, else `download`: one path component of at most 255 bytes, neither hidden nor `..`,
-    /// without control characters.
+    /// The file name that the response suggests.
+    ///
+    /// The name comes from `Content-Disposition` (RFC 6266), otherwise from the last path component
+    /// of the URL; without either it is `download`. It is one path component of at most 255 bytes
+    /// without control characters, and neither hidden nor `..`.
     public var suggestedFilename: String {
         headers[.contentDisposition].flatMap { ContentDisposition(parsing: $0).filename }
             .flatMap(FileName.safe) ?? FileName.of(url) ?? "download"

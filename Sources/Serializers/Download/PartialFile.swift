@@ -1,5 +1,6 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 #if canImport(Glibc)
 import Glibc
@@ -9,8 +10,10 @@ import Musl
 import Darwin
 #endif
 
-/// A file that is being downloaded: hidden, of mode 0600, under a name that nobody can guess, and
-/// locked against another download.
+/// A file that is being downloaded.
+///
+/// The file is hidden, has mode 0600 and an unpredictable name, and is locked against other
+/// downloads.
 final class PartialFile: Sendable {
     let url: URL
     private let folder: Folder
@@ -21,7 +24,7 @@ final class PartialFile: Sendable {
         name.wholeMatch(of: /\.turnpike-[0-9a-f]{32}\.part/) != nil
     }
 
-    /// Makes an empty file.
+    /// Creates an empty file.
     static func create(in directory: URL) throws -> PartialFile {
         var generator = SystemRandomNumberGenerator()
         let bytes = (0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) }
@@ -36,7 +39,9 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Opens a file that an earlier download left; nil if it is gone, in use, or not such a file.
+    /// Opens a file that an earlier download left.
+    ///
+    /// Returns nil if it is gone, in use, or not a partial file.
     static func reopen(_ url: URL) -> PartialFile? {
         guard url.isFileURL, isName(url.lastPathComponent),
             let folder = try? Folder.holding(url),
@@ -73,12 +78,14 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Makes the file that long.
+    /// Truncates the file.
     func truncate(to size: Int64) throws {
         guard ftruncate(descriptor, off_t(size)) == 0 else { throw Self.fault("empty the file") }
     }
 
-    /// Moves the file to its name, in one step; a link that has that name is replaced, not followed.
+    /// Moves the file to its final name atomically.
+    ///
+    /// A link with that name is replaced, not followed.
     func move(to destination: URL, replacing: Bool) throws {
         try Self.attempt {
             let isHere = destination.deletingLastPathComponent() == url.deletingLastPathComponent()
@@ -89,7 +96,7 @@ final class PartialFile: Sendable {
                     try self.folder.link(name, in: folder, as: target)
                     return unlink()
                 } catch  where error.code != EEXIST {
-                    // No hard links on this file system: the name is taken by an empty file first.
+                    // The file system has no hard links, so an empty file reserves the name first.
                     close(try folder.openFile(target, O_CREAT | O_EXCL | O_WRONLY))
                     do {
                         return try self.folder.move(name, to: folder, as: target)
@@ -122,7 +129,9 @@ final class PartialFile: Sendable {
 }
 
 extension Folder {
-    /// Opens the folder of a file; owners and modes are the user's affair.
+    /// Opens the directory of a file.
+    ///
+    /// Any owner and mode is accepted, because the user chose it.
     static func holding(_ file: URL) throws(FileFault) -> Folder {
         try named(file.deletingLastPathComponent().path(percentEncoded: false), .any)
     }

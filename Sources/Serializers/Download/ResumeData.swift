@@ -1,7 +1,8 @@
 public import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// What is needed to go on with a download: a small value that survives the process.
+/// The data to continue a download, small enough to store for a later process.
 ///
 /// ```swift
 /// do {
@@ -11,35 +12,36 @@ public import TurnpikeCore
 /// }
 /// ```
 ///
-/// It names the file with what has come, which belongs to it until a download takes it up or
-/// ``discard()`` removes it. It holds no URL and no credential.
+/// It names the file with the received bytes. That file stays until a download continues it or
+/// ``discard()`` removes it. The data contains no URL and no credentials.
 public struct ResumeData: Codable, Sendable, Hashable {
-    /// The entity tag or date that the rest must have for its own (RFC 9110 §13.1.5).
+    /// The entity tag or date that the rest of the content must match (RFC 9110 §13.1.5).
     public let validator: String
-    /// The size of the whole, where it is known.
+    /// The size of the complete content, if known.
     public let totalBytes: Int64?
-    /// The file with what has come.
+    /// The file with the received bytes.
     public let partialFile: URL
     /// The name that the first response suggested, made safe.
     public let suggestedName: String
-    // The URL's hash: what lies in a directory goes on with the same resource alone.
+    // A hash of the URL, so that a file found in a directory is continued only for the same
+    // resource.
     let resource: String
 
-    /// How many bytes have come; 0 where the file is gone.
+    /// How many bytes have been received; 0 if the file is gone.
     public var receivedBytes: Int64 {
         let attributes = try? FileManager.default.attributesOfItem(
             atPath: partialFile.path(percentEncoded: false))
         return (attributes?[.size] as? NSNumber)?.int64Value ?? 0
     }
 
-    /// Removes what has come.
+    /// Removes the file with the received bytes.
     public func discard() {
         if PartialFile.isName(partialFile.lastPathComponent) {
             _ = try? Folder.holding(partialFile).remove(partialFile.lastPathComponent)
         }
     }
 
-    /// The hash of a URL without its fragment.
+    /// Returns the hash of a URL without its fragment.
     static func resource(_ url: URL) -> String {
         var hash = SHA256()
         hash.update(Data(url.absoluteString.prefix { $0 != "#" }.utf8))
@@ -48,7 +50,9 @@ public struct ResumeData: Codable, Sendable, Hashable {
 }
 
 extension ResumeData {
-    /// Decodes what was kept; the name is made safe again, for whoever kept it may have changed it.
+    /// Decodes stored data.
+    ///
+    /// The name is made safe again, because the stored data may have been changed.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         validator = try values.decode(String.self, forKey: .validator)
@@ -61,8 +65,8 @@ extension ResumeData {
 }
 
 extension ClientError {
-    /// What a download left that failed, where it may be taken up again.
+    /// The data to continue the failed download, if that is possible.
     ///
-    /// It is there only under ``TurnpikeSerializers/DownloadOptions/keepsPartialFile``.
+    /// Set only with ``TurnpikeSerializers/DownloadOptions/keepsPartialFile``.
     public var resumeData: ResumeData? { attachment as? ResumeData }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 #if canImport(Glibc)
 import Glibc
@@ -9,7 +10,7 @@ import Musl
 import Darwin
 #endif
 
-/// The file by which a later call finds what an earlier one left beside its destination.
+/// The file by which a later call finds the partial file of an earlier call.
 struct ResumeNote: Sendable {
     private let file: URL
     private let directory: URL
@@ -17,7 +18,8 @@ struct ResumeNote: Sendable {
 
     private static let maxBytes = 65_536
 
-    /// The note for a URL and a destination; nil for one that is not known in advance.
+    /// Creates the note for a URL and a destination, or nil if the directory is not known in
+    /// advance.
     init?(_ url: URL, _ destination: DownloadDestination) {
         guard let directory = destination.directory else { return nil }
         self.directory = directory
@@ -29,7 +31,7 @@ struct ResumeNote: Sendable {
             directoryHint: .notDirectory)
     }
 
-    /// What was left for the same resource, if it is there and makes sense.
+    /// Returns the data for the same resource, if the note exists and is valid.
     func read() -> ResumeData? {
         guard
             let descriptor = try? Folder.holding(file).openFile(file.lastPathComponent, O_RDONLY)
@@ -42,7 +44,7 @@ struct ResumeNote: Sendable {
             let data = try? JSONDecoder().decode(ResumeData.self, from: content),
             data.resource == resource
         else { return nil }
-        // Beside the note and nowhere else, wherever the directory has been moved to.
+        // The partial file is always looked for beside the note, even if the directory was moved.
         return ResumeData(
             validator: data.validator, totalBytes: data.totalBytes,
             partialFile: directory.appending(
@@ -50,7 +52,7 @@ struct ResumeNote: Sendable {
             suggestedName: data.suggestedName, resource: resource)
     }
 
-    /// Leaves a note, whole or not at all.
+    /// Writes the note atomically.
     func write(_ data: ResumeData) throws {
         let partial = try PartialFile.create(in: directory)
         do {

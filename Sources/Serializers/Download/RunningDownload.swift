@@ -1,7 +1,9 @@
 import Synchronization
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// A handle to a download that is under way: its progress, its pauses, its file.
+/// A handle to a running download, to observe progress, pause, resume or cancel it, and get the
+/// file.
 ///
 /// ```swift
 /// let running = client.get("big.iso").startDownload(to: .directory(downloads))
@@ -11,26 +13,26 @@ public import TurnpikeCore
 /// let file = try await running.value
 /// ```
 ///
-/// A pause ends the transfer and keeps what has come; ``resume()`` asks for the rest by a range, or
-/// for all of it where the server gave nothing to tell versions apart by. Letting go of the handle
-/// cancels the download.
+/// A pause ends the transfer and keeps the received bytes. ``resume()`` requests the rest with a
+/// range, or the whole content if the server sent no strong validator. Releasing the handle cancels
+/// the download.
 public final class RunningDownload: Sendable {
-    /// What a download is doing.
+    /// The state of a download.
     public enum State: Sendable, Hashable, CaseIterable {
-        /// Bytes are on their way.
+        /// The content is being transferred.
         case running
-        /// It waits for ``RunningDownload/resume()``.
+        /// The download waits for ``RunningDownload/resume()``.
         case paused
-        /// The file is there.
+        /// The file is complete.
         case finished
-        /// It failed.
+        /// The download failed.
         case failed
-        /// It was cancelled.
+        /// The download was cancelled.
         case cancelled
 
-        /// Whether a download may go from this state to another.
+        /// Whether a download may change from this state to another.
         ///
-        /// What has ended stays as it is; what runs or pauses may end in any way.
+        /// A final state never changes. A running or paused download may end in any way.
         public func canBecome(_ next: State) -> Bool {
             switch (self, next) {
             case (.finished, _), (.failed, _), (.cancelled, _): false
@@ -46,38 +48,44 @@ public final class RunningDownload: Sendable {
 
     deinit { runner.cancel() }
 
-    /// What the download is doing.
+    /// The current state.
     public var state: State { runner.state }
 
-    /// The file.
-    /// - Throws: The download's error; `CancellationError` where it, or the waiting task, was
-    ///   cancelled.
+    /// The file, when the download has finished.
+    /// - Throws: The error of the download, or `CancellationError` if the download or the waiting
+    ///   task was cancelled.
     public var value: DownloadedFile {
         get async throws { try await runner.outcome.value() }
     }
 
-    /// How far the content has come: the latest state whenever the reader is ready for one.
+    /// The progress of the transfer.
+    ///
+    /// A slow reader gets only the latest value.
     public var progress: AsyncStream<TransferProgress> { runner.progress.stream() }
 
-    /// Ends the transfer for now; gives false where there is none.
+    /// Pauses the transfer.
+    ///
+    /// Returns false if none is running.
     @discardableResult
     public func pause() -> Bool { runner.pause() }
 
-    /// Goes on after a pause; gives false where there is none.
+    /// Resumes after a pause.
+    ///
+    /// Returns false if the download is not paused.
     @discardableResult
     public func resume() -> Bool { runner.resume() }
 
-    /// Ends the download and removes what has come, unless its options keep it.
+    /// Cancels the download and removes the received bytes, unless its options keep them.
     public func cancel() { runner.cancel() }
 
-    /// Ends the download and keeps what has come.
-    /// - Returns: What a later download needs to go on from there; nil where it cannot, or where
-    ///   the file is there already.
+    /// Ends the download and keeps the received bytes.
+    /// - Returns: The data to continue later, or nil if that is impossible or the file is already
+    ///   complete.
     public func stop() async -> ResumeData? { await runner.stop() }
 }
 
 extension Call {
-    /// Begins a download at once and gives a handle to it.
+    /// Starts a download at once and returns a handle to it.
     public func startDownload(
         to destination: DownloadDestination, options: DownloadOptions = DownloadOptions()
     ) -> RunningDownload {

@@ -2,35 +2,36 @@ import Foundation
 public import TurnpikeCore
 
 extension Body {
-    /// A value's members as form fields.
+    /// Encodes the members of a value as form fields.
     /// - Parameters:
     ///   - value: The value.
     ///   - encoder: The encoder.
     /// - Returns: The body, of type `application/x-www-form-urlencoded`.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` where the value has no names.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the value has no named
+    ///   members.
     public static func form(
         encoding value: some Encodable, encoder: FormEncoder = FormEncoder()
     ) throws -> Body { try encoder.body(encoder.encode(value)) }
 
-    /// Form fields in order.
+    /// Encodes form fields in the given order.
     public static func form(_ fields: Query, encoder: FormEncoder = FormEncoder()) -> Body {
         encoder.body(encoder.encode(fields))
     }
 }
 
 extension Client {
-    /// Describes a request with a value's members as parameters.
+    /// Describes a request with the members of a value as parameters.
     ///
-    /// What the query of the target holds stays, and the parameters stand behind it. A value that
-    /// cannot be encoded fails the call before anything is sent.
+    /// Parameters are appended to the query of the target. A value that cannot be encoded fails the
+    /// call before anything is sent.
     /// - Parameters:
     ///   - method: The method.
     ///   - target: The URL, or text that is resolved against the client's base URL.
-    ///   - parameters: A value with named members; one without any is an empty form, with its
-    ///     `Content-Type`, and nil no form at all.
+    ///   - parameters: A value with named members. A value without any is sent as an empty form
+    ///     with its `Content-Type`; nil is sent without a form.
     ///   - encoder: The encoder.
     ///   - destination: Where the parameters go.
-    ///   - headers: Header fields; a `Content-Type` among them counts instead of the encoder's.
+    ///   - headers: Header fields; a `Content-Type` among them overrides that of the encoder.
     /// - Returns: The call.
     public func request(
         _ method: HTTPMethod, _ target: Target, parameters: some Encodable & Sendable,
@@ -52,7 +53,7 @@ extension Client {
         return request(method, target, headers: headers, body: encoder.body(text))
     }
 
-    /// Describes a GET with a value's members as its query.
+    /// Describes a GET with the members of a value as its query.
     public func get(
         _ target: Target, parameters: some Encodable & Sendable,
         encoder: FormEncoder = FormEncoder(), headers: HTTPHeaders = [:]
@@ -60,7 +61,7 @@ extension Client {
         request(.get, target, parameters: parameters, encoder: encoder, headers: headers)
     }
 
-    /// Describes a POST with a value's members as a form.
+    /// Describes a POST with the members of a value as a form.
     public func post(
         _ target: Target, form: some Encodable & Sendable, encoder: FormEncoder = FormEncoder(),
         headers: HTTPHeaders = [:]
@@ -71,7 +72,7 @@ extension Client {
 
 extension FormEncoder {
     fileprivate func body(_ text: String) -> Body {
-        // A form without fields is a form.
+        // An empty form is still a form.
         .data(Data(text.utf8), type: mediaType)
     }
 }

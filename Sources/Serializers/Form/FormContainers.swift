@@ -1,4 +1,4 @@
-/// The members of a form value.
+/// Encodes the members of a form value.
 struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let encoder: FormValueEncoder
     var codingPath: [any CodingKey] { encoder.codingPath }
@@ -24,7 +24,7 @@ struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func superEncoder() -> any Encoder { at(FormKey("super")) }
     func superEncoder(forKey key: Key) -> any Encoder { at(key) }
 
-    // What a type's own `encode` leaves out as nil is still a field: the option for nil decides.
+    // A nil property is still a field; the encoder's `nils` option decides how it is written.
     private func encodeOptional<Value: Encodable>(_ value: Value?, _ key: Key) throws {
         if let value { try encode(value, forKey: key) } else { encodeNil(forKey: key) }
     }
@@ -58,7 +58,7 @@ struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     }
 }
 
-/// The elements of a form value.
+/// Encodes the elements of a form value.
 struct FormUnkeyedContainer: UnkeyedEncodingContainer {
     let encoder: FormValueEncoder
     var codingPath: [any CodingKey] { encoder.codingPath }
@@ -82,7 +82,7 @@ struct FormUnkeyedContainer: UnkeyedEncodingContainer {
     func superEncoder() -> any Encoder { atEnd() }
 }
 
-/// The one value of a form value.
+/// Encodes a single form value.
 struct FormSingleContainer: SingleValueEncodingContainer {
     let encoder: FormValueEncoder
     var codingPath: [any CodingKey] { encoder.codingPath }

@@ -1,5 +1,5 @@
 extension FormEncoder.Keys {
-    /// The name that a key becomes.
+    /// Returns the field name for a key.
     func name(_ key: String) -> String {
         switch self {
         case .unchanged: key
@@ -12,9 +12,9 @@ extension FormEncoder.Keys {
         }
     }
 
-    // The words of a name in camel case. The first letter counts as a small one, whatever it is. A
-    // run of capitals is one word up to the letter before the next small one: `myHTTPServer` is
-    // my, HTTP, Server, and a run that no small letter follows lasts to the end.
+    // Splits a camel-case name into words. The first letter counts as lower case. A run of capitals
+    // is one word up to the capital before the next lower-case letter: `myHTTPServer` becomes my,
+    // HTTP, Server. A run without a lower-case letter after it lasts to the end.
     private static func words(_ name: String, joinedBy separator: Character) -> String {
         let letters = Array(name)
         var starts: Set<Int> = []

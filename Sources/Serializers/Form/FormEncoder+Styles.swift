@@ -1,7 +1,7 @@
 public import Foundation
 
 extension FormEncoder {
-    /// How the elements of an array are named.
+    /// How array elements are named.
     public enum Arrays: Sendable {
         /// `tags[]=a&tags[]=b`
         case brackets
@@ -9,7 +9,7 @@ extension FormEncoder {
         case repeated
         /// `tags[0]=a&tags[1]=b`
         case indexed
-        /// The closure gives the name, from the array's name and the element's index.
+        /// The closure returns the name for an array's name and an element's index.
         case custom(@Sendable (_ name: String, _ index: Int) -> String)
 
         func name(_ name: String, _ index: Int) -> String {
@@ -21,7 +21,7 @@ extension FormEncoder {
             }
         }
 
-        // Where names hold the index, names in order of text would put 10 before 2.
+        // Sorting indexed names as text would put 10 before 2, so the index is padded.
         func sortName(_ name: String, _ index: Int) -> String {
             switch self {
             case .brackets, .repeated: return self.name(name, index)
@@ -33,7 +33,7 @@ extension FormEncoder {
         }
     }
 
-    /// How truth values are written.
+    /// How Boolean values are written.
     public enum Booleans: Sendable {
         /// `1` and `0`
         case numeric
@@ -50,28 +50,28 @@ extension FormEncoder {
 
     /// How bytes are written.
     public enum DataStyle: Sendable {
-        /// In base64.
+        /// As base64.
         case base64
         /// As `Data` encodes itself: an array of numbers.
         case deferred
-        /// The closure gives the text; what it throws is thrown by the encoder.
+        /// The closure returns the text; the encoder rethrows its errors.
         case custom(@Sendable (Data) throws -> String)
     }
 
     /// How dates are written.
     public enum Dates: Sendable {
-        /// As `Date` encodes itself: the seconds since 2001.
+        /// As `Date` encodes itself: seconds since 2001.
         case deferred
-        /// The seconds since 1970, with their fraction.
+        /// Seconds since 1970, with a fraction.
         case secondsSince1970
-        /// The milliseconds since 1970, with their fraction.
+        /// Milliseconds since 1970, with a fraction.
         case millisecondsSince1970
         /// `2001-01-01T00:02:03Z`
         case iso8601
-        /// The closure gives the text; what it throws is thrown by the encoder.
+        /// The closure returns the text; the encoder rethrows its errors.
         case custom(@Sendable (Date) throws -> String)
 
-        /// By a format style, such as `Date.VerbatimFormatStyle`.
+        /// Writes dates with a format style, such as `Date.VerbatimFormatStyle`.
         public static func formatted<Style: FormatStyle & Sendable>(_ style: Style) -> Self
         where Style.FormatInput == Date, Style.FormatOutput == String {
             .custom { style.format($0) }
@@ -88,11 +88,11 @@ extension FormEncoder {
         }
     }
 
-    /// What becomes of names.
+    /// How the names of properties and dictionary keys are converted.
     public enum Keys: Sendable {
-        /// They stay.
+        /// Names are unchanged.
         case unchanged
-        /// `oneTwoThree` becomes `one_two_three`, as `JSONEncoder` does it.
+        /// `oneTwoThree` becomes `one_two_three`, as with `JSONEncoder`.
         case snakeCase
         /// `oneTwoThree` becomes `one-two-three`.
         case kebabCase
@@ -102,17 +102,17 @@ extension FormEncoder {
         case uppercased
         /// `oneTwoThree` becomes `onetwothree`.
         case lowercased
-        /// The closure gives the name.
+        /// The closure returns the name.
         case custom(@Sendable (String) -> String)
     }
 
-    /// How names within names are written.
+    /// How nested names are written.
     public enum KeyPaths: Sendable {
         /// `user[name]`
         case brackets
         /// `user.name`
         case dots
-        /// The closure gives what stands behind the outer name, from the inner one.
+        /// The closure receives the inner name and returns what is appended to the outer name.
         case custom(@Sendable (String) -> String)
 
         func name(_ outer: String, _ inner: String) -> String {
@@ -124,7 +124,7 @@ extension FormEncoder {
         }
     }
 
-    /// What becomes of nil.
+    /// How nil is written.
     public enum Nils: Sendable {
         /// The field is left out.
         case dropKey
@@ -132,7 +132,7 @@ extension FormEncoder {
         case dropValue
         /// `name=null`
         case null
-        /// The closure gives the value, or nil to leave the field out.
+        /// The closure returns the value, or nil to leave the field out.
         case custom(@Sendable () -> String?)
 
         var text: String? {
@@ -145,11 +145,11 @@ extension FormEncoder {
         }
     }
 
-    /// How a blank is written.
+    /// How a space is written.
     public enum Spaces: Sendable {
         /// `%20`
         case percentEncoded
-        /// `+`, as browsers send forms.
+        /// `+`, as in forms sent by browsers.
         case plus
     }
 }

@@ -1,8 +1,7 @@
 import Foundation
 public import TurnpikeCore
 
-/// Encodes values as URL-encoded form fields: for a query, or as a body of type
-/// `application/x-www-form-urlencoded`.
+/// Encodes values as URL-encoded form fields, for a query or a request body.
 ///
 /// ```swift
 /// var encoder = FormEncoder()
@@ -10,60 +9,61 @@ public import TurnpikeCore
 /// let page = client.get("search", parameters: Search(text: "swift", tags: ["a", "b"]), encoder: encoder)
 /// ```
 ///
-/// The result is stable: fields are sorted by name, or stand in the order of the type's properties;
-/// the elements of an array keep theirs, and what has no order of its own (dictionaries, sets) is
-/// sorted in any case. `URL` gives its text and `Decimal` its plain digits. Integers are exact.
+/// The result is stable: fields are sorted by name, or keep the order of the type's properties.
+/// Array elements keep their order. Collections without an order (dictionaries and sets) are always
+/// sorted. `URL` is written as its text, `Decimal` as plain digits, and integers are exact.
 public struct FormEncoder: Sendable {
-    /// How the elements of an array are named.
+    /// How array elements are named.
     public var arrays: Arrays = .brackets
-    /// How truth values are written.
+    /// How Boolean values are written.
     public var booleans: Booleans = .numeric
     /// How bytes are written.
     public var data: DataStyle = .base64
     /// How dates are written.
     public var dates: Dates = .deferred
-    /// What becomes of the names of properties and of dictionary keys.
+    /// How the names of properties and dictionary keys are converted.
     public var keys: Keys = .unchanged
-    /// How names within names are written.
+    /// How nested names are written.
     public var keyPaths: KeyPaths = .brackets
-    /// What becomes of nil.
+    /// How nil is written.
     public var nils: Nils = .dropKey
-    /// How a blank is written.
+    /// How a space is written.
     public var spaces: Spaces = .percentEncoded
-    /// Whether fields are sorted by name; else they stand in the order in which the value gives
-    /// them.
+    /// Whether fields are sorted by name.
+    ///
+    /// Otherwise they keep the order in which the value encodes them.
     public var sortsFields = true
-    /// The characters that stand for themselves, besides ASCII letters and digits.
+    /// The characters that are not percent-encoded, besides ASCII letters and digits.
     ///
     /// All others are percent-encoded as UTF-8; characters beyond ASCII, `%`, `&`, `=`, `+` and `#`
-    /// always are. The default is the unreserved characters and `/?`, which a query may hold as
-    /// they are (RFC 3986 §3.4).
+    /// always are. The default is the unreserved characters and `/?`, which a query may contain
+    /// unencoded (RFC 3986 §3.4).
     public var unescaped = "-._~/?"
-    /// Whether the media type of a body states `charset=utf-8`.
+    /// Whether the media type of a body has the parameter `charset=utf-8`.
     ///
-    /// The registered type has no such parameter, and its content is UTF-8; many servers read it
-    /// all the same.
+    /// The registered media type has no such parameter, because its content is always UTF-8. Many
+    /// servers evaluate it nevertheless.
     public var statesCharset = true
 
     /// Creates an encoder with the default of each option.
     public init() {}
 
-    /// The fields of a value, encoded.
+    /// Encodes the members of a value as fields.
     /// - Parameter value: A value with named members: a type with coding keys, or a dictionary.
-    /// - Returns: `name=value` pairs joined by `&`; empty where there are none.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` where the value has no names, and
-    ///   what the value or an option's closure throws.
+    /// - Returns: `name=value` pairs joined by `&`, or an empty text if there are none.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the value has no named
+    ///   members, and any error of the value or of a closure among the options.
     public func encode(_ value: some Encodable) throws -> String {
         let slot = FormSlot()
         try FormValueEncoder(options: self, slot: slot).encode(value)
         guard let node = slot.node, case .object = node else {
             throw ClientError(
-                .serialization, "a \(type(of: value)) has no named members to make form fields of")
+                .serialization, "a \(type(of: value)) has no named members to encode as a form")
         }
         return FormWriter(options: self).write(node)
     }
 
-    /// Fields in order, encoded; a field without a value stands as its name.
+    /// Encodes fields in order; a field without a value is written as its name alone.
     public func encode(_ fields: Query) -> String {
         FormWriter(options: self).write(fields)
     }

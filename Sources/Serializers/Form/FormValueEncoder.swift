@@ -1,7 +1,7 @@
 import Foundation
 import TurnpikeCore
 
-/// A place that a value is encoded into.
+/// A place for one encoded value.
 final class FormSlot {
     private enum Content {
         case text(String)
@@ -13,7 +13,7 @@ final class FormSlot {
 
     private var content: Content?
 
-    /// What was encoded, or nil where nothing was.
+    /// The encoded value, or nil if nothing was encoded.
     var node: FormNode? {
         switch content {
         case nil: nil
@@ -33,7 +33,7 @@ final class FormSlot {
     func beginArray() { if content == nil { content = .array([]) } }
     func beginObject() { if content == nil { content = .object([]) } }
 
-    /// A new place at the end of an array.
+    /// Appends a slot to an array.
     func append() -> FormSlot {
         let slot = FormSlot()
         if case .array(var slots) = content {
@@ -44,7 +44,7 @@ final class FormSlot {
         return slot
     }
 
-    /// A new place under a name.
+    /// Appends a slot with a name to an object.
     func append(_ name: String) -> FormSlot {
         let slot = FormSlot()
         if case .object(var members) = content {
@@ -63,8 +63,9 @@ final class FormSlot {
         }
     }
 
-    /// Sorts the members of objects, which have no order of their own.
-    /// - Parameter size: How many elements of an array belong together; the first one counts.
+    /// Sorts the members or elements of a collection that has no order.
+    /// - Parameter size: How many array elements form a group; groups are sorted by their first
+    ///   element.
     func sort(groupsOf size: Int) {
         switch content {
         case .object(let members): content = .object(members.sorted { $0.name < $1.name })
@@ -107,7 +108,7 @@ struct FormValueEncoder: Encoder {
         FormValueEncoder(options: options, slot: slot, codingPath: codingPath + [key])
     }
 
-    /// Encodes a value of any type, with the rules for those that have one.
+    /// Encodes a value of any type, applying the options for special types.
     func encode<Value: Encodable>(_ value: Value) throws {
         switch value {
         case let value as String: slot.set(value)
@@ -139,7 +140,7 @@ struct FormValueEncoder: Encoder {
         switch value {
         case .null: .null
         case .bool(let value): .text(options.booleans.text(value))
-        // A number without a fraction is written without one, however it came.
+        // A number without a fraction is written as an integer, even if the JSON text had one.
         case .number(let value): .text(value.int.map(String.init) ?? value.description)
         case .string(let value): .text(value)
         case .array(let elements): .array(elements.map(node))
@@ -150,9 +151,9 @@ struct FormValueEncoder: Encoder {
 
 /// A collection whose order differs from run to run.
 private protocol Unordered {
-    /// How many elements stand for one where it is encoded as an array.
+    /// How many elements form one entry if the collection is encoded as an array.
     static var group: Int { get }
 }
-// One whose keys are neither text nor integers is an array of keys and values in turn.
+// A dictionary whose keys are neither text nor integers is encoded as alternating keys and values.
 extension Dictionary: Unordered { fileprivate static var group: Int { 2 } }
 extension Set: Unordered { fileprivate static var group: Int { 1 } }

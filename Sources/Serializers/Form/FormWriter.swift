@@ -1,7 +1,8 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// A value as form fields are made of it.
+/// The tree of an encoded value.
 enum FormNode {
     case text(String)
     case null
@@ -9,7 +10,7 @@ enum FormNode {
     case object([(name: String, node: FormNode)])
 }
 
-/// Writes fields by the options of an encoder.
+/// Writes fields according to the options of an encoder.
 struct FormWriter {
     private let options: FormEncoder
     private let encoding: PercentEncoding
@@ -31,8 +32,8 @@ struct FormWriter {
         var fields: [Field] = []
         add(node, "", "", isRoot: true, to: &fields)
         if options.sortsFields {
-            // By the encoded name; equal names, the elements of an array, keep their order.
-            // The end of a name counts as `&`: behind the `%` of a bracket, before all letters.
+            // Sorted by encoded name; equal names, as of array elements, keep their order. The `&`
+            // after each name sorts after the `%` of a bracket and before all letters.
             let keys = fields.map { encode($0.sortName) + "&" }
             fields = fields.indices.sorted { (keys[$0], $0) < (keys[$1], $1) }.map { fields[$0] }
         }

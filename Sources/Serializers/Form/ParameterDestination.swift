@@ -1,9 +1,9 @@
 /// Where the parameters of a request go.
 public enum ParameterDestination: Sendable, Hashable {
-    /// Into the query of GET, HEAD and DELETE, into the body of any other method.
+    /// The query for GET, HEAD and DELETE; the body for any other method.
     case byMethod
-    /// Into the query, behind what it holds.
+    /// The query, after the items that it already has.
     case query
-    /// Into the body.
+    /// The body.
     case body
 }

@@ -2,13 +2,12 @@ public import Foundation
 public import TurnpikeCore
 
 extension Body {
-    /// An encodable value as JSON.
+    /// Encodes a value as JSON.
     /// - Parameters:
     ///   - value: The value.
     ///   - encoder: The encoder; the default writes dates by ISO 8601.
     /// - Returns: The body, of type `application/json`.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` where the value cannot be
-    ///   encoded.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the value cannot be encoded.
     public static func json(
         encoding value: some Encodable, encoder: JSONEncoder = .turnpike
     ) throws -> Body {
@@ -22,8 +21,8 @@ extension Body {
 }
 
 extension JSONEncoder {
-    /// Dates by ISO 8601, slashes as they are, members by name, so that equal values make equal
-    /// bodies.
+    /// An encoder with ISO 8601 dates, unescaped slashes and sorted members, so that equal values
+    /// make equal bodies.
     public static var turnpike: JSONEncoder {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .iso8601
@@ -57,14 +56,15 @@ extension Client {
         request(.patch, target, json: value, encoder: encoder, query: query, headers: headers)
     }
 
-    /// Describes a request with a JSON body; a value that cannot be encoded fails the call before
-    /// anything is sent.
+    /// Describes a request with a JSON body.
+    ///
+    /// A value that cannot be encoded fails the call before anything is sent.
     /// - Parameters:
     ///   - method: The method.
     ///   - target: The URL, or text that is resolved against the client's base URL.
     ///   - value: The value.
-    ///   - encoder: The encoder; the default writes dates by ISO 8601, and members by name.
-    ///   - query: Items behind those of the target.
+    ///   - encoder: The encoder; the default writes ISO 8601 dates and sorts members by name.
+    ///   - query: Items to append to the query of the target.
     ///   - headers: Header fields.
     /// - Returns: The call.
     public func request(

@@ -1,12 +1,12 @@
 public import Foundation
 public import TurnpikeCore
 
-/// The content as any JSON value.
+/// Parses the content as any JSON value.
 public struct JSONSerializer: ContentSerializer {
     private let options: JSONReadingOptions
 
     /// Creates the serializer.
-    /// - Parameter options: How the text is read.
+    /// - Parameter options: How the text is parsed.
     public init(options: JSONReadingOptions = JSONReadingOptions()) { self.options = options }
 
     /// JSON.
@@ -23,12 +23,12 @@ public struct JSONSerializer: ContentSerializer {
 }
 
 extension ResponseSerializer where Self == JSONSerializer {
-    /// The content as any JSON value.
+    /// Parses the content as any JSON value.
     public static var json: Self { JSONSerializer() }
 }
 
 extension Call {
-    /// Sends the request and gives the content of the response as any JSON value.
+    /// Sends the request and returns the content of the response as a JSON value.
     public func json() async throws -> JSONValue {
         try await serialize(with: table(JSONSerializer.self, "json") ?? JSONSerializer())
     }

@@ -1,8 +1,7 @@
 public import TurnpikeCore
 
 extension MediaType {
-    /// The media type that files of an extension have, or nil where the extension is not known.
-    /// - Parameter fileExtension: The extension without its dot, in any case.
+    /// Creates the media type for a file extension, or nil if the extension is unknown.
     public init?(fileExtension: String) {
         guard let text = Self.byExtension[fileExtension.lowercased()],
             let type = MediaType(parsing: text)
@@ -16,7 +15,7 @@ extension MediaType {
             return words.dropFirst().map { ($0, words[0]) }
         })
 
-    // As registered with IANA, else as servers commonly send them.
+    // As registered with IANA, otherwise as servers commonly send them.
     private static let table = """
         application/epub+zip epub
         application/geo+json geojson

@@ -1,7 +1,8 @@
 public import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// A form of parts (RFC 7578): text, bytes, files and streams under names.
+/// A multipart form (RFC 7578): named parts of text, bytes, files and streams.
 ///
 /// ```swift
 /// var form = MultipartFormData()
@@ -10,15 +11,15 @@ public import TurnpikeCore
 /// try await client.post("users", multipart: form).empty()
 /// ```
 ///
-/// Files are read while they are sent, so that a form of any size takes little memory, and its
-/// length is known in advance if those of its parts are. A form can be sent again if its parts can:
-/// all but one-shot streams.
+/// Files are read while they are sent, so a form of any size takes little memory. Its length is
+/// known in advance if the lengths of all parts are. A form can be sent again if all its parts can,
+/// which excludes one-shot streams.
 ///
-/// Names and file names are escaped as browsers do it (WHATWG HTML §4.10.21.8): `"`, CR and LF, and
-/// with them all other control characters, become `%22`, `%0D`, `%0A` and so on; text beyond ASCII
-/// stands as UTF-8. What is wrong with a part fails the call before anything is sent.
+/// Names and file names are escaped as browsers do (WHATWG HTML §4.10.21.8): `"`, CR and LF become
+/// `%22`, `%0D` and `%0A`. Other control characters are escaped in the same way. Text beyond ASCII
+/// is sent as UTF-8. An invalid part fails the call before anything is sent.
 public struct MultipartFormData: Sendable {
-    /// What stands between the parts.
+    /// The delimiter between the parts.
     public let boundary: String
 
     private let isGiven: Bool
@@ -26,9 +27,9 @@ public struct MultipartFormData: Sendable {
     private var fault: ClientError?
 
     /// Creates an empty form.
-    /// - Parameter boundary: What stands between the parts, 1 to 70 characters of RFC 2046 §5.1.1
-    ///   that occur in none of them, which is checked of those in memory; without one, 128 bits of
-    ///   the system's secure generator.
+    /// - Parameter boundary: The delimiter between the parts: 1 to 70 characters of RFC 2046 §5.1.1
+    ///   that occur in no part. Parts in memory are checked. By default, 128 bits from the system's
+    ///   secure random generator.
     public init(boundary: String? = nil) {
         isGiven = boundary != nil
         self.boundary = boundary ?? Self.randomBoundary()
@@ -42,7 +43,8 @@ public struct MultipartFormData: Sendable {
     /// - Parameters:
     ///   - text: The text, sent as UTF-8.
     ///   - name: The part's name.
-    ///   - type: The part's media type; none is sent without one, as browsers do for text.
+    ///   - type: The part's media type; without one, no `Content-Type` is sent, as browsers do for
+    ///     text.
     public mutating func append(_ text: String, name: String, type: MediaType? = nil) {
         append(Data(text.utf8), name: name, type: type)
     }
@@ -52,21 +54,21 @@ public struct MultipartFormData: Sendable {
         _ data: Data, name: String, filename: String? = nil, type: MediaType? = nil
     ) { append(.data(data, type: type), name: name, filename: filename) }
 
-    /// Adds a file, which is read when it is sent.
+    /// Adds a file, which is read while it is sent.
     /// - Parameters:
     ///   - file: The file.
     ///   - name: The part's name.
-    ///   - filename: The file name that is told; the file's own where nil.
-    ///   - type: The media type; that of the file name's extension where nil
-    ///     (``TurnpikeCore/MediaType/init(fileExtension:)``), or `application/octet-stream`. A file
-    ///     without an extension needs one of the two.
+    ///   - filename: The file name to send, or nil for the file's own name.
+    ///   - type: The media type. If nil, it is derived from the extension of the file name
+    ///     (``TurnpikeCore/MediaType/init(fileExtension:)``), or is `application/octet-stream`. A
+    ///     file without an extension needs a file name or a type.
     public mutating func append(
         file: URL, name: String, filename: String? = nil, type: MediaType? = nil
     ) {
-        guard file.isFileURL else { return refuse("the URL of a part's file is no file URL") }
+        guard file.isFileURL else { return refuse("the URL of a part's file is not a file URL") }
         let ownName = file.lastPathComponent
         if filename == nil, type == nil, file.pathExtension.isEmpty {
-            return refuse("the file has no extension to tell its type; name its type or file name")
+            return refuse("the file has no extension; pass its media type or a file name")
         }
         let told = filename ?? ownName
         let guess = MediaType(fileExtension: URL(filePath: told).pathExtension)
@@ -74,11 +76,11 @@ public struct MultipartFormData: Sendable {
             .file(file, type: type ?? guess ?? .octetStream), name: name, filename: told)
     }
 
-    /// Adds a body of any kind: a stream, or a range of a file.
+    /// Adds a body of any kind, for example a stream or a range of a file.
     /// - Parameters:
-    ///   - body: The content; its media type is the part's.
+    ///   - body: The content; its media type becomes that of the part.
     ///   - name: The part's name.
-    ///   - filename: The file name that is told, if any.
+    ///   - filename: The file name to send, if any.
     ///   - headers: More header fields of the part.
     public mutating func append(
         _ body: Body, name: String, filename: String? = nil, headers: HTTPHeaders = [:]
@@ -89,9 +91,9 @@ public struct MultipartFormData: Sendable {
         if let fault = headers.sendingFault {
             return refuse("in a part of the form: " + fault)
         }
-        // Nobody knows one that was made by chance beforehand.
+        // Only a given boundary is checked: no part can contain a random one on purpose.
         if isGiven, body.inMemory?.range(of: Data("--\(boundary)".utf8)) != nil {
-            return refuse("a part holds the form's boundary; name another one, or none")
+            return refuse("a part contains the form's boundary; pass another one, or none")
         }
         var head = "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(Self.escaped(name))\""
         if let filename { head += "; filename=\"\(Self.escaped(filename))\"" }
@@ -141,17 +143,16 @@ public struct MultipartFormData: Sendable {
 }
 
 extension Body {
-    /// A form of parts, as `multipart/form-data`.
+    /// Sends a multipart form as `multipart/form-data`.
     ///
-    /// A form that cannot be sent fails its call as
-    /// ``/TurnpikeCore/ClientError/Code/invalidRequest``.
+    /// An invalid form fails its call with ``/TurnpikeCore/ClientError/Code/invalidRequest``.
     public static func multipart(_ form: MultipartFormData) -> Body {
         .catching { try form.body() }
     }
 }
 
 extension Client {
-    /// Describes a POST of a form of parts.
+    /// Describes a POST of a multipart form.
     public func post(
         _ target: Target, multipart form: MultipartFormData, query: Query = [:],
         headers: HTTPHeaders = [:]

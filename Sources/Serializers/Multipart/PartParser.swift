@@ -1,21 +1,22 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-/// Cuts multipart content into parts, in time linear in its size.
+/// Splits multipart content into parts, in time linear in its size.
 struct PartParser {
     private let delimiter: [UInt8]
     private let maxBytes: Int
     private var buffer: [UInt8]
-    // Where the part begins, and up to where no delimiter was found.
+    // The start of the current part, and the position before which no delimiter occurs.
     private var start = 0
     private var searched = 0
     private var isInPart = false
 
-    /// Whether the closing boundary was found.
+    /// Whether the closing delimiter was found.
     private(set) var hasEnded = false
 
     private static let maxHeaderBytes = 16_384
-    // Behind a boundary (RFC 2046 §5.1.1).
+    // The most whitespace after a boundary (RFC 2046 §5.1.1).
     private static let maxBlanks = 256
 
     init(_ head: ResponseHead, maxBytes: Int) throws {
@@ -28,7 +29,7 @@ struct PartParser {
         }
         delimiter = Array("\r\n--\(boundary)".utf8)
         self.maxBytes = maxBytes
-        // The first boundary stands at the very beginning, or behind a preamble.
+        // The first delimiter may be at the very beginning, without a line break before it.
         buffer = [0x0D, 0x0A]
     }
 
@@ -41,15 +42,15 @@ struct PartParser {
         buffer += chunk
     }
 
-    /// The next whole part, or nil where more bytes are needed, or none will come.
+    /// Returns the next complete part, or nil if more bytes are needed or no part follows.
     mutating func next() throws -> ReceivedPart? {
         while !hasEnded {
             guard let found = find() else {
                 let pending = buffer.count - start
-                // The limit may be as large as a number can be.
+                // Subtracts rather than adds, because the limit may be `Int.max`.
                 if isInPart, pending - Self.maxHeaderBytes > maxBytes { throw tooLarge() }
                 if !isInPart {
-                    // A preamble is not kept.
+                    // Drops the preamble.
                     start = max(start, buffer.count - delimiter.count - 2)
                     searched = max(searched, start)
                 }
@@ -79,8 +80,9 @@ struct PartParser {
         case none
     }
 
-    /// What stands behind a delimiter: `--`, or blanks and a line's end; nil where it is not there
-    /// yet.
+    /// Returns what follows a delimiter: `--`, or whitespace and a line break.
+    ///
+    /// Returns nil if more bytes are needed to tell.
     private func endOfLine(after position: Int) -> LineEnd? {
         var position = position
         if position + 1 < buffer.count, buffer[position] == UInt8(ascii: "-"),
@@ -92,7 +94,7 @@ struct PartParser {
         while position < buffer.count, Grammar.isBlank(buffer[position]) { position += 1 }
         if position > limit { return LineEnd.none }
         guard position + 1 < buffer.count else { return nil }
-        // The line's end is kept: it may begin the next delimiter of a part without anything.
+        // The line break is kept, because in an empty part it also begins the next delimiter.
         return buffer[position] == 0x0D && buffer[position + 1] == 0x0A
             ? .next(position) : LineEnd.none
     }
@@ -109,7 +111,7 @@ struct PartParser {
         return nil
     }
 
-    /// A part from its bytes, which begin with the line's end behind the boundary.
+    /// Creates a part from its bytes, which begin with the line break after the delimiter.
     private func part(_ bytes: ArraySlice<UInt8>) throws -> ReceivedPart {
         var headers = HTTPHeaders()
         var rest = bytes.dropFirst(2)
@@ -132,8 +134,8 @@ struct PartParser {
         return ReceivedPart(headers: headers, content: Data(rest))
     }
 
-    /// Takes a field line without its end; one that is folded (RFC 5322 §2.2.3) with all that belongs
-    /// to it.
+    /// Removes a field line and returns it without its line break, including folded lines (RFC 5322
+    /// §2.2.3).
     private static func fieldLine(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
         var line: [UInt8] = []
         while true {

@@ -8,7 +8,7 @@ public struct ReceivedPart: Sendable {
     /// The part's content.
     public let content: Data
 
-    /// The part's media type; `text/plain` where it names none.
+    /// The part's media type; `text/plain` if it has none.
     public var type: MediaType {
         headers[.contentType].flatMap { MediaType(parsing: $0) } ?? .plainText
     }

@@ -1,17 +1,18 @@
 import Foundation
 public import TurnpikeCore
 
-/// The parts of a multipart response, as they come: `multipart/mixed`, `multipart/byteranges`,
-/// `multipart/x-mixed-replace` and the like.
+/// The parts of a multipart response as they arrive: `multipart/mixed`, `multipart/byteranges`,
+/// `multipart/x-mixed-replace` and others.
 ///
 /// ```swift
 /// for try await part in client.get("feed").parts() { show(part.type, part.content) }
 /// ```
 ///
-/// Nothing is sent before the first part is asked for. Each part is held whole: one that is larger
-/// than the limit for lines and events is ``/TurnpikeCore/ClientError/Code/tooLarge``. What stands
-/// before the first boundary and behind the last one is passed over. A response that ends inside a
-/// part gives the parts before it, then ``/TurnpikeCore/ClientError/Code/incomplete``.
+/// The request is sent when the first part is requested. Each part is held in memory completely; a
+/// part larger than the limit for lines and events throws
+/// ``/TurnpikeCore/ClientError/Code/tooLarge``. The preamble and the epilogue are discarded. If a
+/// response ends within a part, the parts before it are returned, then
+/// ``/TurnpikeCore/ClientError/Code/incomplete`` is thrown.
 public struct ReceivedParts: AsyncSequence, Sendable {
     /// A part.
     public typealias Element = ReceivedPart
@@ -22,9 +23,9 @@ public struct ReceivedParts: AsyncSequence, Sendable {
 
     init(_ open: @escaping @Sendable () async throws -> (Response, Int)) { self.open = open }
 
-    /// Reads parts.
+    /// An iterator over the parts.
     ///
-    /// Dropping it ends the transfer.
+    /// Releasing it ends the transfer.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let open: @Sendable () async throws -> (Response, Int)
         private var parser: PartParser?
@@ -78,12 +79,12 @@ public struct ReceivedParts: AsyncSequence, Sendable {
         }
     }
 
-    /// Begins to read.
+    /// Creates an iterator; the request is sent by its first `next()`.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(open) }
 }
 
 extension Call {
-    /// The parts of a multipart response, as they come.
+    /// Returns the parts of a multipart response as they arrive.
     public func parts() -> ReceivedParts {
         ReceivedParts { try await serialize(with: WholeResponse()) }
     }
@@ -98,8 +99,8 @@ extension Call {
 }
 
 extension Response {
-    /// The parts of the response, as they come.
-    /// - Parameter maxBytes: The most bytes of one part.
+    /// Returns the parts of the response as they arrive.
+    /// - Parameter maxBytes: The largest part in bytes.
     /// - Returns: A sequence of parts.
     public func parts(maxBytes: Int = LineLimit.defaultValue) -> ReceivedParts {
         ReceivedParts { (self, maxBytes) }

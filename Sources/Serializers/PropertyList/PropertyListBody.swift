@@ -2,23 +2,22 @@ public import Foundation
 public import TurnpikeCore
 
 extension Body {
-    /// A property list, as `application/x-plist`.
+    /// Writes a property list as `application/x-plist`.
     /// - Parameters:
     ///   - value: The value.
     ///   - format: XML or binary.
     /// - Returns: The body.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` where the value cannot be written.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the value cannot be written.
     public static func propertyList(
         _ value: PropertyListValue, format: PropertyListSerialization.PropertyListFormat = .xml
     ) throws -> Body { try encoded { try value.data(format: format) } }
 
-    /// An encodable value as a property list, as `application/x-plist`.
+    /// Encodes a value as a property list, as `application/x-plist`.
     /// - Parameters:
     ///   - value: The value.
     ///   - format: XML or binary.
     /// - Returns: The body.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` where the value cannot be
-    ///   encoded.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the value cannot be encoded.
     public static func propertyList(
         encoding value: some Encodable, format: PropertyListSerialization.PropertyListFormat = .xml
     ) throws -> Body {
@@ -45,8 +44,9 @@ extension Body {
 }
 
 extension Client {
-    /// Describes a request with a property list body; a value that cannot be encoded fails the call
-    /// before anything is sent.
+    /// Describes a request with a property list body.
+    ///
+    /// A value that cannot be encoded fails the call before anything is sent.
     public func request(
         _ method: HTTPMethod, _ target: Target, propertyList value: some Encodable & Sendable,
         format: PropertyListSerialization.PropertyListFormat = .xml, headers: HTTPHeaders = [:]

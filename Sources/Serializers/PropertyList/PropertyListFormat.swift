@@ -1,7 +1,7 @@
 import Foundation
 import TurnpikeCore
 
-/// The media types under which property lists travel; none is registered.
+/// The media types in use for property lists; none is registered.
 enum PropertyListFormat {
     static let mediaTypes: [MediaType] = [
         .propertyList, "application/x-apple-plist", "application/xml", "text/xml",

@@ -1,18 +1,19 @@
 import Foundation
 import TurnpikeCore
 
-/// What Foundation's readers of property lists must not be given.
+/// Refuses input that Foundation's property list readers cannot handle safely.
 ///
-/// Its XML reader recurses once for each level and overflows the stack; its binary reader expands
-/// shared references, so that 150 bytes become 10⁹ values, and 100 kB as many texts of 50 kB each.
-/// Both are refused here, in time linear in the input.
+/// The XML reader recurses once for each level and can overflow the stack. The binary reader
+/// expands shared references: 150 bytes can become 10⁹ values, and 100 kB can become as many
+/// strings of 50 kB each. This check takes time linear in the input.
 enum PropertyListGuard {
     static let maxDepth = 256
-    /// How many times its size a binary list may become, as coded content may (`Limits`).
+    /// How many times its size a binary list may expand to; the same ratio as for coded content
+    /// (`Limits`).
     static let maxRatio = 100
-    /// What a small one may become in any case.
+    /// The expanded size that is always allowed, so that small lists may exceed the ratio.
     static let freeBytes = 1 << 20
-    /// What a value counts as, besides the bytes of a text or of data.
+    /// The cost of each value in bytes, in addition to the bytes of strings and data.
     static let valueBytes = 16
 
     static func check(_ content: Data) throws {
@@ -31,11 +32,11 @@ enum PropertyListGuard {
         ClientError(.serialization, "the property list \(reason)")
     }
 
-    // A look at the text that reads less, or more, than Foundation does is none: where the two
-    // could see an end at different places, the text is refused.
+    // This scan must never see the end of a construct at another place than Foundation does. Text
+    // for which that is possible is refused.
     private static func checkXML(_ bytes: [UInt8]) throws {
-        // No character of XML: the bytes would be those of UTF-16.
-        if bytes.contains(0) { throw fault("is in an encoding that is not read") }
+        // XML has no zero character: the bytes would be UTF-16.
+        if bytes.contains(0) { throw fault("is in an unsupported encoding") }
         try checkEncoding(bytes)
         var depth = 0
         var position = 0
@@ -45,7 +46,7 @@ enum PropertyListGuard {
             switch bytes[position] {
             case UInt8(ascii: "/"):
                 depth -= 1
-                if depth < 0 { throw fault("ends an element that did not begin") }
+                if depth < 0 { throw fault("has an end tag without a start tag") }
                 position = skip(past: ">", bytes, position)
             case UInt8(ascii: "?"): position = skip(past: "?>", bytes, position + 1)
             case UInt8(ascii: "!"): position = try skipMarkup(bytes, position)
@@ -59,13 +60,14 @@ enum PropertyListGuard {
         }
     }
 
-    /// Skips what begins with `<!`: a comment, CDATA, or a document type without an inner part.
+    /// Skips markup that begins with `<!`: a comment, CDATA, or a document type without an internal
+    /// subset.
     private static func skipMarkup(_ bytes: [UInt8], _ position: Int) throws -> Int {
         let rest = bytes[position...]
         if rest.starts(with: "!--".utf8) {
             let inner = rest.dropFirst(3)
             if inner.starts(with: ">".utf8) || inner.starts(with: "->".utf8) {
-                throw fault("has a comment that is none")
+                throw fault("has an invalid comment")
             }
             return skip(past: "-->", bytes, inner.startIndex)
         }
@@ -76,23 +78,24 @@ enum PropertyListGuard {
         guard rest.starts(with: "!DOCTYPE".utf8), quotes % 2 == 0,
             !inner.contains(where: { $0 == UInt8(ascii: "<") || $0 == UInt8(ascii: "[") }),
             quotes > 0 || !inner.contains(UInt8(ascii: "'"))
-        else { throw fault("has declarations, which are not read") }
+        else { throw fault("has declarations, which are not supported") }
         return end
     }
 
-    // Foundation reads the content in the encoding that it declares: only those in which ASCII
-    // stands for itself can be looked at.
+    // Foundation decodes the content in the declared encoding. Only encodings in which ASCII bytes
+    // mean ASCII characters can be scanned.
     private static func checkEncoding(_ bytes: [UInt8]) throws {
         guard bytes.starts(with: "<?xml".utf8) else { return }
         let end = skip(past: "?>", bytes, 2)
-        // All that it may hold is short, and what is not looked at would be read all the same.
+        // Everything allowed in a declaration is short; a longer one is refused, because it is not
+        // scanned.
         guard end <= 200 else { throw fault("has a declaration of more than 200 bytes") }
         let declaration = String(decoding: bytes[..<end], as: UTF8.self)
         let names = declaration.matches(of: /encoding\s*=\s*["']([^"']*)["']/)
             .map { $0.1.lowercased() }
         guard names.count == declaration.ranges(of: "encoding").count,
             names.allSatisfy(isASCII)
-        else { throw fault("is in an encoding that is not read") }
+        else { throw fault("is in an unsupported encoding") }
     }
 
     private static func isASCII(_ name: String) -> Bool {
@@ -115,7 +118,7 @@ enum PropertyListGuard {
     }
 }
 
-/// Walks the object table of a binary property list without building anything.
+/// Walks the object table of a binary property list without building values.
 private struct BinaryCheck {
     private let bytes: [UInt8]
     private let offsetSize: Int
@@ -124,7 +127,7 @@ private struct BinaryCheck {
     private let top: Int
     private let table: Int
     private let limit: Int
-    // The bytes that an object expands to; 0 while it is being visited.
+    // The expanded size of each object in bytes; 0 while the object is being visited.
     private var sizes: [Int: Int] = [:]
 
     init(_ content: Data) throws {
@@ -139,7 +142,7 @@ private struct BinaryCheck {
             let table = Self.integer(bytes, trailer + 24, 8),
             objectCount > 0, objectCount <= bytes.count, top < objectCount, table < trailer,
             table + objectCount * offsetSize <= trailer
-        else { throw PropertyListGuard.fault("has a trailer that does not fit it") }
+        else { throw PropertyListGuard.fault("has an inconsistent trailer") }
         self.objectCount = objectCount
         self.top = top
         self.table = table
@@ -159,7 +162,7 @@ private struct BinaryCheck {
         guard object < objectCount,
             let offset = Self.integer(bytes, table + object * offsetSize, offsetSize),
             offset < table
-        else { throw PropertyListGuard.fault("refers to what it does not hold") }
+        else { throw PropertyListGuard.fault("refers to an object that does not exist") }
         sizes[object] = 0
         var total = PropertyListGuard.valueBytes + textBytes(at: offset)
         for child in try children(at: offset) {
@@ -173,8 +176,8 @@ private struct BinaryCheck {
         return total
     }
 
-    // What data, or a text, holds besides its mark; a length that does not fit is Foundation's to
-    // refuse.
+    // Returns the number of bytes of data or of a string, without the marker. Foundation refuses an
+    // invalid length.
     private func textBytes(at offset: Int) -> Int {
         let kind = bytes[offset] >> 4
         guard (0x4...0x6).contains(kind) else { return 0 }
@@ -183,16 +186,16 @@ private struct BinaryCheck {
             let width = 1 << Int(bytes[offset + 1] & 0xF)
             count = width <= 8 ? Self.integer(bytes, offset + 2, width) ?? 0 : 0
         }
-        // A text of 16 bits may become one of three bytes for each.
+        // One 16-bit unit of a string may become three bytes of UTF-8.
         return min(count, bytes.count) * (kind == 0x6 ? 3 : 1)
     }
 
     private func children(at offset: Int) throws -> [Int] {
         let kind = bytes[offset] >> 4
-        // The format has more kinds than a property list: Foundation reads sets into what its
-        // bridge to Swift cannot take, and the process ends.
+        // The format has more kinds of objects than a property list. Foundation reads sets into a
+        // value that crashes its bridge to Swift.
         if [0x7, 0x9, 0xB, 0xC, 0xE, 0xF].contains(kind) {
-            throw PropertyListGuard.fault("holds what is no value of a property list")
+            throw PropertyListGuard.fault("contains an object that is not a property list value")
         }
         if bytes[offset] == 0x14 { try checkLong(at: offset + 1) }
         guard kind >= 0xA else { return [] }
@@ -213,7 +216,7 @@ private struct BinaryCheck {
         let references = kind == 0xD ? 2 : 1
         guard count <= bytes.count / references,
             start + count * references * referenceSize <= table
-        else { throw PropertyListGuard.fault("has a collection that reaches beyond its end") }
+        else { throw PropertyListGuard.fault("has a collection that extends beyond its end") }
         return try (0..<count * references).map { index in
             guard let child = Self.integer(bytes, start + index * referenceSize, referenceSize)
             else {
@@ -223,12 +226,12 @@ private struct BinaryCheck {
         }
     }
 
-    // An integer of 16 bytes: Foundation writes those above `Int64` so, and no other; it would clamp
-    // what is beyond 64 bits, and take what is negative for something else.
+    // A 16-byte integer. Foundation uses it for values above `Int64.max` only; it would clamp
+    // values above 64 bits and misread negative ones.
     private func checkLong(at start: Int) throws {
         guard start + 16 <= table else { throw PropertyListGuard.fault("is corrupt") }
         guard bytes[start..<start + 8].allSatisfy({ $0 == 0 }) else {
-            throw PropertyListGuard.fault("holds an integer that is not one of 64 bits")
+            throw PropertyListGuard.fault("contains an integer that does not fit 64 bits")
         }
     }
 
@@ -240,8 +243,9 @@ private struct BinaryCheck {
 }
 
 extension PropertyListGuard {
-    /// Refuses XML with characters that it may not have (XML 1.0 §2.2): Foundation writes them as
-    /// they are, and no reader would take the content.
+    /// Refuses XML with characters that are not allowed (XML 1.0 §2.2).
+    ///
+    /// Foundation writes them unchanged, and no reader would accept the content.
     static func checkWritten(_ content: Data) throws {
         let isIllegal = unsafe content.withUnsafeBytes { bytes in
             bytes.indices.contains { index in

@@ -1,12 +1,12 @@
 public import Foundation
 public import TurnpikeCore
 
-/// The content as any property list value, XML or binary.
+/// Parses the content as any property list value, XML or binary.
 public struct PropertyListSerializer: ContentSerializer {
     /// Creates the serializer.
     public init() {}
 
-    /// Property lists.
+    /// The media types of property lists.
     public var accept: [MediaType] { PropertyListFormat.mediaTypes }
 
     /// Returns the value.
@@ -17,12 +17,12 @@ public struct PropertyListSerializer: ContentSerializer {
 }
 
 extension ResponseSerializer where Self == PropertyListSerializer {
-    /// The content as any property list value.
+    /// Parses the content as any property list value.
     public static var propertyList: Self { PropertyListSerializer() }
 }
 
 extension Call {
-    /// Sends the request and gives the content of the response as any property list value.
+    /// Sends the request and returns the content of the response as a property list value.
     public func propertyList() async throws -> PropertyListValue {
         try await serialize(
             with: table(PropertyListSerializer.self, "property-list") ?? PropertyListSerializer())

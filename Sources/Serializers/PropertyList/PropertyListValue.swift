@@ -7,7 +7,7 @@ public enum PropertyListValue: Sendable, Hashable {
     case string(String)
     /// An integer.
     case integer(Int64)
-    /// An integer above what `Int64` holds.
+    /// An integer above `Int64.max`.
     case unsigned(UInt64)
     /// A number with a fraction.
     case real(Double)
@@ -19,16 +19,16 @@ public enum PropertyListValue: Sendable, Hashable {
     case data(Data)
     /// An array.
     case array([PropertyListValue])
-    /// A dictionary; a property list keeps no order.
+    /// A dictionary; property lists do not keep the order of members.
     case dictionary([String: PropertyListValue])
 
-    /// The member of that name, or nil where the value is no dictionary or has none.
+    /// The member with a name, or nil if the value is not a dictionary or has no such member.
     public subscript(name: String) -> PropertyListValue? {
         guard case .dictionary(let members) = self else { return nil }
         return members[name]
     }
 
-    /// The element at a position, or nil where the value is no array or is shorter.
+    /// The element at a position, or nil if the value is not an array or is shorter.
     public subscript(position: Int) -> PropertyListValue? {
         guard case .array(let elements) = self, elements.indices.contains(position) else {
             return nil
@@ -50,7 +50,9 @@ public enum PropertyListValue: Sendable, Hashable {
 }
 
 extension PropertyListValue {
-    /// Reads a property list, XML or binary; others are refused, as is what would not end.
+    /// Parses an XML or binary property list.
+    ///
+    /// Refuses other formats, excessive nesting and cyclic references.
     public init(parsing content: Data) throws {
         try PropertyListGuard.check(content)
         self = try Self.convert(
@@ -58,24 +60,23 @@ extension PropertyListValue {
                 from: content, options: [], format: nil))
     }
 
-    /// Takes over a property list of Foundation's: dictionaries, arrays, text, numbers, dates and
-    /// data.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` where there is anything else in
-    ///   it, a name that is no text among them.
+    /// Converts a Foundation property list: dictionaries, arrays, strings, numbers, dates and data.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if it contains anything else,
+    ///   including names that are not strings.
     public init(untyped value: Any) throws {
         do {
             self = try Self.convert(value)
         } catch {
             throw ClientError(
                 .serialization,
-                "the value is no property list: names are text, values are"
+                "the value is not a property list: names are text, values are"
                     + " dictionaries, arrays, text, numbers, dates and data", underlying: error)
         }
     }
 
-    /// The value as a property list.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` where text in it has a character
-    ///   that XML cannot hold, or Foundation's error.
+    /// Returns the value as an encoded property list.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if a string contains a character
+    ///   that XML does not allow, or Foundation's error.
     public func data(format: PropertyListSerialization.PropertyListFormat = .xml) throws -> Data {
         let content = try PropertyListSerialization.data(
             fromPropertyList: foundation, format: format, options: 0)
@@ -90,8 +91,8 @@ extension PropertyListValue {
         case let value as [String: Any]: return .dictionary(try value.mapValues(convert))
         case let value as Date: return .date(value)
         case let value as Data: return .data(value)
-        // A number must be asked what it was, for it converts to all; a Bool comes as itself on
-        // Linux.
+        // An `NSNumber` converts to any number type, so its original type must be asked for. On
+        // Linux, a Bool arrives as `Bool`.
         case let value as NSNumber: return convert(value)
         default:
             throw CocoaError(.propertyListReadCorrupt)

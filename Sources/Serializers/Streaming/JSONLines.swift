@@ -1,15 +1,14 @@
 import Foundation
 public import TurnpikeCore
 
-/// The JSON values of a response with one on each line (NDJSON), as they come.
+/// The JSON values of a response with one value per line (NDJSON), as they arrive.
 ///
 /// ```swift
 /// for try await event in client.get("events").jsonLines(of: Event.self) { handle(event) }
 /// ```
 ///
-/// Blank lines are passed over. A line that cannot be read is
-/// ``/TurnpikeCore/ClientError/Code/serialization`` with its number, behind the values before it,
-/// or passed over too if that was asked for.
+/// Blank lines are skipped. An invalid line throws ``/TurnpikeCore/ClientError/Code/serialization``
+/// with its number, after the values before it, unless invalid lines are skipped too.
 public struct JSONLines<Value: Sendable>: AsyncSequence, Sendable {
     /// A value.
     public typealias Element = Value
@@ -29,9 +28,9 @@ public struct JSONLines<Value: Sendable>: AsyncSequence, Sendable {
         self.decode = decode
     }
 
-    /// Reads values.
+    /// An iterator over the values.
     ///
-    /// Dropping it ends the transfer.
+    /// Releasing it ends the transfer.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private var records: RecordReader<Value>
 
@@ -64,15 +63,15 @@ public struct JSONLines<Value: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    /// Begins to read.
+    /// Creates an iterator; the request is sent by its first `next()`.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 }
 
 extension ResponseBody {
-    /// The JSON values of the body's lines, as they come.
+    /// Returns the JSON values of the body's lines as they arrive.
     /// - Parameters:
-    ///   - maxBytes: The most bytes of one line.
-    ///   - skippingInvalid: Whether a line that is no JSON is passed over.
+    ///   - maxBytes: The longest line in bytes.
+    ///   - skippingInvalid: Whether lines that are not JSON are skipped.
     /// - Returns: A sequence of values.
     public func jsonLines(
         maxBytes: Int = LineLimit.defaultValue, skippingInvalid: Bool = false
@@ -84,8 +83,8 @@ extension ResponseBody {
 }
 
 extension Call {
-    /// The JSON values of the response's lines, as they come.
-    /// - Parameter skippingInvalid: Whether a line that is no JSON is passed over.
+    /// Returns the JSON values of the response's lines as they arrive.
+    /// - Parameter skippingInvalid: Whether lines that are not JSON are skipped.
     /// - Returns: A sequence of values.
     public func jsonLines(skippingInvalid: Bool = false) -> JSONLines<JSONValue> {
         JSONLines(StreamSource(asking("application/x-ndjson")), skipsInvalid: skippingInvalid) {
@@ -93,11 +92,11 @@ extension Call {
         }
     }
 
-    /// The values of the response's lines, decoded from JSON, as they come.
+    /// Returns the values of the response's lines, decoded from JSON, as they arrive.
     /// - Parameters:
     ///   - type: The type of a value.
-    ///   - decoder: What decodes a line.
-    ///   - skippingInvalid: Whether a line that cannot be decoded is passed over.
+    ///   - decoder: Decodes each line.
+    ///   - skippingInvalid: Whether lines that cannot be decoded are skipped.
     /// - Returns: A sequence of values.
     public func jsonLines<Value: Decodable & Sendable>(
         of type: Value.Type, with decoder: any ValueDecoder = JSONValueDecoder(),
@@ -108,7 +107,7 @@ extension Call {
         }
     }
 
-    /// The call with an `Accept` where it has none.
+    /// Returns the call with this media type in `Accept`, unless it already has an `Accept` field.
     func asking(_ type: MediaType) -> Call {
         var call = self
         call.request.headers.setIfAbsent(.accept, type.description + ", */*;q=0.5")

@@ -9,13 +9,13 @@ import Musl
 import Darwin
 #endif
 
-/// Cuts chunks into lines, in time linear in their size and in memory bounded by one line.
+/// Splits chunks into lines, in time linear in their size and with memory bounded by one line.
 struct LineSplitter {
-    /// What ends a line.
+    /// The line endings that are recognised.
     enum Ending {
-        /// LF, with or without a CR before it.
+        /// LF or CRLF.
         case lineFeed
-        /// LF, CR, or both (the rule of event streams).
+        /// LF, CR or CRLF, as in event streams.
         case any
     }
 
@@ -23,15 +23,15 @@ struct LineSplitter {
     private let maxBytes: Int
     private var chunk = Data()
     private var position = 0
-    // Where the chunk's next LF is, or its end where it has none: looked for once, not by each line
-    // that ends with CR.
+    // The position of the next LF in the chunk, or the end of the chunk if there is none. Searched
+    // once, not again for each line that ends with CR.
     private var lineFeed = 0
-    // The beginning of a line whose end is still to come.
+    // The beginning of a line that continues in the next chunk.
     private var carried: [UInt8] = []
-    // A CR ended the last line at a chunk's end: an LF that follows belongs to it.
+    // The last chunk ended with CR: an LF at the start of the next chunk belongs to it.
     private var skipsLineFeed = false
 
-    /// The number of the line that was given last, from 1.
+    /// The number of the last line returned; the first line is 1.
     private(set) var number = 0
 
     init(ending: Ending = .lineFeed, maxBytes: Int) {
@@ -39,14 +39,16 @@ struct LineSplitter {
         self.maxBytes = maxBytes
     }
 
-    /// Adds a chunk; the one before must have been used up.
+    /// Adds a chunk; the previous chunk must have been consumed.
     mutating func append(_ chunk: Data) {
         self.chunk = chunk
         position = 0
         lineFeed = -1
     }
 
-    /// Hands the next whole line, without its end, to a reader; returns nil where more bytes are needed.
+    /// Passes the next complete line, without its line ending, to `read`.
+    ///
+    /// Returns nil if more bytes are needed.
     mutating func next<Value>(
         _ read: (UnsafeRawBufferPointer) throws -> Value
     ) throws -> Value? {
@@ -78,7 +80,9 @@ struct LineSplitter {
         }
     }
 
-    /// Hands what stands behind the last line's end to a reader; returns nil where nothing does.
+    /// Passes the bytes after the last line ending to `read`.
+    ///
+    /// Returns nil if there are none.
     mutating func rest<Value>(_ read: (UnsafeRawBufferPointer) throws -> Value) throws -> Value? {
         if carried.isEmpty { return nil }
         return try unsafe finish(UnsafeRawBufferPointer(start: nil, count: 0), read)

@@ -1,18 +1,20 @@
 import Foundation
 public import TurnpikeCore
 
-/// The lines of a response, as they come: text in UTF-8, ended by LF or CRLF, without the mark that
-/// may stand before the first.
+/// The lines of a response as they arrive.
+///
+/// Lines are UTF-8 text that ends with LF or CRLF. A byte order mark before the first line is
+/// removed.
 ///
 /// ```swift
 /// for try await line in client.get("log").lines() { print(line) }
 /// ```
 ///
-/// Nothing is sent before the first line is asked for, and nothing is read ahead of the reader but
-/// what the transport buffers. A line longer than the limit is
-/// ``/TurnpikeCore/ClientError/Code/tooLarge``, one that is no UTF-8
-/// ``/TurnpikeCore/ClientError/Code/serialization``; both name its number. A body that breaks off
-/// gives its whole lines, then the error.
+/// The request is sent when the first line is requested. Nothing is read ahead except what the
+/// transport buffers. A line longer than the limit throws
+/// ``/TurnpikeCore/ClientError/Code/tooLarge``, and a line that is not UTF-8 throws
+/// ``/TurnpikeCore/ClientError/Code/serialization``; both errors name the line number. If a body
+/// breaks off, its complete lines are returned before the error is thrown.
 public struct Lines: AsyncSequence, Sendable {
     /// A line.
     public typealias Element = String
@@ -23,9 +25,9 @@ public struct Lines: AsyncSequence, Sendable {
 
     init(_ source: StreamSource) { self.source = source }
 
-    /// Reads lines.
+    /// An iterator over the lines.
     ///
-    /// Dropping it ends the transfer.
+    /// Releasing it ends the transfer.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private var records: RecordReader<String>
 
@@ -48,32 +50,32 @@ public struct Lines: AsyncSequence, Sendable {
         }
     }
 
-    /// Begins to read.
+    /// Creates an iterator; the request is sent by its first `next()`.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(source) }
 }
 
 extension Call {
-    /// The lines of the response, as they come.
+    /// Returns the lines of the response as they arrive.
     public func lines() -> Lines { Lines(StreamSource(self)) }
 }
 
 extension ResponseBody {
-    /// The lines of the body, as they come.
-    /// - Parameter maxBytes: The most bytes of one line.
+    /// Returns the lines of the body as they arrive.
+    /// - Parameter maxBytes: The longest line in bytes.
     /// - Returns: A sequence of lines.
     public func lines(maxBytes: Int = LineLimit.defaultValue) -> Lines {
         Lines(StreamSource(self, maxBytes: maxBytes))
     }
 }
 
-/// Where a stream of records comes from: a call that is sent when the first is asked for, or a
-/// body.
+/// The source of a stream of records: a body, or a call that is sent when the first record is
+/// requested.
 struct StreamSource: Sendable {
-    /// A stream whose head has come.
+    /// A stream whose response head has arrived.
     struct Opened: Sendable {
         let body: ResponseBody
         let maxBytes: Int
-        /// Lets an error tell of the exchange.
+        /// Adds the details of the exchange to an error.
         var complete: @Sendable (any Error) -> any Error = { $0 }
     }
 
@@ -93,9 +95,9 @@ struct StreamSource: Sendable {
     }
 }
 
-/// Hands a response out as it begins, with the call's limit on lines and events.
+/// Returns the response when its head has arrived, with the call's limit for lines and events.
 struct OpeningSerializer: ResponseSerializer {
-    /// Throws to refuse the response.
+    /// Throws to reject the response.
     var check: @Sendable (ResponseHead) throws -> Void = { _ in }
 
     func serialize(
@@ -106,8 +108,8 @@ struct OpeningSerializer: ResponseSerializer {
     }
 }
 
-/// Reads lines from a source and makes records of them.
-// SAFETY: the bytes of a line are lent to `make` alone, while they are there.
+/// Reads lines from a source and converts them to records.
+// SAFETY: only `make` sees the bytes of a line, and only during its call.
 @safe struct RecordReader<Record> {
     private let source: StreamSource
     private let make: (UnsafeRawBufferPointer, Int) throws -> Record?
@@ -119,7 +121,7 @@ struct OpeningSerializer: ResponseSerializer {
     /// Creates a reader.
     /// - Parameters:
     ///   - source: Where the lines come from.
-    ///   - make: Makes a record of a line and its number; nil passes the line over.
+    ///   - make: Converts a line and its number to a record; nil skips the line.
     init(_ source: StreamSource, make: @escaping (UnsafeRawBufferPointer, Int) throws -> Record?) {
         self.source = source
         unsafe self.make = make
@@ -149,7 +151,7 @@ struct OpeningSerializer: ResponseSerializer {
         }
     }
 
-    // Whole lines in the present chunk, up to one that is a record.
+    // Returns the first record of the complete lines in the current chunk.
     private mutating func takeRecord() throws -> Record? {
         while true {
             let number = (splitter?.number ?? 0) + 1

@@ -1,14 +1,14 @@
 import TurnpikeCore
 
-/// One event of an event stream (WHATWG HTML §9.2).
+/// An event of an event stream (WHATWG HTML §9.2).
 public struct ServerSentEvent: Sendable, Hashable {
-    /// The stream's last event ID when the event was complete; empty where none was set.
+    /// The stream's last event ID when the event was complete; empty if none was set.
     public var id: String
-    /// The event's type; `message` where none was set.
+    /// The event's type; `message` if none was set.
     public var type: String
-    /// The data, its lines joined with LF.
+    /// The data, with lines joined by LF.
     public var data: String
-    /// The wait before a reconnection that the stream had asked for with this event, or nil.
+    /// The reconnection time that the stream set with this event, or nil.
     public var retry: Duration?
 
     /// Creates an event.
@@ -20,7 +20,7 @@ public struct ServerSentEvent: Sendable, Hashable {
     }
 }
 
-/// Makes events of lines.
+/// Builds events from lines.
 struct ServerSentEventParser {
     private let maxBytes: Int
     private var data = ""
@@ -31,10 +31,10 @@ struct ServerSentEventParser {
 
     /// The last event ID, which a reconnection sends.
     private(set) var lastEventID: String
-    // An id counts once its event is complete.
+    // An ID counts only when its event is complete.
     private var pendingID: String
 
-    /// The wait before a reconnection that the stream asked for last, or nil.
+    /// The last reconnection time that the stream set, or nil.
     private(set) var retry: Duration?
 
     init(lastEventID: String, maxBytes: Int) {
@@ -43,7 +43,7 @@ struct ServerSentEventParser {
         self.maxBytes = maxBytes
     }
 
-    /// Takes a line; gives an event where the line completes one.
+    /// Processes a line and returns an event if the line completes one.
     mutating func take(_ line: UnsafeRawBufferPointer) throws -> ServerSentEvent? {
         var line = unsafe line
         if isFirstLine {
@@ -53,7 +53,7 @@ struct ServerSentEventParser {
             }
         }
         if unsafe line.isEmpty { return dispatch() }
-        // No field's name is longer than five bytes.
+        // No field name is longer than five bytes.
         let colon = unsafe line.prefix(6).firstIndex(of: UInt8(ascii: ":")) ?? line.count
         var start = min(colon + 1, line.count)
         if start < line.count, unsafe line[start] == 0x20 { start += 1 }
@@ -75,7 +75,7 @@ struct ServerSentEventParser {
         case id
         case retry
 
-        /// The field whose name the line's first bytes are; a comment has none.
+        /// The field named by the first bytes of a line; nil for comments and unknown fields.
         init?(_ line: UnsafeRawBufferPointer, length: Int) {
             switch length {
             case 2 where unsafe line[0] == UInt8(ascii: "i") && line[1] == UInt8(ascii: "d"):
@@ -98,7 +98,7 @@ struct ServerSentEventParser {
         hasData = true
     }
 
-    // Digits alone count, and absurd numbers do not.
+    // Ignores values that are not digits or are absurdly large.
     private mutating func setRetry(_ value: UnsafeRawBufferPointer) {
         guard unsafe !value.isEmpty, unsafe value.allSatisfy({ $0 &- 0x30 < 10 }), value.count <= 9,
             let milliseconds = Int(unsafe String(decoding: value, as: UTF8.self))

@@ -1,26 +1,28 @@
 import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// The events of a stream (WHATWG HTML §9.2), with reconnections.
+/// The events of an event stream (WHATWG HTML §9.2), with reconnection.
 ///
 /// ```swift
 /// for try await event in client.get("feed").events() { show(event.data) }
 /// ```
 ///
-/// The stream is asked for when the first event is. When it ends or breaks, it is asked for again,
-/// with `Last-Event-ID`, after the wait that the server named (3 s where it named none, never less
-/// than 500 ms nor more than 5 min), doubled for each connection in a row that gave no event. A
-/// status other than 200, or a content type other than `text/event-stream`, is an error at once;
-/// 204 ends the stream, and so does a reader that asks for no further event.
+/// The request is sent when the first event is requested. When the stream ends or breaks, it is
+/// requested again with `Last-Event-ID`. The wait before that is the reconnection time of the
+/// server, or 3 s if it set none. It is at least 500 ms and at most 5 min, and doubles for each
+/// connection in a row without an event. A status other than 200, or a content type other than
+/// `text/event-stream`, is an error at once. Status 204 ends the stream, and so does releasing the
+/// iterator.
 ///
-/// Only a request with a safe method (RFC 9110 §9.2.1) is sent again: the answer to a POST may cost
-/// something, or do something, each time. The end of such a stream is its end, and a broken one
-/// throws. ``/TurnpikeCore/Call/retryable(_:)`` says otherwise for one call; with false it says that
-/// a GET is not sent again either.
+/// Only a request with a safe method (RFC 9110 §9.2.1) is sent again, because repeating a POST may
+/// cost money or have an effect each time. Without reconnection, the end of the stream ends the
+/// sequence, and a broken stream throws. ``/TurnpikeCore/Call/retryable(_:)`` overrides this for
+/// one call in either direction: with false, not even a GET is sent again.
 ///
-/// The client's deadline covers each connection up to its head, and its idle limit does not apply: a
-/// stream may be silent for as long as it likes, unless
-/// ``TurnpikeCore/Call/events(reconnects:lastEventID:idleLimit:)`` is given a limit.
+/// The client's deadline covers each connection up to the response head. The client's idle limit
+/// does not apply, because a stream may be silent for any time;
+/// ``TurnpikeCore/Call/events(reconnects:lastEventID:idleLimit:)`` can set one.
 public struct ServerSentEvents: AsyncSequence, Sendable {
     /// An event.
     public typealias Element = ServerSentEvent
@@ -32,9 +34,9 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
     let lastEventID: String
     let idleLimit: Duration?
 
-    /// Reads events.
+    /// An iterator over the events.
     ///
-    /// Dropping it ends the stream.
+    /// Releasing it ends the stream.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private var reader: EventReader
 
@@ -49,19 +51,20 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
         ) async throws -> ServerSentEvent? { try await reader.next() }
     }
 
-    /// Begins to read.
+    /// Creates an iterator; the request is sent by its first `next()`.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 }
 
 extension Call {
-    /// The server-sent events of the response, as they come.
+    /// Returns the server-sent events of the response as they arrive.
     /// - Parameters:
-    ///   - reconnects: How often in all the stream is asked for again, if its request may be sent
-    ///     again (``ServerSentEvents``).
-    ///   - lastEventID: The event behind which the stream is to begin.
-    ///   - idleLimit: The longest silence of a connection before it counts as broken and the stream
-    ///     is asked for again; nil sets none. Comments break a silence, so that it may be little
-    ///     longer than the time between a server's signs of life. It counts while the reader waits.
+    ///   - reconnects: How many times in total the stream is requested again, if its request may be
+    ///     repeated (``ServerSentEvents``).
+    ///   - lastEventID: The ID of the event after which the stream should start.
+    ///   - idleLimit: The longest silence before a connection counts as broken and the stream is
+    ///     requested again; nil sets no limit. Comments count as activity, so the limit need only
+    ///     be a little longer than the server's keep-alive interval. Time counts only while the
+    ///     reader waits.
     /// - Returns: A sequence of events.
     public func events(
         reconnects: Int = 5, lastEventID: String = "", idleLimit: Duration? = nil
@@ -71,13 +74,13 @@ extension Call {
     }
 }
 
-/// The state of a reader over its connections.
+/// The state of a reader across its connections.
 private struct EventReader {
     private let call: Call
     private let idleLimit: Duration?
     private var reconnectsLeft: Int
     private var lastEventID: String
-    // Whether it was the stream that said it, and not the caller.
+    // Whether the last event ID comes from the stream rather than from the caller.
     private var isToldByStream = false
     private var wait: Duration = .seconds(3)
     private var fruitless = 0
@@ -90,7 +93,7 @@ private struct EventReader {
         var parser: ServerSentEventParser
         let complete: (any Error) -> any Error
 
-        /// The next event, or nil at the end.
+        /// Returns the next event, or nil at the end.
         mutating func next() async throws -> ServerSentEvent? {
             while true {
                 if let event = try Self.event(&splitter, &parser) { return event }
@@ -143,12 +146,13 @@ private struct EventReader {
         var call = call.option(StreamingOption.self, true)
         call.request.headers.setIfAbsent(.accept, MediaType.eventStream.description)
         call.request.headers.setIfAbsent(.cacheControl, "no-store")
-        // A stream may name an event as no field may hold it; the caller could not mend that.
+        // The stream may set an ID that is not a valid field value, which the caller could not
+        // correct.
         let isSendable = Grammar.firstIllegalValueByte(lastEventID) == nil
         if !lastEventID.isEmpty, isSendable || !isToldByStream {
             call.request.headers[.lastEventID] = lastEventID
         } else if isToldByStream {
-            // An empty one takes back what was sent before (§9.2.6).
+            // An empty ID revokes an ID that was sent before (§9.2.6).
             call.request.headers[.lastEventID] = nil
         }
         let (response, maxBytes) = try await call.serialize(
@@ -176,19 +180,19 @@ private struct EventReader {
         let type = head.headers[.contentType].flatMap { MediaType(parsing: $0) }
         guard type?.essence == MediaType.eventStream.essence else {
             throw ClientError(
-                .serialization, "the response is no event stream (text/event-stream)",
+                .serialization, "the response is not an event stream (text/event-stream)",
                 response: head)
         }
     }
 
-    /// The next event of the connection, or nil at its end.
+    /// Returns the next event of the connection, or nil at its end.
     private mutating func read() async throws -> ServerSentEvent? {
         if let event = try await connection?.next() { return event }
         leave()
         return nil
     }
 
-    // What the stream said goes with the reader to the next connection.
+    // Keeps the last event ID and the reconnection time for the next connection.
     private mutating func leave() {
         guard let parser = connection?.parser else { return }
         lastEventID = parser.lastEventID
@@ -216,7 +220,7 @@ private struct EventReader {
         }
     }
 
-    // What was sent and is not safe may have been answered with something that is paid for.
+    // Repeating an unsafe request that was sent may cause its effect twice.
     private func mayAskAgain(after error: (any Error)?) -> Bool {
         let request = call.request
         guard request.body.isReplayable else { return false }
@@ -224,7 +228,7 @@ private struct EventReader {
         return request.method.isSafe || (error as? ClientError)?.transfer?.isUnsent == true
     }
 
-    // What may be gone after a while: the network, a connection that broke.
+    // Whether an error may be transient: a network failure or a broken connection.
     private static func isPassing(_ error: any Error) -> Bool {
         (error as? ClientError)?.isPassing ?? false
     }

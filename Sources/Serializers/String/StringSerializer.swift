@@ -1,22 +1,23 @@
 public import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// The content as text.
+/// Decodes the content as text.
 ///
-/// The encoding is, in this order: the one that is given; that of a byte order mark; that of the
-/// `charset` of the `Content-Type`; UTF-8. Bytes that are not valid in it are an error, never
-/// replaced, and a charset that is not known is one too.
+/// The encoding is the first of these that is present: a given encoding, a byte order mark, a
+/// `charset` parameter in `Content-Type`. Otherwise it is UTF-8. Bytes that are not valid in the
+/// encoding throw an error and are never replaced. An unknown charset is an error too.
 public struct StringSerializer: ContentSerializer {
     private let encoding: String.Encoding?
 
     /// Creates the serializer.
-    /// - Parameter encoding: The encoding, whatever the response says.
+    /// - Parameter encoding: The encoding, whatever the response declares.
     public init(encoding: String.Encoding? = nil) { self.encoding = encoding }
 
-    /// Text of any kind.
+    /// Text, or with lower preference any media type.
     public var accept: [MediaType] { [MediaType("text", "*"), MediaType("*", "*", quality: 0.8)] }
 
-    /// The empty text.
+    /// The empty string.
     public var emptyOutput: String? { "" }
 
     /// Returns the text.
@@ -41,7 +42,7 @@ public struct StringSerializer: ContentSerializer {
             throw ClientError(
                 .serialization,
                 "the charset \(Grammar.escaped(label, upTo: 40)) is not known; read the bytes with"
-                    + " data(), or name an encoding")
+                    + " data(), or pass an encoding")
         }
         return try Self.decode(content, charset, named: label)
     }
@@ -53,25 +54,26 @@ public struct StringSerializer: ContentSerializer {
         throw ClientError(
             .serialization,
             "the content is not valid text in \(Grammar.escaped(name, upTo: 40)); read the bytes with"
-                + " data(), or name an encoding")
+                + " data(), or pass an encoding")
     }
 }
 
 extension ResponseSerializer where Self == StringSerializer {
-    /// The content as text.
+    /// Decodes the content as text.
     public static var string: Self { StringSerializer() }
 
-    /// The content as text in an encoding.
+    /// Decodes the content as text in a given encoding.
     public static func string(encoding: String.Encoding) -> Self {
         StringSerializer(encoding: encoding)
     }
 }
 
 extension Call {
-    /// Sends the request and gives the content of the response as text.
-    /// - Parameter encoding: The encoding, whatever the response says; nil lets the response say.
+    /// Sends the request and returns the content of the response as text.
+    /// - Parameter encoding: The encoding, whatever the response declares; nil uses the declared
+    ///   encoding.
     /// - Returns: The text.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` where the bytes are not valid in
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the bytes are not valid in
     ///   their encoding.
     public func string(encoding: String.Encoding? = nil) async throws -> String {
         if let encoding { return try await serialize(with: StringSerializer(encoding: encoding)) }

@@ -1,18 +1,21 @@
 import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
-/// The value that the client's table gives for the content's type.
+/// Returns the value of the serializer that the client's table has for the media type of the
+/// content.
 public struct AutoSerializer: ResponseSerializer {
     /// Creates the serializer.
     public init() {}
 
-    /// All that the table's serializers read.
+    /// The media types of all serializers in the table.
     public func accept(in table: SerializerTable) -> [MediaType] { table.acceptForSerializers }
 
-    /// What any of the table's serializers reads, for the type is not known before the head is.
+    /// The most that any serializer of the table collects, because the media type is unknown until
+    /// the response head arrives.
     public func collectedBytes(in table: SerializerTable) -> Int { table.collectedBytes }
 
-    /// Returns the value of the first serializer of the table that fits.
+    /// Returns the value of the first serializer in the table that matches.
     public func serialize(
         _ response: Response, context: SerializationContext
     ) async throws -> any Sendable {
@@ -36,12 +39,14 @@ public struct AutoSerializer: ResponseSerializer {
 }
 
 extension ResponseSerializer where Self == AutoSerializer {
-    /// The value that the client's table gives for the content's type.
+    /// Returns the value of the serializer that the client's table has for the media type of the
+    /// content.
     public static var auto: Self { AutoSerializer() }
 }
 
 extension Call {
-    /// Sends the request and gives the value that the client's table has for the content's type.
+    /// Sends the request and returns the value of the serializer that the client's table has for
+    /// the media type of the content.
     public func auto() async throws -> any Sendable {
         try await serialize(with: AutoSerializer())
     }

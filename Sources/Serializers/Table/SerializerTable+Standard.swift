@@ -1,10 +1,9 @@
 public import TurnpikeCore
 
 extension SerializerTable {
-    /// The five built-ins, in order of preference: decodable types from JSON or property lists,
-    /// JSON, property lists, text, and bytes.
+    /// The built-in serializers and decoders, in order of preference.
     ///
-    /// | name | for | gives |
+    /// | name | media types | value |
     /// |---|---|---|
     /// | `json-decoder` | `application/json`, `+json` | `Decodable` types |
     /// | `property-list-decoder` | `application/x-plist`, `application/xml`, `text/xml`, `+xml` | `Decodable` types |

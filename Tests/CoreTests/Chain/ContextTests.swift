@@ -1,7 +1,8 @@
 import Foundation
 import Testing
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 private enum PerCall: ContextKey { static var defaultValue: Int { 0 } }
 private enum PerAttempt: ContextKey {

@@ -1,6 +1,8 @@
 import Testing
-import TurnpikeCore
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 @Suite("Flights")
 struct FlightsTests {

@@ -1,8 +1,10 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 private struct Retrying: RequestRetrier {
     let notes: Notes
@@ -77,8 +79,8 @@ struct RoleTests {
         #expect(transport.sentCount == 3)
     }
 
-    @Test("Adapters change the request in the order of the stack", arguments: ["V284"])
-    func adapters(id: String) async throws {
+    @Test("Adapters change the request in the order of the stack")
+    func adapters() async throws {
         let transport = MockTransport { _ in .ok() }
         let client = Client(transport, Adding(value: "1"), Adding(value: "2"))
         _ = try await client.get(anywhere).response()
@@ -87,7 +89,9 @@ struct RoleTests {
 
     @Test(
         "The innermost retrier is asked first, one further out where it has stopped",
-        arguments: [("V286", false, ["A", "B"]), ("V287", true, ["A"])])
+        arguments: [
+            ("the inner one stops", false, ["A", "B"]), ("the inner one retries", true, ["A"]),
+        ])
     func retriers(id: String, firstRetries: Bool, expected: [String]) async throws {
         let transport = MockTransport([.any(.status(503), .ok())])
         func retrier(_ name: String, retries: Bool) -> Retrying {

@@ -1,8 +1,9 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 @Suite("Call")
 struct CallTests {

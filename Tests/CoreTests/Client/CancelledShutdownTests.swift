@@ -1,6 +1,8 @@
 import Testing
-import TurnpikeCore
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 @Suite("Shutdown in a task that is cancelled")
 struct CancelledShutdownTests {

@@ -1,8 +1,9 @@
 import Dispatch
 import Foundation
 import Testing
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 @Suite("Completion handlers, from several threads")
 struct CompletionConcurrencyTests {

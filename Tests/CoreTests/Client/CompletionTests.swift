@@ -2,8 +2,9 @@ import Dispatch
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 private struct PlainText: ContentSerializer {
     func serialize(_ content: Data, of head: ResponseHead) -> String {

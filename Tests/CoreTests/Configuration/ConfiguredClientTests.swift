@@ -1,8 +1,10 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 @Suite("ConfiguredClient")
 struct ConfiguredClientTests {

@@ -1,5 +1,7 @@
 import Testing
-import TurnpikeCore
+import TurnpikeSupport
+
+@testable import TurnpikeCore
 
 @Suite("NearMiss")
 struct NearMissTests {

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
-import TurnpikeCore
+
+@testable import TurnpikeCore
 
 @Suite("Settings")
 struct SettingsTests {

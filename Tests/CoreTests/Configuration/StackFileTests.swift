@@ -1,7 +1,8 @@
 import Foundation
 import Testing
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 @Suite("StackFile and Registry")
 struct StackFileTests {

@@ -1,5 +1,6 @@
 import Synchronization
-import TurnpikeCore
+
+@testable import TurnpikeCore
 
 /// Adds a value to `X-Mark`.
 struct Mark: SynchronousRequestAdapter {

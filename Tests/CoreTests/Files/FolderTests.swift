@@ -1,7 +1,9 @@
 import Foundation
 import Testing
-import TurnpikeCore
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 @Suite("Folder")
 struct FolderTests {

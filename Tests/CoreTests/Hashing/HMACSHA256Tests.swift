@@ -1,6 +1,8 @@
 import Foundation
 import Testing
-import TurnpikeCore
+import TurnpikeSupport
+
+@testable import TurnpikeCore
 
 @Suite("HMACSHA256")
 struct HMACSHA256Tests {

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
-import TurnpikeCore
+import TurnpikeSupport
+
+@testable import TurnpikeCore
 
 @Suite("MD5")
 struct MD5Tests {

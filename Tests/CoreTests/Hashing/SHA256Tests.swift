@@ -1,6 +1,8 @@
 import Foundation
 import Testing
-import TurnpikeCore
+import TurnpikeSupport
+
+@testable import TurnpikeCore
 
 @Suite("SHA256")
 struct SHA256Tests {

@@ -1,7 +1,8 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
+
+@testable import TurnpikeCore
 
 @Suite("Body")
 struct BodyTests {

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
-import TurnpikeCore
+
+@testable import TurnpikeCore
 
 @Suite("HTTPDate")
 struct HTTPDateTests {
@@ -11,6 +12,7 @@ struct HTTPDateTests {
         arguments: [
             "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
             "Sun Nov  6 08:49:37 1994", " Sun, 06 Nov 1994 08:49:37 GMT ",
+            "sun, 06 NOV 1994 08:49:37 gmt", "Sun Nov 06 08:49:37 1994",
         ])
     func forms(text: String) {
         #expect(HTTPDate.parse(text, now: now) == Date(timeIntervalSince1970: 784_111_777))
@@ -31,7 +33,12 @@ struct HTTPDateTests {
             "Sun, 06 Nov 1994 24:49:37 GMT",
             "Sun, 06 Nov 1994 08:49 GMT", "Sun, 06 Nov 1994 08:49:37 PST",
             "Sun, 06 Nov 99999 08:49:37 GMT",
-            "Sun, 06 Nov 1600 08:49:37 GMT",
+            "Sun, 06 Nov 1600 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 UTC",
+            "Sun, 06 Nov 1994 8:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT",
+            "Sun,  06 Nov 1994 08:49:37 GMT", "Sun, 06-Nov-1994 08:49:37 GMT",
+            "Sunday, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT,",
+            "Sun, 06 Nov 1994 08:49:61 GMT", "Sun Nov 6 08:49:37 1994", "Sun, 06 Nov 1994",
+            "06 Nov 1994 08:49:37 GMT", "Sun, 06 No\u{301}v 1994 08:49:37 GMT",
         ])
     func nonsense(text: String) { #expect(HTTPDate.parse(text, now: now) == nil) }
 

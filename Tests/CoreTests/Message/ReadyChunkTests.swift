@@ -1,63 +1,64 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
+import TurnpikeTesting
 
-/// A source of which some chunks are here, and others have to be waited for.
-private final class HalfReadySource: ResponseBodySource {
-    private let steps: Mutex<[ReadyChunk]>
-    let waits = Mutex(0)
-    let cancels = Mutex(0)
-
-    init(_ steps: [ReadyChunk]) { self.steps = Mutex(steps) }
-
-    func takeReady() throws -> ReadyChunk {
-        let step = steps.withLock { $0.isEmpty ? .end : $0.removeFirst() }
-        if case .chunk(let chunk) = step, chunk == Data("!".utf8) { throw Broken() }
-        return step
-    }
-
-    func next() async throws -> Data? {
-        waits.withLock { $0 += 1 }
-        return Data("w".utf8)
-    }
-
-    func cancel(_ reason: CancelReason) { cancels.withLock { $0 += 1 } }
-
-    /// The number of steps that nobody has taken.
-    var left: Int { steps.withLock { $0.count } }
-}
+@testable import TurnpikeCore
 
 private struct Broken: Error {}
 
+/// What an exchange has at hand is read without a wait, and the rest in its place.
 @Suite("Chunks that are here")
 struct ReadyChunkTests {
-    private func chunk(_ text: String) -> ReadyChunk { .chunk(Data(text.utf8)) }
+    private let exchange: Exchange
+    private let body: ResponseBody
+    private let pulls = Tally()
 
-    @Test("Only what is not here is waited for, in its place, and each pull is told of once")
-    func order() async throws {
-        let source = HalfReadySource([chunk("a"), .notYet, chunk("b"), .notYet])
-        let body = ResponseBody(source: source)
-        let pulls = Mutex(0)
-        body.onPull { pulls.withLock { $0 += 1 } }
+    init() async throws {
+        exchange = Exchange(context: Context(timeSource: ManualClock())) { _ in }
+        exchange.receive(
+            Exchange.Opening(head: ResponseHead(status: 200, url: URL(filePath: "/"))))
+        body = try await exchange.response().body
+    }
+
+    private func receive(_ text: String) { exchange.receive(Data(text.utf8)) }
+
+    /// Feeds the exchange when its reader is about to look for more, or has begun to wait.
+    private func feed(waiting: Bool, _ texts: String...) {
+        let texts = Mutex(texts)
+        body.onPull { [exchange, pulls] in
+            pulls.add()
+            let text = texts.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+            let give: @Sendable () -> Void = {
+                guard let text else { return exchange.finish() }
+                exchange.receive(Data(text.utf8))
+            }
+            if waiting { Task { give() } } else { give() }
+        }
+    }
+
+    @Test(
+        "Order and number of pulls are the same, whether or not there is a wait",
+        arguments: [true, false])
+    func order(waiting: Bool) async throws {
+        feed(waiting: waiting, "a", "b", "c")
         let content = try await body.collect(upTo: 10)
-        #expect(String(decoding: content, as: UTF8.self) == "awbw")
-        #expect(source.waits.withLock { $0 } == 2)
-        #expect(pulls.withLock { $0 } == 5)
+        #expect(String(decoding: content, as: UTF8.self) == "abc")
+        #expect(pulls.count == 4)
     }
 
-    @Test("Reading chunk by chunk gives the same")
-    func chunks() async throws {
-        let source = HalfReadySource([chunk("a"), .notYet, chunk("b")])
+    @Test("Reading chunk by chunk gives the same", arguments: [true, false])
+    func chunks(waiting: Bool) async throws {
+        feed(waiting: waiting, "a", "b", "c")
         var chunks: [Data] = []
-        for try await chunk in ResponseBody(source: source) { chunks.append(chunk) }
-        #expect(chunks == [Data("a".utf8), Data("w".utf8), Data("b".utf8)])
-        #expect(source.waits.withLock { $0 } == 1)
+        for try await chunk in body { chunks.append(chunk) }
+        #expect(chunks == [Data("a".utf8), Data("b".utf8), Data("c".utf8)])
     }
 
-    @Test("What is thrown instead of a chunk ends the body with that error")
+    @Test("An error behind chunks that are here ends the body with it, once")
     func failure() async throws {
-        let body = ResponseBody(source: HalfReadySource([chunk("a"), chunk("!"), chunk("b")]))
+        receive("a")
+        exchange.fail(Broken())
         let ends = Mutex<[Bool]>([])
         body.onEnd { end in
             guard case .failed(let error) = end.reason else { return }
@@ -69,30 +70,35 @@ struct ReadyChunkTests {
 
     @Test("A bound holds for chunks that are here")
     func bound() async throws {
-        let body = ResponseBody(source: HalfReadySource([chunk("abc"), chunk("def")]))
+        receive("abc")
+        receive("def")
         let error = await #expect(throws: ClientError.self) { try await body.collect(upTo: 5) }
         #expect(error?.code == .tooLarge)
     }
 
     @Test(
         "A reader whose task is cancelled gets nothing more of what is here, and its source hears of it",
-        arguments: Reading.allCases)
-    func cancellation(reading: Reading) async throws {
-        let source = HalfReadySource((0..<100).map { _ in chunk("abc") })
-        let body = ResponseBody(source: source)
-        let ends = Mutex<[Bool]>([])
+        arguments: Reading.allCases, [true, false])
+    func cancellation(reading: Reading, isWrapped: Bool) async throws {
+        let cancels = Tally()
+        let exchange = Exchange(context: Context(timeSource: ManualClock())) { _ in cancels.add() }
+        exchange.receive(
+            Exchange.Opening(head: ResponseHead(status: 200, url: URL(filePath: "/"))))
+        for _ in 0..<100 { exchange.receive(Data("abc".utf8)) }
+        let body =
+            isWrapped ? ResponseBody(source: exchange) : try await exchange.response().body
+        let ends = Mutex<[Int64]>([])
         body.onEnd { end in
             guard case .cancelled = end.reason else { return }
-            ends.withLock { $0.append(true) }
+            ends.withLock { $0.append(end.bytes) }
         }
         let reader = Task {
             body.onChunk { _ in unsafe withUnsafeCurrentTask { unsafe $0?.cancel() } }
             try await reading.read(body)
         }
         await #expect(throws: CancellationError.self) { try await reader.value }
-        #expect(source.left == 99)
-        #expect(source.cancels.withLock { $0 } == 1)
-        #expect(ends.withLock { $0 } == [true])
+        #expect(ends.withLock { $0 } == [3])
+        #expect(cancels.count == 1)
     }
 
     @Test("Nothing is read by a task that was cancelled before")

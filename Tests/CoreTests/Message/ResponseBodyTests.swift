@@ -1,8 +1,10 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 /// A source that a test feeds, and that tells how it was given up.
 private final class FedSource: ResponseBodySource {

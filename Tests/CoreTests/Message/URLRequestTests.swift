@@ -1,6 +1,7 @@
 import Foundation
 import Testing
-import TurnpikeCore
+
+@testable import TurnpikeCore
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking

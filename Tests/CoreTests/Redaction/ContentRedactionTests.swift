@@ -1,6 +1,7 @@
 import Foundation
 import Testing
-import TurnpikeCore
+
+@testable import TurnpikeCore
 
 @Suite("Redaction of whole contents")
 struct ContentRedactionTests {
@@ -18,7 +19,7 @@ struct ContentRedactionTests {
     }
 
     @Test("No kind of content keeps a secret", arguments: ContentSample.all)
-    func contents(sample: ContentSample) {
+    func contents(sample: ContentSample) throws {
         #expect(tells(sample.content) || sample.testDescription.contains("quoted-printable"))
         let redactor = ExchangeRedactor(.standard)
         let shown = redactor.content(sample.content, headers: sample.headers)
@@ -29,7 +30,8 @@ struct ContentRedactionTests {
             #expect(text.contains(ContentSample.kept), "\(text)")
         }
         for one in shown.withheld {
-            #expect(text.contains("(withheld: ") && text.contains(one.digest), "\(text)")
+            let digest = try #require(one.firstMatch(of: /SHA-256 ([0-9a-f]{16})/)?.output.1)
+            #expect(text.contains("(withheld: ") && text.contains(digest), "\(text)")
         }
     }
 

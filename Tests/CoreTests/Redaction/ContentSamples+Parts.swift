@@ -1,5 +1,6 @@
 import Foundation
-import TurnpikeCore
+
+@testable import TurnpikeCore
 
 extension ContentSample {
     private static func list(_ format: PropertyListSerialization.PropertyListFormat) -> Data {

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
-import TurnpikeCore
+
+@testable import TurnpikeCore
 
 /// Content of one type with a secret in it, and what must be left of it.
 struct ContentSample: Sendable, CustomTestStringConvertible {

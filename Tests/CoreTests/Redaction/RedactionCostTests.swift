@@ -1,6 +1,7 @@
 import Foundation
 import Testing
-import TurnpikeCore
+
+@testable import TurnpikeCore
 
 /// A text made of one piece again and again, which a careless reader looks at anew from each piece.
 struct CostlyText: Sendable, CustomTestStringConvertible {

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
-import TurnpikeCore
+
+@testable import TurnpikeCore
 
 @Suite("Redaction of URLs and texts")
 struct RedactionURLTests {

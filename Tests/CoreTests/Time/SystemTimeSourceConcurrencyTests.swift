@@ -1,7 +1,8 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
+
+@testable import TurnpikeCore
 
 @Suite("SystemTimeSource, from several threads")
 struct SystemTimeSourceConcurrencyTests {

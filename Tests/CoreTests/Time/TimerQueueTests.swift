@@ -1,7 +1,10 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
+
+import TurnpikeSupport
+
+@testable import TurnpikeCore
 
 @Suite("SystemTimeSource")
 struct SystemTimeSourceTests {

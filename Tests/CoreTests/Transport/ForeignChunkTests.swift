@@ -1,8 +1,9 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 /// Chunks in a library's own memory, and heads that nobody has read.
 @Suite("Foreign chunks")

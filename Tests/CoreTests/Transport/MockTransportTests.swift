@@ -1,7 +1,8 @@
 import Foundation
 import Testing
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 @Suite("MockTransport")
 struct MockTransportTests {

@@ -1,7 +1,9 @@
 import Foundation
 import Synchronization
-import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSupport
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 /// Gives t1, t2, … and counts; a test may say what else happens in a refresh.
 final class CountingProvider: BearerTokenProvider {

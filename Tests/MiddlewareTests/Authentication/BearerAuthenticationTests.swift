@@ -1,8 +1,9 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("BearerAuthentication")
 struct BearerAuthenticationTests {
@@ -13,7 +14,7 @@ struct BearerAuthenticationTests {
         BearerTokens(first.map { BearerToken($0) }, provider: provider)
     }
 
-    @Test("A fixed token is sent as it is, and its refusal stands (V370)")
+    @Test("A fixed token is sent as it is, and its refusal stands")
     func fixed() async throws {
         let transport = guarded { $0 == "other" }
         let client = Client(transport, [.bearer(token: "t")])
@@ -53,7 +54,7 @@ struct BearerAuthenticationTests {
         #expect(transport.authorizations == ["Bearer t1"])
     }
 
-    @Test("No token and no provider fails the call before it is sent (V290)")
+    @Test("No token and no provider fails the call before it is sent")
     func missing() async throws {
         let transport = guarded { _ in true }
         let client = Client(transport, [.bearer(BearerTokens())])
@@ -122,7 +123,7 @@ struct BearerAuthenticationTests {
         #expect(provider.count == 1)
     }
 
-    @Test("An error without a response is nobody's refusal (V295)")
+    @Test("An error without a response is nobody's refusal")
     func noResponse() async throws {
         let transport = MockTransport { _ in .connectionLost }
         let client = Client(transport, [.bearer(tokens())])

@@ -1,9 +1,11 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("BearerTokens")
 struct BearerTokensTests {
@@ -20,7 +22,7 @@ struct BearerTokensTests {
         return Client(transport, clock: clock, [.bearer(tokens)])
     }
 
-    @Test("Six parallel refusals cost one refresh, and all six are sent again (V293)")
+    @Test("Six parallel refusals cost one refresh, and all six are sent again")
     func parallel() async throws {
         let transport = guarded { $0 == "t1" }
         let provider = CountingProvider { _, _ in await transport.waitForSends(6) }
@@ -31,7 +33,7 @@ struct BearerTokensTests {
         #expect(transport.sentCount == 12)
     }
 
-    @Test("A token that has ended is replaced before anything is sent, once for two calls (V292)")
+    @Test("A token that has ended is replaced before anything is sent, once for two calls")
     func ended() async throws {
         let transport = guarded { $0 == "t1" }
         let provider = CountingProvider { _, exchange in
@@ -120,7 +122,7 @@ struct BearerTokensTests {
                 == ["Bearer t0", "Bearer t0", "Bearer t1", "Bearer t1"])
     }
 
-    @Test("A failure reaches all who wait, with its cause and the refused response (V296)")
+    @Test("A failure reaches all who wait, with its cause and the refused response")
     func failure() async throws {
         let transport = guarded { $0 == "t2" }
         let provider = CountingProvider { number, _ in
@@ -246,7 +248,7 @@ struct BearerTokensTests {
         #expect(provider.count == 6)
     }
 
-    @Test("With no refresh allowed the first is one too many (V299)")
+    @Test("With no refresh allowed the first is one too many")
     func noneAllowed() async throws {
         let transport = guarded { _ in false }
         let provider = CountingProvider()

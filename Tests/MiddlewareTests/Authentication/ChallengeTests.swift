@@ -1,7 +1,8 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("Authentication challenges")
 struct ChallengeTests {
@@ -79,6 +80,9 @@ struct ChallengeTests {
         #expect(challenges(many.joined(separator: ", ")).count == 32)
         let lines = HTTPHeaders(many.map { ("WWW-Authenticate", $0) })
         #expect(AuthenticationChallenge.challenges(in: lines).count == 32)
+        // A line of several begins below the bound and must not lead beyond it.
+        let five = "A, B, C, D, E"
+        #expect(challenges(five, five, five, five, five, five, five).count == 32)
         let parameters = (0..<33).map { "p\($0)=v" }
         #expect(challenges("X " + parameters.joined(separator: ",")) == [])
         #expect(challenges("X " + parameters.dropLast().joined(separator: ",")).count == 1)

@@ -1,7 +1,8 @@
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 /// Credentials are the same where their bytes are, not where they look so.
 @Suite("Credentials by bytes")

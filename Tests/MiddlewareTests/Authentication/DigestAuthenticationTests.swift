@@ -1,9 +1,11 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("DigestAuthentication")
 struct DigestAuthenticationTests {

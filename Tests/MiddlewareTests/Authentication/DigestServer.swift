@@ -1,7 +1,8 @@
 import Foundation
 import Synchronization
-import TurnpikeCore
-import TurnpikeMiddleware
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 /// A server that checks Digest answers by a reading of RFC 7616 of its own.
 final class DigestServer: Sendable {

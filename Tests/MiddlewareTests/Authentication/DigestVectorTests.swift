@@ -1,7 +1,9 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSupport
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("Digest answers of the RFCs")
 struct DigestVectorTests {

@@ -1,9 +1,10 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("A refresh that was sent comes home")
 struct RefreshComesHomeTests {
@@ -43,7 +44,8 @@ struct RefreshComesHomeTests {
         #expect(tokens.current?.value == "a1")
         #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
         #expect(server.forms.count == 1)
-        #expect(clock.timerCount == 0)
+        // The token is in force shortly before the timer of its refresh is gone.
+        await until { clock.timerCount == 0 }
     }
 
     @Test("Calls of other clients go on waiting for the same answer")
@@ -74,7 +76,8 @@ struct RefreshComesHomeTests {
         clock.advance(by: .seconds(10))
         #expect(try await second.value == "in")
         #expect(server.forms.count == 1, "a spent token is not sent again")
-        #expect(clock.timerCount == 0)
+        // The token is in force shortly before the timer of its refresh is gone.
+        await until { clock.timerCount == 0 }
     }
 
     @Test("Time limits inside of the gate do not give the answer up")
@@ -196,11 +199,13 @@ struct RefreshComesHomeTests {
         arguments: [true, false])
     func superseded(fails: Bool) async throws {
         let count = Counter(1)
+        // The answer comes before that of the other refresh, or stays away.
+        let delay: Duration = fails ? .seconds(31) : .seconds(40)
         let transport = MockTransport { request in
             if request.method == .post {
                 let first: MockResponse = fails ? .status(400) : .ok(json: ["access_token": "a1"])
                 return count.takeOne()
-                    ? first.delayed(by: .seconds(31))
+                    ? first.delayed(by: delay)
                     : .ok(json: ["access_token": "a2"]).delayed(by: .seconds(3))
             }
             return request.headers[.authorization] == "Bearer a2" ? .ok(text: "in") : .status(401)
@@ -211,7 +216,7 @@ struct RefreshComesHomeTests {
             provider: ClientCredentialsGrant(TokenEndpoint(url, clientID: "c", clientSecret: "s")))
         let client = Client(transport, clock: clock, [.bearer(tokens)])
         let first = client.get(anywhere).start(Text())
-        await clock.waitForTimer(in: .seconds(31))
+        await clock.waitForTimer(in: delay)
         await clock.waitForTimer(in: .seconds(30))
         clock.advance(by: .seconds(29))
         let second = client.get(anywhere).start(Text())

@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
-import TurnpikeCore
+
+@testable import TurnpikeCore
 
 /// An authorization server whose refresh tokens are good for once, and a guarded resource.
 ///

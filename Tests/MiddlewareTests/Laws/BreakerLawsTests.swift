@@ -1,7 +1,8 @@
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("Laws of breakers and budgets")
 struct BreakerLawsTests {

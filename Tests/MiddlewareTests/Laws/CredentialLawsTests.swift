@@ -1,9 +1,11 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 /// Gives t1, t2, … after a time that chance decides, or fails.
 private final class DicedProvider: BearerTokenProvider {

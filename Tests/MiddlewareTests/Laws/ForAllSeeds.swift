@@ -1,5 +1,6 @@
 import Testing
-import TurnpikeCore
+
+@testable import TurnpikeCore
 
 /// Tries a law with many seeds; the first that breaks it is named, and ends the search.
 ///

@@ -1,8 +1,9 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 /// A transport that keeps when each send began and ended, and how often its body ended.
 final class WatchedTransport: Transport {

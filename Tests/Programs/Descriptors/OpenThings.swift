@@ -4,6 +4,7 @@ import TurnpikeCache
 import TurnpikeCore
 import TurnpikeCurl
 import TurnpikeReachability
+import TurnpikeSupport
 import TurnpikeTesting
 
 /// Everything at once: a cache, a jar and hosts in files, a log, connections that are idle, read from

@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import Turnpike
+import TurnpikeSupport
 import TurnpikeTesting
 
 /// Downloads that are killed, and their figures.

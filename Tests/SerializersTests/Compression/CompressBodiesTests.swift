@@ -1,9 +1,10 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
-import TurnpikeSerializers
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeSerializers
 
 #if canImport(Glibc)
 import Glibc

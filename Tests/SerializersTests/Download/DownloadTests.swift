@@ -1,9 +1,10 @@
 import Foundation
 import Synchronization
 import Testing
-import TurnpikeCore
-import TurnpikeSerializers
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeSerializers
 
 @Suite("Download")
 struct DownloadTests {
@@ -51,8 +52,8 @@ struct DownloadTests {
         #expect(chosen.url.lastPathComponent == "200-x.txt")
     }
 
-    @Test("A missing directory is an error unless it may be made", arguments: ["V383"])
-    func missingDirectory(id: String) async throws {
+    @Test("A missing directory is an error unless it may be made")
+    func missingDirectory() async throws {
         let place = DownloadDestination.file(directory.url.appending(path: "a/b/c.bin"))
         let error = await #expect(throws: ClientError.self) { try await call().download(to: place) }
         #expect(error?.code == .download && server.transport.sentCount == 0)
@@ -60,8 +61,8 @@ struct DownloadTests {
         #expect(try isWhole(file))
     }
 
-    @Test("A file that is there is an error unless it may be replaced", arguments: ["V385"])
-    func occupied(id: String) async throws {
+    @Test("A file that is there is an error unless it may be replaced")
+    func occupied() async throws {
         let file = directory.url.appending(path: "big.bin")
         try Data("old".utf8).write(to: file)
         let error = await #expect(throws: ClientError.self) {

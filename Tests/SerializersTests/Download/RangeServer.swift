@@ -1,7 +1,8 @@
 import Foundation
 import Synchronization
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 /// A transport that serves one file by ranges, and breaks off as it is told.
 final class RangeServer: Sendable {

@@ -1,8 +1,9 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeSerializers
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeSerializers
 
 @Suite("Waits between the exchanges of a call")
 struct WaitTests {

@@ -1,7 +1,8 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeSerializers
+
+@testable import TurnpikeCore
+@testable import TurnpikeSerializers
 
 @Suite("Property lists as bodies")
 struct PropertyListBodyTests {

@@ -1,8 +1,9 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeSerializers
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeSerializers
 
 @Suite("Lines and JSON lines")
 struct LinesTests {

@@ -1,7 +1,8 @@
 import Foundation
 import Synchronization
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 struct BrokenOff: Error, Equatable {}
 

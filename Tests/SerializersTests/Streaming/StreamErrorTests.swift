@@ -1,8 +1,9 @@
 import Foundation
 import Testing
-import TurnpikeCore
-import TurnpikeSerializers
 import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeSerializers
 
 /// What errors of streams tell of the exchange that they come from.
 @Suite("Errors of streams")

@@ -1,7 +1,8 @@
 import Foundation
 import Turnpike
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 /// A folder for the cassettes of one test, removed with it.
 final class CassetteFolder: Sendable {

@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 @Suite("HAR files")
 struct HARFileTests {
@@ -113,7 +114,7 @@ struct HARFileTests {
         let hollow = await #expect(throws: ClientError.self) {
             try await client.get("https://shop.example/hollow").data()
         }
-        #expect(hollow?.message.contains("not its content of 7000 bytes") == true)
+        #expect(hollow?.message.contains("does not contain its content of 7000 bytes") == true)
         try cassette.verify()
         let asked = Request(.get, "https://shop.example/")
         let names = Set(jar.cookies(for: asked, at: client.timeSource.date).map(\.name))

@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCore
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 @Suite("HAR files with mistakes")
 struct HARMistakesTests {

@@ -1,5 +1,6 @@
 import Foundation
-import TurnpikeCore
+
+@testable import TurnpikeCore
 
 /// The members that HAR 1.2 asks for, and their types; what begins with `_` is free, all else must
 /// be known.

@@ -1,8 +1,10 @@
 import Foundation
 import Testing
 import Turnpike
-import TurnpikeCore
+import TurnpikeSupport
 import TurnpikeTesting
+
+@testable import TurnpikeCore
 
 @Suite("TestServer")
 struct TestServerTests {

@@ -11,7 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-// The part of libcurl's interface that is used, by hand: so neither its headers nor the library are needed to build.
+// The used part of libcurl's interface, declared here so that the build needs neither its headers nor the library.
 
 typedef void CURL;
 typedef void CURLM;
@@ -61,10 +61,10 @@ enum {
     CURLINFO_RESPONSE_CODE = 0x200000 + 2,
 };
 
-// As CurlTransport has them.
+// The values of CurlTransport.
 enum { RECEIVE_BUFFER = 131072, SEND_BUFFER = 262144, LOOPBACK_BUFFER = 131072 };
 
-// Room is taken from the system only where it is written to.
+// The system provides memory only for pages that are written.
 enum { LATENCIES = 4000000, DESCRIPTORS = 4096, EVENTS = 64 };
 
 static struct {
@@ -204,7 +204,7 @@ curl_loop *curl_loop_create(const curl_loop_job *job) {
         curl.setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_open);
         if (job->authority) {
             curl.setopt(easy, CURLOPT_CAINFO, job->authority);
-            // Streams of one connection, not a connection each.
+            // Use streams of one connection instead of several connections.
             curl.setopt(easy, CURLOPT_PIPEWAIT, 1L);
         }
         if (job->post_bytes > 0) {

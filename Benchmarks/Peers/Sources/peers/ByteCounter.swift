@@ -5,7 +5,7 @@ import Synchronization
 import FoundationNetworking
 #endif
 
-/// Counts the bytes of one download at a time by URLSession alone, without keeping them.
+/// Downloads with URLSession alone, one at a time, and counts the bytes without keeping them.
 final class ByteCounter: NSObject, URLSessionDataDelegate {
     private typealias Waiter = CheckedContinuation<Int, any Error>
 

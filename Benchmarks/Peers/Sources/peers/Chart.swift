@@ -1,6 +1,6 @@
 import Foundation
 
-/// What each client reaches, workload by workload, as bars; for light and for dark pages.
+/// A bar chart of the results by workload and client, for light and dark pages.
 struct Chart {
     private let results: [PeerResult]
 

@@ -1,19 +1,19 @@
 import Foundation
 import Synchronization
 
-/// Other programs, and this one once more.
+/// Runs other programs, and this one again.
 enum Command {
     private static let folders =
         (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
         + ["/usr/sbin", "/sbin", "/usr/local/sbin"]
 
-    /// Where a program is; nil where it is not installed.
+    /// The path of a program, or nil if it is not installed.
     static func find(_ name: String) -> String? {
         folders.map { $0 + "/" + name }
             .first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-    /// Where a program is that is needed.
+    /// The path of a required program.
     static func require(_ name: String, package: String) throws -> String {
         guard let path = find(name) else {
             throw PeerError("\(name) is not installed (Debian's package \(package))")
@@ -29,9 +29,9 @@ enum Command {
         }
     }
 
-    /// Runs a program to its end and gives what it printed.
-    /// - Throws: ``PeerError``, with what it wrote to standard error, where it ends otherwise than
-    ///   with 0 or not in time; then it is killed.
+    /// Runs a program to its end and returns its output.
+    /// - Throws: ``PeerError`` with its standard error, if its exit status is not 0 or it does not
+    ///   end in time; it is then killed.
     static func output(
         of path: String, _ arguments: [String], within seconds: Double
     ) throws -> String {
@@ -70,7 +70,7 @@ enum Command {
     }
 }
 
-/// What a signal must not leave behind: processes and a folder.
+/// The processes and the folder that must not remain after a signal.
 enum Cleanup {
     private static let state = Mutex((ids: Set<pid_t>(), folders: Set<String>()))
 
@@ -79,8 +79,9 @@ enum Cleanup {
     static func add(folder: String) { state.withLock { _ = $0.folders.insert(folder) } }
     static func remove(folder: String) { state.withLock { _ = $0.folders.remove(folder) } }
 
-    /// Ends what was started, each process by its id, when this one is interrupted; to be called
-    /// before there is any other thread.
+    /// Ends the started processes, each by its id, when this one is interrupted.
+    ///
+    /// Call it before any other thread is started.
     static func onInterruption() {
         var signals = sigset_t()
         sigemptyset(&signals)
@@ -108,5 +109,5 @@ struct PeerError: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-/// Says something beside the figures.
+/// Prints a message that is not a result.
 func note(_ text: String) { FileHandle.standardError.write(Data("peers: \(text)\n".utf8)) }

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The user instructions of one GET of 1 KiB, counted by valgrind: they do not depend on what else
-/// the machine does.
+/// The user-mode instructions of one GET of 1 KiB, counted by valgrind, which do not depend on the
+/// load of the machine.
 ///
-/// Each client sends some requests in a row, and then a thousand more; the difference is theirs
-/// alone.
+/// Each client is run with some requests, and again with a thousand more; the difference is the
+/// cost of the thousand.
 struct Instructions {
     static let subcommand = "send"
 
@@ -28,7 +28,7 @@ struct Instructions {
     func run() throws {
         let valgrind = try Command.require("valgrind", package: "valgrind")
         let strip = try Command.require("strip", package: "binutils")
-        // valgrind cannot read what Swift's linker writes for debuggers.
+        // valgrind cannot read the debug information of Swift's linker.
         let program =
             FileManager.default.temporaryDirectory.path + "/turnpike-peers-stripped-\(getpid())"
         Cleanup.add(folder: program)
@@ -74,7 +74,7 @@ struct Instructions {
         return number
     }
 
-    /// What is counted.
+    /// Sends the requests that are counted.
     static func send(_ arguments: [String]) async throws {
         guard arguments.count == 3, let url = URL(string: arguments[1]),
             let count = Int(arguments[2])

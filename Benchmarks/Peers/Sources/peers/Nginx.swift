@@ -1,9 +1,9 @@
 import Foundation
 
-/// nginx with one worker on loopback, with a folder and certificates of its own.
+/// nginx with one worker on loopback, with its own folder and certificates.
 final class Nginx {
-    /// The certificate of the secure port, and of who signs it; nil where there is no openssl, and
-    /// so no secure port.
+    /// The certificate of the TLS port and of its authority; nil without openssl, and therefore
+    /// without a TLS port.
     let authority: String?
     private let folder: String
     private var port = 0
@@ -34,9 +34,10 @@ final class Nginx {
             : "http://127.0.0.1:\(port)/\(workload.path)"
     }
 
-    /// The connections that were made to it so far.
+    /// The number of connections accepted so far.
     func connections() throws -> Int {
-        // Three numbers follow the line that names them; the first counts what was accepted.
+        // Three numbers follow the line that names them; the first is the number of accepted
+        // connections.
         let text = try Socket.get("/status", port: port)
         let line = text.components(separatedBy: "requests").dropFirst().first ?? ""
         guard let count = line.split(whereSeparator: \.isWhitespace).first.flatMap({ Int($0) })
@@ -57,7 +58,7 @@ final class Nginx {
     private func prepare() throws {
         let files = FileManager.default
         try files.createDirectory(atPath: folder + "/www", withIntermediateDirectories: true)
-        // Also outside of Debian's folders, and to the worker, which has another user.
+        // The worker runs as another user; the folder may be outside Debian's own.
         try files.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder)
         try Data(repeating: 0x61, count: 1024).write(to: URL(filePath: folder + "/www/1k"))
         try Data(repeating: 0x62, count: 65_536).write(to: URL(filePath: folder + "/www/64k"))
@@ -77,7 +78,7 @@ final class Nginx {
     private static let keptMemory =
         "glibc.malloc.trim_threshold=1073741824:glibc.malloc.mmap_threshold=1073741824"
 
-    // Another process may take a port that was free a moment ago.
+    // Another process may have taken a port that was free before.
     private func start(_ program: String) throws -> Bool {
         let ports = try Socket.freePorts(2)
         (port, securePort) = (ports[0], ports[1])
@@ -87,14 +88,14 @@ final class Nginx {
         process = Process()
         process.executableURL = URL(filePath: program)
         process.arguments = ["-c", folder + "/nginx.conf", "-p", folder]
-        // Else it has the system clear the pages of each body's buffer anew, in some runs and not in
-        // others: that is a third of what an upload costs, whoever sends it.
+        // Otherwise the system clears the pages of each body's buffer again, in some runs and not
+        // in others; that is a third of the cost of an upload, for every client.
         process.environment = ProcessInfo.processInfo.environment.merging(
             ["GLIBC_TUNABLES": Self.keptMemory]) { $1 }
         process.standardError = try FileHandle(forWritingTo: URL(filePath: folder + "/start.log"))
         try process.run()
         Cleanup.add(process.processIdentifier)
-        // It writes its process id once it has its ports.
+        // nginx writes its process id when it listens on its ports.
         for _ in 0..<100 where process.isRunning {
             if FileManager.default.fileExists(atPath: folder + "/nginx.pid") { return true }
             Thread.sleep(forTimeInterval: 0.05)
@@ -132,7 +133,7 @@ final class Nginx {
         """
     }
 
-    // Who does not speak HTTP/2 there gets no content, and so no figures.
+    // A client that does not use HTTP/2 there gets no content, and therefore no results.
     private var secureServer: String {
         guard let authority else { return "" }
         return """

@@ -11,7 +11,7 @@ import TurnpikeCurl
 import FoundationNetworking
 #endif
 
-/// The clients that are compared.
+/// The compared clients.
 enum Peer: String, CaseIterable {
     case urlSessionRaw = "urlsession-raw"
     case clientURLSession = "client-urlsession"
@@ -33,12 +33,12 @@ enum Peer: String, CaseIterable {
         return peer
     }
 
-    /// Names with commas between them.
+    /// Names separated by commas.
     static func list(_ names: String) throws -> [Peer] {
         try names.split(separator: ",").map { try named(String($0)) }
     }
 
-    /// What is missing here for it; nil where nothing is.
+    /// What the client needs and this machine lacks, or nil.
     var reasonToLeaveOut: String? {
         switch self {
         case .curl, .curlStandard, .curlExecutor, .curlStandardExecutor, .libcurl:
@@ -51,9 +51,10 @@ enum Peer: String, CaseIterable {
 
     func takesPart(in workload: Workload) -> Bool {
         switch self {
-        // No certificate authority of one's own.
+        // No support for a custom certificate authority.
         case .urlSessionRaw, .clientURLSession: !workload.isSecure
-        // No HTTP/2; and it counts whole requests in a time, of which there would be two or three.
+        // No HTTP/2; and it counts complete requests in a time, of which there would be only two or
+        // three.
         case .wrk: !workload.isSecure && !workload.isLarge
         default: true
         }
@@ -62,9 +63,9 @@ enum Peer: String, CaseIterable {
 
 /// A client that is ready to send.
 struct Sender {
-    /// Sends one request and gives the number of bytes that came.
+    /// Sends one request and returns the number of bytes received.
     let send: @Sendable () async throws -> Int
-    /// What its tasks run on; nil for the system's threads.
+    /// The executor of its tasks; nil for the system's threads.
     var executor: (any TaskExecutor)?
 }
 

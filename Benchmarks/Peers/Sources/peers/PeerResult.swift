@@ -38,7 +38,7 @@ struct PeerResult: Codable {
             rps, cpuPer1000, p50us, p99us, peakRSS, mbps, connections)
     }
 
-    /// Reads what was printed with `--json`; other lines are passed over.
+    /// Parses the output of `--json`, skipping other lines.
     static func read(_ file: String) throws -> [PeerResult] {
         guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
             throw PeerError("\(file) cannot be read")
@@ -50,7 +50,7 @@ struct PeerResult: Codable {
 }
 
 extension [PeerResult] {
-    /// The workloads in their order, with the results of each.
+    /// The workloads in order, with their results.
     var byWorkload: [(workload: String, text: String, results: [PeerResult])] {
         var names: [String] = []
         for result in self where !names.contains(result.workload) { names.append(result.workload) }
@@ -60,7 +60,7 @@ extension [PeerResult] {
         }
     }
 
-    /// The better one of AsyncHTTPClient's results, for one workload.
+    /// The better result of AsyncHTTPClient for one workload.
     var bestOfAHC: PeerResult? {
         filter { $0.client.hasPrefix("ahc") }.max { $0.rps < $1.rps }
     }
@@ -89,7 +89,8 @@ extension [PeerResult] {
     private static let head =
         "client                 req/s  cpu/1000   p50 µs   p99 µs  RSS MiB     MB/s  conns  × ahc  × cpu"
 
-    /// A table for the README: requests a second, and CPU-milliseconds a request, of all clients.
+    /// A table for the README: requests per second and CPU milliseconds per request, for all
+    /// clients.
     var markdown: String {
         let clients = Peer.allCases.map(\.rawValue).filter { name in
             contains { $0.client == name }

@@ -1,10 +1,10 @@
 import CurlLoop
 import Foundation
 
-/// One client under one workload, in a process of its own.
+/// One client under one workload, in its own process.
 ///
-/// All of them send for half a second before the figures begin, with the connections that they then
-/// go on with; but not where a number of requests is sent instead of as many as go into a time.
+/// Unless the number of requests is fixed, each client first sends for half a second without being
+/// measured, over the connections that it then continues to use.
 struct PeerRun {
     static let subcommand = "run"
     private static let warmUp = 0.5
@@ -84,11 +84,11 @@ struct PeerRun {
     }
 }
 
-/// The loop in C around libcurl's multi interface.
+/// The C loop around libcurl's multi interface.
 struct Libcurl {
     private let loop: OpaquePointer
 
-    /// Whether there is a libcurl.
+    /// Whether libcurl is installed.
     static var isInstalled: Bool { dlopen("libcurl.so.4", RTLD_NOW) != nil }
 
     init(_ workload: Workload, _ url: URL, authority: String) throws {
@@ -105,7 +105,7 @@ struct Libcurl {
         self.loop = loop
     }
 
-    /// The latencies, in microseconds, until the next run.
+    /// The latencies in microseconds; valid until the next run.
     func run(seconds: Double, count: Int = 0) throws -> UnsafeBufferPointer<Double> {
         let result = curl_loop_run(loop, seconds, count)
         if let fault = result.fault { throw PeerError("libcurl: " + String(cString: fault)) }

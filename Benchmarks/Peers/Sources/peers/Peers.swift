@@ -7,11 +7,11 @@ import Foundation
 /// `peers instructions [--json] [--clients curl,…]`, or `peers chart FILE… [--svg FILE]`
 @main
 enum Peers {
-    // Blocking: a tool that watches the process ends where the main thread does.
+    // Blocks, because a tool that watches the process ends with the main thread.
     static func main() {
         Cleanup.onInterruption()
         let done = DispatchSemaphore(value: 0)
-        // Ended by the end of the process, which waits for it.
+        // Ends with the process, which waits for it.
         Task.detached {
             do {
                 let arguments = Array(CommandLine.arguments.dropFirst())

@@ -1,6 +1,6 @@
 import Foundation
 
-/// All clients under all workloads, in turns, each time in a process of its own.
+/// All clients under all workloads, in turns, each run in its own process.
 struct PeersBench {
     private var json = false
     private var rounds = 5
@@ -66,21 +66,21 @@ struct PeersBench {
             }
             let new = results.filter { $0.workload == workload.name }
             print(json ? new.map(\.json).joined(separator: "\n") : new.table)
-            // Into a pipe or file, as they come.
+            // To a pipe or file, each as soon as it is known.
             fflush(nil)
         }
         if let chart { try Chart(results).write(to: chart) }
         if faults > 0 { throw PeerError("\(faults) times a client failed; see above") }
     }
 
-    /// The samples of each client, fewer than there are rounds where it failed.
+    /// The samples of each client; fewer than rounds if runs failed.
     private func measure(
         _ clients: [Peer], _ workload: Workload, _ server: Nginx
     ) -> [Peer: [Sample]] {
         var samples: [Peer: [Sample]] = [:]
         var failed: Set<Peer> = []
         for round in 0..<rounds {
-            // Who comes first changes, so that no client always runs behind the same one.
+            // The order rotates, so that no client always runs after the same one.
             for index in clients.indices {
                 let peer = clients[(index + round) % clients.count]
                 if failed.contains(peer) { continue }
@@ -106,13 +106,13 @@ struct PeersBench {
                 server.authority ?? "", String(seconds),
             ], within: seconds + 120)
         var sample = try JSONDecoder().decode(Sample.self, from: Data(text.utf8))
-        // Less the one by which they are asked for.
+        // Minus the connection of the query itself.
         sample.connections = try server.connections() - before - 1
         return sample
     }
 }
 
-/// What a run with `--json` has printed, as tables and a chart: `peers chart FILE… [--svg FILE]`.
+/// Prints the output of `--json` runs as tables and a chart: `peers chart FILE… [--svg FILE]`.
 struct PeersChart {
     private var results: [PeerResult] = []
     private var chart: String?

@@ -1,20 +1,20 @@
 import Foundation
 
-/// What one client did in one process.
+/// The measurements of one client in one process.
 struct Sample: Codable {
     let rps: Double
-    /// CPU-seconds of the client's process, user and system, for 1000 requests.
+    /// CPU seconds (user and system) of the client's process per 1000 requests.
     let cpuPer1000: Double
     let p50us: Double
     let p99us: Double
     /// In MiB.
     let peakRSS: Double
-    /// Content in either direction, in 10⁶ bytes a second.
+    /// Content in either direction, in 10⁶ bytes per second.
     let mbps: Double
-    /// How many were made, for the warm-up and all that followed; who measures the client counts.
+    /// The number of connections, including the warm-up; counted by the measuring process.
     var connections = 0
 
-    /// Of requests of this process, whose latencies are in microseconds.
+    /// Creates a sample from the requests of this process, with latencies in microseconds.
     init(_ workload: Workload, latencies: [Double], seconds: Double, cpu: Double) {
         let sorted = latencies.sorted()
         self.init(
@@ -36,9 +36,9 @@ struct Sample: Codable {
     }
 }
 
-/// What this process has used so far.
+/// The resources that this process has used so far.
 enum Usage {
-    /// CPU time in seconds, user and system, of this process or of its children that have ended.
+    /// CPU time (user and system) in seconds, of this process or of its ended children.
     static func cpuSeconds(children: Bool = false) -> Double {
         var usage = rusage()
         #if canImport(Glibc)
@@ -52,7 +52,7 @@ enum Usage {
         }
     }
 
-    /// The most memory that was resident, in MiB; 0 where `/proc` does not tell.
+    /// The peak resident memory in MiB; 0 if `/proc` does not contain it.
     static var peakRSS: Double {
         let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
         let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }

@@ -2,7 +2,7 @@ import Foundation
 
 /// Plain TCP over loopback.
 enum Socket {
-    /// Ports that were free a moment ago.
+    /// Returns ports that were free at the time of the call.
     static func freePorts(_ count: Int) throws -> [Int] {
         var open: [CInt] = []
         defer { for descriptor in open { close(descriptor) } }
@@ -21,7 +21,7 @@ enum Socket {
         }
     }
 
-    /// What a server answers to a GET, on a connection of its own.
+    /// Returns the response to a GET on a new connection.
     static func get(_ path: String, port: Int) throws -> String {
         let descriptor = socket(AF_INET, stream, 0)
         defer { close(descriptor) }

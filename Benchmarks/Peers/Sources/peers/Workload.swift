@@ -1,13 +1,13 @@
-/// What is asked of each client.
+/// A workload for each client.
 struct Workload: Sendable {
     let name: String
     let text: String
     let path: String
     let concurrency: Int
-    /// The bytes of content that come back.
+    /// The number of content bytes in the response.
     let bytes: Int
     var postBytes = 0
-    /// A number of requests instead of a time.
+    /// A fixed number of requests instead of a time.
     var count = 0
     var isSecure = false
 
@@ -35,6 +35,6 @@ struct Workload: Sendable {
         return workload
     }
 
-    /// Whether it moves so much that bytes a second say more than requests.
+    /// Whether it transfers so much that bytes per second say more than requests per second.
     var isLarge: Bool { bytes > 1 << 20 }
 }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// wrk, which does little more than to count: what the server can do.
+/// wrk, which does little more than count, to measure the limit of the server.
 ///
-/// It has no warm-up and needs none.
+/// It needs no warm-up.
 struct Wrk {
     let workload: Workload
     let url: String
@@ -34,8 +34,8 @@ struct Wrk {
             p99us: numbers[5], peakRSS: numbers[6] / 1024)
     }
 
-    // It reads its peak itself: what `wait4` tells of a child counts the pages that it shared with
-    // its parent before it became wrk.
+    // It reads its peak memory itself, because the value of `wait4` includes the pages that the
+    // child shared with its parent before it became wrk.
     private var lua: String {
         let post =
             workload.postBytes > 0

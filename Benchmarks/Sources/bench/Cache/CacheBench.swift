@@ -3,8 +3,8 @@ import Turnpike
 import TurnpikeCache
 import TurnpikeCurl
 
-/// What the cache costs: hits beside a bare call over a mock transport, and misses beside a plain
-/// call over loopback.
+/// The cost of the cache: hits compared with a bare call over a mock transport, and misses compared
+/// with a plain call over loopback.
 struct CacheBench {
     private let report: Report
     private let folder = FileManager.default.temporaryDirectory.appending(
@@ -61,8 +61,8 @@ struct CacheBench {
 
     // MARK: Misses
 
-    // Rounds are longer than the disk store puts its writing off, so that it writes during most of
-    // them, as it would during the calls of a program; the rest is written between two rounds.
+    // Rounds are longer than the delay of the disk store's writes, so it writes during most rounds,
+    // as it would during the calls of a program. The rest is written between rounds.
     private func misses(
         _ prefix: String, calls: Int, rounds: Int, bound: Double?,
         _ client: (Stack) throws -> Client
@@ -83,14 +83,14 @@ struct CacheBench {
             var turn = clients.map { _ in 0.0 }
             var used = turn
             for offset in clients.indices {
-                // Who comes first changes, so that no client always runs behind the same one.
+                // The order rotates, so that no client always runs after the same one.
                 let index = (offset + round) % clients.count
                 let before = Usage.cpuSeconds
                 turn[index] = try await Self.measure(clients[index].1, calls: calls) { _ in
                     number += 1
                     return Request(.get, "\(url)fresh?\(number)")
                 }
-                // Not at the expense of who comes next.
+                // Not at the expense of the next client.
                 await disk.flush()
                 used[index] = Usage.cpuSeconds - before
             }
@@ -104,7 +104,7 @@ struct CacheBench {
         for (index, client) in clients.enumerated() {
             let (name, time) = (prefix + client.0, median(times[index]))
             let ratio = median(ratios[index])
-            // The process alone, the server apart, and all that was written.
+            // The process without the server, including everything that was written.
             let used = ("cpuRatio", Report.Value.number(median(cpu[index])))
             if let bound, index > 0 {
                 line(name, time, "ratio", ratio, .atMost(bound), [used])

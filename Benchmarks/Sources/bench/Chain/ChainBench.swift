@@ -2,7 +2,8 @@ import Foundation
 import MallocCounter
 import Turnpike
 
-/// What the chain costs: one call over a mock transport, context made and body read.
+/// The cost of the chain: one call over a mock transport, including its context and reading the
+/// body.
 enum ChainBench {
     private struct Case {
         let name: String

@@ -1,22 +1,22 @@
 import Foundation
 import Turnpike
 
-/// What each gate costs in its steady state: one call over a mock transport, all of it well, less
-/// the same call through a gate that does nothing.
+/// The cost of each gate in its steady state: one successful call over a mock transport, minus the
+/// same call through a gate that does nothing.
 enum GatesBench {
-    /// One line of the table; a gate is added here by its name.
+    /// One row of the table, with the name of its gate.
     private struct Row {
         let name: String
         let stack: Stack
-        /// Why it may cost more than a microsecond.
+        /// Why the gate may cost more than a microsecond.
         var reason: String?
-        /// What the server asks for before it answers.
+        /// The challenge of the server before it responds.
         var challenge: String?
-        /// What is sent where it is not the usual request.
+        /// The request, if it is not the usual one.
         var request: Request?
     }
 
-    /// Knows every name at once: what a look-up costs is the system's.
+    /// Resolves every name at once, because the cost of a lookup belongs to the system.
     private struct NoLookUp: HostResolver {
         private let found = [IPAddress("93.184.216.34")].compactMap(\.self)
 
@@ -129,12 +129,12 @@ enum GatesBench {
         }
     }
 
-    // Of the gates that are named; of all where none is.
+    // Runs the rows of the named gates, or all rows if none is named.
     static func run(_ report: Report, only: Set<String>) async throws {
         let content = Data(repeating: 0x61, count: 1024)
         let chosen = only.isEmpty ? rows : rows.filter { only.contains($0.name) }
         let pass = Row(name: "pass", stack: [Pass()])
-        // Behind a row with a request of its own stands a pass of that request.
+        // A row with its own request is followed by a pass-through of that request.
         let all =
             [pass]
             + chosen.flatMap { row in
@@ -165,7 +165,7 @@ enum GatesBench {
                 ("bench", "gates"), ("gate", .text(row.name)), ("ns", .number(time.rounded())),
                 ("added", .number(added)),
             ]
-            // A gate may add a microsecond, or says why it adds more.
+            // A gate may cost a microsecond, or has a reason why it costs more.
             if let reason = row.reason ?? (added > 1000 ? "no reason: mend it" : nil) {
                 fields.append(("because", .text(reason)))
             }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// This program once more, with other arguments.
+/// A process of this program with other arguments.
 final class ChildProcess {
     private let process = Process()
     private let input = Pipe()
@@ -9,18 +9,19 @@ final class ChildProcess {
     init(_ arguments: [String]) throws {
         process.executableURL = Bundle.main.executableURL
         process.arguments = arguments
-        // Its end, when this process ends in whatever way, ends a child that waits for it.
+        // When this process ends, for whatever reason, this pipe ends too, and with it a child that
+        // waits for it.
         process.standardInput = input
         process.standardOutput = output
         try process.run()
     }
 
-    /// Writes a line to its input.
+    /// Writes a line to the input of the process.
     func send(_ line: String) throws {
         try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
     }
 
-    /// The next line that it prints, or nil at the end.
+    /// The next line that the process prints, or nil at the end.
     func readLine() throws -> String? {
         var line = Data()
         while let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty {
@@ -31,7 +32,8 @@ final class ChildProcess {
     }
 
     func end() {
-        // What a dispatch thread starts inherits its blocked signals; this one cannot be blocked.
+        // A process started from a dispatch thread inherits its blocked signals; this signal cannot
+        // be blocked.
         kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
     }

@@ -1,10 +1,10 @@
 import Foundation
 
-/// What a GET over loopback costs, beside URLSession used by hand.
+/// The cost of a GET over loopback, compared with direct use of URLSession.
 ///
-/// Each client has a process of its own, so that memory and CPU time belong to it alone. They take
-/// turns of a fraction of a second and are compared within a round, since what else the machine
-/// does changes from one to the next.
+/// Each client has a process of its own, so that memory and CPU time are its own. Clients take
+/// turns of a fraction of a second and are compared within a round, because the load of the machine
+/// changes between rounds.
 struct LoopbackBench {
     private var url: String?
     private var rounds = 25
@@ -39,7 +39,7 @@ struct LoopbackBench {
         for cell in cells { children[cell] = try start(cell, url) }
         var samples: [Cell: [LoopbackSample]] = [:]
         for round in 0..<rounds {
-            // Who comes first changes, so that no client always runs behind the same one.
+            // The order rotates, so that no client always runs after the same one.
             for index in cells.indices {
                 let cell = cells[(index + round) % cells.count]
                 guard let child = children[cell] else { continue }
@@ -64,7 +64,7 @@ struct LoopbackBench {
             LoopbackClient.subcommand, cell.client.rawValue, String(cell.concurrency), url,
             String(seconds),
         ])
-        // Its first turn warms it up.
+        // The first turn is the warm-up.
         _ = try measure(cell, child)
         return child
     }
@@ -101,7 +101,7 @@ struct LoopbackBench {
     }
 }
 
-/// What one client did in one process.
+/// The measurements of one client in one process.
 struct LoopbackSample: Codable {
     let rps: Double
     /// CPU-seconds of the client's process, user and system, for 1000 requests.

@@ -8,7 +8,8 @@ import FoundationNetworking
 
 /// One client under load, in a process of its own: `loopback-client KIND CONCURRENCY URL SECONDS`.
 ///
-/// Each line of its input is a turn of that many seconds, for which it prints a line of figures.
+/// Each line of its input starts a turn of that many seconds, after which it prints a line of
+/// measurements.
 struct LoopbackClient {
     static let subcommand = "loopback-client"
 
@@ -77,8 +78,8 @@ struct LoopbackClient {
             peakRSS: Usage.peakRSS)
     }
 
-    /// Sends requests until time is up.
-    /// - Returns: Their latencies in microseconds.
+    /// Sends requests until the time is over.
+    /// - Returns: The latencies in microseconds.
     private func load(seconds: Double, expecting expected: Data) async throws -> [Double] {
         let clock = ContinuousClock()
         let end = clock.now + .seconds(seconds)

@@ -9,7 +9,8 @@ enum LoopbackServer {
 
     static func run() throws {
         let server = try TestServer(keepsRecord: false)
-        // As many lines as an ordinary server sends: URLSession's cost grows with each.
+        // As many field lines as an ordinary server sends, because each adds to the cost of
+        // URLSession.
         var headers: HTTPHeaders = [
             "Server": "bench", "Date": "Sat, 21 Nov 2026 08:00:00 GMT",
             "Last-Modified": "Sat, 21 Nov 2026 07:00:00 GMT", "ETag": "\"1024-5f0c2a1b\"",
@@ -17,12 +18,12 @@ enum LoopbackServer {
         ]
         let content = Data(repeating: 0x61, count: 1024)
         server.route("/", .data(content, headers: headers))
-        // For what a cache makes of it.
+        // For the cache benchmark.
         headers[.cacheControl] = "max-age=3600"
         headers[.date] = HTTPDate.format(Date())
         server.route("/fresh", .data(content, headers: headers))
         print(server.url.absoluteString)
-        // Standard output is a pipe here, and the address must not wait in a buffer.
+        // Standard output is a pipe here, and the URL must not remain in a buffer.
         fflush(nil)
         while readLine() != nil {}
         server.stop()

@@ -1,7 +1,8 @@
 import Foundation
 import Turnpike
 
-/// What it costs to make values of bytes in memory: JSON beside Foundation's, lines and events.
+/// The cost of converting bytes in memory into values: JSON compared with Foundation, lines and
+/// events.
 enum ValuesBench {
     private struct Item: Codable, Sendable {
         let id: Int
@@ -87,7 +88,7 @@ enum ValuesBench {
         report.line(fields)
     }
 
-    // The best of several: the others were disturbed.
+    // The best of several runs; the others were disturbed.
     private static func time(_ body: () throws -> Void) rethrows -> Double {
         var best = Double.infinity
         for _ in 0..<rounds {
@@ -109,7 +110,7 @@ enum ValuesBench {
     }
 }
 
-/// Bytes in chunks of the size in which they come from a network.
+/// Bytes in chunks as large as those from a network.
 private struct Chunks: Sendable {
     let data: Data
 

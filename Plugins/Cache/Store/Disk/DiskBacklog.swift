@@ -1,81 +1,63 @@
 import Foundation
 import Synchronization
 
-/// The changes that a disk store is still to write, in their order.
+/// The changes that wait to be written, in their order.
 ///
-/// They are written together, a little later than they were made, so that no call pays for a file.
-/// Until then look-ups are answered from here, so that the store behaves as if all were written.
+/// They are written together, a little later than they were asked for, so that no call waits for the disk.
+/// Until then they answer look-ups, so that the store behaves as if all were written.
 final class DiskBacklog: Sendable {
     /// One change of a key's entries.
-    final class Change: Sendable {
+    struct Change: Sendable {
         typealias Action = @Sendable (DiskStore) throws -> Void
 
-        /// What is to be done, and so what look-ups of the key are told meanwhile.
+        /// What is to be done, which decides what look-ups of the key find meanwhile.
         enum Work: Sendable {
-            /// An entry is stored, together with others, unless other processes have removed the
-            /// key's since they had this often: it is found.
+            /// An entry is stored, unless other processes have removed something of its bucket since this
+            /// count of removals. Look-ups find it.
             case entry(StoredResponse, Data, UInt64?)
-            /// The key's entries go: nothing is found.
+            /// The key's entries are removed. Look-ups find nothing.
             case removal
-            /// Only the folder will tell, once the change was made.
+            /// Look-ups wait until the change was made.
             case update(Action)
-            /// What there is stays.
+            /// Look-ups do not depend on it.
             case other(Action)
         }
 
         let key: CacheKey
         let work: Work
-        /// About how much memory it takes.
+        /// How much memory it takes, approximately.
         let bytes: Int
-
-        init(_ key: CacheKey, _ work: Work, bytes: Int) {
-            self.key = key
-            self.work = work
-            self.bytes = bytes
-        }
 
         /// Whether look-ups do not depend on it.
         var isOther: Bool { if case .other = work { true } else { false } }
     }
 
-    /// When the store is to begin to write.
+    /// A task for the store: to write what waits.
     struct Start {
-        /// At once, for much waits; else a little later, together with what comes until then.
+        /// Whether to write at once, because much waits, or a little later, together with what comes until
+        /// then.
         let isNow: Bool
-        /// Which one it is: what has begun by an earlier one leaves off.
+        /// The latest start has the highest number; earlier ones stop.
         fileprivate let number: Int
     }
 
-    /// What is known of a key.
+    /// What the waiting changes say of a key.
     enum Finding {
         case entry(CacheEntry)
         /// There is none.
         case nothing
-        /// The changes of the key are to be written first.
+        /// The key's changes must be written first.
         case later
-        /// The folder has all that there is.
+        /// Nothing: the folder has the answer.
         case folder
-    }
-
-    // The changes of one key, in their order: one, as a rule.
-    private struct Line {
-        var first: Change
-        var others: [Change] = []
-
-        func find<Value>(_ action: (Change) -> Value?) -> Value? {
-            for change in others.reversed() {
-                if let value = action(change) { return value }
-            }
-            return action(first)
-        }
     }
 
     private struct State {
         var queue: [Change] = []
-        // What could not be done; it is queued again before anything else is.
+        // Changes that failed. They are queued again before the next change.
         var postponed: [Change] = []
-        // All of them, and what is being written, by key.
-        var lines: [CacheKey: Line] = [:]
+        // All changes by key and in their order: queued, being written, and postponed.
+        var changes: [CacheKey: [Change]] = [:]
         var count = 0
         var bytes = 0
         var start: Start?
@@ -91,26 +73,17 @@ final class DiskBacklog: Sendable {
         mutating func hold(_ change: Change) {
             count += 1
             bytes += change.bytes
-            if let index = lines.index(forKey: change.key) {
-                lines.values[index].others.append(change)
-            } else {
-                lines[change.key] = Line(first: change)
-            }
+            changes[change.key, default: []].append(change)
         }
 
         mutating func release(_ change: Change) {
             count -= 1
             bytes -= change.bytes
-            guard let index = lines.index(forKey: change.key) else { return }
-            if lines.values[index].others.isEmpty {
-                lines.remove(at: index)
-            } else {
-                lines.values[index].first = lines.values[index].others.removeFirst()
-            }
+            changes[change.key]?.removeFirst()
+            if changes[change.key]?.isEmpty ?? false { changes[change.key] = nil }
         }
 
         mutating func resume() {
-            if postponed.isEmpty { return }
             queue += postponed
             postponed = []
         }
@@ -121,14 +94,14 @@ final class DiskBacklog: Sendable {
 
     init(maxBytes: Int) { self.maxBytes = maxBytes }
 
-    /// The changes that are not yet written.
+    /// How many changes are not yet written.
     var count: Int { state.withLock { $0.count } }
 
-    /// Whether so much waits that whoever must not lose a change should wait too.
+    /// Whether more waits than may.
     var isFull: Bool { state.withLock { $0.bytes > maxBytes } }
 
     /// Takes an entry, if there is room.
-    /// - Returns: Whether it was taken, and when to begin to write, where that was not said before.
+    /// - Returns: Whether it was taken, and a task for the store if it has none yet.
     func addEntry(_ change: Change) -> (isTaken: Bool, Start?) {
         state.withLock { state in
             if state.bytes + change.bytes > maxBytes { return (false, nil) }
@@ -137,7 +110,7 @@ final class DiskBacklog: Sendable {
     }
 
     /// Takes another change.
-    /// - Returns: When to begin to write, where that was not said before.
+    /// - Returns: A task for the store if it has none yet.
     func add(_ change: Change) -> Start? { state.withLock { add(change, &$0) } }
 
     private func add(_ change: Change, _ state: inout State) -> Start? {
@@ -151,7 +124,7 @@ final class DiskBacklog: Sendable {
 
     private func isMuch(_ state: State) -> Bool { state.bytes > maxBytes / 4 }
 
-    /// Counts the changes that nobody has taken yet, those that were postponed included.
+    /// Queues the postponed changes again, and counts the queue.
     func resume() -> Int {
         state.withLock { state in
             state.resume()
@@ -159,32 +132,26 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    /// Takes the next changes out of the queue, for the task that writes.
+    /// Takes the next changes out of the queue, to write them.
     func take(_ most: Int) -> [Change] {
         state.withLock { state in
-            if state.queue.count <= most {
-                defer { state.queue = [] }
-                return state.queue
-            }
-            let changes = Array(state.queue.prefix(most))
-            state.queue.removeFirst(most)
-            return changes
+            let most = min(most, state.queue.count)
+            defer { state.queue.removeFirst(most) }
+            return Array(state.queue.prefix(most))
         }
     }
 
-    /// How many changes there are for the one who was told to begin, or nil where somebody else was
-    /// told so since.
+    /// How many changes a task has to write; nil if there is a later task.
     func due(_ start: Start) -> Int? {
         state.withLock { state in
             state.start?.number == start.number ? state.queue.count : nil
         }
     }
 
-    /// When the one who was told to begin, and has written what there was, is to go on with what came
-    /// meanwhile; nil where there is nothing, and the next change tells somebody.
+    /// Ends a task, and returns the next one if changes came meanwhile.
     ///
-    /// Not at once, as a rule: under load each portion would be as small as the one before it was
-    /// quick, with a file for each.
+    /// Unless much waits, the next one is a little later: under load each portion would else be as small as
+    /// the one before was quick, with a file for each.
     func next(after start: Start) -> Start? {
         state.withLock { state in
             guard state.start?.number == start.number else { return nil }
@@ -193,14 +160,14 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    // More than that means a disk that nothing can be done with.
+    // If more fail, the disk is of no use.
     private static let maxPostponed = 256
 
-    /// Forgets changes that were written, or could not be.
+    /// Removes changes that were written or have failed.
     /// - Parameters:
-    ///   - changes: What was taken.
-    ///   - others: What is to be done in its place when there is something to write again; look-ups
-    ///     know of it until then. What goes beyond a bound is forgotten.
+    ///   - changes: The changes, as they were taken.
+    ///   - others: Changes in place of those that failed, for the next time that something is written. Those
+    ///     beyond a bound are dropped.
     func finish(_ changes: some Sequence<Change>, postponing others: [Change]) {
         state.withLock { state in
             for change in changes { state.release(change) }
@@ -211,24 +178,22 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    /// Looks a key up.
+    /// Looks a key up in the changes, the latest first.
     func find(_ key: CacheKey, _ isMatch: (StoredResponse) -> Bool) -> Finding {
-        // Conditions are the caller's own: they are not judged within the lock.
-        guard let line = state.withLock({ $0.lines.isEmpty ? nil : $0.lines[key] }) else {
-            return .folder
-        }
-        return line.find { change in
+        // The condition is the caller's code: it is not run within the lock.
+        for change in state.withLock({ $0.changes[key] ?? [] }).reversed() {
             switch change.work {
             case .entry(let response, let data, _):
-                guard isMatch(response) else { return nil }
+                guard isMatch(response) else { continue }
                 return .entry(CacheEntry(response: response, content: CachedData(data)))
             case .removal: return .nothing
             case .update: return .later
-            case .other: return nil
+            case .other: continue
             }
-        } ?? .folder
+        }
+        return .folder
     }
 
     /// Whether a change of a key waits.
-    func holds(_ key: CacheKey) -> Bool { state.withLock { $0.lines[key] != nil } }
+    func holds(_ key: CacheKey) -> Bool { state.withLock { $0.changes[key] != nil } }
 }

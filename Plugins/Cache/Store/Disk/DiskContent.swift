@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 /// Content in a file, read and checked in blocks as it is pulled.
 struct DiskContent: CachedContent {
@@ -16,7 +17,7 @@ struct DiskContent: CachedContent {
         ResponseBody(source: DiskSource(self, range), length: range.count64)
     }
 
-    /// Whether bytes from the beginning of a block on are what was written.
+    /// Whether bytes from the beginning of a block on have the right checksums.
     func isRight(_ data: Data, from block: Int) -> Bool {
         var rest = data[...]
         for checksum in checksums[block...] {
@@ -28,7 +29,7 @@ struct DiskContent: CachedContent {
         return rest.isEmpty
     }
 
-    /// Whether all of it is what was written.
+    /// Whether all of the content has the right checksums.
     var isWhole: Bool {
         stride(from: 0, to: layout.blockCount, by: Self.blocksRead).allSatisfy { block in
             (try? read(from: block)) != nil
@@ -37,7 +38,7 @@ struct DiskContent: CachedContent {
 
     private static let blocksRead = 4
 
-    /// Reads whole blocks from one on.
+    /// Reads a few whole blocks.
     func read(from block: Int) throws -> Data {
         let start = Int64(block) * Int64(EntryFile.blockBytes)
         let wanted = min(Int64(Self.blocksRead * EntryFile.blockBytes), length - start)
@@ -52,11 +53,13 @@ struct DiskContent: CachedContent {
     }
 }
 
-/// A part of a file's content.
+/// A range of a file's content.
 private final class DiskSource: ResponseBodySource {
     private let content: DiskContent
     private let range: Range<Int64>
     private let position: Mutex<Int64>
+
+    var arrival: BodyArrival { .complete }
 
     init(_ content: DiskContent, _ range: Range<Int64>) {
         self.content = content
@@ -80,7 +83,7 @@ private final class DiskSource: ResponseBodySource {
 }
 
 extension DispatchQueue {
-    /// Runs what may block on this queue.
+    /// Runs an action that may block on this queue.
     func run<Value: Sendable>(_ action: @escaping @Sendable () throws -> Value) async throws
         -> Value
     {

@@ -1,12 +1,13 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-// How entries get their places, and leave them. All but look-ups stand within the lock.
+// How entries are added and removed (`FORMAT.md`, "packs"). All but look-ups need the lock.
 extension DiskFolder {
     /// The most variants of one key.
     private static let maxVariants = 8
 
-    /// The entry at a place, or nil where there is none.
+    /// The entry at a place; nil if there is none.
     func entry(_ place: DiskIndex.Place, forWriting: Bool = false) throws -> EntryFile? {
         func file(in packs: Folder?) throws -> CacheFile? {
             try packs.flatMap {
@@ -19,27 +20,19 @@ extension DiskFolder {
         return try EntryFile(file, at: place)
     }
 
-    /// Keeps what was gathered as a new file, if there is room, and forgets it.
-    func keepGathered(_ index: DiskIndex, _ usage: inout CacheUsage) throws {
-        defer { gathered.removeAll() }
-        try keep(&gathered, index, &usage)
-    }
-
     /// Keeps entries as a new file, if there is room.
     ///
-    /// An entry is not kept, nor what it was to replace, where others have removed that meanwhile.
-    /// - Parameters:
-    ///   - pack: The entries.
-    ///   - index: The folder's.
-    ///   - usage: What there is.
-    /// - Throws: What keeps the file from being made, or its entries from being found.
-    func keep(_ pack: inout DiskPack, _ index: DiskIndex, _ usage: inout CacheUsage) throws {
+    /// If others have removed the key's entries meanwhile, an entry is not kept, and what it was to replace
+    /// goes.
+    /// - Throws: The reason if the file cannot be made, or its entries cannot be added to the index.
+    func keep(_ pack: DiskPack, _ index: DiskIndex, _ usage: inout CacheUsage) throws {
+        var pack = pack
         try keep(pack.entries, bytes: Int64(pack.bytes), index, &usage) { name, packs in
             try pack.write(as: name, in: packs)
         }
     }
 
-    /// Keeps a file that was written, with a single entry, if there is room.
+    /// Keeps a temporary file, which has a single entry, if there is room.
     func keep(
         _ response: StoredResponse, _ file: TemporaryEntry, bytes: Int64, _ index: DiskIndex,
         _ usage: inout CacheUsage
@@ -58,7 +51,7 @@ extension DiskFolder {
     ) throws {
         let room = Self.room(bytes)
         guard try makeRoom(room, index, &usage) else {
-            // What has grown too large is not what it was, either.
+            // The entries that they were to replace are out of date.
             for entry in entries { try removeAll(entry.mark, index, &usage) }
             return
         }
@@ -73,10 +66,7 @@ extension DiskFolder {
             usage.bytes -= room
             throw error
         }
-        for (count, entry) in entries.enumerated() {
-            if count % 8 == 7 { CacheFile.giveWay() }
-            try add(entry, number, index, &usage)
-        }
+        for entry in entries { try add(entry, number, index, &usage) }
     }
 
     private static func newNumber(in packs: Folder) throws -> UInt32 {
@@ -86,7 +76,7 @@ extension DiskFolder {
         }
     }
 
-    // In the place of its own variant, or as another one: then the one that came first may go.
+    // Replaces the same variant of the key, or else the oldest one if there are too many.
     private func add(
         _ entry: DiskPack.Entry, _ file: UInt32, _ index: DiskIndex, _ usage: inout CacheUsage
     ) throws {
@@ -105,23 +95,23 @@ extension DiskFolder {
             for place in gone { release(place, &usage) }
         } else {
             release(place, &usage)
-            // What it was to take the place of is older still.
+            // What it was to replace is older still.
             try removeAll(entry.mark, index, &usage)
         }
     }
 
-    // Frees the room of an entry that the index no longer names. Where that fails, the room comes back
-    // when its file goes.
+    // Frees the room of an entry that the index no longer names. If that fails, the room comes back when its
+    // file goes.
     private func release(_ place: DiskIndex.Place, _ usage: inout CacheUsage) {
         usage.entries -= 1
         let name = Self.name(place.file)
         guard let packs = try? foundPacks(),
             let file = try? CacheFile.existing(name, in: packs, forWriting: true),
-            let count = file.number(at: 0)
+            let count = try? file.numbers(1, at: 0)[0]
         else { return }
         if count > 1 {
-            try? file.write(count - 1, at: 0)
-            // What was removed is not to be read by anybody.
+            try? file.write([count - 1], at: 0)
+            // Nobody must be able to read a removed entry.
             try? file.write(Data(count: place.bytes), at: Int64(place.offset))
         } else if let size = try? file.state().size, (try? packs.remove(name)) == true {
             usage.bytes -= Self.room(size)
@@ -144,8 +134,8 @@ extension DiskFolder {
         for place in try index.places(mark) { try remove(place, index, &usage) }
     }
 
-    /// Puts another head in the place of an entry's.
-    /// - Returns: Whether that is done: false where it does not fit, and the entry was removed.
+    /// Replaces an entry's head, if the entry is still there.
+    /// - Returns: False if the head does not fit: the entry was removed then.
     func update(
         _ old: StoredResponse, to response: StoredResponse, _ index: DiskIndex,
         _ usage: inout CacheUsage

@@ -1,7 +1,8 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
-// What there is, and the bound.
+// Counting, and the bound (`FORMAT.md`, "room").
 extension DiskFolder {
     /// The files of entries, counted.
     struct Census {
@@ -22,7 +23,7 @@ extension DiskFolder {
         }
     }
 
-    /// What a file of a size takes.
+    /// The room that a file of some size takes.
     static func room(_ size: Int64) -> Int64 { (size + 4095) / 4096 * 4096 }
 
     /// The name of a file of entries.
@@ -35,25 +36,25 @@ extension DiskFolder {
     func census(_ index: DiskIndex) throws -> Census {
         if let folder = try foundTemporaries() {
             for name in try folder.names() {
-                // Who writes a file holds its lock. What cannot be removed stays for the next count.
+                // A living writer holds the lock. A file that cannot be removed stays for the next count.
                 if let file = try? CacheFile.existing(name, in: folder),
-                    file.lock(waiting: false)
+                    file.lock()
                 {
                     _ = try? folder.remove(name)
                 }
             }
         }
-        // One that cannot be listed must not be taken for an empty one, nor one that is there no more.
+        // A folder that cannot be listed is an error, and not an empty one.
         let packs = try foundPacks(again: true)
         let numbers = Set(try packs?.names().compactMap { UInt32($0, radix: 16) } ?? [])
         let counts = try index.keep(only: numbers)
         var files: [Census.File] = []
         guard let packs else { return Census(files: []) }
-        // A use that lies ahead was noted by a clock that was wrong, and says nothing.
+        // A use in the future was noted by a clock that was wrong: the file goes first.
         let latest = CacheFile.now + EntryFile.useInterval
         for number in numbers {
             let (entries, name) = (counts[number] ?? 0, Self.name(number))
-            // Of that nobody will ever know.
+            // The index does not name it: nobody can find its entries.
             if entries == 0, (try? packs.remove(name)) != nil { continue }
             guard let state = try CacheFile.state(of: name, in: packs) else { continue }
             files.append(
@@ -72,7 +73,7 @@ extension DiskFolder {
         guard bytes <= maxBytes else { return false }
         let files = try census(index).files
         (usage.entries, usage.bytes) = (0, 0)
-        // A tenth more than is needed, so that the search is paid for by many.
+        // A tenth of the bound is freed at once, so that the next responses need no search.
         let aim = max(0, min(maxBytes - bytes, maxBytes / 10 * 9))
         var kept: Set<UInt32> = []
         let packs = try foundPacks()

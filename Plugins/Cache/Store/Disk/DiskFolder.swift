@@ -1,21 +1,12 @@
 import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
-/// The folder of a disk store: its lock, which processes share, and what stands under it.
+/// The folder of a disk store, and its lock, which processes share (`FORMAT.md`, "files" and "lock").
 ///
-/// ```
-/// lock    how much there is
-/// index   where the entries are
-/// packs   files of entries, which are called by their numbers
-/// tmp     what is being written and is too large to wait in memory
-/// ```
-///
-/// Each level is held by its descriptor (``/TurnpikeCore/Folder``): links, and what is another user's or
-/// open to others' writing, are refused.
-///
-/// All that changes entries is done under the lock; a process that dies gives it back. Whoever opens
-/// the folder, or makes room in it, counts anew. It is used by one queue.
+/// Each level is held by its descriptor (``/TurnpikeSupport/Folder``): links, and what another user owns or
+/// may write, are refused. One queue uses it.
 // SAFETY: one serial queue uses it; what others use is static, or has a lock of its own.
 final class DiskFolder: @unchecked Sendable {
     private struct Opened {
@@ -27,31 +18,33 @@ final class DiskFolder: @unchecked Sendable {
     let maxBytes: Int64
     private let directory: String
     private let patience: Duration
+    // False once another process has kept the lock for too long, until it was taken again.
     private var isPatient = true
     private var lockFile: CacheFile?
     private var temporaries: UInt64 = 0
-    // What stands in the lock's file.
+    // What was last written to the lock's file.
     private var noted: CacheUsage?
-    // What there is, while the lock is held for several changes.
+    // How much there is, while the lock is held for several changes.
     private var held: CacheUsage?
     private let opened = Mutex<Opened?>(nil)
-    /// Entries that are to share the next file; between two portions of changes there are none, and
-    /// its memory is kept for the next one.
-    var gathered: DiskPack
 
-    // Entries of another layout would stand in a folder beside this one.
+    // Another layout would have a folder beside this one.
     private static let version = "v2"
 
     /// Creates the folder's side of a process; nothing is touched yet.
     /// - Parameters:
     ///   - directory: The folder that the user has named.
     ///   - maxBytes: The most bytes.
-    ///   - patience: For how long to wait for another process that has the lock.
+    ///   - patience: How long to wait for another process that has the lock.
     init(directory: String, maxBytes: Int64, patience: Duration) {
         self.directory = directory
         self.maxBytes = maxBytes
         self.patience = patience
-        gathered = DiskPack(maxBytes: Int(min(maxBytes / 64, Int64(DiskPack.maxSharedBytes))))
+    }
+
+    /// An empty file for entries that are stored together.
+    var newPack: DiskPack {
+        DiskPack(maxBytes: Int(min(maxBytes / 64, Int64(DiskPack.maxSharedBytes))))
     }
 
     /// Whether there is such a folder in a directory.
@@ -61,7 +54,7 @@ final class DiskFolder: @unchecked Sendable {
 
     // MARK: What is open
 
-    /// The folder's index, from when it was first opened.
+    /// The folder's index; nil until it was opened.
     var index: DiskIndex? { opened.withLock { $0?.index } }
 
     /// The folder's index, for look-ups; nil if there is none yet.
@@ -80,8 +73,8 @@ final class DiskFolder: @unchecked Sendable {
     }
 
     /// The folder of the files of entries, for reading; nil if there is none yet.
-    /// - Parameter again: Whether to find the one that is there now, where another process may have
-    ///   removed the one that was found, and made a new one.
+    /// - Parameter again: Whether to look again, for another process may have removed the folder and made
+    ///   a new one.
     /// - Returns: The folder.
     /// - Throws: What keeps it from being opened.
     func foundPacks(again: Bool = false) throws -> Folder? {
@@ -94,8 +87,7 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// The folder of the files of entries, for new ones; it is made if there is none, or none any
-    /// more.
+    /// The folder of the files of entries, for new ones; it is made if there is none.
     func packs() throws -> Folder {
         try opened.withLock { opened in
             if let packs = opened?.packs, packs.isStillThere { return packs }
@@ -108,7 +100,7 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// The folder of what is being written; nil if there is none.
+    /// The folder of temporary files; nil if there is none.
     func foundTemporaries() throws -> Folder? {
         guard let root = opened.withLock({ $0?.root }) else { return nil }
         return try Self.ifThere { () throws(FileFault) in try root.folder("tmp") }
@@ -126,7 +118,7 @@ final class DiskFolder: @unchecked Sendable {
 
     // MARK: The lock
 
-    /// Does something that changes entries, within the lock.
+    /// Changes entries, within the lock.
     func change<Value>(
         _ action: (DiskIndex, inout CacheUsage) throws -> Value
     ) throws -> (Value, CacheUsage) {
@@ -140,14 +132,14 @@ final class DiskFolder: @unchecked Sendable {
         defer { lock.unlock() }
         noted = try read(lock)
         var usage = try noted ?? census(index).usage
-        // What cannot be noted is put right when the folder is counted.
+        // If that fails, the next count puts it right.
         defer { if usage != noted { try? write(usage, lock) } }
         let value = try action(index, &usage)
         return (value, usage)
     }
 
-    /// Does several changes within the lock, which is taken once.
-    /// - Throws: What keeps it from being taken; nothing was done then.
+    /// Makes several changes under one hold of the lock.
+    /// - Throws: The reason if the lock cannot be taken; nothing was changed then.
     func together(_ changes: (DiskIndex) throws -> Void) throws {
         _ = try change { index, usage in
             held = usage
@@ -159,20 +151,19 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// Notes a size before it is taken up, so that a death in between counts too much and not too
-    /// little.
+    /// Notes a size before the room is used, so that a kill in between counts too much and not too little.
     func note(_ usage: CacheUsage) throws { if let lockFile { try write(usage, lockFile) } }
 
     /// Opens the folder, and makes what is missing of it.
-    /// - Throws: What keeps entries from being stored in it.
+    /// - Throws: The reason if no entries can be stored in it.
     func open() throws {
         let (lock, _) = try locked()
         defer { lock.unlock() }
         _ = try packs()
     }
 
-    // The lock, which is taken, and the index. If somebody has removed or moved the folder, or made a
-    // damaged index anew, other processes share others than ours by now.
+    // Takes the lock, and returns it with the index. If somebody has removed or moved the folder, or replaced
+    // a damaged index, other processes use other files than ours: then they are opened anew.
     private func locked() throws -> (CacheFile, DiskIndex) {
         for _ in 0..<3 {
             let (lock, opened) = try openedFolder()
@@ -186,12 +177,10 @@ final class DiskFolder: @unchecked Sendable {
         throw FileFault("find the cache's lock", code: ENOENT)
     }
 
-    // Who has the lock may have been stopped: then the changes that come next do not wait for it,
-    // until it was taken again.
+    // Who has the lock may have been stopped: one change waits for it, and those that come next do not.
     private func take(_ lock: CacheFile) throws {
-        if isPatient ? lock.lock(within: patience) : lock.lockSoon() { return isPatient = true }
-        if isPatient { lockFile = nil }
-        isPatient = false
+        isPatient = lock.lock(within: isPatient ? patience : .milliseconds(2))
+        if isPatient { return }
         throw FileFault("lock the cache, which another process has", code: EWOULDBLOCK)
     }
 
@@ -209,26 +198,22 @@ final class DiskFolder: @unchecked Sendable {
     }
 
     private func read(_ lock: CacheFile) throws -> CacheUsage? {
-        let data = try lock.read(24, at: 0)
-        var reader = RecordReader(data)
-        guard let bytes = reader.number64(), let entries = reader.number64(),
-            reader.number64() == XXHash64.hash(data.prefix(16)), bytes < 1 << 60, entries < 1 << 40
+        let numbers = try lock.numbers(3, at: 0)
+        guard numbers[2] == XXHash64.hash(numbers.prefix(2)), numbers[0] < 1 << 60,
+            numbers[1] < 1 << 40
         else { return nil }
-        return CacheUsage(entries: Int(entries), bytes: Int64(bytes))
+        return CacheUsage(entries: Int(numbers[1]), bytes: Int64(numbers[0]))
     }
 
     private func write(_ usage: CacheUsage, _ lock: CacheFile) throws {
-        var writer = RecordWriter()
-        writer.add(UInt64(max(usage.bytes, 0)))
-        writer.add(UInt64(max(usage.entries, 0)))
-        writer.add(writer.checksum(from: 0))
-        try lock.write(writer, at: 0)
+        let numbers = [UInt64(max(usage.bytes, 0)), UInt64(max(usage.entries, 0))]
+        try lock.write(numbers + [XXHash64.hash(numbers)], at: 0)
         noted = CacheUsage(entries: usage.entries, bytes: usage.bytes)
     }
 
     // MARK: New files
 
-    /// Makes a file that goes with its writer, unless it is moved.
+    /// Makes a temporary file, whose lock tells other processes that its writer lives.
     func temporary() throws -> TemporaryEntry {
         guard let root = opened.withLock({ $0?.root }) else {
             throw FileFault("find the cache's folder", code: ENOENT)
@@ -239,12 +224,12 @@ final class DiskFolder: @unchecked Sendable {
             + String(UInt32.random(in: 0...UInt32.max), radix: 16)
         let folder = try root.folder("tmp", making: true)
         let file = try CacheFile.new(name, in: folder)
-        _ = file.lock(waiting: false)
+        _ = file.lock()
         return TemporaryEntry(folder: folder, name: name, file: file)
     }
 }
 
-/// The file of an entry that is being written and is too large to wait in memory.
+/// A temporary file of an entry that is too large to wait in memory.
 struct TemporaryEntry: Sendable {
     let folder: Folder
     let name: String

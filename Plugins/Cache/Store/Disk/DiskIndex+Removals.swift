@@ -1,64 +1,70 @@
 import Synchronization
 
-// How often entries were removed, for all processes.
+/// The removals that this process has made, and those by other processes that its look-ups have met.
+///
+/// Each bucket of an index counts removals. A response is asked for after a look-up, and is not stored if
+/// another process has removed something of its bucket since.
+struct Removals {
+    // Removals by this process: of entries of any key, and of single buckets.
+    private var ofAll: UInt64 = 0
+    private var ofBucket: [UInt64: UInt64] = [:]
+    // The removals by others as of the latest look-ups. A newer look-up may replace an older one.
+    private var looks: [Int: (mark: UInt64, seen: UInt64)] = [:]
+    private static let maxLooks = 256
+
+    func own(_ bucket: UInt64) -> UInt64 { ofAll &+ (ofBucket[bucket] ?? 0) }
+
+    mutating func noteOwn() { ofAll &+= 1 }
+
+    mutating func noteOwn(_ bucket: UInt64) { ofBucket[bucket, default: 0] &+= 1 }
+
+    mutating func note(_ seen: UInt64, by mark: UInt64) {
+        looks[Int(mark % UInt64(Self.maxLooks))] = (mark, seen)
+    }
+
+    /// Takes out the removals by others as of a key's last look-up; nil if that is not known any more.
+    mutating func take(_ mark: UInt64) -> UInt64? {
+        let place = Int(mark % UInt64(Self.maxLooks))
+        guard let look = looks[place], look.mark == mark else { return nil }
+        looks[place] = nil
+        return look.seen
+    }
+}
+
 extension DiskIndex {
-    /// What a look-up finds out of a key.
-    struct Look {
-        let places: [Place]
-        /// How often other processes had removed entries of the key's bucket.
-        ///
-        /// What a store began to take before that changed must not be stored: a removal wins over
-        /// it, whoever writes it.
-        let removals: UInt64
+    /// Looks a key up, and notes the removals by others until then.
+    func look(_ mark: UInt64) throws -> [Place] {
+        let bucket = try bucket(of: mark)
+        let seen = removalsByOthers(bucket, mark)
+        removals.withLock { $0.note(seen, by: mark) }
+        return bucket.places.filter { $0.mark == mark }
     }
 
-    /// Looks a key up.
-    func look(_ mark: UInt64) throws -> Look {
-        try unsafe file.withNumbers(Self.bucketWords, at: offset(mark)) { words in
-            unsafe Look(
-                places: Self.places(words) { $0 == mark },
-                removals: removalsByOthers(words[0], mark))
-        }
+    /// The removals by others as of a key's last look-up, or as of now if that is not known.
+    func removalsSeen(_ mark: UInt64) -> UInt64? {
+        removals.withLock { $0.take(mark) } ?? removalsByOthers(mark)
     }
 
-    /// How often other processes had removed entries of a key's bucket, or nil where that is not
-    /// known.
+    /// How often other processes have removed entries of a key's bucket; nil if that cannot be read.
     func removalsByOthers(_ mark: UInt64) -> UInt64? {
-        file.number(at: offset(mark)).map { removalsByOthers($0, mark) }
+        (try? bucket(of: mark)).map { removalsByOthers($0, mark) }
     }
 
-    // The other order than that of noting: see there. The seed is another one in each index, whose
-    // removals are not to be taken for those of the one before.
-    func removalsByOthers(_ all: UInt64, _ mark: UInt64) -> UInt64 {
-        all &+ seed &- own.withLock { $0.count(of: bucket(of: mark)) }
-    }
-
-    /// Those that this process has made.
-    struct OwnRemovals {
-        var all: UInt64 = 0
-        var single: [UInt64: UInt64] = [:]
-
-        func count(of bucket: UInt64) -> UInt64 {
-            single.isEmpty ? all : all &+ (single[bucket] ?? 0)
-        }
+    // With the seed, so that the removals of one index are not taken for those of the one before.
+    func removalsByOthers(_ bucket: Bucket, _ mark: UInt64) -> UInt64 {
+        bucket.removals &+ seed &- removals.withLock { $0.own(number(of: mark)) }
     }
 
     /// Notes that a key's entries are removed, within the folder's lock.
     func noteRemoval(_ mark: UInt64) throws {
-        // Before the file: who reads in between sees a number that no later one equals.
-        own.withLock { $0.single[bucket(of: mark), default: 0] &+= 1 }
-        let offset = offset(mark)
-        try file.write((file.number(at: offset) ?? 0) &+ 1, at: offset)
+        // Counted before the file is written: a look-up in between notes a number that never comes again.
+        removals.withLock { $0.noteOwn(number(of: mark)) }
+        try change(mark) { $0.removals &+= 1 }
     }
 
     /// Notes that any entries are removed, within the folder's lock.
     func noteRemovals() throws {
-        own.withLock { $0.all &+= 1 }
-        try unsafe forManyBuckets { words, offset in
-            for start in stride(from: 0, to: words.count, by: Self.bucketWords) {
-                unsafe words[start] &+= 1
-            }
-            try unsafe file.write(words, at: offset)
-        }
+        removals.withLock { $0.noteOwn() }
+        try changeAll { $0.removals &+= 1 }
     }
 }

@@ -1,20 +1,12 @@
 import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
-/// Where the entries of a folder are, and how often entries were removed, for all processes.
+/// Where the entries of a folder are (`FORMAT.md`, "index").
 ///
-/// ```
-/// opening   256 bytes: magic, number of buckets, seed, checksum
-/// buckets   256 bytes each: how often entries were removed, and up to 15 places of entries, those
-///           that came first in front
-/// ```
-///
-/// The file is small and read by each look-up, and so is in the system's memory: a miss costs one
-/// read, no look at the folder and no change of thread. What it does not name is not there. It is changed
-/// under the folder's lock and read without: what a place leads to says itself what it is, so that a
-/// look-up that meets a change, or a place that was damaged, finds an entry or none, and never
-/// another one. Where it is lost, so are the entries.
+/// Changes are made under the folder's lock. Look-ups read without it: an entry says itself whose it
+/// is and proves that it is whole, so that a look-up during a change finds the entry or none.
 final class DiskIndex: Sendable {
     /// Where an entry is.
     struct Place: Hashable, Sendable {
@@ -22,51 +14,37 @@ final class DiskIndex: Sendable {
         let file: UInt32
         /// Where in the file it begins: a multiple of ``unit``.
         let offset: Int
-        /// How many bytes it takes, as a multiple of ``unit``; 0 for more than are read at once.
+        /// How many bytes it takes, as a multiple of ``unit``; 0 if that is more than is read at once.
         let bytes: Int
         /// The digest of its key.
         let mark: UInt64
 
         static let unit = 64
-
-        init(file: UInt32, offset: Int, bytes: Int, mark: UInt64) {
-            self.file = file
-            self.offset = offset
-            self.bytes = bytes
-            self.mark = mark
-        }
-
-        fileprivate init(_ word: UInt64, _ mark: UInt64) {
-            file = UInt32(word >> 32)
-            offset = Int(word >> 16 & 0xFFFF) * Self.unit
-            bytes = Int(word & 0xFFFF) * Self.unit
-            self.mark = mark
-        }
-
-        fileprivate var word: UInt64 {
-            UInt64(file) << 32 | UInt64(offset / Self.unit) << 16 | UInt64(bytes / Self.unit)
-        }
     }
 
     private static let magic: UInt64 = 0x0000_3478_646E_4954  // "TIndx4"
+    private static let name = "index"
     private static let bucketsOffset: Int64 = 256
     private static let bucketRange: ClosedRange<UInt64> = 1...1 << 18
-    private static let placesPerBucket = 15
-    static let bucketWords = 2 + 2 * placesPerBucket
-    // The first word counts removals; the second one is zero.
-    private static let firstPlace = 2
-    private static let bucketsAtOnce: UInt64 = 256
 
-    let file: CacheFile
-    private let buckets: UInt64
+    private let file: CacheFile
+    private let bucketCount: UInt64
+    /// The seed of the digests, which also tells this index from one that was there before.
     let seed: UInt64
-    let own = Mutex(OwnRemovals())
+    let removals = Mutex(Removals())
 
-    private static let name = "index"
+    // MARK: Opening
 
     /// Opens the index of a folder; nil if there is none.
     static func existing(in folder: Folder) throws -> DiskIndex? {
-        try CacheFile.existing(name, in: folder, forWriting: true).flatMap { try DiskIndex($0) }
+        guard let file = try CacheFile.existing(name, in: folder, forWriting: true) else {
+            return nil
+        }
+        let opening = try file.numbers(4, at: 0)
+        guard opening[0] == magic, bucketRange.contains(opening[1]),
+            opening[1] & (opening[1] - 1) == 0, opening[3] == XXHash64.hash(opening.prefix(3))
+        else { return nil }
+        return DiskIndex(file, buckets: opening[1], seed: opening[2])
     }
 
     /// Opens the index of a folder, or makes an empty one, within the folder's lock.
@@ -81,187 +59,175 @@ final class DiskIndex: Sendable {
         let wanted = UInt64(clamping: maxBytes >> 14)
         var buckets = bucketRange.lowerBound
         while buckets < wanted, buckets < bucketRange.upperBound { buckets *= 2 }
-        // Not in the place of an old one: who has that open is to see that it has gone.
+        // A new file, so that processes that have the old one open see that it was removed.
         try folder.remove(name)
         let file = try CacheFile.new(name, in: folder)
         let index = DiskIndex(file, buckets: buckets, seed: UInt64.random(in: 0...UInt64.max))
         try file.resize(to: index.bytes)
-        var opening = RecordWriter()
-        for number in [magic, buckets, index.seed] { opening.add(number) }
-        opening.add(opening.checksum(from: 0))
-        try file.write(opening, at: 0)
+        let opening = [magic, buckets, index.seed]
+        try file.write(opening + [XXHash64.hash(opening)], at: 0)
         return index
-    }
-
-    private convenience init?(_ file: CacheFile) throws {
-        let data = try file.read(32, at: 0)
-        var reader = RecordReader(data)
-        guard reader.number64() == Self.magic, let buckets = reader.number64(),
-            let seed = reader.number64(), reader.number64() == XXHash64.hash(data.prefix(24)),
-            Self.bucketRange.contains(buckets), buckets & (buckets - 1) == 0
-        else { return nil }
-        self.init(file, buckets: buckets, seed: seed)
     }
 
     private init(_ file: CacheFile, buckets: UInt64, seed: UInt64) {
         self.file = file
-        self.buckets = buckets
+        self.bucketCount = buckets
         self.seed = seed
     }
 
-    /// Whether the file has gone: another one stands in its place, or none.
+    /// Whether another file stands in its place, or none.
     var isRemoved: Bool { file.isRemoved }
 
-    /// What the file takes, of the folder's bound.
-    var bytes: Int64 { Self.bucketsOffset + Int64(buckets) * Int64(8 * Self.bucketWords) }
+    /// What the file takes of the folder's bound.
+    var bytes: Int64 { Self.bucketsOffset + Int64(bucketCount) * Int64(Bucket.bytes) }
 
     // One that was made for a far higher bound would leave no room for entries. One for a lower bound
     // stays: processes with several bounds that share a folder all use the smallest index.
     private func leavesRoom(in maxBytes: Int64) -> Bool {
-        bytes - Self.bucketsOffset - Int64(8 * Self.bucketWords) <= maxBytes / 4
+        bytes - Self.bucketsOffset - Int64(Bucket.bytes) <= maxBytes / 4
     }
 
     // MARK: Entries
 
-    /// The digest of a key, which the entries of this folder are found by.
+    /// The digest of a key, by which the entries of this folder are found.
     func mark(of key: CacheKey) -> UInt64 {
         var mark = XXHash64.hash(key.method.rawValue, seed: seed)
         if let partition = key.partition { mark = XXHash64.hash(partition, seed: mark) }
         return XXHash64.hash(key.url, seed: mark)
     }
 
-    /// Where a key's entries are, those that came first in front.
+    /// Where a key's entries are, the oldest in front.
     func places(_ mark: UInt64) throws -> [Place] {
-        try unsafe file.withNumbers(Self.bucketWords, at: offset(mark)) { words in
-            unsafe Self.places(words) { $0 == mark }
-        }
+        try bucket(of: mark).places.filter { $0.mark == mark }
     }
 
-    /// Notes an entry's place, within the folder's lock.
+    /// Where all entries are.
+    func places() throws -> [Place] {
+        var all: [Place] = []
+        try changeAll { all += $0.places }
+        return all
+    }
+
+    /// Adds an entry's place, within the folder's lock.
     /// - Parameters:
     ///   - place: The place.
-    ///   - removals: How often others had removed entries of its bucket; nil where it does not matter.
-    ///   - replaced: Which of the places of the same key it takes the place of.
-    /// - Returns: What went: what it replaces, or what came first where too much shares a bucket; nil
-    ///   where others have removed something since, and nothing was noted.
+    ///   - seen: The removals by other processes when the response was asked for; nil to add it in any
+    ///     case.
+    ///   - replaced: Returns those of the key's places that it replaces.
+    /// - Returns: The places that were removed: those that it replaces, or the oldest of a full bucket.
+    ///   nil where others have removed something since, and nothing was added.
     /// - Throws: What keeps the file from being read or written.
     func add(
-        _ place: Place, since removals: UInt64?, replacing replaced: ([Place]) -> [Place]
+        _ place: Place, since seen: UInt64?, replacing replaced: ([Place]) -> [Place]
     ) throws -> [Place]? {
-        let offset = offset(place.mark)
-        return try unsafe file.withNumbers(Self.bucketWords, at: offset) { words in
-            if let removals, unsafe removalsByOthers(words[0], place.mark) != removals {
-                return nil
-            }
-            let (count, isKnown) = unsafe Self.look(for: place.mark, in: words)
-            var gone: [Place] = []
-            if isKnown {
-                gone = unsafe replaced(Self.places(words) { $0 == place.mark })
-            }
-            if gone.isEmpty, count < Self.placesPerBucket {
-                let position = Self.firstPlace + 2 * count
-                try file.write(place.word, place.mark, at: offset + Int64(8 * position))
-                return []
-            }
-            let places = unsafe Self.places(words)
-            if gone.isEmpty { gone = [places[0]] }
-            try write(places.filter { !gone.contains($0) } + [place], at: offset)
+        try change(place.mark) { bucket in
+            if let seen, removalsByOthers(bucket, place.mark) != seen { return nil }
+            let same = bucket.places.filter { $0.mark == place.mark }
+            var gone = same.isEmpty ? [] : replaced(same)
+            if gone.isEmpty, bucket.places.count == Bucket.maxPlaces { gone = [bucket.places[0]] }
+            bucket.places.removeAll { gone.contains($0) }
+            bucket.places.append(place)
             return gone
         }
     }
 
-    // How many places a bucket has, and whether one of them is of a key.
-    private static func look(
-        for mark: UInt64, in words: UnsafeMutableBufferPointer<UInt64>
-    ) -> (count: Int, isKnown: Bool) {
-        var isKnown = false
-        for count in 0..<placesPerBucket {
-            let index = firstPlace + 2 * count
-            if unsafe words[index] == 0 { return (count, isKnown) }
-            if unsafe words[index + 1] == mark { isKnown = true }
-        }
-        return (placesPerBucket, isKnown)
-    }
-
-    /// Forgets an entry's place, within the folder's lock.
-    /// - Returns: Whether it was known.
+    /// Removes an entry's place, within the folder's lock.
+    /// - Returns: Whether it was there.
     func remove(_ place: Place) throws -> Bool {
-        let places = try bucket(place.mark)
-        let others = places.filter { $0 != place }
-        if others.count == places.count { return false }
-        try write(others, at: offset(place.mark))
-        return true
+        try change(place.mark) { bucket in
+            let count = bucket.places.count
+            bucket.places.removeAll { $0 == place }
+            return bucket.places.count < count
+        }
     }
 
-    /// All places.
-    func places() throws -> [Place] {
-        var all: [Place] = []
-        try forEachBucket { places, _ in all += places }
-        return all
-    }
-
-    /// Forgets all that is not in one of some files, within the folder's lock.
-    /// - Returns: How many entries there are in each file that has any.
+    /// Removes all places that are not in one of some files, within the folder's lock.
+    /// - Returns: How many entries each file has, of those that have any.
     func keep(only files: Set<UInt32>) throws -> [UInt32: Int] {
         var counts: [UInt32: Int] = [:]
-        try forEachBucket { places, offset in
-            let kept = places.filter { files.contains($0.file) }
-            if kept.count < places.count { try write(kept, at: offset) }
-            for place in kept { counts[place.file, default: 0] += 1 }
+        try changeAll { bucket in
+            bucket.places.removeAll { !files.contains($0.file) }
+            for place in bucket.places { counts[place.file, default: 0] += 1 }
         }
         return counts
     }
 
-    private func bucket(_ mark: UInt64) throws -> [Place] {
-        try unsafe file.withNumbers(Self.bucketWords, at: offset(mark)) { words in
-            unsafe Self.places(words)
-        }
+    // MARK: Buckets
+
+    /// The number of the bucket that has a key's places.
+    func number(of mark: UInt64) -> UInt64 { mark & (bucketCount - 1) }
+
+    private func offset(_ number: UInt64) -> Int64 {
+        Self.bucketsOffset + Int64(number) * Int64(Bucket.bytes)
     }
 
-    func bucket(of mark: UInt64) -> UInt64 { mark & (buckets - 1) }
-
-    func offset(_ mark: UInt64) -> Int64 {
-        Self.bucketsOffset + Int64(bucket(of: mark)) * Int64(8 * Self.bucketWords)
+    func bucket(of mark: UInt64) throws -> Bucket {
+        Bucket(try file.numbers(Bucket.words, at: offset(number(of: mark)))[...])
     }
 
-    // Those that are not empty.
-    private func forEachBucket(_ action: ([Place], Int64) throws -> Void) throws {
-        try unsafe forManyBuckets { words, offset in
-            for start in stride(from: 0, to: words.count, by: Self.bucketWords)
-            where unsafe words[start + Self.firstPlace] != 0 {
-                let places = unsafe Self.places(words, from: start)
-                try action(places, offset + Int64(8 * start))
+    /// Changes the bucket that has a key's places.
+    func change<Value>(
+        _ mark: UInt64, _ action: (inout Bucket) throws -> Value
+    ) throws -> Value {
+        let before = try bucket(of: mark)
+        var bucket = before
+        let value = try action(&bucket)
+        if bucket != before { try file.write(bucket.words, at: offset(number(of: mark))) }
+        return value
+    }
+
+    /// Looks at all buckets, and writes those that were changed, many at once.
+    func changeAll(_ action: (inout Bucket) throws -> Void) throws {
+        for first in stride(from: 0, to: bucketCount, by: 256) {
+            let count = Int(min(256, bucketCount - first))
+            let before = try file.numbers(count * Bucket.words, at: offset(first))
+            var after = before
+            for start in stride(from: 0, to: before.count, by: Bucket.words) {
+                let range = start..<(start + Bucket.words)
+                var bucket = Bucket(before[range])
+                try action(&bucket)
+                after.replaceSubrange(range, with: bucket.words)
             }
+            if after != before { try file.write(after, at: offset(first)) }
+        }
+    }
+}
+
+/// A part of the index: 256 bytes for the places of all keys whose digests end alike.
+struct Bucket: Equatable {
+    /// How often entries were removed, for all processes.
+    var removals: UInt64
+    /// The places, the oldest in front.
+    var places: [DiskIndex.Place]
+
+    static let maxPlaces = 15
+    static let words = 2 + 2 * maxPlaces
+    static let bytes = 8 * words
+
+    // Words of the file: removals, 0, and two for each place up to the first that is 0.
+    init(_ words: ArraySlice<UInt64>) {
+        removals = words[words.startIndex]
+        places = []
+        for index in stride(from: words.startIndex + 2, to: words.endIndex, by: 2) {
+            let word = words[index]
+            if word == 0 { break }
+            places.append(
+                DiskIndex.Place(
+                    file: UInt32(word >> 32), offset: Int(word >> 16 & 0xFFFF) * Self.unit,
+                    bytes: Int(word & 0xFFFF) * Self.unit, mark: words[index + 1]))
         }
     }
 
-    func forManyBuckets(
-        _ action: (UnsafeMutableBufferPointer<UInt64>, Int64) throws -> Void
-    ) throws {
-        for first in stride(from: 0, to: buckets, by: UInt64.Stride(Self.bucketsAtOnce)) {
-            let count = Int(min(Self.bucketsAtOnce, buckets - first)) * Self.bucketWords
-            try unsafe file.withNumbers(count, at: offset(first)) { words in
-                try unsafe action(words, offset(first))
-            }
+    var words: [UInt64] {
+        var words = [removals, 0]
+        for place in places {
+            words.append(
+                UInt64(place.file) << 32 | UInt64(place.offset / Self.unit) << 16
+                    | UInt64(place.bytes / Self.unit))
+            words.append(place.mark)
         }
+        return words + [UInt64](repeating: 0, count: Self.words - words.count)
     }
 
-    static func places(
-        _ words: UnsafeMutableBufferPointer<UInt64>, from start: Int = 0,
-        where isWanted: (UInt64) -> Bool = { _ in true }
-    ) -> [Place] {
-        var places: [Place] = []
-        for index in stride(from: start + firstPlace, to: start + bucketWords, by: 2) {
-            if unsafe words[index] == 0 { break }
-            guard unsafe isWanted(words[index + 1]) else { continue }
-            unsafe places.append(Place(words[index], words[index + 1]))
-        }
-        return places
-    }
-
-    private func write(_ places: [Place], at offset: Int64) throws {
-        let words = places.flatMap { [$0.word, $0.mark] }
-        let rest = [UInt64](repeating: 0, count: 2 * Self.placesPerBucket - words.count)
-        try file.write(words + rest, at: offset + Int64(8 * Self.firstPlace))
-    }
+    private static let unit = DiskIndex.Place.unit
 }

@@ -1,39 +1,40 @@
 import Foundation
 import Synchronization
 
-// What is written behind the calls.
+// The writing behind the calls, on one queue (`FORMAT.md`, "writing behind the calls").
 extension DiskStore {
-    /// The changes that are not yet written.
-    package var waiting: Int { backlog.count }
+    /// How many changes are not yet written.
+    var waiting: Int { backlog.count }
 
-    /// Does something on the queue of changes, once those that wait by then are written.
+    /// Runs an action on the queue of changes, after all changes that wait by then.
     func onWrites<Value: Sendable>(
         _ action: @escaping @Sendable (DiskStore) throws -> Value
     ) async throws -> Value {
         try await writes.run { [self] in
-            // Not what comes meanwhile: under load that has no end.
+            // Changes that come meanwhile are left: under load they would have no end.
             var left = backlog.resume()
             while left > 0 { left -= max(write(left), 1) }
             return try action(self)
         }
     }
 
-    /// Does something on the queue of changes that is none.
-    package func besideWrites<Value: Sendable>(
+    /// Runs an action on the queue of changes, before the changes that wait.
+    func besideWrites<Value: Sendable>(
         _ action: @escaping @Sendable (DiskStore) throws -> Value
     ) async throws -> Value {
         try await writes.run { [self] in try action(self) }
     }
 
-    /// Has an entry stored, unless too much waits already.
-    /// - Returns: Whether it will be.
+    /// Queues an entry, unless too much waits already.
+    /// - Returns: Whether it was queued.
     func store(_ key: CacheKey, _ work: DiskBacklog.Change.Work, bytes: Int) -> Bool {
-        let (isTaken, start) = backlog.addEntry(DiskBacklog.Change(key, work, bytes: bytes))
+        let change = DiskBacklog.Change(key: key, work: work, bytes: bytes)
+        let (isTaken, start) = backlog.addEntry(change)
         begin(start)
         return isTaken
     }
 
-    /// Has something else done to a key's entries, which keeps some bytes in memory until then.
+    /// Queues another change of a key's entries, which keeps some bytes in memory until it is made.
     func change(_ key: CacheKey, _ work: DiskBacklog.Change.Work, holding bytes: Int = 0) {
         begin(backlog.add(change(of: key, work, holding: bytes)))
     }
@@ -41,17 +42,17 @@ extension DiskStore {
     private func change(
         of key: CacheKey, _ work: DiskBacklog.Change.Work, holding bytes: Int = 0
     ) -> DiskBacklog.Change {
-        DiskBacklog.Change(key, work, bytes: 512 + key.url.utf8.count + bytes)
+        DiskBacklog.Change(key: key, work: work, bytes: 512 + key.url.utf8.count + bytes)
     }
 
-    /// Has something done in line with the changes that look-ups of a key are told nothing of.
-    package func behind(
+    /// Queues an action on which look-ups of the key do not depend.
+    func behind(
         _ key: CacheKey, _ action: @escaping @Sendable (DiskStore) throws -> Void
     ) {
         change(key, .other(action))
     }
 
-    /// Whether the store may have an entry of a key, or will have.
+    /// Whether the store may have an entry of a key, in the folder or waiting.
     func mayHold(_ key: CacheKey) -> Bool {
         if backlog.holds(key) { return true }
         guard let index = folder.index, let places = try? index.places(index.mark(of: key)) else {
@@ -60,7 +61,7 @@ extension DiskStore {
         return !places.isEmpty
     }
 
-    // What waits keeps the store until it is written.
+    // The store lives until what waits is written.
     private func begin(_ start: DiskBacklog.Start?) {
         guard let start else { return }
         if start.isNow {
@@ -70,8 +71,7 @@ extension DiskStore {
         }
     }
 
-    // What there is by now, or the rest of it, with room in between for others that wait for the
-    // queue.
+    // Writes the changes that wait now, or the rest of them. Others that wait for the queue come in between.
     private func write(_ start: DiskBacklog.Start, rest: Int = .max) {
         guard let due = backlog.due(start) else { return }
         let left = min(due, rest)
@@ -83,10 +83,10 @@ extension DiskStore {
         }
     }
 
-    // The lock is given back from time to time, for other processes.
+    // The lock is given back after so many changes, for other processes.
     private static let changesWithinLock = 256
 
-    // The next changes, on the queue of changes; gives how many there were.
+    // Writes the next changes within the lock, and returns how many there were.
     @discardableResult
     private func write(_ most: Int) -> Int {
         let changes = backlog.take(min(most, Self.changesWithinLock))
@@ -103,8 +103,8 @@ extension DiskStore {
         return changes.count
     }
 
-    // Returns the keys whose changes failed. Their old entries must not be found: they were to be removed,
-    // or replaced.
+    // Returns the keys whose changes failed. Their old entries must not be found: they were to be removed or
+    // replaced.
     private func write(_ changes: [DiskBacklog.Change], _ index: DiskIndex) -> [CacheKey] {
         var failed: [CacheKey] = []
         func attempt(_ keys: [CacheKey], _ action: () throws -> Void) {
@@ -115,20 +115,23 @@ extension DiskStore {
                 failed += keys
             }
         }
-        // What was gathered comes before all others.
+        // Entries that are to share a file; it is written before any other change.
+        var pack = folder.newPack
         func keep() {
-            let keys = folder.gathered.entries.map(\.response.key)
-            if keys.isEmpty { return }
-            attempt(keys) { try change { try folder.keepGathered($0, &$1) } }
+            let gathered = pack
+            if gathered.entries.isEmpty { return }
+            pack = folder.newPack
+            attempt(gathered.entries.map(\.response.key)) {
+                try change { try folder.keep(gathered, $0, &$1) }
+            }
         }
-        for (count, change) in changes.enumerated() {
-            if count % 16 == 15 { CacheFile.giveWay() }
+        for change in changes {
             switch change.work {
             case .entry(let response, let content, let removals):
                 let mark = index.mark(of: change.key)
-                if folder.gathered.add(response, content, mark: mark, since: removals) { continue }
+                if pack.add(response, content, mark: mark, since: removals) { continue }
                 keep()
-                _ = folder.gathered.add(response, content, mark: mark, since: removals)
+                _ = pack.add(response, content, mark: mark, since: removals)
             case .removal:
                 keep()
                 attempt([change.key]) { try removeEntries(of: change.key) }
@@ -147,7 +150,7 @@ extension DiskStore {
     // Removes a key's entries, on the queue of changes.
     private func removeEntries(of key: CacheKey) throws {
         try change { index, usage in
-            // Where that fails, the entry goes all the same, and others may store what they read.
+            // If that fails, the entry goes all the same, and others may store what they have read.
             let mark = index.mark(of: key)
             try? index.noteRemoval(mark)
             try folder.removeAll(mark, index, &usage)

@@ -4,42 +4,40 @@ import TurnpikeCore
 
 /// Keeps responses in a folder, which several processes may share.
 ///
-/// Entries stand in files of mode 0600, those that were stored within the same moment in one, and an
-/// index tells where. An entry holds its length and checksums of all it has, and is found once it is
-/// whole. A process that is killed loses what it was writing; what it leaves behind is removed by the
-/// next that opens the folder, or makes room in it. What is damaged is no entry and goes; an index that
-/// is damaged, or of another version, empties the folder. Nothing is synchronised with the disk: what a
-/// loss of power has torn is found by its checksums. Credentials stand nowhere; URLs do, in what the
-/// owner alone may read.
+/// Responses that were stored within the same moment share a file of mode 0600, and an index tells where
+/// each is. An entry has checksums of all its parts, and can be found once it is whole. Damaged entries
+/// are removed. An index that is damaged, or of another version, empties the folder. Nothing is
+/// synchronised with the disk: what a loss of power has torn fails its checksums. The files hold URLs, in
+/// what only the owner may read, and no credentials.
 ///
 /// The folder must belong to this user, or to the superuser, and nobody else may be able to write to it,
 /// unless it is sticky, as `/tmp` is. The same holds for all below it, where links are refused too. Otherwise
 /// it is not used: each call goes on without it, and a note, once a minute, names the folder and the reason.
 ///
-/// The folder takes `maxBytes`, whatever the number of processes, of which a thirtieth and 512 bytes at most
-/// are the index's; what each is writing comes on top. A bound that was lowered so far that the index takes
-/// more than a quarter of it empties the folder. Above that, the files of which nothing was used for longest go.
-/// A head is read when it is looked up, not kept in memory: a hit costs one file.
+/// The folder takes `maxBytes`, whatever the number of processes; the index takes a thirtieth and 512 bytes
+/// of that at most. Content that is being written comes on top. To make room, the files that were not used
+/// for longest are removed. If the bound is lowered so far that the index takes more than a quarter of it,
+/// the folder is emptied.
 ///
-/// What was committed is found at once, and written behind the calls: up to a tenth of a second later,
-/// or when ``flush()`` is called, as the client's `shutdown(grace:)` does; a process that is killed loses
-/// what it has not written. Content of up to 256 KiB is gathered in memory and served from there until it
-/// stands in its file. At most 8 MiB wait: where the disk is slower than that, new responses are not stored.
-/// A removal that the disk allows is never lost. It wins over all that was asked for before it in this
-/// process, and in others over what they had looked up, or begun to store, before it was written.
+/// A committed entry is found at once and written behind the calls: up to a tenth of a second later, or by
+/// ``flush()``, as in the client's `shutdown(grace:)`. A process that is killed loses what it has not written,
+/// and the next process removes its unfinished files. Content of up to 256 KiB is held in memory until it is
+/// written. At most 8 MiB wait: if the disk is slower than that, new responses are not stored.
+/// A removal is never lost if the disk allows it. It wins over what this process has begun to store before
+/// it, and over what other processes have looked up or begun to store before it was written.
 ///
-/// Nothing is touched before the first call. Files are read and written on queues of the store's own; a
-/// fault of the writing is thrown by the next look-up. Another process that has the folder's lock and does
-/// not go on, as one that was stopped, is waited for once, for five seconds; then calls go on without what
-/// would have to be written, until it gives the lock back.
+/// Nothing is touched before the first call. Files are read and written on queues of the store's own. The
+/// next look-up throws the error of a write that failed. If another process keeps the folder's lock, because
+/// it was stopped for instance, one change waits for it, for five seconds. After that, changes fail at once
+/// until the lock can be taken again.
 public final class DiskStore: CacheStore {
-    /// Whether entries can be stored, as far as is known.
+    /// Whether entries can be stored in the folder, as far as is known.
     enum Opening {
         case untried
         case open
-        /// They could not be; the next writer tries again.
+        /// They could not be stored; the next writer tries again.
         case failed(any Error)
-        /// A writer tries again; the others are told the fault of before meanwhile.
+        /// One writer tries again; the others fail with the last error meanwhile.
         case retrying(any Error)
     }
 
@@ -47,7 +45,6 @@ public final class DiskStore: CacheStore {
         var usage = CacheUsage()
         var fault: (any Error)?
         var opening = Opening.untried
-        var looks = RecentLooks()
     }
 
     let folder: DiskFolder
@@ -72,8 +69,8 @@ public final class DiskStore: CacheStore {
             writingAfter: .milliseconds(100))
     }
 
-    /// Creates a store that writes after a delay, or else where it must or is told to.
-    package init(
+    /// Creates a store that writes after a delay; with none it writes only if much waits, or by a flush.
+    init(
         directory: String, maxBytes: Int64 = 256 << 20, maxEntryBytes: Int64? = nil,
         writingAfter delay: Duration?, maxBacklog: Int = 8 << 20,
         lockPatience: Duration = .seconds(5)
@@ -106,10 +103,7 @@ public final class DiskStore: CacheStore {
         case .folder: break
         }
         if let index = folder.index {
-            let mark = index.mark(of: key)
-            let look = try index.look(mark)
-            state.withLock { $0.looks.note(mark, look.removals) }
-            if look.places.isEmpty { return nil }
+            if try index.look(index.mark(of: key)).isEmpty { return nil }
         }
         return try await read(key).run { [self] in try find(key, isMatch) }
     }
@@ -145,13 +139,13 @@ public final class DiskStore: CacheStore {
         return CacheEntry(response: best.entry.response, content: content)
     }
 
-    // Hiding it costs the key's look-ups a wait until it is gone: for what they would find again.
+    // Look-ups of the key wait for the removal if it is hidden: they would find the damaged entry again.
     private func removeDamaged(
         _ place: DiskIndex.Place, _ key: CacheKey, hiding isHidden: Bool = false
     ) {
         let removal: DiskBacklog.Change.Action = { store in
             try store.change { index, usage in
-                // It may have been removed meanwhile, or read while its head was written.
+                // It may have been removed meanwhile, or it was read while its head was being written.
                 if let entry = try store.folder.entry(place),
                     let content = try entry.content(store.reads[0], onDamage: {}),
                     (content as? DiskContent)?.isWhole ?? true
@@ -168,7 +162,7 @@ public final class DiskStore: CacheStore {
 
     /// Begins to store a response; nil if its content is larger than an entry may be, or if too much
     /// waits to be written.
-    /// - Throws: What keeps entries from being stored in the folder.
+    /// - Throws: The reason if the folder cannot be used.
     public func writer(
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)? {
@@ -177,12 +171,11 @@ public final class DiskStore: CacheStore {
         if backlog.isFull { return nil }
         return DiskWriter(
             store: self, response: response, maxBytes: maxEntryBytes,
-            removals: removals(of: response.key))
+            removals: folder.index.flatMap { $0.removalsSeen($0.mark(of: response.key)) })
     }
 
-    // Opens the folder before its first change: what others remove from now on is to be known then.
-    // After a fault one writer at a time tries again, so that calls never queue for a folder that
-    // cannot be had.
+    // Opens the folder before its first change, so that removals by others are known from then on. After
+    // a fault one writer at a time tries again, so that calls never queue for a folder that fails.
     private func open() async throws {
         let mayTry = try state.withLock { state in
             switch state.opening {
@@ -204,7 +197,7 @@ public final class DiskStore: CacheStore {
         }
     }
 
-    /// Takes note of a fault of the writing, for the next look-up to throw.
+    /// Notes an error of a write, which the next look-up throws.
     func failed(_ error: any Error) {
         state.withLock { state in
             state.fault = error
@@ -212,14 +205,7 @@ public final class DiskStore: CacheStore {
         }
     }
 
-    // As of the look-up before the request, as a rule: then nothing is read.
-    private func removals(of key: CacheKey) -> UInt64? {
-        guard let index = folder.index else { return nil }
-        let mark = index.mark(of: key)
-        return state.withLock { $0.looks.take(mark) } ?? index.removalsByOthers(mark)
-    }
-
-    /// Puts another head in an entry's place.
+    /// Replaces an entry's head.
     public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
         let data = (entry.content as? CachedData)?.data
         let bytes = (data?.count ?? 0) + entry.response.headBytes + response.headBytes
@@ -227,18 +213,18 @@ public final class DiskStore: CacheStore {
             try store.change { index, usage in
                 let folder = store.folder
                 let isDone = try folder.update(entry.response, to: response, index, &usage)
-                // It has grown too much for its place.
+                // The new head does not fit in the old one's place.
                 guard !isDone, let data else { return }
                 var pack = DiskPack()
                 _ = pack.add(response, data, mark: index.mark(of: response.key))
-                try folder.keep(&pack, index, &usage)
+                try folder.keep(pack, index, &usage)
             }
         }
         change(response.key, update, holding: bytes)
         await boundBacklog()
     }
 
-    // What may not be refused waits instead.
+    // New heads and removals cannot be refused when too much waits: they wait for the disk.
     private func boundBacklog() async { if backlog.isFull { await flush() } }
 
     /// Removes all entries under a key.
@@ -254,7 +240,7 @@ public final class DiskStore: CacheStore {
     ) async throws -> Int {
         try await onWrites { store in
             try store.change { index, usage in
-                // As with one key: see `removeEntries`.
+                // A failure counts for nothing, as in `removeEntries`.
                 try? index.noteRemovals()
                 var count = 0
                 for place in try index.places() {
@@ -268,7 +254,7 @@ public final class DiskStore: CacheStore {
         }
     }
 
-    /// All entries.
+    /// Lists all entries.
     public func list() async throws -> [CacheListing] {
         try await onWrites { store in
             try (store.folder.foundIndex()?.places() ?? []).compactMap { place in
@@ -282,7 +268,6 @@ public final class DiskStore: CacheStore {
     /// How much the folder holds, as of the last change that this process has written.
     public var usage: CacheUsage { state.withLock { $0.usage } }
 
-    /// Returns when all that was committed is in files, or could not be written: of that the next
-    /// look-up tells.
+    /// Returns when all committed entries were written, or could not be, which the next look-up tells.
     public func flush() async { try? await onWrites { _ in } }
 }

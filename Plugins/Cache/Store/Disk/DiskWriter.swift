@@ -2,25 +2,30 @@ import Foundation
 import Synchronization
 import TurnpikeCore
 
-/// Takes the content of one entry: in memory while it is small, then in a file without a name that
-/// is looked up.
+/// Takes the content of one entry: in memory while it is small, then in a temporary file.
 final class DiskWriter: CacheWriter {
-    private struct State {
+    private struct Content {
         var buffer = Data()
-        // What has left the buffer.
+        // What has left the buffer for the file, and the checksums of that.
         var written: Int64 = 0
         var checksums: [UInt64] = []
         var temporary: TemporaryEntry?
-        var hasEnded = false
-        var isTooLarge = false
+    }
+
+    private enum State {
+        case open(Content)
+        /// More came than an entry may have.
+        case tooLarge
+        /// It was committed or abandoned.
+        case ended
     }
 
     private let store: DiskStore
     private let response: StoredResponse
     private let maxBytes: Int64
-    // How often others had removed what it is about.
+    // The removals by other processes when the response was asked for.
     private let removals: UInt64?
-    private let state = Mutex(State())
+    private let state = Mutex(State.open(Content()))
 
     private static let bufferBytes = 256 << 10
 
@@ -33,98 +38,92 @@ final class DiskWriter: CacheWriter {
 
     deinit { abandon() }
 
-    // What stands before the entry in its file.
-    private static var opening: RecordWriter {
-        var opening = RecordWriter(capacity: 4096)
-        DiskPack.addOpening(of: 1, to: &opening)
-        return opening
-    }
-
     func write(_ chunk: Data) async throws {
-        let (isFull, isTooLarge) = state.withLock { state in
-            if state.hasEnded { return (false, false) }
-            if state.buffer.isEmpty { state.buffer = chunk } else { state.buffer.append(chunk) }
-            let count = Int64(state.buffer.count) + state.written
-            return (state.buffer.count >= Self.bufferBytes, count > maxBytes)
+        let content = change { content in
+            if content.buffer.isEmpty { content.buffer = chunk } else { content.buffer += chunk }
         }
-        if isTooLarge {
-            abandon()
-            return state.withLock { $0.isTooLarge = true }
+        guard let content else { return }
+        if content.written + Int64(content.buffer.count) > maxBytes {
+            drop(end(as: .tooLarge))
+        } else if content.buffer.count >= Self.bufferBytes {
+            try await store.besideWrites { [self] _ in try spill() }
         }
-        if isFull { try await store.besideWrites { [self] _ in try spill() } }
     }
 
-    // Whole blocks go to the file.
+    // Changes what has come; returns nil, and changes nothing, where the writing has ended.
+    private func change(_ action: (inout Content) -> Void) -> Content? {
+        state.withLock { state in
+            guard case .open(var content) = state else { return nil }
+            // The state lets go of the buffer, or it would be copied.
+            state = .ended
+            action(&content)
+            state = .open(content)
+            return content
+        }
+    }
+
+    // Moves whole blocks to the file.
     private func spill() throws {
-        let (blocks, offset, temporary) = state.withLock { state in
-            let count = state.buffer.count / EntryFile.blockBytes * EntryFile.blockBytes
-            let blocks = state.hasEnded ? Data() : Data(state.buffer.prefix(count))
-            state.buffer = Data(state.buffer.dropFirst(count))
-            defer { state.written += Int64(blocks.count) }
-            return (blocks, state.written, state.temporary)
+        guard case .open(let content) = state.withLock({ $0 }) else { return }
+        let count = content.buffer.count / EntryFile.blockBytes * EntryFile.blockBytes
+        let blocks = content.buffer.prefix(count)
+        // Within the folder's lock, so that nobody takes the file for a dead process's before it has a
+        // lock of its own.
+        let temporary =
+            try content.temporary ?? store.change { _, _ in try store.folder.temporary() }
+        do {
+            var beginning = DiskPack.opening(of: 1)
+            let layout = EntryFile.addHead(of: response, length: 0, to: &beginning)
+            try temporary.file.write(blocks, at: layout.contentOffset + content.written)
+        } catch {
+            try? temporary.remove()
+            throw error
         }
-        if blocks.isEmpty { return }
-        // Within the lock, so that nobody takes it for a dead one's before it is locked itself.
-        let target = try temporary ?? store.change { _, _ in try store.folder.temporary() }
-        if temporary == nil {
-            let hasEnded = state.withLock { state in
-                if !state.hasEnded { state.temporary = target }
-                return state.hasEnded
-            }
-            if hasEnded {
-                try target.remove()
-                return
-            }
+        let after = change { content in
+            content.buffer = Data(content.buffer.dropFirst(count))
+            content.written += Int64(count)
+            content.checksums += EntryFile.checksums(blocks)
+            content.temporary = temporary
         }
-        var beginning = Self.opening
-        let layout = EntryFile.addHead(of: response, length: 0, to: &beginning)
-        try target.file.write(blocks, at: layout.contentOffset + offset)
-        let checksums = EntryFile.checksums(blocks)
-        state.withLock { $0.checksums += checksums }
+        if after == nil { try temporary.remove() }
     }
 
     func commit() async throws {
-        var state = self.state.withLock { state in
-            defer {
-                state.hasEnded = true
-                state.buffer = Data()
-                state.temporary = nil
-            }
-            return state
+        switch end(as: .ended) {
+        case .ended: return
+        // What was there before is not what came.
+        case .tooLarge: try await store.remove(response.key)
+        case .open(var content):
+            content.buffer = content.buffer.exact
+            if isTaken(content) { return }
+            if let temporary = content.temporary { remove(temporary) }
+            if store.mayHold(response.key) { try await store.remove(response.key) }
         }
-        // What has grown too large is not what it was, either.
-        if state.isTooLarge { return try await store.remove(response.key) }
-        if state.hasEnded { return }
-        state.buffer = state.buffer.exact
-        if isTaken(state) { return }
-        if let temporary = state.temporary { remove(temporary) }
-        // What is not stored is not what was there, either.
-        if store.mayHold(response.key) { try await store.remove(response.key) }
     }
 
-    private func isTaken(_ state: State) -> Bool {
+    private func isTaken(_ content: Content) -> Bool {
         let (response, removals) = (self.response, self.removals)
         // With what stands around it.
-        let bytes = state.buffer.count + response.headBytes + 1024
-        guard let temporary = state.temporary else {
+        let bytes = content.buffer.count + response.headBytes + 1024
+        guard let temporary = content.temporary else {
             return store.store(
-                response.key, .entry(response, state.buffer, removals), bytes: bytes)
+                response.key, .entry(response, content.buffer, removals), bytes: bytes)
         }
         let update = DiskBacklog.Change.Work.update { store in
-            // Where it was kept, nothing is there any more; what stays goes when the folder is counted.
+            // It has no effect where the file was moved. A file that stays goes with the next count.
             defer { try? temporary.remove() }
-            var beginning = Self.opening
+            var beginning = DiskPack.opening(of: 1)
             let layout = EntryFile.addHead(
-                of: response, length: state.written + Int64(state.buffer.count), to: &beginning)
-            var end = RecordWriter(capacity: state.buffer.count + 8 * layout.blockCount)
-            end.add(state.buffer)
-            for sum in state.checksums + EntryFile.checksums(state.buffer) { end.add(sum) }
-            try temporary.file.write(end, at: layout.contentOffset + state.written)
-            try temporary.file.write(beginning, at: 0)
+                of: response, length: content.written + Int64(content.buffer.count), to: &beginning)
+            var end = RecordWriter()
+            end.add(content.buffer)
+            for sum in content.checksums + EntryFile.checksums(content.buffer) { end.add(sum) }
+            try temporary.file.write(end.bytes, at: layout.contentOffset + content.written)
+            try temporary.file.write(beginning.bytes, at: 0)
             try store.change { index, usage in
                 let mark = index.mark(of: response.key)
                 guard removals == nil || index.removalsByOthers(mark) == removals else {
-                    // What it was to take the place of is older still.
+                    // What it was to replace is older still.
                     return try store.folder.removeAll(mark, index, &usage)
                 }
                 try store.folder.keep(response, temporary, bytes: layout.end, index, &usage)
@@ -133,16 +132,18 @@ final class DiskWriter: CacheWriter {
         return store.store(response.key, update, bytes: bytes)
     }
 
-    func abandon() {
-        let temporary = state.withLock { state in
-            defer {
-                state.hasEnded = true
-                state.buffer = Data()
-                state.temporary = nil
-            }
-            return state.hasEnded ? nil : state.temporary
+    func abandon() { drop(end(as: .ended)) }
+
+    // Ends the writing, and returns the state before.
+    private func end(as end: State) -> State {
+        state.withLock { state in
+            defer { if case .open = state { state = end } else { state = .ended } }
+            return state
         }
-        if let temporary { remove(temporary) }
+    }
+
+    private func drop(_ state: State) {
+        if case .open(let content) = state, let temporary = content.temporary { remove(temporary) }
     }
 
     private func remove(_ temporary: TemporaryEntry) {

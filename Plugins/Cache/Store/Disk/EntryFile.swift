@@ -1,27 +1,16 @@
 import Foundation
 import TurnpikeCore
 
-/// A stored response in a file.
-///
-/// ```
-/// opening   64 bytes: magic, version, size of a slot, length of the content, checksum
-/// slot A    sequence, length, checksum, record: the response without its content
-/// slot B    the same; of those whose checksum is right the one with the higher sequence counts
-/// content
-/// table     the checksum of each block of the content
-/// ```
-///
-/// What ends before it says is not whole, and no entry. A new head is written over the slot that does
-/// not count: a write that was torn leaves the old one.
+/// A stored response in a file (`FORMAT.md`, "entries").
 struct EntryFile {
     static let blockBytes = 65_536
     private static let openingBytes = 64
     private static let slotOpeningBytes = 24
     private static let magic: UInt64 = 0x4568_6361_4370_7254  // "TrpCachE"
-    // 4: entries of earlier ones were kept for other callers than today's rules say.
+    // 4: the rules of earlier versions kept entries for other callers than today's rules do.
     private static let version: UInt32 = 4
 
-    /// What the opening says.
+    /// Where the parts of an entry are.
     struct Layout: Sendable {
         /// Where in the file the entry begins.
         let start: Int64
@@ -43,11 +32,11 @@ struct EntryFile {
     let response: StoredResponse
     let sequence: UInt64
     let slot: Int
-    // The beginning of the entry: all of it, unless it is large.
+    // The first bytes of the entry; all of it, unless it is large.
     private let beginning: Data
     private let used: Int
 
-    /// Reads an entry's head, or gives nil where there is no whole entry of this version.
+    /// Reads an entry's head; nil if there is no whole entry of this version.
     init?(_ file: CacheFile, at place: DiskIndex.Place) throws {
         let start = Int64(place.offset)
         var bytes = try file.read(
@@ -100,8 +89,8 @@ struct EntryFile {
 
     // MARK: Content
 
-    /// The content, read and checked where it is small, or to be read as it is pulled; nil where it
-    /// is damaged.
+    /// The content: read and checked if the entry is small, otherwise read as it is pulled; nil if it is
+    /// damaged.
     func content(_ read: DispatchQueue, onDamage: @escaping @Sendable () -> Void) throws -> (
         any CachedContent
     )? {
@@ -126,49 +115,44 @@ struct EntryFile {
         return CachedData(Data(data))
     }
 
-    /// How exactly it is known when a file was used, in seconds.
+    /// How exactly the last use of a file is known, in seconds.
     static let useInterval = 60
 
-    /// Remembers that the file was used; where that fails, it goes sooner.
+    /// Notes that the file was used; if that fails, it goes sooner.
     func markUsed() { if abs(CacheFile.now - used) > Self.useInterval { file.touch() } }
 
     // MARK: Writing
 
     /// Adds what stands before the content.
-    /// - Parameters:
-    ///   - response: The response.
-    ///   - length: The bytes of its content.
-    ///   - writer: The file from its beginning on.
     /// - Returns: The entry's layout.
     static func addHead(
         of response: StoredResponse, length: Int64, to writer: inout RecordWriter
     ) -> Layout {
-        let start = writer.count
-        writer.addZeros(openingBytes)
-        let slot = addSlot(response, sequence: 1, to: &writer)
-        let layout = Layout(start: Int64(start), slotBytes: room(slot), length: length)
-        writer.addZeros(start + layout.headBytes - writer.count)
-        let form = UInt64(version) | UInt64(layout.slotBytes) << 32
-        writer.set(magic, form, UInt64(layout.length), at: start)
-        writer.set(writer.checksum(from: start, most: 24), at: start + 24)
+        let start = writer.bytes.count
+        let slot = slot(response, sequence: 1)
+        let layout = Layout(start: Int64(start), slotBytes: room(slot.count), length: length)
+        writer.add(magic)
+        writer.add(version)
+        writer.add(UInt32(layout.slotBytes))
+        writer.add(UInt64(length))
+        writer.add(XXHash64.hash(writer.bytes[start...]))
+        writer.addZeros(openingBytes - 32)
+        writer.add(Data(slot))
+        writer.addZeros(2 * layout.slotBytes - slot.count)
         return layout
     }
 
-    // Returns the slot's length.
-    private static func addSlot(
-        _ response: StoredResponse, sequence: UInt64, to writer: inout RecordWriter
-    ) -> Int {
-        let start = writer.count
-        writer.addZeros(slotOpeningBytes)
-        let record = writer.count
-        response.write(&writer)
-        writer.set(
-            sequence, UInt64(writer.count - record), writer.checksum(from: record) ^ sequence,
-            at: start)
-        return writer.count - start
+    private static func slot(_ response: StoredResponse, sequence: UInt64) -> [UInt8] {
+        var record = RecordWriter()
+        response.write(&record)
+        var slot = RecordWriter()
+        slot.add(sequence)
+        slot.add(UInt64(record.bytes.count))
+        slot.add(XXHash64.hash(record.bytes) ^ sequence)
+        return slot.bytes + record.bytes
     }
 
-    // That of a slot, so that what is in it may grow a little: most new heads have other dates only.
+    // The length of a slot that may grow a little: most new heads have other dates only.
     private static func room(_ slot: Int) -> Int { (slot + slot / 8 + 64 + 63) / 64 * 64 }
 
     /// The checksum of each block.
@@ -178,13 +162,12 @@ struct EntryFile {
         }
     }
 
-    /// Puts another head in the place of the present one; gives false where there is no room.
+    /// Puts another head in the place of the present one.
+    /// - Returns: Whether there was room for it.
     func replace(with response: StoredResponse) throws -> Bool {
-        var slot = RecordWriter()
-        guard Self.addSlot(response, sequence: sequence + 1, to: &slot) <= layout.slotBytes else {
-            return false
-        }
-        try file.write(slot, at: layout.start + Int64(layout.slotOffset(1 - self.slot)))
+        let new = Self.slot(response, sequence: sequence + 1)
+        guard new.count <= layout.slotBytes else { return false }
+        try file.write(new, at: layout.start + Int64(layout.slotOffset(1 - slot)))
         return true
     }
 }

@@ -1,6 +1,40 @@
 import Foundation
 import TurnpikeCore
 
+/// Numbers and texts as bytes: the lowest byte first, texts behind their length.
+struct RecordWriter {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func add(_ value: some FixedWidthInteger) {
+        unsafe withUnsafeBytes(of: value.littleEndian) { unsafe bytes.append(contentsOf: $0) }
+    }
+
+    mutating func add(_ text: String) {
+        add(UInt32(text.utf8.count))
+        bytes.append(contentsOf: text.utf8)
+    }
+
+    mutating func add(_ text: String?) {
+        add(UInt32(text == nil ? 0 : 1))
+        if let text { add(text) }
+    }
+
+    mutating func add(_ data: Data) { bytes.append(contentsOf: data) }
+
+    mutating func addZeros(_ count: Int) {
+        bytes.append(contentsOf: repeatElement(0, count: count))
+    }
+
+    /// Puts a number of eight bytes over zeros that were added for it.
+    mutating func set(_ number: UInt64, at position: Int) {
+        unsafe withUnsafeBytes(of: number.littleEndian) { number in
+            unsafe bytes.replaceSubrange(position..<(position + 8), with: number)
+        }
+    }
+
+    mutating func removeAll(from position: Int) { bytes.removeSubrange(position...) }
+}
+
 /// Reads what a ``RecordWriter`` wrote; nil for all that goes beyond the bytes.
 struct RecordReader {
     private var rest: Data
@@ -51,14 +85,14 @@ extension StoredResponse {
         writer.add(UInt32(clamping: head.status.code))
         writer.add(head.url.absoluteString)
         writer.add(head.version)
-        writer.add(UInt32(head.headers.fields.count))
-        for field in head.headers.fields {
+        writer.add(UInt32(head.headers.count))
+        for field in head.headers {
             writer.add(field.name.rawValue)
             writer.add(field.value)
         }
     }
 
-    /// Reads a response, or gives nil where the bytes are none.
+    /// Reads a response; nil if the bytes are none.
     init?(record: Data) {
         var reader = RecordReader(record)
         guard let method = reader.text(), let text = reader.text(),

@@ -1,81 +1,68 @@
-package import Foundation
+import Foundation
+import TurnpikeSupport
 
-/// XXH64 (Collet, "xxHash fast digest algorithm", version 0.1.1).
+/// XXH64 (Collet, "xxHash fast digest algorithm", version 0.1.1): the checksums of the files, and the
+/// digests of keys.
 ///
-/// It finds what a disk or a broken write has changed. It is no defence against someone who wants
-/// to deceive: who may write to the folder may write anything.
-package enum XXHash64 {
+/// It finds what a disk or a broken write has changed. It is no defence against deception: who may write
+/// to the folder may write anything. The systems bring nothing as fit: the CRC-32 of zlib has too few bits
+/// for digests of keys, and takes 19 µs for 64 KiB, where this takes 6.
+enum XXHash64 {
     private static let prime1: UInt64 = 0x9E37_79B1_85EB_CA87
     private static let prime2: UInt64 = 0xC2B2_AE3D_27D4_EB4F
     private static let prime3: UInt64 = 0x1656_67B1_9E37_79F9
     private static let prime4: UInt64 = 0x85EB_CA77_C2B2_AE63
     private static let prime5: UInt64 = 0x27D4_EB2F_1656_67C5
 
-    package static func hash(_ data: Data) -> UInt64 {
-        unsafe data.withUnsafeBytes { unsafe hash($0) }
+    static func hash(_ bytes: some ContiguousBytes) -> UInt64 {
+        unsafe bytes.withUnsafeBytes { unsafe hash($0, seed: 0) }
+    }
+
+    /// The checksum of numbers with their lowest byte first.
+    static func hash(_ numbers: some Sequence<UInt64>) -> UInt64 {
+        unsafe numbers.map(\.littleEndian).withUnsafeBytes { unsafe hash($0, seed: 0) }
     }
 
     static func hash(_ text: String, seed: UInt64) -> UInt64 {
-        let fast = unsafe text.utf8.withContiguousStorageIfAvailable { bytes in
-            unsafe hash(UnsafeRawBufferPointer(bytes), seed: seed)
-        }
-        return fast ?? hash(String(decoding: Array(text.utf8), as: UTF8.self), seed: seed)
+        var text = text
+        return text.withUTF8 { unsafe hash(UnsafeRawBufferPointer($0), seed: seed) }
     }
 
-    static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
-        guard let start = bytes.baseAddress else { return mixed(seed &+ prime5) }
-        // SAFETY: all that is read stands below `end`.
-        var next = unsafe start
-        let end = unsafe start + bytes.count
-        var result: UInt64
+    private static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
+        var position = 0
+        func word() -> UInt64 {
+            defer { position += 8 }
+            return unsafe UInt64(
+                littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self))
+        }
+        var result = seed &+ prime5
         if bytes.count >= 32 {
-            var a = seed &+ prime1 &+ prime2
-            var b = seed &+ prime2
-            var c = seed
-            var d = seed &- prime1
-            let last = unsafe end - 32
-            repeat {
-                unsafe (a, b) = (round(a, word(next)), round(b, word(next + 8)))
-                unsafe (c, d) = (round(c, word(next + 16)), round(d, word(next + 24)))
-                unsafe next += 32
-            } while unsafe next <= last
+            var (a, b) = (seed &+ prime1 &+ prime2, seed &+ prime2)
+            var (c, d) = (seed, seed &- prime1)
+            while position <= bytes.count - 32 {
+                (a, b) = (round(a, word()), round(b, word()))
+                (c, d) = (round(c, word()), round(d, word()))
+            }
             result = rotated(a, 1) &+ rotated(b, 7) &+ rotated(c, 12) &+ rotated(d, 18)
-            result = merged(merged(merged(merged(result, a), b), c), d)
-        } else {
-            result = seed &+ prime5
+            for lane in [a, b, c, d] { result = (result ^ round(0, lane)) &* prime1 &+ prime4 }
         }
         result &+= UInt64(bytes.count)
-        while unsafe end - next >= 8 {
-            unsafe result ^= round(0, word(next))
-            result = rotated(result, 27) &* prime1 &+ prime4
-            unsafe next += 8
+        while position <= bytes.count - 8 {
+            result = rotated(result ^ round(0, word()), 27) &* prime1 &+ prime4
         }
-        if unsafe end - next >= 4 {
-            let half = unsafe UInt32(littleEndian: next.loadUnaligned(as: UInt32.self))
-            result ^= UInt64(half) &* prime1
-            result = rotated(result, 23) &* prime2 &+ prime3
-            unsafe next += 4
+        if position <= bytes.count - 4 {
+            let half = unsafe UInt32(
+                littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt32.self))
+            result = rotated(result ^ UInt64(half) &* prime1, 23) &* prime2 &+ prime3
+            position += 4
         }
-        while unsafe next < end {
-            unsafe result ^= UInt64(next.load(as: UInt8.self)) &* prime5
-            result = rotated(result, 11) &* prime1
-            unsafe next += 1
+        while position < bytes.count {
+            unsafe result = rotated(result ^ UInt64(bytes[position]) &* prime5, 11) &* prime1
+            position += 1
         }
-        return mixed(result)
-    }
-
-    private static func mixed(_ result: UInt64) -> UInt64 {
-        var result = (result ^ result >> 33) &* prime2
+        result = (result ^ result >> 33) &* prime2
         result = (result ^ result >> 29) &* prime3
         return result ^ result >> 32
-    }
-
-    private static func merged(_ result: UInt64, _ lane: UInt64) -> UInt64 {
-        (result ^ round(0, lane)) &* prime1 &+ prime4
-    }
-
-    private static func word(_ start: UnsafeRawPointer) -> UInt64 {
-        unsafe UInt64(littleEndian: start.loadUnaligned(as: UInt64.self))
     }
 
     private static func round(_ lane: UInt64, _ word: UInt64) -> UInt64 {

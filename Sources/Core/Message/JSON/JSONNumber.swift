@@ -1,6 +1,6 @@
 public import struct Foundation.Decimal
 
-/// A JSON number: an integer of any size is exact, any other number is a finite `Double`.
+/// A JSON number: an exact integer of any size, or a finite `Double`.
 public struct JSONNumber: Hashable, Sendable {
     private enum Storage: Hashable {
         case integer(Int64)
@@ -19,16 +19,16 @@ public struct JSONNumber: Hashable, Sendable {
         }
     }
 
-    /// Creates a number, or nil for a value that is not finite (JSON has none).
+    /// Creates a number, or nil if the value is not finite, because JSON has no such numbers.
     public init?(_ value: Double) {
         guard value.isFinite else { return nil }
         storage = .double(value)
     }
 
-    /// Creates an integer beyond 64 bits from its digits, which the parser has checked.
+    /// Creates an integer beyond 64 bits from digits that the parser has checked.
     init(digits: String) { storage = .digits(digits) }
 
-    /// The value as an `Int`, or nil where it is no integer or out of range.
+    /// The value as an `Int`, or nil if it is not an integer or out of range.
     public var int: Int? {
         switch storage {
         case .integer(let value): Int(exactly: value)
@@ -37,7 +37,7 @@ public struct JSONNumber: Hashable, Sendable {
         }
     }
 
-    /// The value as a `UInt64`, or nil where it is no integer or out of range.
+    /// The value as a `UInt64`, or nil if it is not an integer or out of range.
     public var uint64: UInt64? {
         switch storage {
         case .integer(let value): UInt64(exactly: value)
@@ -55,7 +55,7 @@ public struct JSONNumber: Hashable, Sendable {
         }
     }
 
-    /// The value as a `Decimal` of up to 38 digits, or nil where it does not fit.
+    /// The value as a `Decimal` of up to 38 digits, or nil if it does not fit.
     public var decimal: Decimal? {
         switch storage {
         case .integer(let value): Decimal(value)

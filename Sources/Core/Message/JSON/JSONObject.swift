@@ -1,4 +1,6 @@
-/// The members of a JSON object, in order, each name once.
+import TurnpikeSupport
+
+/// The members of a JSON object, in order, with unique names.
 public struct JSONObject: Sendable {
     /// One name and its value.
     public struct Member: Hashable, Sendable {
@@ -7,20 +9,20 @@ public struct JSONObject: Sendable {
         /// The value.
         public var value: JSONValue
 
-        /// Whether the names are the same bytes, and the values are equal.
+        /// Whether the names have the same bytes and the values are equal.
         public static func == (left: Self, right: Self) -> Bool {
             Grammar.areSame(left.name, right.name) && left.value == right.value
         }
     }
 
-    /// A name as RFC 8259 §8.3 compares it: what only looks the same is another one.
+    /// A name as RFC 8259 §8.3 compares it; canonically equivalent names are different.
     private struct Name: Hashable {
         let text: String
 
         static func == (left: Self, right: Self) -> Bool { Grammar.areSame(left.text, right.text) }
 
-        // The bytes: as text, all spellings of one name would hash alike, and somebody could send
-        // a million of them.
+        // Hashes the bytes. As strings, all canonically equivalent spellings of a name would have
+        // the same hash, and a peer could send a million of them.
         func hash(into hasher: inout Hasher) {
             var text = text
             text.withUTF8 { unsafe hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
@@ -28,7 +30,7 @@ public struct JSONObject: Sendable {
     }
 
     private var members: [Member] = []
-    // Built when an object grows past what a linear search does well.
+    // Built when the object is too large for a linear search.
     private var positions: [Name: Int]?
 
     private static let linearSearchLimit = 12
@@ -36,12 +38,13 @@ public struct JSONObject: Sendable {
     /// Creates an empty object.
     public init() {}
 
-    /// Creates an object of members in order; of members with one name the first stays.
+    /// Creates an object from members in order; of several members with one name, the first is
+    /// kept.
     public init(_ pairs: some Sequence<(String, JSONValue)>) {
         for (name, value) in pairs { _ = append(name, value) }
     }
 
-    /// The value of that name; setting nil removes the member.
+    /// The value of a member; setting nil removes the member.
     public subscript(name: String) -> JSONValue? {
         get { position(of: name).map { members[$0].value } }
         set {
@@ -60,7 +63,9 @@ public struct JSONObject: Sendable {
     /// The names in order.
     public var names: [String] { members.map(\.name) }
 
-    /// Adds a member; gives false, and changes nothing, where the name is taken.
+    /// Appends a member.
+    ///
+    /// Returns false, and changes nothing, if the name is in use.
     mutating func append(_ name: String, _ value: JSONValue) -> Bool {
         if position(of: name) != nil { return false }
         members.append(Member(name: name, value: value))
@@ -92,25 +97,25 @@ public struct JSONObject: Sendable {
 extension JSONObject: RandomAccessCollection {
     /// The position of the first member.
     public var startIndex: Int { members.startIndex }
-    /// The position behind the last member.
+    /// The position after the last member.
     public var endIndex: Int { members.endIndex }
     /// The member at a position.
     public subscript(position: Int) -> Member { members[position] }
 }
 
 extension JSONObject: Hashable {
-    /// Whether both have the same members; order does not count (RFC 8259 §4).
+    /// Whether both have the same members; the order is ignored (RFC 8259 §4).
     public static func == (left: Self, right: Self) -> Bool {
         left.count == right.count && left.members.allSatisfy { right[$0.name] == $0.value }
     }
 
-    /// Feeds the members, whatever their order, to a hasher.
+    /// Hashes the members independently of their order.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(members.reduce(0) { $0 ^ $1.hashValue })
     }
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {
-    /// Creates an object; of members with one name the first stays.
+    /// Creates an object; of several members with one name, the first is kept.
     public init(dictionaryLiteral elements: (String, JSONValue)...) { self.init(elements) }
 }

@@ -1,10 +1,10 @@
-// The same grammar, without a value made of the text.
+// Checks the same grammar without creating values.
 extension JSONParser {
-    /// Reads a document to its end.
+    /// Checks a complete document.
     mutating func checkDocument() throws(JSONSyntaxError) {
         try unsafe skipValue()
         unsafe skipBlanks()
-        if unsafe position < end { throw unsafe fault("there is more text behind the value") }
+        if unsafe position < end { throw unsafe fault("there is more text after the value") }
     }
 
     private mutating func skipValue() throws(JSONSyntaxError) {

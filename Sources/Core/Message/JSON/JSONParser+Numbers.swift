@@ -1,14 +1,15 @@
 // Numbers.
 extension JSONParser {
-    /// A number's text, which is one by the grammar.
+    /// The text of a valid number.
     private struct NumberText {
         let range: Range<Int>
         let isInteger: Bool
         let isNegative: Bool
-        /// The digits of an integer, unless they overflow.
+        /// The absolute value of an integer, or nil if it overflows.
         let magnitude: UInt64?
 
-        /// Whether the grammar and the digits alone do not tell that a `Double` holds it.
+        /// Whether the number may exceed the range of `Double`, so that it must be converted to
+        /// find out.
         var mayBeOutOfRange: Bool { !isInteger && range.count > 4 }
     }
 
@@ -18,7 +19,7 @@ extension JSONParser {
             if !number.isNegative, let value = Int64(exactly: magnitude) {
                 return JSONNumber(value)
             }
-            // -0 is a Double.
+            // -0 is a `Double`.
             if number.isNegative, magnitude > 0, magnitude <= Int64.min.magnitude {
                 return JSONNumber(Int64(truncatingIfNeeded: 0 &- magnitude))
             }
@@ -29,7 +30,7 @@ extension JSONParser {
         return try unsafe double(number)
     }
 
-    /// Reads a number without making one of it.
+    /// Checks a number without returning its value.
     mutating func skipNumber() throws(JSONSyntaxError) {
         let number = try unsafe scanNumber()
         if number.mayBeOutOfRange { _ = try unsafe double(number) }

@@ -1,4 +1,4 @@
-// Strings, and what errors say.
+// Strings, and the text of errors.
 extension JSONParser {
     mutating func parseString() throws(JSONSyntaxError) -> String {
         unsafe position += 1
@@ -52,7 +52,7 @@ extension JSONParser {
         case UInt8(ascii: "u"): return try unsafe parseUnicodeEscape()
         default:
             unsafe position -= 1
-            throw unsafe fault("there is no escape with \(describe(byte))")
+            throw unsafe fault("\(describe(byte)) is not a valid escape")
         }
     }
 
@@ -70,7 +70,7 @@ extension JSONParser {
                 }
             }
         }
-        throw unsafe fault("a surrogate stands alone")
+        throw unsafe fault("an unpaired surrogate")
     }
 
     private mutating func parseFourHexDigits() throws(JSONSyntaxError) -> UInt32 {

@@ -1,5 +1,6 @@
-/// Reads JSON text in one pass, without recursion deeper than its options allow. Redaction, which must
-/// know where each token stands, has a reader of its own (``JSONTokens``).
+/// Parses JSON text in one pass, with limited recursion.
+///
+/// Redaction needs the positions of tokens and has its own tokenizer (``JSONTokens``).
 // SAFETY: the parser lives inside one `withUnsafeBytes`; every read is behind a check of `position`
 // against `end`.
 @unsafe
@@ -20,7 +21,7 @@ struct JSONParser {
     mutating func parseDocument() throws(JSONSyntaxError) -> JSONValue {
         let value = try unsafe parseValue()
         unsafe skipBlanks()
-        if unsafe position < end { throw unsafe fault("there is more text behind the value") }
+        if unsafe position < end { throw unsafe fault("there is more text after the value") }
         return value
     }
 

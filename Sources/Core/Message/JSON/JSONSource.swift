@@ -1,23 +1,23 @@
 package import struct Foundation.Data
 import Synchronization
 
-/// The text that a `Decoder` reads, for the values in it that are to be kept as they stand.
+/// The JSON text that a `Decoder` reads, for values that must be kept exactly.
 ///
-/// A decoder of Foundation's has no way to give an integer beyond 64 bits, or to tell `1` from `1.0`.
-/// It knows its place in the text, though: a ``JSONValue`` that finds a source in the decoder's
-/// `userInfo` takes what stands there.
+/// Foundation's decoder cannot return an integer beyond 64 bits, or distinguish `1` from `1.0`, but
+/// it knows its coding path. A ``JSONValue`` that finds a source in the decoder's `userInfo` uses
+/// the value at that path.
 package final class JSONSource: Sendable {
     /// The key in `userInfo`.
     package static let key = CodingUserInfoKey(rawValue: "TurnpikeCore.JSONSource")
 
     private let content: Data
-    // Read when the first value asks.
+    // Parsed when the first value is requested.
     private let root = Mutex<JSONValue??>(nil)
 
     /// Creates a source.
     package init(_ content: Data) { self.content = content }
 
-    /// The value at a place, or nil where there is none.
+    /// Returns the value at a coding path, or nil if there is none.
     func value(at path: [any CodingKey]) -> JSONValue? {
         var value = root.withLock { root in
             if let root { return root }

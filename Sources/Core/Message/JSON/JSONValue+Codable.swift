@@ -1,8 +1,9 @@
 extension JSONValue: Codable {
-    /// Decodes any value of a format that knows the JSON kinds.
+    /// Decodes any value of a format that has the JSON types.
     ///
-    /// From JSON text by the decoders of this library it is what stands in the text, integers of any
-    /// size included; by a `JSONDecoder` alone, integers beyond 64 bits become the nearest `Double`.
+    /// With the decoders of this library, the value is exactly that of the JSON text, including
+    /// integers of any size. With a plain `JSONDecoder`, integers beyond 64 bits become the nearest
+    /// `Double`.
     public init(from decoder: any Decoder) throws {
         let source = JSONSource.key.flatMap { decoder.userInfo[$0] as? JSONSource }
         if let value = source?.value(at: decoder.codingPath) {

@@ -2,43 +2,44 @@ public import struct Foundation.Data
 
 /// Why a text is not JSON, and where.
 public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What was found.
+    /// The reason.
     ///
-    /// It never holds more of the text than one byte.
+    /// It quotes at most one byte of the text.
     public let reason: String
-    /// The position of the fault in bytes from 0.
+    /// The position of the fault in bytes, starting at 0.
     public let offset: Int
-    /// The line of the fault from 1.
+    /// The line of the fault, starting at 1.
     public let line: Int
-    /// The column of the fault in bytes from 1.
+    /// The column of the fault in bytes, starting at 1.
     public let column: Int
 
-    /// The place and the reason: `line 3, column 14: …`.
+    /// The position and the reason: `line 3, column 14: …`.
     public var description: String { "line \(line), column \(column): \(reason)" }
 }
 
-/// How JSON text is read.
+/// Options for parsing JSON text.
 public struct JSONReadingOptions: Hashable, Sendable {
-    /// What two members of one name in an object mean.
+    /// How several members with one name in an object are handled.
     public enum DuplicateNames: Hashable, Sendable {
-        /// The first counts, as in Foundation's `JSONDecoder`, so that both readers see one value.
+        /// The first member counts, as in Foundation's `JSONDecoder`, so that both parsers return
+        /// the same value.
         case keepFirst
-        /// The text is refused.
+        /// The text is rejected.
         ///
-        /// Use it where another program reads the same text.
+        /// Use it if another program reads the same text.
         case refuse
     }
 
-    /// How deep arrays and objects may nest.
+    /// How deeply arrays and objects may be nested.
     public var maxDepth: Int
-    /// How many bytes one number may have.
+    /// The longest number in bytes.
     public var maxNumberBytes: Int
-    /// What two members of one name mean.
+    /// How several members with one name are handled.
     public var duplicateNames: DuplicateNames
 
     /// Creates options.
     ///
-    /// The depth is that of Foundation's `JSONDecoder`.
+    /// The default depth is that of Foundation's `JSONDecoder`.
     public init(
         maxDepth: Int = 512, maxNumberBytes: Int = 1024,
         duplicateNames: DuplicateNames = .keepFirst
@@ -50,10 +51,10 @@ public struct JSONReadingOptions: Hashable, Sendable {
 }
 
 extension JSONValue {
-    /// Parses JSON text in UTF-8; a byte order mark before it is skipped.
+    /// Parses JSON text in UTF-8, skipping a byte order mark.
     ///
     /// Time and memory are linear in the size of the text. Numbers beyond the range of `Double` are
-    /// refused, integers beyond 64 bits are kept exactly.
+    /// rejected; integers beyond 64 bits are kept exactly.
     /// - Throws: ``JSONSyntaxError``.
     public init(parsing data: Data, options: JSONReadingOptions = .init()) throws(JSONSyntaxError) {
         let result = unsafe data.withUnsafeBytes { buffer -> Result<JSONValue, JSONSyntaxError> in
@@ -64,7 +65,7 @@ extension JSONValue {
         self = try result.get()
     }
 
-    /// Reads JSON text as ``init(parsing:options:)`` does, without making a value of it.
+    /// Checks JSON text as ``init(parsing:options:)`` does, without creating a value.
     package static func check(_ data: Data) throws(JSONSyntaxError) {
         let result = unsafe data.withUnsafeBytes { buffer -> Result<Void, JSONSyntaxError> in
             let bytes = unsafe buffer.bindMemory(to: UInt8.self)

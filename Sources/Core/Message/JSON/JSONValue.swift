@@ -1,4 +1,6 @@
-/// Any JSON value (RFC 8259), kept as it came: order of members, exact integers of any size.
+import TurnpikeSupport
+
+/// Any JSON value (RFC 8259), keeping the order of members and exact integers of any size.
 ///
 /// ```swift
 /// let value: JSONValue = ["id": 1, "tags": ["a", "b"]]
@@ -18,13 +20,13 @@ public enum JSONValue: Hashable, Sendable {
     /// An object.
     case object(JSONObject)
 
-    /// The member of that name, or nil where the value is no object or has none.
+    /// The member with a name, or nil if the value is not an object or has no such member.
     public subscript(name: String) -> JSONValue? {
         guard case .object(let object) = self else { return nil }
         return object[name]
     }
 
-    /// The element at a position, or nil where the value is no array or is shorter.
+    /// The element at a position, or nil if the value is not an array or is shorter.
     public subscript(position: Int) -> JSONValue? {
         guard case .array(let elements) = self, elements.indices.contains(position) else {
             return nil
@@ -38,7 +40,8 @@ public enum JSONValue: Hashable, Sendable {
         return value
     }
 
-    /// The number as an `Int`, or nil for another kind or where it is no integer in range.
+    /// The number as an `Int`, or nil if it is not an integer in range, or the value is not a
+    /// number.
     public var int: Int? {
         guard case .number(let value) = self else { return nil }
         return value.int
@@ -50,7 +53,7 @@ public enum JSONValue: Hashable, Sendable {
         return value.double
     }
 
-    /// The truth value, or nil for another kind.
+    /// The Boolean value, or nil for another kind.
     public var bool: Bool? {
         guard case .bool(let value) = self else { return nil }
         return value
@@ -82,20 +85,20 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     public init(integerLiteral value: Int) { self = .number(JSONNumber(value)) }
     /// Creates a number; a literal that is not finite becomes `null`.
     public init(floatLiteral value: Double) { self = JSONNumber(value).map(Self.number) ?? .null }
-    /// Creates a truth value.
+    /// Creates a Boolean value.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
     /// Creates `null`.
     public init(nilLiteral: ()) { self = .null }
     /// Creates an array.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    /// Creates an object; of members with one name the first stays.
+    /// Creates an object; of several members with one name, the first is kept.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(JSONObject(elements))
     }
 }
 
 extension JSONValue {
-    /// Whether both are the same value: strings the same bytes, the members of objects in any order.
+    /// Whether both values are equal: strings byte by byte, members of objects in any order.
     public static func == (left: Self, right: Self) -> Bool {
         switch (left, right) {
         case (.null, .null): true

@@ -1,10 +1,10 @@
 public import struct Foundation.Data
 
 extension JSONValue {
-    /// The value as JSON text in UTF-8, without a byte order mark.
+    /// Returns the value as JSON text in UTF-8, without a byte order mark.
     /// - Parameters:
-    ///   - pretty: Whether members and elements stand on lines of their own.
-    ///   - sortedNames: Whether members are ordered by name instead of as they stand.
+    ///   - pretty: Whether each member and each element is on its own line.
+    ///   - sortedNames: Whether members are sorted by name instead of kept in order.
     /// - Returns: The text. Slashes are not escaped.
     public func data(pretty: Bool = false, sortedNames: Bool = false) -> Data {
         Data(jsonBytes(pretty: pretty, sortedNames: sortedNames))

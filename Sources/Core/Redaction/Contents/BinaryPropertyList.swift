@@ -1,8 +1,7 @@
-/// A binary property list (`bplist00`), copied object by object with other values in the place of
-/// secrets.
+/// Redacts a binary property list (`bplist00`) object by object.
 ///
-/// Its objects refer to each other by number, and the numbers stay: nothing is expanded, and a list
-/// that refers to itself costs no more than another one.
+/// Objects refer to each other by number, and every object keeps its number. References are
+/// therefore never expanded, and a list that refers to itself costs no more than any other list.
 struct BinaryPropertyList {
     private enum Kind {
         case plain, integer, real, date, data, text, wideText, list, dictionary
@@ -12,7 +11,7 @@ struct BinaryPropertyList {
         let kind: Kind
         /// The whole object.
         let range: Range<Int>
-        /// What it holds: bytes, or references.
+        /// The bytes or the references that follow the marker.
         let content: Range<Int>
     }
 
@@ -23,7 +22,7 @@ struct BinaryPropertyList {
     private var objects: [Object] = []
     private var isHidden: [Bool] = []
     private var isName: [Bool] = []
-    // Read once for each object, however often it is referred to.
+    // Cached by object, because many references may lead to one object.
     private var meanings: [Int: Meaning] = [:]
 
     private struct Meaning {
@@ -34,7 +33,7 @@ struct BinaryPropertyList {
 
     static func isOne(_ content: [UInt8]) -> Bool { content.starts(with: "bplist0".utf8) }
 
-    /// - Throws: ``Unreadable`` where it is none, or not whole.
+    /// - Throws: ``Unreadable`` if the bytes are not a complete binary property list.
     static func redacted(_ bytes: [UInt8], in pass: RedactionPass) throws(Unreadable) -> [UInt8] {
         pass.work += 4 * bytes.count
         var list = try BinaryPropertyList(bytes, pass)
@@ -56,16 +55,16 @@ struct BinaryPropertyList {
             let top = Self.integer(bytes, trailer + 16, 8),
             let table = Self.integer(bytes, trailer + 24, 8), count > 0, count <= bytes.count,
             top < count, table < trailer, count <= (trailer - table) / offsetSize
-        else { throw Unreadable("its trailer does not fit it") }
+        else { throw Unreadable("its trailer is inconsistent") }
         self.top = top
         objects.reserveCapacity(count)
         for number in 0..<count {
             guard let offset = Self.integer(bytes, table + number * offsetSize, offsetSize),
                 offset >= 8, offset < table
-            else { throw Unreadable("it refers to what it does not hold") }
+            else { throw Unreadable("it refers to an object that does not exist") }
             objects.append(try object(at: offset, end: table))
         }
-        // Several numbers for one place would let it grow when it is copied.
+        // If several numbers shared one place, the copy could be larger than the original.
         guard objects.reduce(0, { $0 + $1.range.count }) <= bytes.count else {
             throw Unreadable("its objects overlap")
         }
@@ -78,7 +77,7 @@ struct BinaryPropertyList {
         let low = Int(bytes[offset] & 0xF)
         func made(_ kind: Kind, _ start: Int, _ count: Int) throws(Unreadable) -> Object {
             guard count >= 0, count <= end - start else {
-                throw Unreadable("it has an object that reaches beyond its end")
+                throw Unreadable("an object extends beyond its end")
             }
             return Object(
                 kind: kind, range: offset..<(start + count), content: start..<(start + count))
@@ -98,11 +97,11 @@ struct BinaryPropertyList {
             case 0xD: return try made(.dictionary, start, 2 * count * referenceSize)
             default: return try made(.list, start, count * referenceSize)
             }
-        default: throw Unreadable("it holds what is not read")
+        default: throw Unreadable("it has an object of an unknown kind")
         }
     }
 
-    // A count that does not fit beside the kind is an object of its own behind it.
+    // If the marker has no room for the count, an integer object with the count follows it.
     private func count(_ low: Int, _ start: Int, _ end: Int) throws(Unreadable) -> (Int, Int) {
         if low < 0xF { return (low, start) }
         guard start < end, bytes[start] >> 4 == 1, bytes[start] & 0xF <= 3,
@@ -122,7 +121,7 @@ struct BinaryPropertyList {
         references.reserveCapacity(range.count / referenceSize)
         for start in stride(from: range.lowerBound, to: range.upperBound, by: referenceSize) {
             guard let number = Self.integer(bytes, start, referenceSize), number < objects.count
-            else { throw Unreadable("it refers to what it does not hold") }
+            else { throw Unreadable("it refers to an object that does not exist") }
             references.append(number)
         }
         return references
@@ -164,7 +163,8 @@ struct BinaryPropertyList {
     private mutating func meaning(of number: Int) throws(Unreadable) -> Meaning {
         if let known = meanings[number] { return known }
         let text = text(of: objects[number])
-        // What an archive's names stand for is elsewhere in it.
+        // A keyed archive stores names and values as separate objects, so names cannot be matched
+        // here.
         if text.elementsEqual("$archiver".utf8) { throw Unreadable("it is an archive of objects") }
         let meaning = Meaning(
             isSecret: pass.redaction.hides(key: text[...]),
@@ -217,7 +217,7 @@ struct BinaryPropertyList {
         }
     }
 
-    // Another object of the same kind, or nil where it stays.
+    // Returns another object of the same kind, or nil if the object stays as it is.
     private func replacement(of object: Object, _ number: Int) -> [UInt8]? {
         let content = bytes[object.content]
         switch object.kind {
@@ -231,7 +231,8 @@ struct BinaryPropertyList {
         case .text, .wideText:
             let text = text(of: object)
             if text.isEmpty { return nil }
-            // A value that is the name of something too is no secret.
+            // A text that is also used as a key stays, even if it is the value of a secret
+            // elsewhere.
             if isHidden[number], !isName[number] { return Self.text(pass.hide(text)) }
             return pass.leaf(text).map(Self.text)
         case .plain, .list, .dictionary: return nil

@@ -1,23 +1,25 @@
-/// A kind of content that is read to its end, so that each value in it is known with its name.
+import TurnpikeSupport
+
+/// A kind of content that is parsed completely, so that each value is known together with its name.
 ///
-/// What has another kind is text, or bytes, in which secrets are searched for.
+/// Content of any other kind is searched for secrets as text or as bytes.
 enum ContentKind: Equatable {
     case json
-    /// JSON texts in lines: one that is none is withheld, and not the others.
+    /// One JSON text per line. Only the lines that are not JSON are withheld.
     case jsonLines
     case form
     case xml
     case propertyList
     case eventStream
     case multipart(boundary: String?)
-    /// A message of HTTP, or another with a head like that: `application/http`, `message/rfc822`.
+    /// An HTTP message or another message with such a head: `application/http`, `message/rfc822`.
     case message
 
-    /// How a placeholder names it.
+    /// The name of the kind in a placeholder.
     var name: String {
         switch self {
         case .json: "JSON"
-        case .jsonLines: "JSON in lines"
+        case .jsonLines: "JSON lines"
         case .form: "a form"
         case .xml: "XML"
         case .propertyList: "a property list"
@@ -27,7 +29,7 @@ enum ContentKind: Equatable {
         }
     }
 
-    /// The kind that a media type names.
+    /// Creates the kind that a media type stands for.
     init?(_ type: MediaType) {
         switch (type.type, type.subtype) {
         case ("multipart", _): self = .multipart(boundary: type[parameter: "boundary"])
@@ -47,7 +49,7 @@ enum ContentKind: Equatable {
 
     private static let linesOfJSON = ["ndjson", "jsonl", "json-lines", "json-seq", "stream+json"]
 
-    /// The kind of a text that names none, by how it begins.
+    /// Creates the kind that the first bytes of content without a media type suggest.
     init?(sniffing text: [UInt8]) {
         guard let first = text.firstIndex(where: { $0 > 0x20 }),
             "b<{[".utf8.contains(text[first])
@@ -64,7 +66,7 @@ enum ContentKind: Equatable {
         }
     }
 
-    // A list or an object; a bracket alone may begin a line of a log.
+    // Accepts the start of an array or an object. A bracket alone may begin a line of a log.
     private static func beginsJSON(_ text: ArraySlice<UInt8>) -> Bool {
         guard let next = text.dropFirst().first(where: { $0 > 0x20 }) else { return false }
         switch text.first {
@@ -74,8 +76,8 @@ enum ContentKind: Equatable {
         }
     }
 
-    /// The content without its secrets; text is in UTF-8.
-    /// - Throws: ``Unreadable`` where it is not what its kind says.
+    /// Returns the content without its secrets; text is in UTF-8.
+    /// - Throws: ``Unreadable`` if the content is not of this kind.
     func redacted(
         _ content: [UInt8], isCut: Bool, in pass: RedactionPass
     ) throws(Unreadable) -> [UInt8] {
@@ -97,7 +99,7 @@ enum ContentKind: Equatable {
         }
     }
 
-    /// Whether the content has parts with charsets of their own, or none at all.
+    /// Whether the content must not be decoded as one text: its parts have charsets of their own.
     var isBinary: Bool {
         switch self {
         case .multipart, .message: true

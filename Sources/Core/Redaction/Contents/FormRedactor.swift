@@ -1,4 +1,6 @@
-/// The items of a form without the values that are secrets or hold some.
+import TurnpikeSupport
+
+/// Copies form items and hides the values that are secrets or contain secrets.
 enum FormRedactor {
     static func redacted(_ text: [UInt8], isCut: Bool, in pass: RedactionPass) -> [UInt8] {
         var shown: [UInt8] = []
@@ -33,7 +35,7 @@ enum FormRedactor {
         return Spelling.unescaped(spaced) ?? spaced
     }
 
-    /// Whether content that names no type is a form: names and values without blanks.
+    /// Whether content without a media type looks like a form: names and values without spaces.
     static func isOne(_ content: [UInt8]) -> Bool {
         guard content.count < 1 << 20, let equals = content.firstIndex(of: UInt8(ascii: "=")),
             equals > 0, content[..<equals].allSatisfy(isOfName)

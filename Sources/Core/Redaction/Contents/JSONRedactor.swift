@@ -1,7 +1,9 @@
 import Foundation
+import TurnpikeSupport
 
-/// Copies JSON texts without the values of members whose names are those of secrets, and without the
-/// secrets in all other strings.
+/// Copies JSON texts.
+///
+/// Hides the values of members with secret names, and the secrets in all other strings.
 struct JSONRedactor {
     private let bytes: [UInt8]
     private let pass: RedactionPass
@@ -12,11 +14,12 @@ struct JSONRedactor {
 
     /// - Parameters:
     ///   - bytes: The text in UTF-8.
-    ///   - isCut: Whether it goes on where it ends here.
-    ///   - showsPart: Whether people are shown what could be read of a text that is broken.
-    ///   - pass: By which rules.
-    /// - Returns: The text.
-    /// - Throws: ``Unreadable`` where it is not JSON.
+    ///   - isCut: Whether the text was truncated.
+    ///   - showsPart: Whether the readable part of a broken text is shown if the result is for
+    ///     display.
+    ///   - pass: The rules, and the record of what was found.
+    /// - Returns: The redacted text.
+    /// - Throws: ``Unreadable`` if the text is not JSON.
     static func redacted(
         _ bytes: [UInt8], isCut: Bool, showsPart: Bool = true, in pass: RedactionPass
     ) throws(Unreadable) -> [UInt8] {
@@ -47,7 +50,7 @@ struct JSONRedactor {
     private consuming func finished() -> [UInt8] {
         switch text.end {
         case .finished: output += bytes[copied...]
-        // The token at the end is not whole: nobody knows what it is.
+        // The last token is incomplete, so its meaning is unknown: it is dropped.
         case .cut: break
         case .broken(let position, let reason):
             let rest = bytes[copied...]
@@ -81,7 +84,7 @@ struct JSONRedactor {
         }
     }
 
-    // With the quote behind it.
+    // Includes the closing quote.
     private func end(of token: JSONTokens.Token) -> Int {
         switch token.kind {
         case .name, .string: token.range.upperBound + 1
@@ -115,7 +118,7 @@ struct JSONRedactor {
         if let shown = pass.leaf(plain) { replace(range, with: literal(shown)) }
     }
 
-    // A number that is known as a secret from elsewhere.
+    // Whether a number is a secret that was learned elsewhere.
     private func isKnown(_ range: Range<Int>) -> Bool {
         var isKnown = false
         pass.known.search(Array(bytes[range]), isCut: false, work: &pass.work) {
@@ -139,7 +142,8 @@ struct JSONRedactor {
 
     // MARK: Hidden values
 
-    // The value at the token: whole for people, else each leaf of it by its kind.
+    // Hides the value at the current token. For display, an object or array becomes one mark; in a
+    // record, each leaf keeps its kind.
     private mutating func hideValue() {
         let first = token
         var depth = 0
@@ -170,7 +174,7 @@ struct JSONRedactor {
 
     // MARK: Spelling
 
-    /// What a string means: its escapes resolved; the string as it stands where one means nothing.
+    /// Returns the string with its escapes resolved, or unchanged if one of its escapes is invalid.
     static func meaning(of literal: ArraySlice<UInt8>) -> [UInt8] {
         guard literal.contains(UInt8(ascii: "\\")) else { return Array(literal) }
         var text: [UInt8] = []
@@ -227,7 +231,7 @@ struct JSONRedactor {
         return pass.isForeign ? Self.inASCII(literal) : literal
     }
 
-    // What is added to a text in another encoding than UTF-8.
+    // Escapes non-ASCII characters, for a text in an encoding other than UTF-8.
     private static func inASCII(_ literal: [UInt8]) -> [UInt8] {
         guard literal.contains(where: { $0 >= 0x80 }) else { return literal }
         return String(decoding: literal, as: UTF8.self).utf16.flatMap { unit -> [UInt8] in

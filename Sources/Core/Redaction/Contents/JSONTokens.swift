@@ -1,7 +1,10 @@
-/// The tokens of JSON texts in a row (RFC 8259), read strictly, to the end or to the first fault.
+import TurnpikeSupport
+
+/// The tokens of one or more JSON texts (RFC 8259), read strictly up to the end or the first fault.
 ///
-/// ``JSONParser`` makes values of one whole text and forgets where they stood; a redactor needs the
-/// places, and takes texts that are cut off, stand in a row or are nested as deep as they like.
+/// ``JSONParser`` builds values from one complete text and drops their positions. A redactor needs
+/// the positions, and must accept truncated texts, several texts in a row, and any depth of
+/// nesting.
 struct JSONTokens {
     enum Kind: UInt8 {
         case beginObject, endObject, beginArray, endArray, name, string, number, word
@@ -9,24 +12,27 @@ struct JSONTokens {
 
     struct Token {
         let kind: Kind
-        /// Where it stands; without the quotes, of a name or a string.
+        /// The position in the text; for a name or a string, without the quotes.
         let range: Range<Int>
-        /// The object that it begins, or that it is a name of; else meaningless.
+        /// For the start of an object: its number.
+        ///
+        /// For a name: the number of its object. Otherwise 0.
         let object: Int32
     }
 
-    /// Why the reading ended.
+    /// How reading ended.
     enum End: Equatable {
         case finished
-        /// Within a value, at the end of the text.
+        /// The text ends within a value.
         case cut
         case broken(at: Int, String)
     }
 
     private(set) var tokens: [Token] = []
     private(set) var end = End.finished
-    /// For each object whether one of its members says that another one is a secret; where the text
-    /// is cut off before one can say so, it is taken to.
+    /// For each object, whether one of its members says that another member is a secret.
+    ///
+    /// True if the text was truncated before such a member could appear.
     private(set) var namesSecret: [Bool] = []
     private var hasName: [Bool] = []
 
@@ -37,13 +43,13 @@ struct JSONTokens {
     private let bytes: [UInt8]
     private let redaction: Redaction
     private var position = 0
-    // The objects and arrays around; nil is an array.
+    // The enclosing objects and arrays; nil stands for an array.
     private var stack: [Int32?] = []
     private var isNaming = false
 
     /// - Parameters:
     ///   - bytes: The text in UTF-8.
-    ///   - redaction: Which names are those of secrets.
+    ///   - redaction: Decides which names are those of secrets.
     init(_ bytes: [UInt8], _ redaction: Redaction) {
         self.bytes = bytes
         self.redaction = redaction
@@ -65,7 +71,7 @@ struct JSONTokens {
         if !stack.isEmpty { throw .cut }
     }
 
-    // Blanks; and the sign that begins a text in a sequence (RFC 7464).
+    // Skips whitespace, and the record separator of a JSON text sequence (RFC 7464).
     private mutating func next() -> UInt8? {
         while position < bytes.count {
             switch bytes[position] {
@@ -167,7 +173,7 @@ struct JSONTokens {
                 position = place + 1
                 return start..<place
             case UInt8(ascii: "\\"): place = try escape(place)
-            default: throw .broken(at: place, "a control character stands in a string")
+            default: throw .broken(at: place, "a string contains a control character")
             }
         }
     }
@@ -189,16 +195,16 @@ struct JSONTokens {
             return start + 2
         default: break
         }
-        throw .broken(at: start, "an escape is none")
+        throw .broken(at: start, "an escape is invalid")
     }
 
-    // More is read than the grammar has: what is longer or has another form is a number all the same.
+    // Accepts more than the grammar allows: a malformed number is still treated as a number.
     private mutating func number() throws(End) {
         let start = position
         while position < bytes.count, Self.isOfNumber(bytes[position]) { position += 1 }
         if position == bytes.count, !stack.isEmpty { throw .cut }
         guard bytes[start..<position].contains(where: Grammar.isDigit) else {
-            throw .broken(at: start, "a number is none")
+            throw .broken(at: start, "a number is invalid")
         }
         add(.number, start..<position)
     }

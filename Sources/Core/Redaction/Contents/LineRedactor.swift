@@ -1,6 +1,8 @@
-/// Content in lines that stand for themselves: JSON in lines, and event streams.
+/// Redacts line-based content: JSON lines and event streams.
 enum LineRedactor {
-    /// JSON in lines, or in a sequence (RFC 7464); what of it is none is withheld.
+    /// Redacts JSON lines or a JSON text sequence (RFC 7464).
+    ///
+    /// Withholds records that are not JSON.
     static func redactedJSON(_ text: [UInt8], isCut: Bool, in pass: RedactionPass) -> [UInt8] {
         if let whole = try? JSONRedactor.redacted(text, isCut: isCut, showsPart: false, in: pass) {
             return whole
@@ -11,7 +13,7 @@ enum LineRedactor {
         func take(_ line: ArraySlice<UInt8>, _ end: ArraySlice<UInt8>) {
             let isLast = line.endIndex == text.count
             do throws(Unreadable) {
-                // A text that began in the lines before may end in this one.
+                // This line may be the end of a text that began on an earlier line.
                 if isLast, isCut, isBroken { throw Unreadable("it is cut off") }
                 shown += try JSONRedactor.redacted(
                     Array(line), isCut: isCut && isLast, showsPart: false, in: pass)
@@ -34,7 +36,9 @@ enum LineRedactor {
         return shown
     }
 
-    /// An event stream: what the lines of `data` of one event say together is one text.
+    /// Redacts an event stream.
+    ///
+    /// All `data` lines of one event together form one text.
     static func redactedEvents(_ text: [UInt8], isCut: Bool, in pass: RedactionPass) -> [UInt8] {
         var stream = EventStream(pass: pass)
         forEachLine(of: text) { line, end in
@@ -43,7 +47,7 @@ enum LineRedactor {
         return stream.finished(isCut: isCut)
     }
 
-    // Lines end with CR, LF, or both.
+    // Lines end with CR, LF or CRLF.
     private static func forEachLine(
         of text: [UInt8], _ body: (ArraySlice<UInt8>, ArraySlice<UInt8>) -> Void
     ) {
@@ -60,11 +64,11 @@ enum LineRedactor {
     }
 }
 
-/// The lines of an event stream, copied event by event.
+/// Copies an event stream event by event.
 private struct EventStream {
     let pass: RedactionPass
     private var output: [UInt8] = []
-    // The event at hand: its lines, and those of its data.
+    // The lines of the current event, with the content of each `data` line.
     private var lines:
         [(text: ArraySlice<UInt8>, end: ArraySlice<UInt8>, data: ArraySlice<UInt8>?)] = []
 
@@ -100,7 +104,7 @@ private struct EventStream {
                 output += line.text + line.end
                 continue
             }
-            // As many lines as there were, the rest of them in the last one.
+            // Keep the number of lines. Lines that remain are written after the loop.
             guard let next = shown?.popFirst() else { continue }
             output += line.text[..<data.startIndex] + next + line.end
         }

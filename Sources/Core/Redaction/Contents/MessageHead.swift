@@ -1,19 +1,21 @@
-/// The field lines of a part or of a message within content, as they stand.
+import TurnpikeSupport
+
+/// The header section of a part or of a message within content, with the positions of its fields.
 struct MessageHead {
     struct Field {
         let name: ArraySlice<UInt8>
-        /// The value with its folded lines, without the blanks around it.
+        /// The value without surrounding whitespace; includes continuation lines.
         let value: ArraySlice<UInt8>
     }
 
     let fields: [Field]
-    /// The position behind the empty line.
+    /// The position after the empty line.
     let end: Int
-    /// Whether there is an empty line.
+    /// Whether the empty line was found.
     let isWhole: Bool
 
-    /// Reads field lines up to the empty line, or to the end.
-    /// - Throws: ``Unreadable`` where a line is none.
+    /// Reads field lines up to the empty line or the end of the bytes.
+    /// - Throws: ``Unreadable`` if a line is not a field line.
     init(_ bytes: ArraySlice<UInt8>) throws(Unreadable) {
         var fields: [Field] = []
         var position = bytes.startIndex
@@ -26,7 +28,7 @@ struct MessageHead {
                 return
             }
             var last = line
-            // A line that begins with a blank goes on with the one before (RFC 9112 §5.2).
+            // A line that begins with whitespace continues the previous line (RFC 9112 §5.2).
             var next = Self.behind(line, bytes)
             while next < bytes.endIndex, Grammar.isBlank(bytes[next]) {
                 last = Self.line(bytes, next)
@@ -36,7 +38,7 @@ struct MessageHead {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
                 line[..<colon].allSatisfy(Grammar.isTokenByte)
             else {
-                throw Unreadable("a field line is none", at: line.startIndex - bytes.startIndex)
+                throw Unreadable("a field line is invalid", at: line.startIndex - bytes.startIndex)
             }
             var value = field[(colon + 1)...]
             while let first = value.first, first <= 0x20 { value = value.dropFirst() }
@@ -46,7 +48,7 @@ struct MessageHead {
         }
     }
 
-    // Without its end, CRLF or LF.
+    // Returns the line without CRLF or LF.
     private static func line(_ bytes: ArraySlice<UInt8>, _ start: Int) -> ArraySlice<UInt8> {
         let end = bytes[start...].firstIndex(of: 0x0A) ?? bytes.endIndex
         let isPair = end > start && end < bytes.endIndex && bytes[end - 1] == 0x0D
@@ -58,14 +60,14 @@ struct MessageHead {
         return min(end + 1, bytes.endIndex)
     }
 
-    /// The values of a field, in order, each in one line.
+    /// Returns the values of a field in order, each on one line.
     func values(_ name: String) -> [String] {
         fields.filter { $0.name.map(Grammar.lowercased).elementsEqual(name.utf8) }.map { field in
             String(decoding: field.value.map { $0 < 0x20 ? 0x20 : $0 }, as: UTF8.self)
         }
     }
 
-    /// The bytes up to the end of the head, with the values of secret fields hidden.
+    /// Returns the head with the values of secret fields hidden.
     func redacted(_ bytes: ArraySlice<UInt8>, in pass: RedactionPass) -> [UInt8] {
         var shown: [UInt8] = []
         var copied = bytes.startIndex

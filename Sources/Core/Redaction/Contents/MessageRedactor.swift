@@ -1,7 +1,8 @@
 import Foundation
 
-/// Copies messages that stand in content (`application/http`, RFC 9112 §10.2; `message/rfc822`): start
-/// line, head and content are shown as those of the exchange itself.
+/// Copies messages within content (`application/http`, RFC 9112 §10.2; `message/rfc822`).
+///
+/// Start line, head and content are redacted like those of the exchange itself.
 enum MessageRedactor {
     static func redacted(
         _ bytes: [UInt8], isCut: Bool, in pass: RedactionPass
@@ -19,7 +20,7 @@ enum MessageRedactor {
         return shown
     }
 
-    // The first of several messages; returns what is behind it.
+    // Copies the first message and returns the bytes after it.
     private static func message(
         _ bytes: ArraySlice<UInt8>, _ shown: inout [UInt8], _ isCut: Bool, _ pass: RedactionPass
     ) throws(Unreadable) -> ArraySlice<UInt8> {
@@ -38,12 +39,12 @@ enum MessageRedactor {
         rest = rest[head.end...]
         let coding = (head.values("transfer-encoding") + head.values("content-encoding")).first
         if coding != nil, !rest.isEmpty {
-            shown += pass.withhold(rest, as: "a message", Unreadable("its content is coded"))
+            shown += pass.withhold(rest, as: "a message", Unreadable("its content is encoded"))
             return rest[rest.endIndex...]
         }
         let length = head.values("content-length").first.flatMap(Int.init)
         let isBounded = isMessageOfHTTP && length != nil
-        // Without a length a request has no content (RFC 9112 §6.3): another message follows.
+        // A request without a length has no content (RFC 9112 §6.3), so another message follows.
         let isRequest = isMessageOfHTTP && !line.starts(with: "HTTP/".utf8)
         let count = isBounded ? min(max(length ?? 0, 0), rest.count) : isRequest ? 0 : rest.count
         let content = Array(rest.prefix(count))
@@ -54,7 +55,7 @@ enum MessageRedactor {
     }
 }
 
-/// The content of a part or of a message in mail, whose bytes may be written as text.
+/// The content of a part or of a mail message, which may have a transfer encoding.
 enum PartContent {
     static func redacted(
         _ content: [UInt8], types: [String], transfer: String?, isCut: Bool, in pass: RedactionPass
@@ -74,7 +75,7 @@ enum PartContent {
         default: break
         }
         return pass.withhold(
-            content, as: "content", Unreadable("its transfer encoding is not read"))
+            content, as: "content", Unreadable("its transfer encoding is not supported"))
     }
 
     // RFC 2045 §6.7.

@@ -1,5 +1,9 @@
-/// Copies multipart content (RFC 2046 §5.1.1): the head of each part as a message's, its content by its
-/// own type, and none of it where its name is that of a secret.
+import TurnpikeSupport
+
+/// Copies multipart content (RFC 2046 §5.1.1).
+///
+/// The head of each part is redacted like the head of a message, and its content by its own type.
+/// Content is hidden completely if the name of its part is that of a secret.
 struct MultipartRedactor {
     private let bytes: [UInt8]
     private let delimiter: [UInt8]
@@ -10,7 +14,7 @@ struct MultipartRedactor {
         _ bytes: [UInt8], boundary: String?, isCut: Bool, in pass: RedactionPass
     ) throws(Unreadable) -> [UInt8] {
         guard let boundary, !boundary.isEmpty, boundary.utf8.count <= 256 else {
-            throw Unreadable("its boundary is not named")
+            throw Unreadable("its boundary is missing")
         }
         pass.work += 3 * bytes.count
         let redactor = MultipartRedactor(
@@ -18,7 +22,7 @@ struct MultipartRedactor {
         return try redactor.redacted()
     }
 
-    /// The boundary of content that looks like parts of a form, or nil.
+    /// Returns the boundary if content without a media type looks like multipart form data.
     static func boundary(sniffing content: [UInt8]) -> String? {
         guard content.starts(with: "--".utf8) else { return nil }
         let line = content.prefix(260).prefix { $0 != 0x0A && $0 != 0x0D }
@@ -31,9 +35,9 @@ struct MultipartRedactor {
 
     // MARK: Delimiters
 
-    /// A line that begins a part, or ends the last one.
+    /// A line that begins a part or ends the last one.
     private struct Line {
-        /// With the line end before it.
+        /// Includes the line break before the delimiter.
         let range: Range<Int>
         let isLast: Bool
     }
@@ -57,13 +61,13 @@ struct MultipartRedactor {
         return shown
     }
 
-    // What stands before the first part and behind the last one.
+    // Copies the preamble or the epilogue.
     private func other(_ text: ArraySlice<UInt8>) -> [UInt8] {
         pass.leaf(Array(text)) ?? Array(text)
     }
 
-    // All of them have the line end of the first one: a text that holds a boundary behind another one
-    // would be two parts for one reader, and one for another.
+    // All delimiters must use the line break of the first one. Otherwise one recipient could see
+    // two parts where another sees a single part that contains a boundary.
     private func delimiterLines() throws(Unreadable) -> [Line] {
         var lines: [Line] = []
         var endsWithCR: Bool?
@@ -78,17 +82,17 @@ struct MultipartRedactor {
             if isLast { behind = behind.dropFirst(2) }
             let hasCR = behind.last == 0x0D
             if hasCR { behind = behind.dropLast() }
-            // A longer boundary is that of another multipart content.
+            // A longer boundary belongs to other multipart content.
             guard behind.allSatisfy(Grammar.isBlank) else { continue }
             let hasCRBefore = position > 1 && bytes[position - 2] == 0x0D
             if position > 0, hasCRBefore != (endsWithCR ?? hasCR) {
-                throw Unreadable("its lines end in several ways")
+                throw Unreadable("its line endings differ")
             }
             endsWithCR = endsWithCR ?? hasCR
             if end < bytes.count, hasCR != endsWithCR {
-                throw Unreadable("its lines end in several ways")
+                throw Unreadable("its line endings differ")
             }
-            // The line end before it may be that of the delimiter before.
+            // The line break before this delimiter may already belong to the previous delimiter.
             let start = max(
                 lines.last?.range.upperBound ?? 0,
                 position - (position == 0 ? 0 : hasCRBefore ? 2 : 1))
@@ -103,7 +107,7 @@ struct MultipartRedactor {
 
     private func part(_ part: ArraySlice<UInt8>, isCut: Bool) throws(Unreadable) -> [UInt8] {
         let head = try MessageHead(part)
-        // Of a head that is cut off nothing is known.
+        // The fields of a truncated head are unknown: drop the part.
         guard head.isWhole else {
             if isCut { return [] }
             throw Unreadable("a part has no content")
@@ -115,7 +119,8 @@ struct MultipartRedactor {
             return shown + pass.hide(content)
         }
         if let coding = head.values("content-encoding").first, coding.lowercased() != "identity" {
-            return shown + pass.withhold(content, as: "a part", Unreadable("its content is coded"))
+            return shown
+                + pass.withhold(content, as: "a part", Unreadable("its content is encoded"))
         }
         return shown
             + PartContent.redacted(
@@ -123,7 +128,7 @@ struct MultipartRedactor {
                 transfer: head.values("content-transfer-encoding").first, isCut: isCut, in: pass)
     }
 
-    // All that a reader could take for the part's name.
+    // Returns every text that a recipient could take for the name of the part.
     private func names(of head: MessageHead) -> [[UInt8]] {
         head.values("content-disposition").flatMap { line in
             Grammar.split(line[...], at: UInt8(ascii: ";")).dropFirst().flatMap {
@@ -145,7 +150,7 @@ struct MultipartRedactor {
         }
     }
 
-    // An encoded word of mail (RFC 2047): `=?utf-8?B?cGFzc3dvcmQ=?=`.
+    // Decodes an encoded word (RFC 2047): `=?utf-8?B?cGFzc3dvcmQ=?=`.
     private static func word(_ text: String) -> [UInt8] {
         let parts = text.split(separator: "?", omittingEmptySubsequences: false)
         guard parts.count == 5, parts[0] == "=", parts[4] == "=" else { return [] }

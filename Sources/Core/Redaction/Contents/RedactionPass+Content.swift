@@ -1,21 +1,21 @@
 import Foundation
 
-/// Whole contents, by their media types.
+/// Redaction of complete content by media type.
 extension RedactionPass {
-    /// Content without its secrets.
+    /// Returns content without its secrets.
     /// - Parameters:
     ///   - content: The bytes.
-    ///   - types: What the message says of their type: several lines are a contradiction.
-    ///   - isCut: Whether the content goes on where it ends here.
-    /// - Returns: The bytes; a placeholder where content of a kind that is read cannot be read to its
-    ///   end.
+    ///   - types: The `Content-Type` values of the message. Values that differ are a contradiction.
+    ///   - isCut: Whether the content was truncated.
+    /// - Returns: The bytes, or a placeholder if content of a parsed kind cannot be parsed
+    ///   completely.
     func content(_ content: [UInt8], types: [String], isCut: Bool) -> [UInt8] {
         if content.isEmpty { return content }
         depth += 1
         defer { depth -= 1 }
         let parsed = types.map { MediaType(parsing: $0) }
         if Set(parsed.map { $0?.essence }).count > 1 {
-            return withhold(content, as: "content", Unreadable("it has several types"))
+            return withhold(content, as: "content", Unreadable("its media types differ"))
         }
         let type = parsed.first ?? nil
         guard let kind = type.flatMap({ ContentKind($0) }) ?? Self.kindByForm(content, type) else {
@@ -32,9 +32,9 @@ extension RedactionPass {
         }
     }
 
-    private static var isTooDeep: Unreadable { Unreadable("it stands in too many others") }
+    private static var isTooDeep: Unreadable { Unreadable("it is nested too deeply") }
 
-    // Boundaries of multipart content that nobody announced, and forms.
+    // Detects multipart content and forms without a media type.
     private static func kindByForm(_ content: [UInt8], _ type: MediaType?) -> ContentKind? {
         if type?.type == "text" { return nil }
         if let boundary = MultipartRedactor.boundary(sniffing: content) {
@@ -59,14 +59,14 @@ extension RedactionPass {
         isForeign = coding.isForeign
         defer { isForeign = wasForeign }
         let values = try kind.redacted(text, isCut: isCut, in: self)
-        // A last look: at names, and at what stands between the values.
+        // Finally search the names and the text between the values.
         let shown =
             SecretScanner.redactedBinary(values, isText: true, isCut: isCut, in: self) ?? values
         if !keepsCoding { return shown }
         return shown == text && !isCut ? content : coding.encode(shown)
     }
 
-    // Content of no kind that is read: text or bytes.
+    // Redacts content of a kind that is not parsed: text or bytes.
     private func other(_ content: [UInt8], _ type: MediaType?, _ isCut: Bool) -> [UInt8] {
         if BinaryPropertyList.isOne(content) {
             do throws(Unreadable) {
@@ -82,7 +82,7 @@ extension RedactionPass {
             let text = try? coding.decode(content, isCut: isCut), type?.isMedia != true
         else { return SecretScanner.redactedBinary(content, isCut: isCut, in: self) ?? content }
         work += 2 * content.count
-        // What is said to be wide may be narrow all the same.
+        // Text that is declared as UTF-16 or UTF-32 may be narrow all the same.
         if coding.isWide,
             let shown = SecretScanner.redactedBinary(content, isText: true, isCut: isCut, in: self)
         {
@@ -96,7 +96,7 @@ extension RedactionPass {
 }
 
 extension MediaType {
-    /// Whether it is that of pictures, sound, video or fonts, and no text.
+    /// Whether the type stands for images, audio, video or fonts that are not text.
     fileprivate var isMedia: Bool {
         ["image", "audio", "video", "font"].contains(type) && suffix != "xml"
     }

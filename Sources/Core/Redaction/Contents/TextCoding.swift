@@ -1,9 +1,11 @@
-/// How the text of some content is written as bytes, so that it can be read, and written again.
+import TurnpikeSupport
+
+/// The character encoding of some content, for decoding it and encoding it again.
 struct TextCoding {
     private enum Units {
         case utf8
-        /// A byte is a character, and those below 0x80 are ASCII: which ones the others are does not
-        /// matter to a reader that writes them back.
+        /// One byte per character, with ASCII below 0x80. The meaning of the other bytes does not
+        /// matter, because they are written back unchanged.
         case bytes
         case utf16(isBig: Bool)
         case utf32(isBig: Bool)
@@ -12,13 +14,13 @@ struct TextCoding {
     private let units: Units
     private let mark: [UInt8]
 
-    /// Whether a character that is not of ASCII cannot be added as it is.
+    /// Whether characters outside ASCII cannot be added as they are.
     var isForeign: Bool {
         if case .bytes = units { return true }
         return false
     }
 
-    /// Whether a character has more than one byte, those of ASCII too.
+    /// Whether even ASCII characters take more than one byte.
     var isWide: Bool {
         switch units {
         case .utf8, .bytes: false
@@ -28,19 +30,19 @@ struct TextCoding {
 
     // MARK: Reading
 
-    /// Finds out how content is written.
+    /// Detects the encoding of content.
     ///
-    /// What the bytes show counts more than what a label says; a label of an encoding in which bytes of
-    /// ASCII may mean something else is refused.
+    /// The bytes count more than a label. Labels of encodings in which ASCII bytes may have another
+    /// meaning are refused.
     /// - Parameters:
     ///   - content: The bytes.
-    ///   - labels: All charsets that are named, in the header field and in the content.
-    ///   - isCut: Whether the content goes on where it ends here, perhaps within a character.
-    /// - Throws: ``Unreadable`` where a charset is named that is not read.
+    ///   - labels: All declared charsets, from the header field and from the content.
+    ///   - isCut: Whether the content was truncated, perhaps within a character.
+    /// - Throws: ``Unreadable`` if a declared charset is not supported.
     init(of content: [UInt8], labels: [String], isCut: Bool) throws(Unreadable) {
         let labels = labels.map { $0.lowercased().filter { !$0.isWhitespace } }
         if let label = labels.first(where: { !Self.isReadable($0, content) }) {
-            throw Unreadable("its charset \(Self.shown(label)) is not read")
+            throw Unreadable("its charset \(Self.shown(label)) is not supported")
         }
         if let (units, count) = Self.mark(of: content) {
             self.init(units: units, mark: Array(content.prefix(count)))
@@ -58,7 +60,8 @@ struct TextCoding {
         self.mark = mark
     }
 
-    // A label is a peer's: only its beginning, and only what a charset's name is made of.
+    // The label comes from a peer, so it is shortened and restricted to characters of charset
+    // names.
     private static func shown(_ label: String) -> String {
         String(
             decoding: label.utf8.prefix(20).filter { Grammar.isAlphanumeric($0) || $0 == 0x2D },
@@ -72,7 +75,8 @@ struct TextCoding {
             "windows-874", "koi8", "macintosh", "x-mac-", "unicode-1-1-utf-8", "ibm866", "tis-620",
         ]
         if prefixes.contains(where: label.hasPrefix) { return true }
-        // In these a byte of ASCII alone is itself; behind another one it is a part of a character.
+        // In these charsets an ASCII byte may be the second byte of another character. They are
+        // accepted only if all bytes are ASCII.
         let mixed = [
             "shift", "sjis", "x-sjis", "ms_kanji", "windows-31j", "cp932", "gb", "big5",
             "cp936", "cp949", "cp950", "euc", "ks_c", "ksc", "windows-949", "windows-936", "johab",
@@ -89,7 +93,7 @@ struct TextCoding {
         return nil
     }
 
-    // As a reader of JSON tells (RFC 4627 §3): its first characters are of ASCII.
+    // Detects the width by zero bytes (RFC 4627 §3): the first characters of JSON are ASCII.
     private static func unitsByZeros(_ content: [UInt8]) -> Units? {
         switch content.prefix(4).map({ $0 == 0 }) {
         case [true, true, true, false]: .utf32(isBig: true)
@@ -103,7 +107,7 @@ struct TextCoding {
     private static func unitsByLabel(_ labels: [String]) -> Units? {
         for label in labels {
             let name = label.filter { $0 != "-" && $0 != "_" }
-            // Without a mark it is big-endian (RFC 2781 §4.3).
+            // Without a byte order mark, the text is big-endian (RFC 2781 §4.3).
             if name.hasPrefix("utf16") || name == "ucs2" {
                 return .utf16(isBig: !name.hasSuffix("le"))
             }
@@ -114,18 +118,18 @@ struct TextCoding {
         return nil
     }
 
-    /// The text in UTF-8, without its byte order mark.
+    /// Returns the text in UTF-8, without its byte order mark.
     /// - Parameters:
     ///   - content: The bytes.
-    ///   - isCut: Whether the content goes on where it ends here, perhaps within a character.
+    ///   - isCut: Whether the content was truncated, perhaps within a character.
     /// - Returns: The text.
-    /// - Throws: ``Unreadable`` where the bytes are not valid.
+    /// - Throws: ``Unreadable`` if the bytes are not valid.
     func decode(_ content: [UInt8], isCut: Bool) throws(Unreadable) -> [UInt8] {
         let body = content.dropFirst(mark.count)
         switch units {
         case .utf8:
             let body = isCut ? Self.withoutCutScalar(body) : body
-            // With a mark, and not valid.
+            // Content with a UTF-8 mark was not validated before.
             guard String(validating: body, as: UTF8.self) != nil else {
                 throw Unreadable("it is not valid UTF-8")
             }
@@ -147,7 +151,7 @@ struct TextCoding {
         }
     }
 
-    // Without the beginning of a character at the end.
+    // Drops an incomplete character at the end.
     private static func withoutCutScalar(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let tail = text.suffix(4).lastIndex { $0 & 0xC0 == 0xC0 }
         guard let tail, String(validating: text[tail...], as: UTF8.self) == nil else { return text }
@@ -185,7 +189,7 @@ struct TextCoding {
 
     // MARK: Writing
 
-    /// The bytes of a text.
+    /// Returns the text in this encoding, with the byte order mark of the original.
     func encode(_ text: [UInt8]) -> [UInt8] {
         switch units {
         case .utf8: return mark + text

@@ -1,5 +1,7 @@
-/// Copies an XML document without what elements and attributes with secret names hold, and without
-/// the secrets in all other text.
+/// Copies an XML document.
+///
+/// Hides the content of elements and attributes with secret names, and the secrets in all other
+/// text.
 struct XMLRedactor {
     private let bytes: [UInt8]
     private let pass: RedactionPass
@@ -7,12 +9,12 @@ struct XMLRedactor {
     private var output: [UInt8] = []
     private var copied = 0
     private var token = 0
-    // The elements around.
+    // The open elements.
     private var stack: [Int] = []
-    // How many of them are within the outermost one that is hidden, itself included.
+    // The number of open elements from the outermost hidden one on; 0 if none is hidden.
     private var hidden = 0
 
-    /// - Throws: ``Unreadable`` where it is not well-formed. What is shown to people may be cut off.
+    /// - Throws: ``Unreadable`` if the text is not well-formed. For display, it may be truncated.
     static func redacted(
         _ bytes: [UInt8], isCut: Bool, in pass: RedactionPass
     ) throws(Unreadable) -> [UInt8] {
@@ -42,7 +44,7 @@ struct XMLRedactor {
     private consuming func finished() -> [UInt8] {
         let end = document.tokens.last?.range.upperBound ?? 0
         copy(upTo: end)
-        // What is behind the last whole token is cut off, or cannot be read.
+        // What follows the last whole token is truncated or unreadable.
         if case .broken(let position, let reason) = document.end {
             output += pass.withhold(bytes[end...], as: "XML", Unreadable(reason, at: position))
         }
@@ -108,7 +110,7 @@ struct XMLRedactor {
         }
     }
 
-    // All text up to the next tag is one, whatever splits it.
+    // Treats all text up to the next tag as one, even if comments or CDATA sections split it.
     private mutating func run(from first: Int) {
         var text: [UInt8] = []
         while token < document.tokens.count, isText(document.tokens[token]) { token += 1 }
@@ -134,7 +136,7 @@ struct XMLRedactor {
         }
     }
 
-    // Names of values stay, or two of them would become one.
+    // Keys of a property list stay. Otherwise two keys could become one.
     private var isKeyOfList: Bool {
         guard isPropertyList, let element = stack.last else { return false }
         return bytes[document.elements[element].name].elementsEqual("key".utf8)
@@ -160,7 +162,7 @@ struct XMLRedactor {
     private mutating func hide(_ text: [UInt8], _ range: Range<Int>) {
         let parts = text.split { $0 <= 0x20 }
         guard let first = parts.first, let last = parts.last else {
-            // Remarks within what is hidden.
+            // The hidden element contains only comments, instructions or empty CDATA sections.
             if bytes[range].contains(UInt8(ascii: "<")) { replace(range, with: []) }
             return
         }
@@ -176,7 +178,7 @@ struct XMLRedactor {
         document.elements.first.map { bytes[$0.name].elementsEqual("plist".utf8) } ?? false
     }
 
-    // Values of property lists keep their kinds; the mark is base64 as well.
+    // Values of property lists keep their kinds. The mark is also valid base64.
     private static func mark(for element: ArraySlice<UInt8>, isPlist: Bool) -> [UInt8] {
         guard isPlist else { return RedactionPass.mark }
         switch String(decoding: element, as: UTF8.self) {
@@ -188,7 +190,7 @@ struct XMLRedactor {
 
     // MARK: Spelling
 
-    // Without its entities and references; those that it has not are text.
+    // Resolves entities and character references. Unknown ones stay as text.
     private static func meaning(of text: ArraySlice<UInt8>) -> [UInt8] {
         guard text.contains(UInt8(ascii: "&")) else { return Array(text) }
         return Spelling(Array(text)).withoutEntities()
@@ -216,7 +218,7 @@ struct XMLRedactor {
         }
     }
 
-    /// The encodings that a document declares, as far as the declaration can be read as it stands.
+    /// Returns the encodings that a document declares, as far as the declaration is readable.
     static func declaredEncodings(_ content: [UInt8]) -> [String] {
         let start = content.prefix(400)
         let plain = String(decoding: start.filter { $0 != 0 && $0 < 0x80 }, as: UTF8.self)
@@ -224,7 +226,7 @@ struct XMLRedactor {
         let labels = plain[..<end.lowerBound].matches(of: /encoding\s*=\s*["']([^"']*)["']/).map {
             String($0.1)
         }
-        // A declaration in ASCII that says UTF-16 is wrong: readers go by the bytes.
+        // An ASCII declaration that says UTF-16 is wrong; parsers trust the bytes.
         let isWide = start.contains(0)
         return labels.filter { isWide || !$0.lowercased().hasPrefix("utf-16") }
     }

@@ -1,19 +1,19 @@
-/// The tokens of an XML document, read strictly, to the end or to the first fault.
+/// The tokens of an XML document, read strictly up to the end or the first fault.
 ///
-/// A document type with declarations of its own is a fault: what its entities mean is not known here.
-/// The parser of `TurnpikeXML` hands out events without their places, refuses what is cut off, and
-/// stops at limits; a redactor copies, shows what could be read, and must not depend on a plugin.
+/// A document type with its own declarations is a fault, because its entities are unknown here. The
+/// parser of `TurnpikeXML` does not fit: it reports no positions, refuses truncated text and has
+/// limits, and redaction must not depend on a plugin.
 struct XMLTokens {
     enum Kind {
         case text, characterData, comment, instruction
-        /// A tag that begins an element, with the range of its attributes.
+        /// A start tag, with the range of its attributes.
         case open(element: Int, attributes: Range<Int>, isEmpty: Bool)
         case close
     }
 
     struct Token {
         let kind: Kind
-        /// The whole token; the inner range of text, character data, and comments is ``inner``.
+        /// The whole token; ``inner`` is the text, CDATA or comment without its delimiters.
         let range: Range<Int>
         let inner: Range<Int>
     }
@@ -27,27 +27,32 @@ struct XMLTokens {
     struct Element {
         let name: Range<Int>
         let parent: Int?
-        /// Whether its own name, an attribute of it or the element before says that it is a secret.
+        /// Whether the element's own name, one of its attributes or the preceding key names a
+        /// secret.
         var isSecret = false
-        /// Whether one of its attributes names a secret: then the value beside is one.
+        /// Whether an attribute names a secret.
+        ///
+        /// The value in another attribute is then a secret.
         var namesSecret = false
-        /// Whether an element within it names a secret: then the one with the value is one.
+        /// Whether a child element names a secret.
+        ///
+        /// The child element with the value is then a secret.
         var holdsName = false
-        /// What the key before it says, in a property list.
+        /// What the preceding `key` of a property list says about this element.
         fileprivate(set) var key = Key.other
-        // What the last key within it says of the next element, and whether that one is a secret.
+        // What the last `key` child says about the next child, and whether that child is hidden.
         fileprivate var lastKey = Key.other
         fileprivate var hidesNext = false
     }
 
-    /// The keys that speak of each other: `name` and `value`.
+    /// The keys that refer to each other: `name` and `value`.
     enum Key {
         case name, value, other
     }
 
     enum End: Error, Equatable {
         case finished
-        /// Within an element, at the end of the text.
+        /// The text ends within an element.
         case cut
         case broken(at: Int, String)
     }
@@ -71,11 +76,11 @@ struct XMLTokens {
         } catch {
             end = error
         }
-        // Where the text is cut off, a name may have followed.
+        // In truncated text, a name may have followed.
         for element in stack { elements[element].holdsName = true }
     }
 
-    /// The part of a name behind its prefix.
+    /// Returns the part of a name after its prefix.
     func local(_ name: Range<Int>) -> ArraySlice<UInt8> {
         let colon = bytes[name].lastIndex(of: UInt8(ascii: ":"))
         return bytes[colon.map { ($0 + 1)..<name.upperBound } ?? name]
@@ -89,7 +94,7 @@ struct XMLTokens {
         if rest.starts(with: "<!--".utf8) {
             try enclosed(.comment, from: 4, to: "-->")
         } else if rest.starts(with: "<![CDATA[".utf8) {
-            if stack.isEmpty { throw .broken(at: position, "text stands outside of the document") }
+            if stack.isEmpty { throw .broken(at: position, "text is outside the document") }
             try enclosed(.characterData, from: 9, to: "]]>")
         } else if rest.starts(with: "<?".utf8) {
             try enclosed(.instruction, from: 2, to: "?>")
@@ -107,7 +112,7 @@ struct XMLTokens {
         position = bytes[start...].firstIndex(of: UInt8(ascii: "<")) ?? bytes.count
         let isBlank = bytes[start..<position].allSatisfy { $0 <= 0x20 }
         if stack.isEmpty, !isBlank {
-            throw .broken(at: start, "text stands outside of the document")
+            throw .broken(at: start, "text is outside the document")
         }
         tokens.append(Token(kind: .text, range: start..<position, inner: start..<position))
     }
@@ -162,7 +167,7 @@ struct XMLTokens {
         guard end < bytes.count else { throw .cut }
         guard bytes[end] == UInt8(ascii: ">"), let open = stack.popLast(),
             bytes[elements[open].name] == bytes[name]
-        else { throw .broken(at: position, "a tag ends what did not begin") }
+        else { throw .broken(at: position, "an end tag has no start tag") }
         noteName(in: open)
         let range = position..<(end + 1)
         tokens.append(Token(kind: .close, range: range, inner: name))
@@ -174,7 +179,7 @@ struct XMLTokens {
         if name.upperBound == bytes.count { throw .cut }
         if name.isEmpty { throw .broken(at: position, "a tag has no name") }
         if stack.isEmpty, !elements.isEmpty {
-            throw .broken(at: position, "there is more behind the document")
+            throw .broken(at: position, "content follows the document")
         }
         var element = Element(name: name, parent: stack.last)
         element.isSecret = redaction.hides(element: bytes[name])
@@ -193,7 +198,7 @@ struct XMLTokens {
                 place = next
                 break
             }
-            if next == place { throw .broken(at: next, "a tag is none") }
+            if next == place { throw .broken(at: next, "a tag is malformed") }
             place = try attribute(next, of: &element)
         }
         let isEmpty = bytes[place] == UInt8(ascii: "/")
@@ -201,7 +206,7 @@ struct XMLTokens {
             place += 1
             guard place < bytes.count else { throw .cut }
             guard bytes[place] == UInt8(ascii: ">") else {
-                throw .broken(at: place, "a tag is none")
+                throw .broken(at: place, "a tag is malformed")
             }
         }
         let kind = Kind.open(
@@ -219,11 +224,11 @@ struct XMLTokens {
         guard open < bytes.count else { throw .cut }
         guard !name.isEmpty, bytes[equals] == UInt8(ascii: "="),
             bytes[open] == UInt8(ascii: "\"") || bytes[open] == UInt8(ascii: "'")
-        else { throw .broken(at: start, "an attribute is none") }
+        else { throw .broken(at: start, "an attribute is malformed") }
         let stop = bytes[(open + 1)...].firstIndex { $0 == bytes[open] || $0 == UInt8(ascii: "<") }
         guard let stop else { throw .cut }
         guard bytes[stop] == bytes[open] else {
-            throw .broken(at: stop, "a value of an attribute holds a tag")
+            throw .broken(at: stop, "an attribute value contains a tag")
         }
         let value = (open + 1)..<stop
         attributes.append(Attribute(name: name, value: value))
@@ -231,7 +236,7 @@ struct XMLTokens {
         let isNaming = SecretNames.namesAnother(local) || local.elementsEqual("type".utf8)
         if isNaming, redaction.hides(key: bytes[value]) {
             element.namesSecret = true
-            // A field of a form is of the type "password", and shows nothing.
+            // A form field of type "password" has no secret content.
             if !local.elementsEqual("type".utf8) { element.isSecret = true }
         }
         return stop + 1
@@ -249,8 +254,8 @@ struct XMLTokens {
         return place
     }
 
-    // `<key>password</key>` names what the next element holds, `<name>` what one beside it does; so
-    // does `<key>name</key>` with the element behind it.
+    // `<key>password</key>` says that the next element is a secret; `<name>password</name>` says so
+    // of a sibling. `<key>name</key>` turns the element after it into such a `<name>`.
     private mutating func noteName(in element: Int) {
         let name = local(elements[element].name)
         let isNaming = SecretNames.namesAnother(name)

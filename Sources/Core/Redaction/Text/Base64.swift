@@ -3,7 +3,7 @@ enum Base64 {
     private static let digits = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-    /// The digits, without padding.
+    /// Returns the digits without padding.
     static func encode(_ bytes: [UInt8]) -> [UInt8] {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count * 8 + 5) / 6)
@@ -21,7 +21,9 @@ enum Base64 {
         return text
     }
 
-    /// The bytes of digits of either alphabet, up to the first byte that is none; blanks do not count.
+    /// Decodes either alphabet, ignoring whitespace.
+    ///
+    /// Returns nil if a byte is not a digit, or follows padding.
     static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0
@@ -43,13 +45,14 @@ enum Base64 {
         return bytes
     }
 
-    /// Whether a text is base64 as far as it takes to tell whether content of a kind stands in it, and
-    /// may hold some.
+    /// Whether a text is base64 that may contain content of a parsed kind.
+    ///
+    /// Long texts are judged by their beginning.
     static func mayHoldContent(_ text: [UInt8]) -> Bool {
         guard text.count > 4096 else { return text.allSatisfy(isDigitOrBlank) }
         guard let begin = decode(text.prefix(4096)) else { return false }
         let content = begin.drop { $0 <= 0x20 }
-        // The kind is told by its first bytes, and by the first one behind a bracket.
+        // The kind shows in the first byte and in the first one that follows an opening bracket.
         let isTold = content.count > 16 && content.dropFirst().contains { $0 > 0x20 }
         return (!isTold || ContentKind(sniffing: begin) != nil) && text.allSatisfy(isDigitOrBlank)
     }

@@ -1,16 +1,16 @@
-/// What each byte means to a search, and the search itself.
+/// Flags for each byte value, and searches that use them.
 ///
-/// Contents of many mebibytes come by here, in debug builds too, where each look into an array is a
-/// call: pointers cost a fifth of that.
+/// Content of many mebibytes is searched here, also in debug builds, where each array access is a
+/// call. Pointers cost a fifth of that.
 struct ByteTable: Sendable {
     private let flags: [UInt8]
 
-    /// - Parameter flag: What a byte means: bits of a mask.
+    /// - Parameter flag: Returns the flags of a byte as a bit mask.
     init(_ flag: (UInt8) -> UInt8) { flags = (0...255).map(flag) }
 
     subscript(byte: UInt8) -> UInt8 { flags[Int(byte)] }
 
-    /// The first place at or behind another one whose byte has a flag of a mask; else the end.
+    /// Returns the first position at or after `start` whose byte has a flag of `mask`, or the end.
     func first(_ mask: UInt8 = 1, in bytes: [UInt8], from start: Int = 0) -> Int {
         unsafe withFlags(bytes) { text, count, flags in
             var place = start
@@ -19,7 +19,7 @@ struct ByteTable: Sendable {
         }
     }
 
-    /// The flags of all bytes together.
+    /// The flags of all bytes, combined.
     func union(of bytes: [UInt8]) -> UInt8 {
         unsafe withFlags(bytes) { text, count, flags in
             var union: UInt8 = 0
@@ -32,7 +32,9 @@ struct ByteTable: Sendable {
         }
     }
 
-    /// Runs a search over bytes; the place of a byte and the byte are not checked there.
+    /// Runs a search over bytes and flags.
+    ///
+    /// The body must check its own bounds.
     @inline(__always)
     func withFlags<Result>(
         _ bytes: [UInt8],
@@ -41,7 +43,7 @@ struct ByteTable: Sendable {
     ) -> Result {
         unsafe bytes.withUnsafeBufferPointer { text in
             unsafe flags.withUnsafeBufferPointer { flags in
-                // An empty array may have no address; nothing is read of it then.
+                // An empty array may have no address; nothing is read from it.
                 let table = unsafe flags.baseAddress.unsafelyUnwrapped
                 return unsafe body(text.baseAddress ?? table, text.count, table)
             }

@@ -1,4 +1,6 @@
-/// One escape: of URLs, of JSON and JavaScript, of HTML and XML.
+import TurnpikeSupport
+
+/// One escape sequence of URLs, JSON, JavaScript, HTML or XML.
 struct Escape {
     let count: Int
     private let scalar: Unicode.Scalar?

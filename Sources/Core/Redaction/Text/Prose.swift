@@ -1,18 +1,21 @@
-/// Words of people who speak of secrets without telling one: "password: required", "Bearer token".
+import TurnpikeSupport
+
+/// Words that people use about a secret without revealing it: "password: required", "Bearer token".
 enum Prose {
-    /// Whether a word goes on with a sentence, or says in what state a value is.
+    /// Whether a word continues a sentence or describes the state of a value.
     static func isWord(_ word: some Sequence<UInt8>) -> Bool {
         words.contains(word) { $0 != UInt8(ascii: ".") }
     }
 
-    /// Whether several words are a sentence: "can't be blank", "must have 8 characters".
+    /// Whether a text of several words is a sentence: "can't be blank", "must have 8 characters".
     static func isSentence(_ text: some Collection<UInt8>) -> Bool {
         guard text.contains(0x20), text.count < 1000 else { return false }
         return text.split(separator: 0x20).contains { isWord($0) }
     }
 
-    /// Whether a value is a word of everyday use, which would be hidden everywhere if it were looked
-    /// for.
+    /// Whether a value is an everyday word.
+    ///
+    /// Searching for such a value would hide it everywhere.
     static func isCommon(_ value: some Sequence<UInt8>) -> Bool {
         isWord(value) || common.contains(value)
     }

@@ -1,17 +1,19 @@
-/// Secrets that are known, to be found in any text at a cost that does not depend on their number.
+import TurnpikeSupport
+
+/// The known secrets, searchable at a cost that does not depend on their number.
 ///
-/// It is a tree of bytes. At each position of a text it is followed as far as it goes, at most
-/// ``depthLimit`` steps where nothing comes of it: what is found ends the search at that position, and
-/// the next one begins behind it.
+/// The index is a trie of bytes. At each position of a text, the search follows the trie for at
+/// most ``depthLimit`` bytes unless it finds a secret. After a match, the search continues behind
+/// it.
 struct SecretIndex {
     private struct Edge: Hashable {
         let node: Int32
         let byte: UInt8
     }
 
-    /// Where a secret counts.
+    /// Where a secret counts as found.
     enum Reach: UInt8, Comparable {
-        /// As a word of its own: it is short, and could be a part of anything.
+        /// Only as a separate word, because it is short and could be part of anything.
         case words = 1
         case anywhere = 2
 
@@ -20,31 +22,31 @@ struct SecretIndex {
 
     private var edges: [Edge: Int32] = [:]
     private var reaches: [Reach?] = [nil]
-    // By the first two bytes of a text; made with the first secret.
+    // Whether a secret begins with these two bytes. Allocated with the first secret.
     private var beginnings: [Bool] = []
     private(set) var isFull = false
-    /// Grows with what is known.
+    /// Grows with each addition.
     private(set) var version = 0
 
-    // So much of a secret tells it, however long it is.
+    // A match of this many bytes identifies a secret, however long the secret is.
     private static let depthLimit = 64
     private static let maxNodes = 1 << 18
-    /// What is shorter stands everywhere and tells nothing.
+    /// Shorter values occur everywhere and identify nothing.
     static let minBytes = 4
 
     var isEmpty: Bool { edges.isEmpty }
 
-    // MARK: What is known
+    // MARK: Adding
 
-    /// Adds a secret in the spellings that are not undone before a text is searched.
+    /// Adds a secret in the spellings that are not decoded before a text is searched.
     ///
-    /// In base64 it has many of them: that is for what is kept, and costs too much for a line of a log.
+    /// Base64 adds many spellings. That is worth its cost for recordings, not for a line of a log.
     mutating func insert(_ secret: [UInt8], _ reach: Reach, inBase64: Bool = false) {
         var spelling: [UInt8]? = secret
         for _ in 0..<3 {
             guard let current = spelling else { break }
             add(current, reach)
-            // In a form a blank is a plus sign.
+            // A form writes a space as a plus sign.
             let plus = current.map { $0 == 0x20 ? UInt8(ascii: "+") : $0 }
             if plus != current { add(plus, reach) }
             spelling = Spelling.unescaped(current)
@@ -78,8 +80,8 @@ struct SecretIndex {
         version += 1
     }
 
-    // What a secret looks like within base64 of something longer: without the digits at its ends that
-    // depend on its neighbours, for each of the three places it can begin at.
+    // Returns the digits of a secret within base64 of a longer text, for each of the three possible
+    // alignments. The outer digits are left out because they depend on the neighbouring bytes.
     private static func base64Cores(of secret: [UInt8]) -> Set<[UInt8]> {
         var cores: Set<[UInt8]> = []
         for offset in 0..<3 {
@@ -99,14 +101,14 @@ struct SecretIndex {
         return cores
     }
 
-    // MARK: What is found
+    // MARK: Searching
 
-    /// The places of secrets in a text.
+    /// Finds the secrets in a text.
     /// - Parameters:
     ///   - bytes: The text.
-    ///   - isCut: Whether the text goes on where it ends here, perhaps within a secret.
+    ///   - isCut: Whether the text was truncated, perhaps within a secret.
     ///   - work: Counts the steps.
-    ///   - found: Gets each place.
+    ///   - found: Receives the range of each secret.
     func search(
         _ bytes: [UInt8], isCut: Bool, work: inout Int, found: (Range<Int>) -> Void
     ) {
@@ -126,7 +128,7 @@ struct SecretIndex {
         }
     }
 
-    // The next place at which a secret may begin; else one that has no byte behind it.
+    // Returns the next position at which a secret may begin, or the last byte.
     private func next(in bytes: [UInt8], from start: Int) -> Int {
         unsafe bytes.withUnsafeBufferPointer { text in
             unsafe beginnings.withUnsafeBufferPointer { beginnings in

@@ -1,4 +1,4 @@
-/// The places of a text that are to be hidden.
+/// The ranges of a text to hide.
 struct SecretMarks {
     private var hidden: [Range<Int>] = []
     private var fields: [Range<Int>] = []
@@ -10,14 +10,14 @@ struct SecretMarks {
         if !range.isEmpty { hidden.append(range) }
     }
 
-    /// Notes a range that is hidden whole where any of it is.
+    /// Adds a range that is hidden completely if any part of it is hidden.
     ///
-    /// Ranges come in order and do not overlap.
+    /// Ranges must be added in order and must not overlap.
     mutating func noteField(_ range: Range<Int>) {
         if !range.isEmpty { fields.append(range) }
     }
 
-    /// The text with a mark in the place of each run of hidden bytes.
+    /// Returns the text with each run of hidden bytes replaced by the mark.
     func applied(to source: [UInt8]) -> [UInt8] {
         var text: [UInt8] = []
         text.reserveCapacity(source.count)
@@ -41,7 +41,7 @@ struct SecretMarks {
         return touched.isEmpty ? runs : Self.joined(runs + touched)
     }
 
-    // In order, and without those that touch each other.
+    // Sorts ranges and merges those that overlap or touch.
     private static func joined(_ ranges: [Range<Int>]) -> [Range<Int>] {
         var runs: [Range<Int>] = []
         for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {

@@ -1,14 +1,17 @@
-/// Which names say that their value is a secret: of header fields, query items, form fields, members
-/// of JSON, elements and attributes.
+import TurnpikeSupport
+
+/// Decides which names are those of secrets: header fields, query items, form fields, JSON members,
+/// XML elements and attributes.
 enum SecretNames {
-    /// The letters and digits of a name in lower case: `X-Api_Key` and `xApiKey` are one name.
+    /// Returns the letters and digits of a name in lower case: `X-Api_Key` and `xApiKey` are equal.
     static func folded(_ name: some Sequence<UInt8>) -> [UInt8] {
         name.lazy.map(Grammar.lowercased).filter(Grammar.isAlphanumeric)
     }
 
-    /// Whether a name holds a word that stands for a secret, wherever in it.
+    /// Whether a name contains a word for a secret.
     ///
-    /// Names that describe a secret are none: `token_type`, `password_expires_at`.
+    /// Names that only describe a secret, such as `token_type` or `password_expires_at`, do not
+    /// count.
     static func isKeyLike(_ name: some Sequence<UInt8>) -> Bool {
         guard mayHoldSecretWord(name) else { return false }
         let name = folded(name)
@@ -18,8 +21,8 @@ enum SecretNames {
         return !describing.contains { name.hasSuffix($0) }
     }
 
-    // By three letters in a row: this runs for each name in each text that is printed, and few have
-    // any of these.
+    // A quick check by the first three letters of each word. It runs for every name in every
+    // printed text, and few names pass.
     private static func mayHoldSecretWord(_ name: some Sequence<UInt8>) -> Bool {
         var last: UInt32 = 0
         for byte in name where Grammar.isAlphanumeric(byte) {
@@ -43,13 +46,14 @@ enum SecretNames {
             && !harmless.contains { rest.starts(with: $0) }
     }
 
-    /// Whether a name is a secret's where names stand for values alone, as in queries and JSON: in
-    /// prose `code` and `key` mean many things.
+    /// Whether a short name is that of a secret in queries and JSON.
+    ///
+    /// In prose, `code` and `key` have many meanings.
     static func isShortKey(_ name: some Sequence<UInt8>) -> Bool {
         shortKeys.contains(name) { $0 < 0x80 }
     }
 
-    /// Whether it is such a name that means nothing else in prose either.
+    /// Whether such a short name is unambiguous in prose too.
     static func isShortKeyInText(_ name: some Sequence<UInt8>) -> Bool {
         shortKeysInText.contains(name) { $0 < 0x80 }
     }
@@ -64,18 +68,18 @@ enum SecretNames {
             || name.split { !Grammar.isAlphanumeric($0) }.contains { headerWords.contains($0) }
     }
 
-    /// Whether a name before a colon in a text is that of such a field.
+    /// Whether a name before a colon in text is that of a secret header field.
     static func isHeaderInText(_ name: some Collection<UInt8>) -> Bool {
         secretHeaders.contains(name) || (name.contains(0x2D) && isHeader(name))
     }
 
-    /// Whether a name is that of a number of tokens, as models of language are paid by.
+    /// Whether a name is that of a token count, as language models report it.
     static func isCount(_ name: some Sequence<UInt8>) -> Bool {
         folded(name).hasSuffix(Array("tokens".utf8))
     }
 
-    /// Whether a member is the code of an error, `"code": "not_found"` or `"code": 404`, and none that
-    /// gives access.
+    /// Whether a member is an error code, such as `"code": "not_found"` or `"code": 404`, rather
+    /// than an authorization code.
     static func isCodeOfError(
         _ name: some Sequence<UInt8>, _ value: some Collection<UInt8>
     ) -> Bool {
@@ -84,13 +88,13 @@ enum SecretNames {
                 || (value.count <= 3 && value.allSatisfy(Grammar.isDigit)))
     }
 
-    /// Whether a name says that the value beside it is the name of something:
-    /// `{"name": "password", "value": …}`.
+    /// Whether a name says that its value is the name of a sibling value: `{"name": "password",
+    /// "value": …}`.
     static func namesAnother(_ name: some Sequence<UInt8>) -> Bool {
         naming.contains(name, where: Grammar.isAlphanumeric)
     }
 
-    /// Whether a name stands for the value of what ``namesAnother(_:)`` has named.
+    /// Whether a name stands for the value that a sibling names (``namesAnother(_:)``).
     static func isValueOfAnother(_ name: some Sequence<UInt8>) -> Bool {
         valued.contains(name, where: Grammar.isAlphanumeric)
     }
@@ -103,7 +107,7 @@ enum SecretNames {
         "authorization proxy-authorization cookie cookie2 set-cookie set-cookie2"
             + " authentication-info proxy-authentication-info")
 
-    // As words of their own: `X-Auth`, `X-Jwt-Assertion`.
+    // These count as separate words of a name: `X-Auth`, `X-Jwt-Assertion`.
     private static let headerWords = WordSet(
         "auth jwt saml pass pwd pin otp totp csrf xsrf sid sessid session hmac cred creds bearer")
 
@@ -122,10 +126,10 @@ enum SecretNames {
         connectionstring passwort kennwort contrasena motdepasse wachtwoord
         """)
 
-    // Words that begin like one of those.
+    // Harmless words that begin like one of those.
     private static let harmless = set("secretar tokeniz tokenis")
 
-    // What a name ends with that tells something about a secret.
+    // Endings of names that only describe a secret.
     private static let describing = set(
         """
         type types expires expiresin expiresat expiry expiration ttl lifetime count limit length \

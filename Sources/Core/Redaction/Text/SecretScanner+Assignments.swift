@@ -1,13 +1,15 @@
-/// Values behind names: `password=…`, `"token": …`, `X-Api-Key: …`, `?sig=…`.
+import TurnpikeSupport
+
+/// Values after names: `password=…`, `"token": …`, `X-Api-Key: …`, `?sig=…`.
 extension SecretScanner {
-    /// A name before the sign at the position, and the value behind it.
+    /// Checks the name before the sign at the position, and hides the value after it.
     mutating func assignment() {
         guard let name = name(before: position) else { return }
         let sign = bytes[position]
         let strength = strength(of: name, sign: sign)
         guard strength != .none else { return }
         var value = position + 1
-        // `==`, `=>`, `:=`; but two colons are a path of names, and slashes those of a URL.
+        // Accepts `==`, `=>` and `:=`. Two colons join a path of names; slashes begin a URL.
         while value < bytes.count,
             bytes[value] == UInt8(ascii: "=") || bytes[value] == UInt8(ascii: ">")
         {
@@ -20,7 +22,7 @@ extension SecretScanner {
         }
         let begin = value
         while value < bytes.count, isBlank(value, acrossLines: name.isQuoted) { value += 1 }
-        // A tab that was escaped when the text was printed before.
+        // A tab that was escaped when the text was printed earlier.
         if bytes[value...].starts(with: "\\u{9}".utf8) { value += 5 }
         pass.work += value - position
         guard value < bytes.count else { return }
@@ -51,7 +53,7 @@ extension SecretScanner {
         if end > 0, bytes[end - 1] == UInt8(ascii: "]"), end > 1, isQuote(end - 2) { end -= 1 }
         let isQuoted = end > 0 && isQuote(end - 1)
         if isQuoted { end -= 1 }
-        // The quotes of JSON in JSON.
+        // JSON within JSON has escaped quotes.
         while isQuoted, end > 0, bytes[end - 1] == UInt8(ascii: "\\") { end -= 1 }
         var start = end
         while start > 0, Self.isOfName(bytes[start - 1]) { start -= 1 }
@@ -65,7 +67,7 @@ extension SecretScanner {
         return byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") || byte == UInt8(ascii: "`")
     }
 
-    // Bytes beyond ASCII too: a name with a mark in it is still the name that it looks like.
+    // Bytes beyond ASCII count too: a letter with a combining mark still looks like that letter.
     static func isOfName(_ byte: UInt8) -> Bool {
         if Grammar.isAlphanumeric(byte) || byte >= 0x80 { return true }
         return "-_.%[]$*".utf8.contains(byte)
@@ -85,7 +87,7 @@ extension SecretScanner {
         return isKeyOfWords(name) ? .anywhere : .none
     }
 
-    // `API key: …`
+    // Whether the name is the end of several words: `API key: …`.
     private func isKeyOfWords(_ name: Name) -> Bool {
         guard name.range.count == 3,
             bytes[name.range].map(Grammar.lowercased).elementsEqual("key".utf8)
@@ -128,7 +130,7 @@ extension SecretScanner {
         }
         // A scheme without a credential: "Authorization: Bearer <token>".
         if value == start, Self.isScheme(bytes[value..<end]) { return }
-        // A list or an object is no prose; what was read to its end is not read again.
+        // A list or an object is not prose. It was scanned to its end, so do not scan it again.
         let isNested = bytes[start] == UInt8(ascii: "{") || bytes[start] == UInt8(ascii: "[")
         if isSpaced, value == start, !isNested, isProse(value..<end) { return }
         if SecretNames.isCount(bytes[name.range]), bytes[value..<end].allSatisfy(Grammar.isDigit) {
@@ -141,7 +143,7 @@ extension SecretScanner {
         Grammar.isAlphanumeric(byte) || byte >= 0x80
     }
 
-    // `Authorization: Bearer …`: the scheme stays.
+    // In `Authorization: Bearer …`, the scheme stays visible.
     private func credential(in value: Range<Int>) -> Range<Int>? {
         let scheme = bytes[value.lowerBound...].prefix(24).prefix {
             Grammar.isAlphanumeric($0) || $0 == UInt8(ascii: "-")
@@ -156,7 +158,7 @@ extension SecretScanner {
         return start < end && !Prose.isWord(bytes[start..<token]) ? start..<end : nil
     }
 
-    // People speak of a password and do not tell it: "password: required", "token: 12 was found".
+    // Whether a value is prose that reveals no secret: "password: required", "token: 12 was found".
     private func isProse(_ value: Range<Int>) -> Bool {
         let first = bytes[value].prefix { $0 != 0x20 }
         let word = first.reversed().drop { ",;:.!?)".utf8.contains($0) }.reversed()
@@ -175,7 +177,7 @@ extension SecretScanner {
         return start == 0 || bytes[start - 1] == 0x0A || bytes[start - 1] == 0x0D
     }
 
-    // MARK: Where a value ends
+    // MARK: The end of a value
 
     private func endOfLine(_ start: Int) -> Int {
         let end = bytes[start...].firstIndex { $0 == 0x0A || $0 == 0x0D || $0 == 0x22 }
@@ -194,7 +196,7 @@ extension SecretScanner {
         return min(place, bytes.count)
     }
 
-    // A list or an object to its end, or to that of the text.
+    // Returns the end of a list or an object, or the end of the text.
     private func endOfNested(_ start: Int) -> Int {
         var depth = 0
         var place = start
@@ -213,7 +215,7 @@ extension SecretScanner {
         return bytes.count
     }
 
-    // Of an item of a query; a parameter of a path ends with its segment.
+    // Returns the end of a query item. A path parameter ends with its segment.
     private func endOfItem(_ start: Int) -> Int {
         let isParameter = isParameter
         return end(start, inQuery: !isParameter) { byte in
@@ -222,14 +224,14 @@ extension SecretScanner {
         }
     }
 
-    // Whether the name at hand stands behind a semicolon in a path.
+    // Whether the current name follows a semicolon in a path.
     private var isParameter: Bool {
         var place = position
         while place > 0, Self.isOfName(bytes[place - 1]) { place -= 1 }
         return place > 0 && bytes[place - 1] == UInt8(ascii: ";") && !isInQuery
     }
 
-    /// Where a word ends that stands in a text.
+    /// Returns the end of a word in text.
     func endOfToken(_ start: Int) -> Int { end(start) { $0 == UInt8(ascii: "&") } }
 
     func end(_ start: Int, inQuery: Bool = false, _ isEnd: (UInt8) -> Bool) -> Int {
@@ -245,7 +247,7 @@ extension SecretScanner {
         return place
     }
 
-    // A closing sign belongs to a word unless the word ends with it, or another name follows.
+    // Whether a closing sign ends the word: nothing more of the word follows, or another name does.
     private func isClosed(_ place: Int, inQuery: Bool) -> Bool {
         let next = place + 1
         guard next < bytes.count else { return true }

@@ -1,6 +1,8 @@
-/// Elements and attributes of markup in text that need not be well-formed, as HTML.
+import TurnpikeSupport
+
+/// Elements and attributes of markup that need not be well-formed, such as HTML.
 extension SecretScanner {
-    /// A tag at the position: what its element holds, or the value beside its name.
+    /// Handles a tag at the position: hides the content of its element, or its `value` attribute.
     mutating func markup() {
         let name = bytes[(position + 1)...].prefix { Self.isOfTagName($0) }
         guard let first = name.first, !Grammar.isDigit(first) else { return }
@@ -28,7 +30,7 @@ extension SecretScanner {
         Grammar.isAlphanumeric(byte) || byte >= 0x80 || "-_.:".utf8.contains(byte)
     }
 
-    // Of an attribute, or of one byte between two.
+    // Returns the end of an attribute, or of one byte between two attributes.
     private func attribute(at start: Int, of tag: inout MarkupTag) -> Int {
         let name = bytes[start...].prefix { Self.isOfTagName($0) }
         if name.isEmpty { return start + 1 }
@@ -64,7 +66,7 @@ struct MarkupTag {
     }
 }
 
-/// Where elements end in a text, so that no search for an end is made twice.
+/// The positions of all end tags, collected once, so that searches do not repeat.
 struct MarkupClosers {
     private var places: [[UInt8]: [Int]] = [:]
 
@@ -77,7 +79,7 @@ struct MarkupClosers {
         }
     }
 
-    /// The first end of an element of that name behind a position.
+    /// Returns the first end tag with a name after a position.
     func next(_ name: some Sequence<UInt8>, behind position: Int) -> Int? {
         guard let places = places[name.map(Grammar.lowercased)] else { return nil }
         var (low, high) = (0, places.count)

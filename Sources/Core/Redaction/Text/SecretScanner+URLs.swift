@@ -1,3 +1,5 @@
+import TurnpikeSupport
+
 extension SecretScanner {
     func isSlash(_ place: Int) -> Bool {
         place < bytes.count
@@ -6,7 +8,7 @@ extension SecretScanner {
 
     var isBehindColon: Bool { position > 0 && bytes[position - 1] == UInt8(ascii: ":") }
 
-    /// The authority of a URL, behind two slashes or what browsers take for them.
+    /// Handles the authority of a URL, after two slashes or what browsers accept as slashes.
     mutating func authority() {
         var start = position
         while isSlash(start) { start += 1 }
@@ -21,7 +23,7 @@ extension SecretScanner {
             end += 1
         }
         pass.work += end - start
-        // A password with a slash, a hash or a question mark in it ends the authority too early.
+        // A slash, hash or question mark in a password ends the authority too early.
         if at == nil, let colon, bytes[start] != UInt8(ascii: "["), !isPort(colon + 1, end) {
             at = nextAt(from: end)
         }
@@ -39,7 +41,7 @@ extension SecretScanner {
         bytes[start..<end].allSatisfy(Grammar.isDigit)
     }
 
-    // The next `@` of the word.
+    // Returns the next `@` in the same word.
     private mutating func nextAt(from start: Int) -> Int? {
         if start < withoutAt { return nil }
         var place = start
@@ -59,7 +61,7 @@ extension SecretScanner {
         }
     }
 
-    /// User and password before a host without the slashes of a URL: `ada:pa55@db.example:5432`.
+    /// Handles user and password before a host without a scheme: `ada:pa55@db.example:5432`.
     mutating func userInformationWithoutScheme() {
         var start = position
         var colon: Int?
@@ -74,8 +76,8 @@ extension SecretScanner {
         hideUserInformation(start..<position)
     }
 
-    // What looks like a host behind the `@`: with a dot, a port or a path. What stands behind a
-    // slash is a part of a URL in any case.
+    // Whether a host follows the `@`: a name with a dot, an address, or a name with a port or a
+    // path. After a slash, the text is part of a URL in any case.
     private func isHost(_ start: Int) -> Bool {
         let isInURL = start > 0 && isSlash(start - 1)
         let host = bytes[(position + 1)...].prefix(255).prefix {
@@ -103,20 +105,19 @@ extension SecretScanner {
         return "-._~!$*+%:^".utf8.contains(byte)
     }
 
-    // What stands before a colon and an address in prose, or names a scheme without user and password.
+    // Words that precede a colon and an address in prose, and schemes without user and password.
     private static let labels = Set(
         "mailto sip sips xmpp acct im pres cc bcc to from by email mail contact author npm pkg jsr"
             .split(separator: " ").map { Array($0.utf8) })
 
-    // MARK: Where the text is cut
+    // MARK: Truncated text
 
-    /// The last word of a text that goes on elsewhere: what would have told that it is a secret may
-    /// be cut off.
+    /// Hides the last word of a truncated text if it may be a secret whose proof was cut off.
     mutating func hideCutWord() {
         var start = bytes.count
         while start > 0, !Self.isBoundary(bytes[start - 1]) { start -= 1 }
         pass.work += bytes.count - start
-        // A user and a password without the `@` behind them.
+        // A user and a password whose `@` was cut off.
         guard let slashes = bytes[start...].lastRange(of: Array("//".utf8)) else {
             let colon = bytes[start...].lastIndex(of: UInt8(ascii: ":"))
             if let colon, !isPort(colon + 1, bytes.count) {

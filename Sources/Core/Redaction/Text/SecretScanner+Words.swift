@@ -1,15 +1,18 @@
-/// Secrets that words announce: schemes of authentication, options of commands, private keys.
+import TurnpikeSupport
+
+/// Secrets that words announce: authentication schemes, command options, private keys.
 extension SecretScanner {
     // MARK: Schemes
 
     private enum Scheme {
-        /// Any word behind it is a credential.
+        /// Any word after the scheme is a credential.
         case token
-        /// Base64 of a name and a password.
+        /// Base64 of a user name and a password.
         case pair
-        /// A word of everyday use too: what is behind it must look like a credential.
+        /// The scheme is also an everyday word: the text after it must look like a credential.
         case word
-        /// Names and values; those of a client's answer are secret, those of a server's question not.
+        /// Parameters; those of a client's answer are secret, those of a server's challenge are
+        /// not.
         case parameters
     }
 
@@ -28,8 +31,8 @@ extension SecretScanner {
         return schemes.first { $0.name.elementsEqual(word.lazy.map(Grammar.lowercased)) }?.scheme
     }
 
-    /// A scheme of authentication at the position, and the credential behind it.
-    /// - Returns: Whether one was found, and hidden.
+    /// Handles an authentication scheme at the position, and the credential after it.
+    /// - Returns: Whether a credential was found and hidden.
     mutating func credentialOfScheme() -> Bool {
         guard Self.beginsScheme[bytes[position]] != 0 else { return false }
         let word = bytes[position...].prefix(17).prefix {
@@ -41,7 +44,7 @@ extension SecretScanner {
         let text = bytes[token]
         let isSecret =
             switch scheme {
-            // "a ring bearer said": words in small letters are prose.
+            // "a ring bearer said": lower-case words are prose.
             case .token:
                 !(word.first == UInt8(ascii: "b") && text.allSatisfy { $0 &- 0x61 < 26 })
                     && !Self.isParameter(text) && !Self.speaksOfScheme(text)
@@ -55,7 +58,7 @@ extension SecretScanner {
         return true
     }
 
-    // The word behind blanks; in a query a blank is a plus sign.
+    // Returns the word after whitespace; a query writes a space as a plus sign.
     private func tokenBehind(_ scheme: Int) -> Range<Int>? {
         guard scheme < bytes.count else { return nil }
         let isPlus = bytes[scheme] == UInt8(ascii: "+")
@@ -74,7 +77,7 @@ extension SecretScanner {
         0x22: 0x22, 0x27: 0x27, 0x3C: 0x3E, 0x28: 0x29, 0x7B: 0x7D,
     ]
 
-    // Of the characters of a token (RFC 9110 §11.2), and not a word that a person wrote.
+    // Whether a text has only token68 characters (RFC 9110 §11.2) and was not written by a person.
     private func isCredential(_ token: ArraySlice<UInt8>) -> Bool {
         token.count >= 16 && token.contains(where: Grammar.isDigit)
             && token.allSatisfy { Grammar.isAlphanumeric($0) || "+/=._-~:".utf8.contains($0) }
@@ -84,7 +87,7 @@ extension SecretScanner {
         schemes.contains { $0.name[0] == Grammar.lowercased(byte) } ? 1 : 0
     }
 
-    /// What a scheme begins with, in small letters.
+    /// The scheme names in lower case.
     static var beginningsOfSchemes: [[UInt8]] { schemes.map(\.name) }
 
     private static func isParameter(_ token: ArraySlice<UInt8>) -> Bool {
@@ -127,7 +130,7 @@ extension SecretScanner {
         }
     }
 
-    // Only the answer to a challenge has a `response`, a `mac` or a `signature`.
+    // Only an answer to a challenge has a `response`, a `mac` or a `signature` parameter.
     private mutating func hideAnswer(from start: Int) -> Bool {
         if start < withoutAnswer { return false }
         let end = bytes[start...].firstIndex { $0 == 0x0A || $0 == 0x0D } ?? bytes.count
@@ -144,7 +147,7 @@ extension SecretScanner {
 
     // MARK: Words
 
-    /// A word for a secret that a sentence tells: "the password is hunter2".
+    /// Hides a secret that a sentence reveals: "the password is hunter2".
     mutating func spokenSecret(_ word: Range<Int>) {
         guard word.count >= 5, bytes[word.upperBound...].starts(with: " is ".utf8),
             SecretNames.isKeyLike(bytes[word])
@@ -158,7 +161,7 @@ extension SecretScanner {
         }
     }
 
-    /// An option of a command with its value: `--password hunter2`.
+    /// Hides the value of a command option: `--password hunter2`.
     mutating func option() {
         guard position + 2 < bytes.count, bytes[position + 1] == UInt8(ascii: "-"),
             position == 0 || !Self.isOfName(bytes[position - 1])
@@ -175,7 +178,7 @@ extension SecretScanner {
         if !Prose.isWord(bytes[value..<end]) { hideNow(value..<end) }
     }
 
-    /// A private key in PEM (RFC 7468), to its end or that of the text.
+    /// Hides a private key in PEM (RFC 7468), to its end or to the end of the text.
     mutating func privateKey() {
         guard position + 1 < bytes.count, bytes[position + 1] == UInt8(ascii: "-"),
             bytes[position...].starts(with: "-----BEGIN ".utf8)
@@ -191,7 +194,7 @@ extension SecretScanner {
 }
 
 extension Collection<UInt8> {
-    /// Whether the bytes hold others in a row.
+    /// Whether the collection contains `part` as a contiguous run.
     func contains(_ part: some Collection<UInt8>) -> Bool {
         indices.contains { self[$0...].starts(with: part) }
     }

@@ -1,16 +1,17 @@
-/// Finds the secrets in text that no grammar describes: in URLs, behind names, behind schemes of
-/// authentication, by their looks, and those that are known.
+import TurnpikeSupport
+
+/// Finds secrets in text that has no known grammar: in URLs, after names, after authentication
+/// schemes, by their form, and known ones.
 ///
-/// It reads bytes, and only those of ASCII mean something to it: a mark or a joiner behind a delimiter
-/// makes one character with it that is no delimiter, and a reader of the text takes it for one. It
-/// reads the text as it stands, and again without its escapes as long as there are any.
-///
-/// Each byte is looked at a bounded number of times, whatever the text is.
+/// The scanner reads bytes, and only ASCII bytes have a meaning. In a `String`, a combining mark
+/// after a delimiter would form one character with it and conceal the delimiter. The text is
+/// scanned as it is, and again after each level of escapes is removed. Each byte is inspected a
+/// bounded number of times, whatever the text is.
 struct SecretScanner {
     /// What a text is as a whole.
     enum Shape {
         case text
-        /// A URL, or what stands in the place of one.
+        /// A URL, or a text in the place of one.
         case url
     }
 
@@ -24,17 +25,17 @@ struct SecretScanner {
     var looks: SecretLooks
     var closers: MarkupClosers?
 
-    // Where the scan stands.
+    // The current position of the scan.
     var position = 0
     private var item: Int?
     private var segment: Int?
     private var segmentBefore: Range<Int>?
-    // Up to where it is known that no `@` stands.
+    // No `@` occurs before this position.
     var withoutAt = 0
-    // Up to where it is known that no answer of a client stands.
+    // No answer to a challenge occurs before this position.
     var withoutAnswer = 0
 
-    /// A text without its secrets, or nil where it has none.
+    /// Returns a text without its secrets, or nil if it has none.
     static func redacted(
         _ source: [UInt8], as shape: Shape, isCut: Bool = false, in pass: RedactionPass
     ) -> [UInt8]? {
@@ -72,12 +73,13 @@ struct SecretScanner {
         return marks.isEmpty ? nil : marks.applied(to: spelling.bytes)
     }
 
-    // Bytes without the secrets that are known, and those that are told by their looks; nil where
-    // there are none. Text may be escaped, or broken into lines.
+    // Returns bytes without the known secrets and those that are recognised by their form, or nil
+    // if there are none. Text is also searched without escapes and line breaks.
     static func redactedBinary(
         _ source: [UInt8], isText: Bool = false, isCut: Bool, in pass: RedactionPass
     ) -> [UInt8]? {
-        // What tells itself by its looks does so wherever it stands again.
+        // Credentials that are recognised by their form are found again wherever they occur, so
+        // there is nothing to learn.
         if pass.onlyLearns { return nil }
         var marks = SecretMarks()
         let plain = Spelling(source)
@@ -129,7 +131,7 @@ struct SecretScanner {
         pass.work += bytes.count + looks.work
     }
 
-    // Whether the end of a word means something.
+    // Whether the end of a word matters.
     private var isInURL: Bool { segment != nil || segmentBefore != nil || item != nil }
 
     private mutating func scanForLooks() {
@@ -167,7 +169,7 @@ struct SecretScanner {
 
     private mutating func delimiter(_ byte: UInt8) {
         let start = position
-        // Who finds a secret goes on behind it.
+        // A method that finds a secret moves the position past the secret itself.
         defer { if position == start { position += 1 } }
         switch byte {
         case UInt8(ascii: "/"), UInt8(ascii: "\\"):
@@ -205,7 +207,9 @@ struct SecretScanner {
             || byte == UInt8(ascii: ">") || byte == UInt8(ascii: "`")
     }
 
-    /// Whether a control character stands at a position, as this library writes it: it ends a word.
+    /// Whether a control character in the escaped form of this library is at a position.
+    ///
+    /// It ends a word.
     func isEscapedControl(_ place: Int) -> Bool {
         bytes[place] == UInt8(ascii: "\\") && bytes[place...].starts(with: "\\u{".utf8)
     }
@@ -215,7 +219,7 @@ struct SecretScanner {
     private mutating func endWord() {
         endSegment()
         segmentBefore = nil
-        // A URL is one word, whatever stands in it.
+        // A URL is one word, whatever it contains.
         if shape == .url, position < bytes.count { return }
         endItem()
         segment = nil
@@ -234,13 +238,13 @@ struct SecretScanner {
         }
     }
 
-    /// Says where the path behind an authority begins.
+    /// Records where the path after an authority begins.
     mutating func beginPath(at start: Int) {
         segment = start
         segmentBefore = nil
     }
 
-    // A segment is a secret where the one before says so: `/reset-token/4711a2`.
+    // A segment is a secret if the one before it says so: `/reset-token/4711a2`.
     private mutating func endSegment() {
         guard let start = segment, start <= position else { return }
         let range = start..<position
@@ -252,23 +256,25 @@ struct SecretScanner {
         segmentBefore = range
     }
 
-    /// Whether a word was made by a machine, as far as it is there.
+    /// Whether a word looks generated by a machine.
+    ///
+    /// A word that may be truncated counts.
     func isMade(_ word: Range<Int>) -> Bool {
         SecretLooks.isMade(bytes[word])
             || (isCut && word.upperBound == bytes.count && !word.isEmpty)
     }
 
-    // In a query a value is shown whole, or not at all.
+    // A query value is shown completely or not at all.
     private mutating func endItem() {
         guard level == 0, let start = item, start < position else { return }
         let equals = bytes[start..<position].firstIndex(of: UInt8(ascii: "="))
         marks.noteField((equals.map { $0 + 1 } ?? start)..<position)
     }
 
-    /// Whether the scan stands within a query.
+    /// Whether the scan is within a query.
     var isInQuery: Bool { item != nil }
 
-    /// Whether a name stands where those of queries and parameters do.
+    /// Whether a name is in the place of a query or path parameter.
     func isInQuery(at name: Int) -> Bool {
         if name == 0 { return false }
         switch bytes[name - 1] {
@@ -277,16 +283,16 @@ struct SecretScanner {
         }
     }
 
-    // MARK: What is hidden
+    // MARK: Hiding
 
-    /// Hides a part of the text.
+    /// Hides a range of the text.
     mutating func hide(_ range: Range<Int>, isNamed: Bool) {
         if range.isEmpty { return }
         pass.learn(bytes[range], isNamed: isNamed)
         marks.hide(spelling.source(of: range))
     }
 
-    /// Hides a part of the text, and goes on behind it.
+    /// Hides a range of the text and continues after it.
     mutating func hideNow(_ range: Range<Int>, isNamed: Bool = true) {
         hide(range, isNamed: isNamed)
         position = max(position, range.upperBound)

@@ -1,12 +1,14 @@
-/// Skips what of a text means nothing to a ``SecretScanner``: most of it.
+import TurnpikeSupport
+
+/// Skips the bytes that mean nothing to a ``SecretScanner``, which are most of a text.
 struct SecretSieve: Sendable {
-    /// What a byte may be.
+    /// Flags for bytes.
     enum Kind {
-        /// Of a word: a letter or a digit of ASCII.
+        /// Part of a word: an ASCII letter or digit.
         static let word: UInt8 = 1
-        /// What ends a word for sure.
+        /// Always ends a word.
         static let boundary: UInt8 = 2
-        /// What may join a name and a value, or stand in a URL.
+        /// May join a name and a value, or occur in a URL.
         static let sign: UInt8 = 4
         static let escape: UInt8 = 8
         static let lineEnd: UInt8 = 16
@@ -26,18 +28,18 @@ struct SecretSieve: Sendable {
         return kind
     }
 
-    /// Lets through what may begin a secret of any kind.
+    /// Stops at everything that may begin a secret.
     static let all = SecretSieve(
         stops: Kind.sign, tellsSpoken: true,
         beginnings: SecretLooks.beginnings + SecretScanner.beginningsOfSchemes)
 
-    /// Lets through what may begin a secret that is told by its looks.
+    /// Stops at everything that may begin a secret with a recognisable form.
     static let looks = SecretSieve(
         stops: Kind.hyphen, tellsSpoken: false, beginnings: SecretLooks.beginnings)
 
     private let stops: UInt8
     private let tellsSpoken: Bool
-    // Words that may mean something, by five bits of each of their first three bytes.
+    // The first three bytes of relevant words, five bits of each.
     private let beginnings: [UInt32]
 
     private init(stops: UInt8, tellsSpoken: Bool, beginnings words: [[UInt8]]) {
@@ -50,12 +52,12 @@ struct SecretSieve: Sendable {
         self.beginnings = beginnings
     }
 
-    /// The next place that may mean something; else the end.
+    /// Returns the next position that may matter, or the end.
     /// - Parameters:
     ///   - bytes: The text.
-    ///   - start: Where to begin. A word that stands there is taken for a whole one.
-    ///   - stopsAtBoundary: Whether the end of a word means something.
-    /// - Returns: The place.
+    ///   - start: Where to begin. A word there is assumed to be complete.
+    ///   - stopsAtBoundary: Whether the end of a word matters.
+    /// - Returns: The position.
     func next(in bytes: [UInt8], from start: Int, stopsAtBoundary: Bool) -> Int {
         let stops = stopsAtBoundary ? stops | Kind.boundary : stops
         return unsafe Self.kinds.withFlags(bytes) { text, count, kinds in
@@ -89,11 +91,11 @@ struct SecretSieve: Sendable {
         }
     }
 
-    /// Whether nothing in a text tells that it is a secret, however it is read.
+    /// Whether a text cannot contain a secret, however it is decoded.
     /// - Parameters:
-    ///   - text: The text, which is no URL.
-    ///   - kinds: What its bytes are, all together.
-    /// - Returns: Whether it is.
+    ///   - text: The text, which is not a URL.
+    ///   - kinds: The combined flags of its bytes.
+    /// - Returns: Whether the text is plain.
     static func isPlain(_ text: [UInt8], _ kinds: UInt8) -> Bool {
         kinds & (Kind.sign | Kind.escape | Kind.lineEnd | Kind.zero) == 0
             && all.next(in: text, from: 0, stopsAtBoundary: false) == text.count

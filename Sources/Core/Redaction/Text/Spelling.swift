@@ -1,10 +1,13 @@
-/// A text as it is meant on one level of escapes, and where each of its bytes stands in the source.
+import TurnpikeSupport
+
+/// A text with some levels of escapes removed, and the position of each of its bytes in the source.
 ///
-/// A URL in a query of a URL in a string of JSON is escaped three times. What holds on each level is
-/// looked for in a text of its own, and hidden in the source.
+/// A URL in the query of a URL in a JSON string is escaped three times. Each level is searched as a
+/// text of its own, and what is found is hidden in the source.
 struct Spelling {
     let bytes: [UInt8]
-    // Where this text goes on elsewhere in the source than behind the byte before, in order.
+    // The positions, in order, where this text does not continue in the source after the previous
+    // byte.
     private let joints: [Joint]
 
     private struct Joint {
@@ -12,13 +15,13 @@ struct Spelling {
         let source: Int
     }
 
-    /// The source itself.
+    /// Creates the spelling of the source itself.
     init(_ source: [UInt8]) {
         bytes = source
         joints = []
     }
 
-    /// What a range of this text is in the source.
+    /// Returns the range of the source that a range of this text comes from.
     func source(of range: Range<Int>) -> Range<Int> {
         origin(of: range.lowerBound)..<origin(of: range.upperBound)
     }
@@ -38,13 +41,16 @@ struct Spelling {
         return low
     }
 
-    /// How often a text is read anew without its escapes; what has more is packed to be hidden.
+    /// How many levels of escapes are removed.
+    ///
+    /// Words that are still escaped then are hidden.
     static let maxLevels = 6
 
     // MARK: Other spellings
 
-    /// The text without one level of escapes, or nil where it has none: `%2F`, `\/`, `\u002f`,
-    /// `&#47;` and the like, whatever it is that holds the text.
+    /// Returns the text without one level of escapes, or nil if it has none.
+    ///
+    /// Understands `%2F`, `\/`, `\u002f`, `&#47;` and the like, whatever the format of the text.
     func unescaped() -> Spelling? {
         var copy = Copy(of: self)
         var position = 0
@@ -61,7 +67,8 @@ struct Spelling {
         return copy.finished()
     }
 
-    /// The text without the bytes that are zero, or nil where it has none: UTF-16 as ASCII.
+    /// Returns the text without zero bytes, or nil if it has none: turns ASCII in UTF-16 into
+    /// ASCII.
     func withoutZeros() -> Spelling? {
         var copy = Copy(of: self)
         var position = 0
@@ -74,8 +81,8 @@ struct Spelling {
         return copy.finished()
     }
 
-    /// The text without line ends and the blanks behind them, or nil where it has none: base64 in
-    /// lines.
+    /// Returns the text without line breaks and the spaces after them, or nil if it has none: joins
+    /// the lines of base64.
     func withoutLineEnds() -> Spelling? {
         var copy = Copy(of: self)
         var position = 0
@@ -91,7 +98,7 @@ struct Spelling {
         return copy.finished()
     }
 
-    // Another text made of parts of one.
+    // Builds another text from parts of the original.
     private struct Copy {
         private let original: Spelling
         private var text: [UInt8] = []
@@ -105,7 +112,7 @@ struct Spelling {
             copied = range.upperBound
         }
 
-        // Each byte of a character that has several stands where the escape does.
+        // Each byte of a multi-byte character maps to the position of the escape.
         mutating func replace(_ range: Range<Int>, with escape: Escape) {
             leaveOut(range)
             let source = original.origin(of: range.lowerBound)
@@ -134,7 +141,7 @@ struct Spelling {
             }
         }
 
-        // Nil where nothing was left out.
+        // Returns nil if nothing was left out.
         consuming func finished() -> Spelling? {
             if copied == 0 { return nil }
             let end = original.bytes.count
@@ -158,7 +165,7 @@ struct Spelling {
         byte == UInt8(ascii: "%") || byte == UInt8(ascii: "\\") || byte == UInt8(ascii: "&")
     }
 
-    /// Whether a secret that is known stands in the text, however often it is escaped there.
+    /// Whether the text contains a known secret at any level of escapes.
     func holds(_ known: SecretIndex, work: inout Int) -> Bool {
         var isHeld = false
         var spelling: Spelling? = self
@@ -173,7 +180,7 @@ struct Spelling {
         return isHeld
     }
 
-    /// Hides the words that are still packed when they were unpacked so often.
+    /// Hides the words that are still escaped after the last level.
     func hidePacked(in marks: inout SecretMarks) {
         var start = 0
         for end in 0...bytes.count where end == bytes.count || SecretScanner.isBoundary(bytes[end])
@@ -184,7 +191,7 @@ struct Spelling {
         }
     }
 
-    /// The text with the entities and character references of XML resolved.
+    /// Returns the text with XML entities and character references resolved.
     func withoutEntities() -> [UInt8] {
         var text: [UInt8] = []
         var position = 0
@@ -200,6 +207,6 @@ struct Spelling {
         return text
     }
 
-    /// Bytes without one level of escapes, or nil where they have none.
+    /// Returns bytes without one level of escapes, or nil if they have none.
     static func unescaped(_ bytes: [UInt8]) -> [UInt8]? { Spelling(bytes).unescaped()?.bytes }
 }

@@ -1,10 +1,12 @@
-/// Words that are looked for in any case, and mostly not found.
+import TurnpikeSupport
+
+/// A set of words for lookups that ignore case and mostly fail.
 struct WordSet: Sendable {
     private let words: Set<[UInt8]>
-    // By the first byte of a word, in either case: the lengths of such words, a bit for each.
+    // For each first byte of a word in lower case, the lengths of such words as a bit mask.
     private let lengths: [UInt64]
 
-    /// - Parameter text: The words in small letters, between blanks; none is longer than 63 bytes.
+    /// - Parameter text: The words in lower case, separated by spaces; at most 63 bytes each.
     init(_ text: String) {
         words = Set(text.split(separator: " ").map { Array($0.utf8) })
         var lengths = [UInt64](repeating: 0, count: 256)
@@ -12,11 +14,11 @@ struct WordSet: Sendable {
         self.lengths = lengths
     }
 
-    /// Whether a word is one of these.
+    /// Whether a word is in the set.
     /// - Parameters:
     ///   - word: The word, in any case.
-    ///   - counts: Whether a byte belongs to it; others may stand anywhere in it.
-    /// - Returns: Whether it is.
+    ///   - counts: Whether a byte belongs to the word. Other bytes are ignored.
+    /// - Returns: Whether the set contains the word.
     func contains(
         _ word: some Sequence<UInt8>, where counts: (UInt8) -> Bool = { _ in true }
     ) -> Bool {

@@ -8,21 +8,21 @@ public import Foundation
 /// #expect(try sent.json()["name"] == "Ada")
 /// ```
 public struct MockExchange: Sendable {
-    /// The request as the transport got it.
+    /// The request as the transport received it.
     public let request: Request
     /// The content that was sent.
     public let body: Data
-    /// The trailer fields that were sent behind it.
+    /// The trailer fields that were sent after the content.
     public let trailers: HTTPHeaders
 
-    /// The content as text in UTF-8; nil where it is none.
+    /// The content as UTF-8 text, or nil if it is not valid UTF-8.
     public var text: String? { String(validating: body, as: UTF8.self) }
 
-    /// The content as JSON.
-    /// - Throws: ``ClientError/Code/serialization`` where it is none.
+    /// Returns the content as JSON.
+    /// - Throws: ``ClientError/Code/serialization`` if it is not JSON.
     public func json() throws -> JSONValue { try JSONValue(parsing: body) }
 
-    /// The content as the fields of a form, in order.
+    /// The content as form fields, in order.
     public var form: [(name: String, value: String)] {
         (text ?? "").utf8.split(separator: UInt8(ascii: "&")).map { item in
             let parts = item.split(
@@ -36,13 +36,13 @@ public struct MockExchange: Sendable {
         }
     }
 
-    /// The content as a value of a type, by Foundation's JSON decoder.
+    /// Decodes the content with a JSON decoder.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, with decoder: JSONDecoder = JSONDecoder()
     ) throws -> Value { try decoder.decode(type, from: body) }
 
-    /// The texts that stand in the named places of a pattern; nil where the path does not match.
+    /// Returns the values of the named segments of a pattern, or nil if the path does not match.
     public func parameters(of pattern: PathPattern) -> [String: String]? {
-        pattern.match(request.url.path(percentEncoded: true))
+        pattern.match(request.targetURI.path)
     }
 }

@@ -1,44 +1,44 @@
 import Foundation
 
-/// How long a ``MockTransport`` takes to answer: drawn from the call's chance, spent on the
-/// client's time source.
+/// How long a ``MockTransport`` takes to respond: drawn from the call's random source, and waited
+/// for on the client's time source.
 public struct MockLatency: Sendable {
     private let quantile: @Sendable (Double) -> Duration
 
-    /// Creates a latency.
-    /// - Parameter quantile: The latency that a share (0..<1) of answers stays below.
+    /// Creates a latency distribution.
+    /// - Parameter quantile: Returns the latency below which a share (0..<1) of responses lies.
     public init(quantile: @escaping @Sendable (Double) -> Duration) { self.quantile = quantile }
 
-    /// None.
+    /// No latency.
     public static let none = constant(.zero)
 
-    /// Always the same.
+    /// A constant latency.
     public static func constant(_ latency: Duration) -> Self { Self { _ in latency } }
 
-    /// Equally likely anywhere in a range.
+    /// A uniform distribution over a range.
     public static func uniform(_ range: ClosedRange<Duration>) -> Self {
         Self { range.lowerBound + (range.upperBound - range.lowerBound) * $0 }
     }
 
-    /// Without memory, as the time to the next of many independent events.
+    /// An exponential distribution, as for the time between independent events.
     public static func exponential(mean: Duration) -> Self {
         Self { mean * -log(1 - $0) }
     }
 
-    /// What measured services look like: half stay below the median, one in a hundred is above
-    /// `p99`.
+    /// A log-normal distribution, which resembles measured services: half of the responses are
+    /// below the median, and one percent is above `p99`.
     public static func logNormal(median: Duration, p99: Duration) -> Self {
         guard median > .zero else { return none }
         let spread = log(max(p99 / median, 1)) / 2.326_347_9
         return Self { median * exp(spread * normalQuantile($0)) }
     }
 
-    /// The latency that a share (0..<1) of answers stays below.
+    /// Returns the latency below which a share (0..<1) of responses lies.
     public func at(share: Double) -> Duration { max(quantile(share), .zero) }
 
     func draw(from random: CallRandom) -> Duration { at(share: random.unit()) }
 
-    // Abramowitz and Stegun, 26.2.23: within 0.00045.
+    // Abramowitz and Stegun, 26.2.23; the error is below 0.00045.
     private static func normalQuantile(_ share: Double) -> Double {
         let tail = min(max(min(share, 1 - share), 1e-12), 0.5)
         let t = (-2 * log(tail)).squareRoot()

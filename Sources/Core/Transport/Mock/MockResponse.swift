@@ -1,11 +1,12 @@
 public import Foundation
 import Synchronization
 
-/// An answer of a ``MockTransport``.
+/// A response of a ``MockTransport``.
 public struct MockResponse: Sendable {
     private enum Content: Sendable {
         case data(Data)
         case chunks([Data], interval: Duration, failure: (any Error)?)
+        case arriving([Data], interval: Duration, failure: (any Error)?)
         case failure(any Error)
     }
 
@@ -23,7 +24,7 @@ public struct MockResponse: Sendable {
         self.content = content
     }
 
-    /// An answer with bytes.
+    /// A response with bytes.
     public static func status(
         _ status: HTTPStatus, headers: HTTPHeaders = [:], body: Data = Data()
     ) -> Self {
@@ -42,7 +43,7 @@ public struct MockResponse: Sendable {
         .status(.ok, json: json, headers: headers)
     }
 
-    /// An answer with JSON.
+    /// A response with JSON.
     public static func status(
         _ status: HTTPStatus, json: JSONValue, headers: HTTPHeaders = [:]
     ) -> Self {
@@ -51,7 +52,9 @@ public struct MockResponse: Sendable {
         return .status(status, headers: headers, body: json.data())
     }
 
-    /// An answer whose content comes in chunks.
+    /// An answer whose content comes in chunks, each as it is read.
+    ///
+    /// A chunk that nobody has asked for has not arrived, so time limits end a body that is not read.
     /// - Parameters:
     ///   - chunks: The chunks.
     ///   - status: The status.
@@ -68,12 +71,22 @@ public struct MockResponse: Sendable {
             content: .chunks(chunks, interval: interval, failure: failure))
     }
 
-    /// No answer: the transport throws.
+    /// An answer whose chunks arrive at their times, read or not, as those of a server do.
+    package static func arriving(
+        _ chunks: [Data], headers: HTTPHeaders = [:], every interval: Duration = .zero,
+        thenThrow failure: (any Error)? = nil
+    ) -> Self {
+        Self(
+            status: .ok, headers: headers,
+            content: .arriving(chunks, interval: interval, failure: failure))
+    }
+
+    /// No response: the transport throws an error.
     public static func failure(_ error: any Error) -> Self {
         Self(status: 0, headers: [:], content: .failure(error))
     }
 
-    /// The same answer with trailer fields behind its content, which get to the caller as
+    /// Returns the same response with trailer fields after its content, which the caller gets as
     /// ``ResponseBody/trailers``.
     public func followed(by trailers: HTTPHeaders) -> Self {
         var copy = self
@@ -81,17 +94,19 @@ public struct MockResponse: Sendable {
         return copy
     }
 
-    /// The same answer after a time on the client's time source.
+    /// Returns the same response after a delay on the client's time source.
     public func delayed(by delay: Duration) -> Self { delayed(by: .constant(delay)) }
 
-    /// The same answer after a time that is drawn from the call's chance.
+    /// Returns the same response after a delay that is drawn from the call's random source.
     public func delayed(by latency: MockLatency) -> Self {
         var copy = self
         copy.latency = latency
         return copy
     }
 
-    package func response(to request: Request, in context: Context) async throws -> Response {
+    /// Returns the response after its latency, for test transports other than ``MockTransport``.
+    /// - Throws: The error of the answer, if it is a failure; the error of a cancellation.
+    public func response(to request: Request, in context: Context) async throws -> Response {
         let delay = latency.draw(from: context.random)
         if delay > .zero { try await context.sleep(for: delay) }
         let body: ResponseBody
@@ -110,6 +125,10 @@ public struct MockResponse: Sendable {
                 source: MockBodySource(
                     chunks: chunks, interval: interval, failure: failure,
                     trailers: trailers ?? [:], context: context.child()))
+        case .arriving(let chunks, let interval, let failure):
+            body = MockDrip.body(
+                of: chunks, every: interval, thenThrow: failure, trailers: trailers ?? [:],
+                in: context)
         }
         return Response(to: request, status: status, headers: headers, body: body)
     }

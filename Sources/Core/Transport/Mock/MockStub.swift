@@ -1,6 +1,6 @@
 import Foundation
 
-/// Which requests a ``MockTransport`` answers, and how.
+/// Which requests a ``MockTransport`` responds to, and how.
 ///
 /// ```swift
 /// MockTransport([
@@ -12,29 +12,29 @@ import Foundation
 public struct MockStub: Sendable {
     private let matchers: [RequestMatcher]
     private let responses: [MockResponse]
-    /// How often the stub answers; nil for any number.
+    /// How many times the stub responds; nil for any number.
     private(set) var limit: Int?
 
     /// Creates a stub.
     /// - Parameters:
-    ///   - matchers: What a request must meet, all of it.
-    ///   - responses: The answers in order; the last one is given again and again.
+    ///   - matchers: The conditions that a request must satisfy, all of them.
+    ///   - responses: The responses in order; the last one is repeated.
     public init(_ matchers: [RequestMatcher], responses: [MockResponse]) {
         self.matchers = matchers
         self.responses = responses
     }
 
-    /// Creates a stub for requests that a closure picks.
+    /// Creates a stub for requests that a closure selects.
     /// - Parameters:
-    ///   - responses: The answers in order; the last one is given again and again.
-    ///   - matcher: Whether the stub answers a request.
+    ///   - responses: The responses in order; the last one is repeated.
+    ///   - matcher: Returns whether the stub responds to a request.
     public init(
         _ responses: [MockResponse], when matcher: @escaping @Sendable (Request) -> Bool
     ) {
-        self.init([.where("what a closure wants", matcher)], responses: responses)
+        self.init([.where("a request that its closure accepts", matcher)], responses: responses)
     }
 
-    /// A stub for a method and a path.
+    /// Creates a stub for a method and a path.
     public static func on(
         _ method: HTTPMethod, _ path: PathPattern, where matchers: [RequestMatcher] = [],
         _ responses: MockResponse...
@@ -42,20 +42,20 @@ public struct MockStub: Sendable {
         MockStub([.method(method), .path(path)] + matchers, responses: responses)
     }
 
-    /// A stub for all requests.
+    /// Creates a stub for all requests.
     public static func any(_ responses: MockResponse...) -> MockStub {
         MockStub([], responses: responses)
     }
 
-    /// A stub for what no other stub answers; it belongs at the end.
+    /// Creates a stub for requests that no other stub matches; place it last.
     public static func otherwise(_ response: MockResponse) -> MockStub {
         MockStub([], responses: [response])
     }
 
-    /// The same stub, which answers once.
+    /// Returns the same stub, limited to one response.
     public func once() -> MockStub { times(1) }
 
-    /// The same stub, which answers a number of times and then no more.
+    /// Returns the same stub, limited to a number of responses.
     public func times(_ count: Int) -> MockStub {
         var copy = self
         copy.limit = count
@@ -66,13 +66,14 @@ public struct MockStub: Sendable {
         matchers.isEmpty ? "any request" : matchers.map(\.name).joined(separator: " ")
     }
 
-    /// What keeps a request from this stub; empty where nothing does.
+    /// Returns the reasons why a request does not match this stub; empty if it matches.
     func mismatches(_ request: Request, body: Data) -> [String] {
         if responses.isEmpty { return ["it has no answer"] }
         return matchers.compactMap { $0.mismatch(request, body: body) }
     }
 
-    /// How near a request with these mismatches came: by what held, then by what did not.
+    /// Returns how close a request with these mismatches came: more matches first, then fewer
+    /// mismatches.
     func likeness(_ mismatches: [String]) -> Int {
         (matchers.count - mismatches.count) * 100 - mismatches.count
     }

@@ -1,7 +1,9 @@
 import Foundation
 import Synchronization
 
-/// A transport without a network, for tests: a closure or stubs answer, and what was sent is kept.
+/// A transport without a network, for tests.
+///
+/// A closure or stubs respond, and requests are recorded.
 ///
 /// ```swift
 /// let transport = MockTransport { request in .ok(json: ["path": .string(request.url.path())]) }
@@ -10,10 +12,10 @@ import Synchronization
 /// ])
 /// ```
 ///
-/// It treats bodies as a real one does: a request body is opened and read to its end, so that a
-/// one-shot stream is used up, one that fails ends the call as ``ClientError/Code/upload``, and
-/// cancelling ends a delay or a streamed answer at once. Delays run
-/// on the client's time source.
+/// Bodies are handled as in a real transport: a request body is opened and read completely, so a
+/// one-shot stream is consumed, and a body that fails ends the call with
+/// ``ClientError/Code/upload``. Cancelling ends a delay or a streamed response at once. Delays use
+/// the client's time source.
 public final class MockTransport: Transport {
     private enum Answer: Sendable {
         case now(@Sendable (Request) throws -> MockResponse)
@@ -29,18 +31,18 @@ public final class MockTransport: Transport {
         var isShutDown = false
     }
 
-    /// What the mock claims to be able to do.
+    /// The capabilities that the mock claims to have.
     public let capabilities: TransportCapabilities
     private let recordLimit: Int
     private let stubs: [MockStub]
     private let answer: Answer
     private let state = Mutex(State())
 
-    /// Creates a mock that a closure answers, without waiting for anything.
+    /// Creates a mock whose responses come from a synchronous closure.
     /// - Parameters:
-    ///   - capabilities: What it claims to be able to do; all that exists by default.
-    ///   - recordLimit: How many requests are kept in ``sent``; older ones go.
-    ///   - answer: Returns the answer; what it throws is what the transport throws.
+    ///   - capabilities: The claimed capabilities; all by default.
+    ///   - recordLimit: How many requests ``sent`` keeps; older ones are dropped.
+    ///   - answer: Returns the response; the transport rethrows its errors.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
         _ answer: @escaping @Sendable (Request) throws -> MockResponse
@@ -51,11 +53,11 @@ public final class MockTransport: Transport {
         self.answer = .now(answer)
     }
 
-    /// Creates a mock that a closure answers, in its own time.
+    /// Creates a mock whose responses come from an asynchronous closure.
     /// - Parameters:
-    ///   - capabilities: What it claims to be able to do; all that exists by default.
-    ///   - recordLimit: How many requests are kept in ``sent``; older ones go.
-    ///   - answer: Returns the answer; what it throws is what the transport throws.
+    ///   - capabilities: The claimed capabilities; all by default.
+    ///   - recordLimit: How many requests ``sent`` keeps; older ones are dropped.
+    ///   - answer: Returns the response; the transport rethrows its errors.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
         _ answer: @escaping @Sendable (Request) async throws -> MockResponse
@@ -66,11 +68,12 @@ public final class MockTransport: Transport {
         self.answer = .later(answer)
     }
 
-    /// Creates a mock that stubs answer: the first one that matches a request gives its next
-    /// answer, the last one again and again.
+    /// Creates a mock with stubs: the first one that matches a request returns its next response,
+    /// and repeats the last one.
     ///
-    /// A request that matches none fails as ``ClientError/Code/unsupported``, with what keeps it
-    /// from the nearest stub; end the list with ``MockStub/otherwise(_:)`` to answer such requests.
+    /// A request that matches no stub fails with ``ClientError/Code/unsupported`` and the
+    /// difference from the nearest stub. End the list with ``MockStub/otherwise(_:)`` to respond to
+    /// such requests.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
         _ stubs: [MockStub]
@@ -81,32 +84,33 @@ public final class MockTransport: Transport {
         answer = .stubs
     }
 
-    /// The requests that were sent, in order, the latest ones.
+    /// The recorded requests, in order; only the latest are kept.
     public var sent: [MockExchange] { state.withLock { $0.sent } }
 
     /// How many requests were sent.
     public var sentCount: Int { state.withLock { $0.count } }
 
-    /// The requests that were sent with a method to a path, in order.
+    /// Returns the recorded requests with a method and a path, in order.
     public func sent(_ method: HTTPMethod, _ path: PathPattern) -> [MockExchange] {
         sent.filter { sent in
             sent.request.method == method
-                && path.match(sent.request.url.path(percentEncoded: true)) != nil
+                && path.match(sent.request.targetURI.path) != nil
         }
     }
 
-    /// For each request that matched no stub, which it was and what kept it from the nearest.
+    /// A report for each request that matched no stub: the request, and the difference from the
+    /// nearest stub.
     public var unmatched: [String] { state.withLock { $0.unmatched } }
 
-    /// The stubs that were never asked, by what they ask for.
+    /// The names of the stubs that were never used.
     public var unused: [String] {
         let answered = state.withLock { $0.answered }
         return stubs.enumerated().filter { answered[$0.offset] == nil }.map(\.element.name)
     }
 
-    /// Throws where a request matched no stub or a stub was never asked.
+    /// Throws if a request matched no stub, or a stub was never used.
     ///
-    /// Called at the end of a test, it finds what a stack swallowed: a retry hides a request that
+    /// Call it at the end of a test to find what the stack hides: a retry may hide a request that
     /// no stub expected.
     public func verify() throws {
         let complaints = unmatched + unused.map { "the stub “\($0)” was never asked" }
@@ -114,7 +118,7 @@ public final class MockTransport: Transport {
         throw ClientError(.unsupported, complaints.joined(separator: "; "))
     }
 
-    /// Answers a request.
+    /// Responds to a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
         try context.checkCancellation()
         let (body, trailers) = try await content(of: request, context)
@@ -175,7 +179,7 @@ public final class MockTransport: Transport {
         of request: Request, _ context: Context
     ) async throws -> (Data, HTTPHeaders) {
         if let data = request.body.inMemory { return (data, [:]) }
-        // A stream may wait for anything.
+        // A stream may wait for any time.
         return try await context.child().running {
             let reader = try request.body.open()
             var content = Data()
@@ -185,8 +189,9 @@ public final class MockTransport: Transport {
     }
 }
 
-extension MockTransport: Heeding {
-    package var heed: Heed {
+extension MockTransport: PromptlyCancellable {
+    /// It ends soon, unless an asynchronous closure responds, which may wait.
+    public var promptness: Promptness {
         if case .later = answer { return .unknown }
         return .always
     }

@@ -1,9 +1,10 @@
 import Foundation
 
-/// A path with places that are open: `/users/{id}/photos/*`.
+/// A path with placeholders: `/users/{id}/photos/*`.
 ///
-/// `{name}` stands for one segment, whose text is kept; `*` for any one segment; `**` at the end for
-/// all the rest, even none. Everything else is compared as it stands in the URL, percent-encoded.
+/// `{name}` matches one segment and captures it, `*` matches any one segment, and `**` at the end
+/// matches the rest, which may be empty. Everything else must equal the percent-encoded path of the
+/// URL.
 public struct PathPattern: Hashable, Sendable {
     /// The pattern as it was written.
     public let text: String
@@ -15,7 +16,7 @@ public struct PathPattern: Hashable, Sendable {
         segments = text.split(separator: "/", omittingEmptySubsequences: false)
     }
 
-    /// The texts that stand in the named places, or nil where the path does not match.
+    /// Returns the captured segments, or nil if the path does not match.
     public func match(_ path: String) -> [String: String]? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         var found: [String: String] = [:]

@@ -1,19 +1,20 @@
 public import Foundation
+import TurnpikeSupport
 
-/// A condition on a request, which can say why it does not hold.
+/// A condition on a request that can explain why it is not satisfied.
 ///
 /// ```swift
 /// .on(.post, "/users", where: [.header(.contentType, "application/json"), .json("name", "Ada")], …)
 /// ```
 public struct RequestMatcher: Sendable {
-    /// What the condition asks for.
+    /// The name of the condition.
     public let name: String
     private let check: @Sendable (Request, Data) -> String?
 
     /// Creates a condition.
     /// - Parameters:
-    ///   - name: What it asks for, as a report shows it.
-    ///   - mismatch: Says why a request with a content does not match; nil where it does.
+    ///   - name: The name of the condition in reports.
+    ///   - mismatch: Returns why a request with some content does not match, or nil if it matches.
     public init(
         _ name: String, mismatch: @escaping @Sendable (_ request: Request, _ body: Data) -> String?
     ) {
@@ -21,34 +22,34 @@ public struct RequestMatcher: Sendable {
         check = mismatch
     }
 
-    /// Why a request does not match, or nil where it does.
+    /// Returns why a request does not match, or nil if it matches.
     public func mismatch(_ request: Request, body: Data = Data()) -> String? {
         check(request, body)
     }
 
-    /// A closure that decides.
+    /// Matches requests for which a closure returns true.
     public static func `where`(
         _ name: String, _ condition: @escaping @Sendable (Request) -> Bool
     ) -> Self {
         Self(name) { request, _ in condition(request) ? nil : "it is not \(name)" }
     }
 
-    /// A method.
+    /// Matches a method.
     public static func method(_ method: HTTPMethod) -> Self {
         Self("\(method)") { request, _ in
             request.method == method ? nil : "the method is \(request.method), not \(method)"
         }
     }
 
-    /// A path.
+    /// Matches a path.
     public static func path(_ pattern: PathPattern) -> Self {
         Self("\(pattern)") { request, _ in
-            let path = request.url.path(percentEncoded: true)
+            let path = request.targetURI.path
             return pattern.match(path) == nil ? "the path \(path) is not \(pattern)" : nil
         }
     }
 
-    /// A host, whatever the port.
+    /// Matches a host with any port.
     public static func host(_ host: String) -> Self {
         Self("host \(host)") { request, _ in
             let found = request.origin?.host ?? "none"
@@ -57,7 +58,7 @@ public struct RequestMatcher: Sendable {
         }
     }
 
-    /// A query item with a value; any value where it is nil.
+    /// Matches a query item with a value, or with any value if it is nil.
     public static func query(_ name: String, _ value: String? = nil) -> Self {
         Self("query \(name)") { request, _ in
             let components = URLComponents(url: request.url, resolvingAgainstBaseURL: true)
@@ -71,7 +72,7 @@ public struct RequestMatcher: Sendable {
         }
     }
 
-    /// A header field with a value; any value where it is nil.
+    /// Matches a header field with a value, or with any value if it is nil.
     public static func header(_ name: HTTPHeaders.Name, _ value: String? = nil) -> Self {
         Self("header \(name)") { request, _ in
             let found = request.headers.values(of: name)
@@ -83,7 +84,7 @@ public struct RequestMatcher: Sendable {
         }
     }
 
-    /// Just these bytes as content.
+    /// Matches content with exactly these bytes.
     public static func body(_ data: Data) -> Self {
         Self("\(data.count) bytes of content") { _, body in
             if body == data { return nil }
@@ -92,18 +93,18 @@ public struct RequestMatcher: Sendable {
         }
     }
 
-    /// JSON as content that equals a value, in whatever order and spacing.
+    /// Matches JSON content that equals a value, whatever the order of members and the whitespace.
     public static func json(_ value: JSONValue) -> Self {
         Self("JSON content") { _, body in
-            guard let found = try? JSONValue(parsing: body) else { return "the content is no JSON" }
+            guard let found = try? JSONValue(parsing: body) else { return "it is not JSON" }
             return difference(found, value, at: "$").map { "the content differs at \($0)" }
         }
     }
 
-    /// JSON as content whose member at a path (`user.name`, `items.0`) equals a value.
+    /// Matches JSON content whose member at a path (`user.name`, `items.0`) equals a value.
     public static func json(_ path: String, _ value: JSONValue) -> Self {
         Self("JSON content with \(path)") { _, body in
-            guard let whole = try? JSONValue(parsing: body) else { return "the content is no JSON" }
+            guard let whole = try? JSONValue(parsing: body) else { return "it is not JSON" }
             let steps = path.unicodeScalars.split(separator: ".").map { String(Substring($0)) }
             let found = steps.reduce(Optional(whole)) { value, step in
                 Int(step).flatMap { value?[$0] } ?? value?[step]
@@ -113,7 +114,7 @@ public struct RequestMatcher: Sendable {
         }
     }
 
-    // The place alone: what stands there may be a secret.
+    // Returns only the path, because the value may be a secret.
     private static func difference(
         _ found: JSONValue, _ wanted: JSONValue, at path: String
     ) -> String? {

@@ -5,11 +5,11 @@ public import FoundationNetworking
 #endif
 
 extension Request {
-    /// Creates a request from Foundation's.
+    /// Creates a request from a Foundation request.
     ///
-    /// A body stream of Foundation's is not taken over; its time limit becomes a deadline's
-    /// business.
-    /// - Throws: ``ClientError/Code/invalidRequest`` where it has no URL, or a body stream.
+    /// Body streams are not supported. The time limit is ignored: use a deadline instead.
+    /// - Throws: ``ClientError/Code/invalidRequest`` if the Foundation request has no URL, or has a
+    ///   body stream.
     public init(_ request: URLRequest) throws {
         guard let url = request.url else {
             throw ClientError(.invalidRequest, "the URLRequest has no URL")
@@ -31,14 +31,13 @@ extension Request {
 }
 
 extension URLRequest {
-    /// Creates Foundation's request from a request whose body is in memory.
-    /// - Throws: ``ClientError/Code/unsupported`` for a body that is a file or a stream, or has
-    ///   trailers, ``ClientError/Code/invalidRequest`` for a request that could not be sent.
+    /// Creates a Foundation request from a request whose body is in memory.
+    /// - Throws: ``ClientError/Code/unsupported`` if the body is a file or a stream, or has
+    ///   trailers, and ``ClientError/Code/invalidRequest`` if the request is invalid.
     public init(_ request: Request) throws {
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
         var request = request
         request.describeBody()
-        request.uniteCookies()
         guard let data = request.body.inMemory else {
             throw ClientError(
                 .unsupported,
@@ -46,8 +45,8 @@ extension URLRequest {
         }
         self.init(url: request.url)
         httpMethod = request.method.rawValue
-        for field in request.headers {
-            addValue(field.value, forHTTPHeaderField: field.name.rawValue)
+        for (name, value) in request.headers.combined {
+            setValue(value, forHTTPHeaderField: name.rawValue)
         }
         if !data.isEmpty { httpBody = data }
     }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Where a session calls its delegate.
+/// The queue on which a session calls its delegate.
 enum URLSessionCallbacks {
-    /// A queue that calls in order.
+    /// Creates a serial queue for callbacks.
     static func queue() -> OperationQueue {
         #if canImport(FoundationNetworking)
         let queue = InlineQueue()
@@ -17,13 +17,13 @@ enum URLSessionCallbacks {
 }
 
 #if canImport(FoundationNetworking)
-/// Runs what FoundationNetworking hands it at once, on the network queue.
+/// Runs callbacks of FoundationNetworking immediately, on its network queue.
 ///
-/// It adds each callback as one block, from that queue alone. An operation for each costs two
-/// thread hops, which were a fifth of the time of a request, and while operations wait for their
-/// thread the chunks that they carry are bounded by nothing. So a callback must not wait: neither
-/// for a lock under which URLSession is called, nor for a reader.
-// SAFETY: it has no state of its own.
+/// FoundationNetworking adds each callback as one block, and only from that queue. Operations would
+/// cost two thread switches each, which took a fifth of the time of a request, and the number of
+/// chunks in waiting operations would be unbounded. A callback must therefore not wait, neither for
+/// a reader nor for a lock under which URLSession is called.
+// SAFETY: the class has no state of its own.
 private final class InlineQueue: OperationQueue, @unchecked Sendable {
     override func addOperation(_ block: @escaping @Sendable () -> Void) { block() }
 }

@@ -6,18 +6,18 @@ import Synchronization
 import FoundationNetworking
 #endif
 
-/// The sessions, their delegate, and the queues on which they are driven.
+/// The sessions, their delegate, and the queues that use them.
 ///
-/// On Linux `dataTask`, `resume` and `cancel` wait for the one network queue of the process, so
-/// they are called on queues of their own: never on the cooperative pool, in a cancellation handler
-/// or in a delegate callback. Cancellations do not stand behind the starts of other requests, of
-/// which a busy network queue lets a few hundred wait.
-// SAFETY: all state is behind `state`, and sessions may be used from any thread.
+/// On Linux, `dataTask`, `resume` and `cancel` wait for the single network queue of the process.
+/// They are therefore called on queues of their own, never on the cooperative pool, in a
+/// cancellation handler or in a delegate callback. Cancellations have a queue separate from starts,
+/// because hundreds of starts may wait for a busy network queue.
+// SAFETY: all state is guarded by `state`, and sessions may be used from any thread.
 final class URLSessionDriver: NSObject, @unchecked Sendable {
     private struct State {
-        // By their tasks, whose numbers are those of one session.
+        // Keyed by task object, because task identifiers are unique only within a session.
         var exchanges: [ObjectIdentifier: URLSessionExchange] = [:]
-        // Made for the first exchange, and let go of at the end: its connections close with it.
+        // Created for the first exchange and released at the end, which closes its connections.
         var session: URLSession?
         var lanes: URLSessionLanes<URLSession, URLSessionExchange>
         var isInvalid = false
@@ -41,18 +41,18 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
         configuration.urlCredentialStorage = nil
         configuration.httpCookieStorage = nil
         configuration.httpShouldSetCookies = false
-        // Without this every header line of every response is searched for cookies: a tenth to a
-        // third of all time in FoundationNetworking.
+        // Otherwise FoundationNetworking searches every header line for cookies, which takes a
+        // tenth to a third of its time.
         configuration.httpCookieAcceptPolicy = .never
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
         configuration.httpMaximumConnectionsPerHost = maxConnectionsPerHost
-        // Limits in time are the caller's. This one is cut to whole seconds, counts the wait for a
-        // connection, and traps where it is infinite.
+        // Callers set their own time limits. This one is rounded to whole seconds, includes the
+        // wait for a connection, and traps if it is infinite.
         configuration.timeoutIntervalForRequest = URLSessionRequest.timeout
         return URLSession(configuration: configuration, delegate: self, delegateQueue: callbacks)
     }
 
-    /// Starts an exchange, unless it was cancelled in the meantime.
+    /// Starts an exchange, unless it has already been cancelled.
     func start(_ exchange: URLSessionExchange) {
         starts.async { [self] in
             if let origin = exchange.ownLane { return startInLane(exchange, origin) }
@@ -80,14 +80,14 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
         if !begin(exchange, in: session) { leaveLane(session) }
     }
 
-    // What is no lane's session is not known there.
+    // Ignores sessions that belong to no lane.
     private func leaveLane(_ session: URLSession) {
         let (next, surplus) = state.withLock { $0.lanes.release(session) }
         if next == nil, surplus == nil { return }
         starts.async { [self] in
             surplus?.finishTasksAndInvalidate()
             guard let next else { return }
-            // A task that is made behind the end is fatal.
+            // Creating a task in an invalidated session is fatal.
             if state.withLock({ $0.isInvalid }) { return next.refuse() }
             beginInLane(next, session)
         }
@@ -115,15 +115,15 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
         cancels.async { task()?.cancel() }
     }
 
-    /// Cancels a task whose exchange has no more to do with it.
+    /// Cancels a task that its exchange no longer uses.
     func abandon(_ task: URLSessionTask) {
         state.withLock { $0.exchanges[ObjectIdentifier(task)] = nil }
         cancel { task }
     }
 
-    /// Ends the sessions: now, or when their last tasks have ended.
+    /// Ends the sessions, either at once or when their last tasks have ended.
     func invalidate(cancelling: Bool) {
-        // Behind the starts that are under way: a task that is made later is fatal.
+        // After the pending starts, because creating a task later is fatal.
         starts.async { [self] in
             let (session, exchanges, lanes) = state.withLock { state in
                 defer {
@@ -133,9 +133,10 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
                 return (state.session, state.exchanges, state.lanes.removeAll())
             }
             for exchange in lanes.inLine { exchange.refuse() }
-            // One by one: `invalidateAndCancel` knows nothing of the order that a redirect needs.
+            // One at a time: `invalidateAndCancel` does not respect the order that redirects
+            // require.
             if cancelling { for (_, exchange) in exchanges { exchange.cancel() } }
-            // It returns before they have ended.
+            // Returns before the tasks have ended.
             session?.finishTasksAndInvalidate()
             for session in lanes.sessions { session.finishTasksAndInvalidate() }
         }
@@ -151,7 +152,7 @@ extension URLSessionDriver: URLSessionDataDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-        // Any other answer is ignored on Linux.
+        // On Linux, any other answer is ignored.
         completionHandler(.allow)
         exchange(dataTask)?.didReceive(response)
     }
@@ -192,9 +193,9 @@ extension URLSessionDriver: URLSessionDataDelegate {
             ) -> Void
     ) {
         #if canImport(FoundationNetworking)
-        // Only Basic gets here, after head and body. No answer leads to a plain 401: the default
-        // hangs, and a refusal becomes a cancellation. So the exchange ends here and the task is
-        // cancelled behind it.
+        // Only Basic challenges arrive here, after head and body. No answer yields a plain 401: the
+        // default hangs, and a rejection becomes a cancellation. So the exchange ends here, and the
+        // task is then cancelled.
         exchange(task)?.didReceiveChallenge()
         #else
         let isHTTP =
@@ -207,7 +208,7 @@ extension URLSessionDriver: URLSessionDataDelegate {
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        // Called on the network queue on Linux: it must not wait.
+        // On Linux, called on the network queue: must not wait.
         completionHandler(exchange(task)?.secondStream())
     }
 }

@@ -5,18 +5,17 @@ import Synchronization
 import FoundationNetworking
 #endif
 
-/// One task of the session and the exchange that it feeds.
+/// A task of the session and the exchange that receives its response.
 ///
-/// The order of `cancel()` against the redirect answer is what keeps FoundationNetworking from
-/// trapping. Both are put on the network queue, and an answer behind a cancellation is fatal: so
-/// an answer is given under the lock, unless the cancellation was announced, and `cancel()` is
-/// called once it is. It is called without the lock, for it waits for the network queue, on which
-/// the callbacks run and take that lock.
+/// FoundationNetworking traps if a redirect is answered after `cancel()`; both are queued on its
+/// network queue. The redirect is therefore answered under the lock unless the exchange is marked
+/// as cancelled, and `cancel()` is called only after it is marked. `cancel()` is called without the
+/// lock, because it waits for the network queue, on which callbacks wait for the lock.
 final class URLSessionExchange: Sendable {
     private enum Run {
         case waiting
         case starting(URLSessionTask)
-        // A task may be cancelled once it was resumed.
+        // A task may be cancelled only after it was resumed.
         case running(URLSessionTask)
         case finished
     }
@@ -29,18 +28,19 @@ final class URLSessionExchange: Sendable {
 
     private struct Feed {
         var exchange: Exchange?
-        // The declared length, once the head has come.
+        // The declared length, known when the head has arrived.
         var length: Int64?
-        // A whole body in one chunk, which waits for the completion.
+        // A whole body in one chunk, held until the task completes.
         var whole: Data?
     }
 
-    /// The origin to which the request needs a connection that no other one uses meanwhile; nil for
-    /// one that libcurl may send again (``URLSessionLanes``), and where it has HTTP/1.1 alone.
+    /// The origin to which the request needs a connection of its own (``URLSessionLanes``).
+    ///
+    /// Nil if libcurl may send the request again, or if the connection uses HTTP/1.1.
     let ownLane: Origin?
 
     private let upload: Upload
-    // As the caller has it: the wire's has no fragment.
+    // The URL of the caller; the URL that is sent has no fragment.
     private let url: URL
     private let request: URLRequest
     private let isRepeatable: Bool
@@ -58,15 +58,16 @@ final class URLSessionExchange: Sendable {
         self.upload = upload
         self.driver = driver
         #if canImport(FoundationNetworking)
-        ownLane = isRepeatable || url.scheme?.lowercased() != "https" ? nil : Origin(url)
+        let origin = Origin(url)
+        ownLane = isRepeatable || origin?.scheme != "https" ? nil : origin
         #else
         ownLane = nil
         #endif
     }
 
-    // What libcurl knows the size of it sends at once; before more of a stream it asks whether the
-    // connection takes it. From then on FoundationNetworking burns a core until the exchange has
-    // ended: it never stops waiting for what is there already.
+    // libcurl sends a body of known size at once. Before it reads more of a stream, it asks whether
+    // the connection is writable; from then on, FoundationNetworking uses a full core until the
+    // exchange ends, because its wait returns at once.
     private var data: Data? {
         #if canImport(FoundationNetworking)
         upload.small
@@ -100,7 +101,7 @@ final class URLSessionExchange: Sendable {
         }
     }
 
-    // On the queue of the starts.
+    /// Creates and resumes the task; called on the queue for starts.
     /// - Returns: Whether there is a task now.
     func begin(_ make: (URLRequest) -> URLSessionTask) -> Bool {
         if state.withLock({ $0.isCancelled }) { return false }
@@ -133,11 +134,12 @@ final class URLSessionExchange: Sendable {
 
     private var exchange: Exchange? { feed.withLock { $0.exchange } }
 
-    /// The body for libcurl to send again: it does so, whatever the method, when a kept-alive
-    /// connection ended without a byte of an answer.
+    /// Returns the body for libcurl to send again.
     ///
-    /// The server may have acted on the first one, so a request that is not repeatable ends here
-    /// instead. nil where the task has no body stream.
+    /// libcurl does so for any method if a kept-alive connection ended before a byte of a response.
+    ///
+    /// The server may have processed the first request, so a request that is not repeatable fails
+    /// instead. Returns nil if the task has no body stream.
     func secondStream() -> InputStream? {
         if upload.length == nil { return nil }
         guard isRepeatable else {
@@ -148,7 +150,7 @@ final class URLSessionExchange: Sendable {
                         + " may have acted on it; it is not sent twice. If that is safe, mark it"
                         + " retryable() or give it an Idempotency-Key",
                     transfer: TransferState(.sending, bodyBytesSent: upload.bytesSent)))
-            // A stream in the place of a body in memory is fatal.
+            // Returning a stream for a body in memory is fatal.
             return data == nil ? InputStream(data: Data()) : nil
         }
         guard data != nil else { return upload.makeStream() }
@@ -156,7 +158,7 @@ final class URLSessionExchange: Sendable {
         return nil
     }
 
-    // libcurl has nothing left of a body in memory to send again.
+    // libcurl cannot send a body in memory again.
     private func startAgain() {
         let task = state.withLock { state -> URLSessionTask? in
             guard !state.isCancelled, state.restarts < Self.maxRestarts else { return nil }
@@ -172,7 +174,7 @@ final class URLSessionExchange: Sendable {
         guard let task else {
             return fail(
                 ClientError(
-                    .connection, "one kept-alive connection after the other ended as it was used",
+                    .connection, "several kept-alive connections ended when they were used",
                     transfer: TransferState(.sending, bodyBytesSent: upload.bytesSent)))
         }
         driver.abandon(task)
@@ -185,10 +187,10 @@ final class URLSessionExchange: Sendable {
 
     func didReceive(_ response: URLResponse) {
         guard let response = response as? HTTPURLResponse else {
-            return fail(ClientError(.protocol, "the answer is not an HTTP response"))
+            return fail(ClientError(.protocol, "the response is not an HTTP response"))
         }
-        // FoundationNetworking tells of each interim response; 101 is final, its bytes are the
-        // body.
+        // FoundationNetworking reports each interim response. 101 is final, and the bytes after it
+        // are the body.
         if (100..<200).contains(response.statusCode), response.statusCode != 101 { return }
         publish(response)
     }
@@ -207,7 +209,7 @@ final class URLSessionExchange: Sendable {
         }
     }
 
-    // A small body comes in one chunk, and the completion in the same breath: its reader is woken
+    // A small body arrives in one chunk, immediately before the completion. The reader is woken
     // once for both.
     func didReceive(_ data: Data) {
         let exchange = feed.withLock { feed -> Exchange? in
@@ -247,7 +249,7 @@ final class URLSessionExchange: Sendable {
                 URLSessionFault.classify(error, hasHead: hasHead, bodyBytesSent: upload.bytesSent))
             return
         }
-        // Where a redirecting response has no usable Location its head is not announced.
+        // The head of a redirect without a usable Location is not reported before.
         if !hasHead, let response = response as? HTTPURLResponse {
             switch opening(of: response) {
             case .success(var opening):

@@ -1,9 +1,9 @@
 import Foundation
 
-/// How an error of URLSession becomes one that says what happened.
+/// Converts an error of URLSession into one that says what happened.
 ///
-/// FoundationNetworking maps eight codes of libcurl and gives all others as `unknown`; what is left
-/// of them is libcurl's text in the description. So the phase, the code and the text decide
+/// FoundationNetworking maps eight error codes of libcurl and reports all others as `unknown`, with
+/// libcurl's text as the description. The phase, the code and the text are therefore evaluated
 /// together.
 enum URLSessionFault {
     static func classify(
@@ -27,7 +27,7 @@ enum URLSessionFault {
             transfer: TransferState(phase, bodyBytesSent: phase == .connecting ? 0 : bodyBytesSent))
     }
 
-    // libcurl's words for the answer to CONNECT.
+    // libcurl's text for a rejected CONNECT.
     private static func proxyStatus(in text: String) -> HTTPStatus? {
         guard let words = text.range(of: "CONNECT tunnel failed, response ") else { return nil }
         return Int(text[words.upperBound...].prefix { $0.isNumber }).map { HTTPStatus($0) }
@@ -55,13 +55,13 @@ enum URLSessionFault {
                 : Kind(code: .connection, message: "the connection was lost before a response came")
         case .badServerResponse:
             return Kind(
-                code: .connection, message: "the server closed the connection without an answer")
+                code: .connection, message: "the server closed the connection without a response")
         case .badURL, .unsupportedURL:
-            // Also what FoundationNetworking calls an answer in a version of HTTP that it does not
-            // know.
+            // FoundationNetworking also reports this code for a response with an unknown HTTP
+            // version.
             if has(text, "http", "response", "version") { return garbled }
             return Kind(
-                code: .invalidRequest, message: "URLSession does not take this URL",
+                code: .invalidRequest, message: "URLSession does not accept this URL",
                 isBeforeRequest: true)
         case .dataLengthExceedsMaximum:
             return Kind(
@@ -75,7 +75,7 @@ enum URLSessionFault {
         }
     }
 
-    // Texts of libcurl, by what they have in common.
+    // Matches words that texts of libcurl have in common.
     private static func kind(of text: String, hasHead: Bool) -> Kind {
         if has(text, "ssl", "tls", "certificate", "handshake") {
             return Kind(
@@ -112,7 +112,7 @@ enum URLSessionFault {
             return Kind(
                 code: .connection, message: "the connection was lost before a response came")
         }
-        return Kind(code: .protocol, message: "the server's answer could not be read")
+        return Kind(code: .protocol, message: "the response could not be read")
     }
 
     private static var noDescriptors: Kind {
@@ -124,7 +124,7 @@ enum URLSessionFault {
     }
 
     private static var garbled: Kind {
-        Kind(code: .protocol, message: "the server's answer is not valid HTTP")
+        Kind(code: .protocol, message: "the response is not valid HTTP")
     }
 
     private static func has(_ text: String, _ words: String...) -> Bool {

@@ -1,10 +1,11 @@
 import Foundation
+import TurnpikeSupport
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
 #endif
 
-/// How an `HTTPURLResponse` becomes the head that the server sent, as far as it can be told.
+/// Converts an `HTTPURLResponse` into the head that the server sent, as far as possible.
 enum URLSessionHead {
     static func opening(
         of response: HTTPURLResponse, to url: URL, method: String
@@ -14,7 +15,7 @@ enum URLSessionHead {
             guard let name = name as? String, let value = value as? String else { continue }
             fields.append((name, value))
         }
-        // The dictionary has no order; a stable one is better than chance.
+        // The dictionary has no order; a stable order is better than a random one.
         fields.sort { $0.name < $1.name }
         var headers = HTTPHeaders()
         for (name, value) in fields {
@@ -52,10 +53,10 @@ enum URLSessionHead {
             return opening
         }
         if headers.contains(.transferEncoding) {
-            // A length beside it has no meaning (RFC 9112 §6.3).
+            // A length is ignored if there is a transfer coding (RFC 9112 §6.3).
             headers.remove(.contentLength)
         } else if isEncoded(headers) {
-            // libcurl has decoded the content and left both lines.
+            // libcurl has decoded the content and left both fields.
             opening.encodedLength = declared
             headers.remove(.contentEncoding)
             headers.remove(.contentLength)
@@ -75,15 +76,14 @@ enum URLSessionHead {
         }
     }
 
-    // Equal lengths in several lines are one; different ones are a sign of smuggling (RFC 9112
-    // §6.3).
+    // Several equal lengths count as one; different ones are a sign of smuggling (RFC 9112 §6.3).
     private static func declaredLength(_ headers: HTTPHeaders) -> Result<Int64?, ClientError> {
         guard let text = headers[.contentLength] else { return .success(nil) }
         let values = Set(text.split(separator: ",").map { String(Grammar.trimmed($0)) })
         guard values.count == 1, let value = values.first else {
             return .failure(
                 ClientError(
-                    .protocol, "the response has two different lengths",
+                    .protocol, "the response has conflicting Content-Length values",
                     transfer: TransferState(.receiving)))
         }
         guard value.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }), let length = Int64(value)

@@ -1,21 +1,21 @@
-/// Sessions with one exchange each at a time, for requests that must not share their connection.
+/// Sessions with one exchange at a time, for requests that must not share a connection.
 ///
-/// Over HTTP/2 libcurl sends a request again whose connection it takes for dead, or which a server
-/// has said that it will close (`GOAWAY`), and nothing outside of libcurl can keep it from doing so.
-/// Both happen where several exchanges share a connection. A session has connections of its own, so
-/// an exchange that has a session to itself shares none.
+/// With HTTP/2, libcurl sends a request again if it considers the connection dead, or if the server
+/// has announced that it will close it (`GOAWAY`). Nothing outside libcurl can prevent that. Both
+/// happen only if several exchanges share a connection. Each session has its own connections, so an
+/// exchange with a session of its own shares none.
 package struct URLSessionLanes<Session: AnyObject, Exchange> {
     /// Where an exchange runs.
     package enum Place {
-        /// A session that is free.
+        /// In an idle session.
         case free(Session)
-        /// There may be one more session; see ``occupy(_:for:)``.
+        /// In another session, which the caller creates; see ``occupy(_:for:)``.
         case new
-        /// The exchange stands in line.
+        /// Nowhere yet; the exchange waits.
         case inLine
     }
 
-    // Those of one origin, the latest used last.
+    // The idle sessions of each origin, most recently used last.
     private var idle: [Origin: [Session]] = [:]
     private var idleCount = 0
     private var occupied: [ObjectIdentifier: (session: Session, origin: Origin)] = [:]
@@ -23,12 +23,12 @@ package struct URLSessionLanes<Session: AnyObject, Exchange> {
     private var line: [Origin: ArraySlice<Exchange>] = [:]
     private let maxPerOrigin: Int
 
-    // How many sessions, and so connections, are kept for later.
+    // How many idle sessions, and therefore connections, are kept.
     private static var maxIdle: Int { 32 }
 
     package init(maxPerOrigin: Int) { self.maxPerOrigin = max(maxPerOrigin, 1) }
 
-    /// Finds a place for an exchange.
+    /// Returns a place for an exchange.
     package mutating func place(_ exchange: Exchange, for origin: Origin) -> Place {
         if let session = idle[origin]?.popLast() {
             idleCount -= 1
@@ -41,14 +41,14 @@ package struct URLSessionLanes<Session: AnyObject, Exchange> {
         return .inLine
     }
 
-    /// Counts a session as busy.
+    /// Marks a session as busy.
     package mutating func occupy(_ session: Session, for origin: Origin) {
         occupied[ObjectIdentifier(session)] = (session, origin)
         occupiedCount[origin, default: 0] += 1
     }
 
-    /// Takes back a session whose exchange has ended.
-    /// - Returns: The exchange that comes next in it, and a session that is not kept.
+    /// Releases a session whose exchange has ended.
+    /// - Returns: The next exchange for this session, and a session to close.
     package mutating func release(
         _ session: Session
     ) -> (next: Exchange?, surplus: Session?) {
@@ -64,7 +64,7 @@ package struct URLSessionLanes<Session: AnyObject, Exchange> {
         return (nil, idleCount > Self.maxIdle ? removeSurplus(but: origin) : nil)
     }
 
-    // Of another origin, if there is one: this one is in use.
+    // Prefers another origin, because this one is in use.
     private mutating func removeSurplus(but origin: Origin) -> Session? {
         let key = idle.keys.first { $0 != origin } ?? origin
         guard let session = idle[key]?.removeFirst() else { return nil }
@@ -73,7 +73,7 @@ package struct URLSessionLanes<Session: AnyObject, Exchange> {
         return session
     }
 
-    /// Lets go of all sessions, and of all who stand in line.
+    /// Removes all sessions and all waiting exchanges.
     package mutating func removeAll() -> (sessions: [Session], inLine: [Exchange]) {
         defer { self = URLSessionLanes(maxPerOrigin: maxPerOrigin) }
         return (

@@ -4,21 +4,21 @@ import Foundation
 import FoundationNetworking
 #endif
 
-/// How a ``Request`` becomes a `URLRequest` that goes over the wire as it stands.
+/// Converts a ``Request`` into a `URLRequest` that is sent unchanged.
 enum URLSessionRequest {
-    /// In seconds.
+    /// The time limit in seconds.
     ///
-    /// Whole, finite and far away: the limits in time are the caller's own.
+    /// It must be whole and finite, and is long because callers set their own limits.
     static let timeout: TimeInterval = 86_400
 
-    // FoundationNetworking removes a field whose value is one blank from the wire, its own defaults
-    // too.
+    // FoundationNetworking does not send a field whose value is a single space, not even its own
+    // default.
     private static let omitted = " "
 
-    /// What URLSession cannot do, said before anything is sent.
+    /// Returns an error for requests that URLSession cannot send, before anything is sent.
     static func fault(of request: Request) -> ClientError? {
         #if canImport(FoundationNetworking)
-        if request.url.host(percentEncoded: true)?.contains(":") == true {
+        if request.origin?.host.utf8.contains(UInt8(ascii: ":")) == true {
             return ClientError(
                 .unsupported,
                 "URLSession on Linux cannot connect to an IPv6 address; use a name, or the curl transport"
@@ -27,12 +27,12 @@ enum URLSessionRequest {
         #endif
         if request.method == .connect {
             return ClientError(
-                .unsupported, "CONNECT is a proxy's business; use a proxy of the curl transport")
+                .unsupported, "CONNECT is not supported; use a proxy with the curl transport")
         }
         if request.asksServer {
             return ClientError(
                 .unsupported,
-                "URLSession cannot send OPTIONS *; write a slash behind the host, or use the curl"
+                "URLSession cannot send OPTIONS *; add a slash after the host, or use the curl"
                     + " transport")
         }
         if request.body.hasTrailers {
@@ -50,14 +50,15 @@ enum URLSessionRequest {
 
     static func make(_ request: Request, upload: Upload) -> URLRequest {
         var result = URLRequest(
-            url: wireURL(request.url), cachePolicy: .reloadIgnoringLocalCacheData,
+            url: wireURL(request.targetURI), cachePolicy: .reloadIgnoringLocalCacheData,
             timeoutInterval: timeout)
         result.httpMethod = request.method.rawValue
         result.httpShouldHandleCookies = false
         var hasType = false
         var hasAgent = false
         var hasLanguage = false
-        for (name, value) in merged(request.headers) {
+        // A field is set once: several lines of one name go as one.
+        for (name, value) in request.headers.combined {
             switch name {
             case .host, .contentLength: continue
             case .contentType: hasType = true
@@ -70,41 +71,27 @@ enum URLSessionRequest {
         if !hasAgent { result.setValue("turnpike", forHTTPHeaderField: "User-Agent") }
         if !hasLanguage { result.setValue(omitted, forHTTPHeaderField: "Accept-Language") }
         if let length = upload.length {
-            // Exact framing by length: without the second line a stream goes out chunked, with
+            // Framing by length: without the second field, a stream is sent chunked although it has
             // both.
             result.setValue(String(length), forHTTPHeaderField: "Content-Length")
             result.setValue(omitted, forHTTPHeaderField: "Transfer-Encoding")
-            // Without a type a form is claimed.
+            // Otherwise a form type would be sent.
             if !hasType { result.setValue(omitted, forHTTPHeaderField: "Content-Type") }
         } else if request.method == .delete || request.method == .options {
-            // No content is expected, so none is announced (RFC 9110 §8.6); else 0 would be.
+            // No content is expected, so no length is sent (RFC 9110 §8.6); otherwise it would be
+            // 0.
             result.setValue(omitted, forHTTPHeaderField: "Content-Length")
         }
         return result
     }
 
-    // Names that differ in case alone are one field; several lines become one (RFC 9110 §5.3),
-    // those of Cookie with a semicolon (RFC 6265 §5.4).
-    private static func merged(_ headers: HTTPHeaders) -> [(HTTPHeaders.Name, String)] {
-        var result: [(HTTPHeaders.Name, String)] = []
-        for field in headers {
-            if let index = result.firstIndex(where: { $0.0 == field.name }) {
-                result[index].1 += (field.name == .cookie ? "; " : ", ") + field.value
-            } else {
-                result.append((field.name, field.value))
-            }
+    // A scheme in capitals is refused by FoundationNetworking; a fragment is never sent, nor are a
+    // user and a password, which were moved to a header, or are nobody's.
+    private static func wireURL(_ uri: TargetURI) -> URL {
+        let form = uri.absoluteForm
+        guard let scheme = uri.origin?.scheme, form != uri.text || !form.hasPrefix(scheme) else {
+            return uri.url
         }
-        return result
-    }
-
-    // A scheme in capitals is refused by FoundationNetworking, and a fragment is never sent.
-    private static func wireURL(_ url: URL) -> URL {
-        guard let scheme = url.scheme, scheme != scheme.lowercased() || url.fragment != nil else {
-            return url
-        }
-        var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
-        components?.scheme = scheme.lowercased()
-        components?.fragment = nil
-        return components?.url ?? url
+        return URL(string: scheme + form.drop { $0 != ":" }) ?? uri.url
     }
 }

@@ -8,33 +8,33 @@ import FoundationNetworking
 
 /// The default transport: Foundation's URLSession, on Linux that of FoundationNetworking.
 ///
-/// It uses delegate tasks alone, keeps every call into URLSession on a queue of its own, and orders
-/// cancellation against completion by a lock: used in another way, URLSession on Linux deadlocks or
-/// traps under cancellation. What it repairs:
+/// It uses only delegate tasks, makes every call into URLSession on its own queues, and orders
+/// cancellation and completion with a lock. Without these measures, URLSession on Linux deadlocks
+/// or traps under cancellation. The transport corrects the following behaviour:
 ///
-/// - it follows no redirect, stores no cookie, credential or response, and ends a Basic challenge
-///   as a plain 401;
-/// - 1xx responses are passed over, `Set-Cookie` lines are taken apart, `Content-Encoding` and
-///   `Content-Length` go when the content was decoded;
-/// - request bodies have exact lengths, and are replayed in full on a kept-alive connection that
-///   turned out dead if the request may be sent twice, else not at all. A stream is collected
-///   first, in a file without a name of mode 0600;
-/// - a reader slower than the server costs disk, not memory (FoundationNetworking has no
+/// - It follows no redirects, stores no cookies, credentials or responses, and turns a Basic
+///   challenge into a plain 401.
+/// - It skips 1xx responses, splits joined `Set-Cookie` lines, and removes `Content-Encoding` and
+///   `Content-Length` if the content was decoded.
+/// - Request bodies have exact lengths. If a kept-alive connection turns out to be dead, a body is
+///   sent again completely if the request may be repeated, and otherwise not at all. A stream is
+///   first collected in an unnamed file of mode 0600.
+/// - A reader slower than the server costs disk space, not memory (FoundationNetworking has no
 ///   backpressure).
 ///
-/// What cannot be repaired stands in <doc:URLSessionLimits>.
+/// For the limits that remain, see <doc:URLSessionLimits>.
 public final class URLSessionTransport: Transport {
-    /// How the transport behaves.
+    /// The configuration of the transport.
     public struct Configuration: Sendable {
-        /// Connections to one host at a time.
+        /// The number of simultaneous connections to one host.
         ///
-        /// More calls wait for a connection.
+        /// Further calls wait for a connection.
         public var maxConnectionsPerHost = 64
-        /// The bytes of a response that wait in memory for their reader.
+        /// How many bytes of a response are buffered in memory.
         public var maxBufferedBytes = 1_048_576
-        /// The bytes of a response that wait in a temporary file beyond that.
+        /// How many further bytes of a response are buffered in a temporary file.
         public var maxSpilledBytes: Int64 = 16 << 30
-        /// The bytes of a streamed request body that are collected before it is sent.
+        /// How many bytes of a streamed request body are collected before it is sent.
         public var maxSpooledBytes: Int64 = 16 << 30
 
         /// Creates the default configuration.
@@ -50,17 +50,11 @@ public final class URLSessionTransport: Transport {
         driver = URLSessionDriver(maxConnectionsPerHost: configuration.maxConnectionsPerHost)
     }
 
-    // Bodies may still be read after the transport, and its client, were let go of.
+    // Bodies may still be read after the transport and its client were released.
     deinit { driver.invalidate(cancelling: false) }
 
-    /// Sizes before decoding, where a `Content-Length` tells.
-    public var capabilities: TransportCapabilities {
-        #if canImport(FoundationNetworking)
-        []
-        #else
-        [.http2, .ipv6Literals]
-        #endif
-    }
+    /// No capability beyond those that every transport has.
+    public var capabilities: TransportCapabilities { [] }
 
     /// Sends a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
@@ -81,12 +75,13 @@ public final class URLSessionTransport: Transport {
         return try await exchange.response()
     }
 
-    /// Cancels what is under way and closes the session.
+    /// Cancels running exchanges and closes the sessions.
     ///
-    /// Later sends fail as ``ClientError/Code/cancelled``.
+    /// Later sends fail with ``ClientError/Code/cancelled``.
     public func shutdown() async { driver.invalidate(cancelling: true) }
 }
 
-extension URLSessionTransport: Heeding {
-    package var heed: Heed { .always }
+extension URLSessionTransport: PromptlyCancellable {
+    /// It ends soon.
+    public var promptness: Promptness { .always }
 }

@@ -1,13 +1,14 @@
 import Foundation
 import Synchronization
+import TurnpikeSupport
 
-/// A request's body as URLSession needs it: of a known length, in memory or in an open file, to be
-/// read from the start as often as a dead connection makes libcurl send it again.
+/// A request body for URLSession: of known length, and in memory or in an open file, so that
+/// libcurl can send it again from the start after a dead connection.
 final class Upload: Sendable {
     enum Source: Sendable {
         case data(Data)
         case file(UnnamedFile, Range<Int64>)
-        // A file that is opened when its turn comes: a form may have thousands.
+        // Opened when it is sent, because a form may have thousands of files.
         case path(String, Range<Int64>)
 
         var length: Int64 {
@@ -19,7 +20,7 @@ final class Upload: Sendable {
     }
 
     private let sources: [Source]
-    private let call: CallState?
+    private let context: Context?
     private let fault = Mutex<(@Sendable (ClientError) -> Void)?>(nil)
     private let sent = Atomic<Int64>(0)
 
@@ -27,10 +28,10 @@ final class Upload: Sendable {
     let length: Int64?
 
     private static let memoryLimit = 262_144
-    // As much libcurl sends in one go.
+    // As much as libcurl sends at once.
     private static let smallLimit = 65_536
 
-    /// A body that is small and in memory.
+    /// The body, if it is small and in memory.
     var small: Data? {
         guard sources.count == 1, case .data(let data) = sources[0],
             data.count <= Self.smallLimit
@@ -40,10 +41,10 @@ final class Upload: Sendable {
 
     /// Prepares a body.
     ///
-    /// A stream is read to its end: FoundationNetworking reads bodies on its one network thread,
-    /// where a source that waits would stop every request of the process.
+    /// A stream is read completely first: FoundationNetworking reads bodies on its single network
+    /// thread, where a waiting source would block every request of the process.
     init(_ body: Body, context: Context, limit: Int64) async throws {
-        call = context.call
+        self.context = context
         if body.isEmpty {
             sources = []
         } else if let data = body.inMemory {
@@ -51,7 +52,7 @@ final class Upload: Sendable {
         } else if let segments = try body.segments() {
             sources = try segments.map { try Self.source($0, isOnly: segments.count == 1) }
         } else {
-            // A stream may wait for anything.
+            // A stream may wait for any time.
             sources = [
                 try await context.child().running {
                     try await Self.spool(try body.open(), context: context, limit: limit)
@@ -66,8 +67,7 @@ final class Upload: Sendable {
         case .data(let data): return .data(data)
         case .file(let path, let range):
             do {
-                // Opened in any case, so that one that cannot be read fails before the head is
-                // sent.
+                // Opened in any case, so that an unreadable file fails before the head is sent.
                 let file = try UnnamedFile.reading(path)
                 return isOnly ? .file(file, range) : .path(path, range)
             } catch let fault as FileFault {
@@ -103,22 +103,22 @@ final class Upload: Sendable {
                 }
             } catch let fault as FileFault {
                 throw ClientError(
-                    .upload, "the request body is collected: \(fault)", underlying: fault)
+                    .upload, "the request body cannot be collected: \(fault)", underlying: fault)
             }
             count += Int64(chunk.count)
         }
         return file.map { .file($0, 0..<count) } ?? .data(head)
     }
 
-    /// The most bytes that any one send has handed to the connection.
+    /// The most bytes that a single send has passed to the connection.
     var bytesSent: Int64 { sent.load(ordering: .relaxed) }
 
-    /// Names who is told when the file turns out shorter than it was.
+    /// Sets the handler for a file that becomes shorter while it is sent.
     func onFault(_ handler: @escaping @Sendable (ClientError) -> Void) {
         if !sources.isEmpty { fault.withLock { $0 = handler } }
     }
 
-    /// A fresh stream from the first byte on, or nil without a body.
+    /// Returns a new stream from the first byte on, or nil without a body.
     func makeStream() -> InputStream? {
         if sources.isEmpty { return nil }
         #if canImport(FoundationNetworking)
@@ -142,7 +142,7 @@ final class Upload: Sendable {
 
     func didSend(_ total: Int64) {
         sent.store(max(total, sent.load(ordering: .relaxed)), ordering: .relaxed)
-        call?.record.didSend(totalBytes: total)
+        context?.report(.sent(bytes: total))
     }
 
     func fail(_ error: ClientError) { fault.withLock { $0 }?(error) }

@@ -1,15 +1,17 @@
 import Foundation
+import TurnpikeSupport
 
 #if canImport(FoundationNetworking)
-/// Reads a body on the network thread: memory and files alone, so that it never waits for a peer.
+/// Reads a body on the network thread, only from memory and files, so that it never waits for a
+/// peer.
 ///
-/// It says that bytes are available until the last one is read: a pause would be taken for the end,
-/// and the body sent short.
+/// It reports available bytes until the last one is read. Otherwise FoundationNetworking would
+/// treat a pause as the end and send a truncated body.
 final class UploadStream: InputStream {
     private var rest: ArraySlice<Upload.Source>
     private let length: Int64
     private let upload: Upload
-    // Within the body, and within the first of the rest.
+    // Positions within the whole body, and within the current source.
     private var position: Int64 = 0
     private var offset: Int64 = 0
     private var status = Stream.Status.notOpen

@@ -2,35 +2,35 @@
 
 #include <stdint.h>
 
-// Requests by libcurl's multi interface and nothing else: the most that a client over libcurl can reach.
+// Requests with libcurl's multi interface alone: the upper limit for any client over libcurl.
 
 typedef struct curl_loop curl_loop;
 
 typedef struct curl_loop_job {
     const char *url;
-    /// A file with the certificates that are trusted; NULL over plain HTTP.
+    /// A file with the trusted certificates; NULL for plain HTTP.
     const char *authority;
     int concurrency;
-    /// The bytes of content that are sent; 0 for GET.
+    /// The number of content bytes to send; 0 for GET.
     long post_bytes;
-    /// The bytes of content that must come back, by each request.
+    /// The number of content bytes expected in each response.
     int64_t expected;
 } curl_loop_job;
 
 typedef struct curl_loop_result {
-    /// The requests that came to their end.
+    /// The number of completed requests.
     long count;
-    /// Their times in microseconds, of the first `count` or as many as there was room for.
+    /// The latencies in microseconds of the first `latency_count` requests.
     const double *latencies;
     long latency_count;
-    /// NULL, or what went wrong.
+    /// The error, or NULL.
     const char *fault;
 } curl_loop_result;
 
-/// Finds libcurl and makes a loop with its handles; NULL where there is no libcurl.
+/// Loads libcurl and creates a loop with its handles; returns NULL if libcurl is not installed.
 curl_loop *curl_loop_create(const curl_loop_job *job);
 
-/// Keeps the job's requests under way until the time is up, or `count` were begun where that is not 0.
+/// Sends the job's requests until the time is over or, if `count` is not 0, until `count` were started.
 ///
-/// Connections stay open from one run to the next. What the result points to is valid until then.
+/// Connections stay open between runs. The pointers in the result are valid until the next run.
 curl_loop_result curl_loop_run(curl_loop *loop, double seconds, long count);

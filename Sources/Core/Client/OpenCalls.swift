@@ -1,0 +1,70 @@
+import Synchronization
+import TurnpikeSupport
+
+/// The calls of a client that have not ended.
+final class OpenCalls: Sendable {
+    private struct Entry {
+        let id: CallID
+        // Not the call itself, because a call ends when nothing refers to it any more.
+        let record: CallRecord
+    }
+
+    private struct State {
+        var entries: [Entry?] = []
+        var free: [Int] = []
+        var waiters: [OneShot<Void>] = []
+
+        var count: Int { entries.count - free.count }
+    }
+
+    private let state = Mutex(State())
+
+    var count: Int { state.withLock { $0.count } }
+
+    /// Returns summaries of the calls, oldest first.
+    func summaries(at now: MonotonicInstant) -> [CallSummary] {
+        let entries = state.withLock { $0.entries.compactMap(\.self) }
+        return entries.map { entry in
+            let (request, start) = entry.record.beginning
+            return CallSummary(
+                id: entry.id, request: request.map { RequestSummary($0) },
+                age: start?.duration(to: now) ?? .zero)
+        }.sorted { ($0.age, $1.id.number) > ($1.age, $0.id.number) }
+    }
+
+    /// Adds a call.
+    /// - Returns: The position for removing it.
+    func add(_ id: CallID, _ record: CallRecord) -> Int {
+        let entry = Entry(id: id, record: record)
+        return state.withLock { state in
+            guard let place = state.free.popLast() else {
+                state.entries.append(entry)
+                return state.entries.count - 1
+            }
+            state.entries[place] = entry
+            return place
+        }
+    }
+
+    func remove(_ place: Int) {
+        let waiters = state.withLock { state -> [OneShot<Void>] in
+            state.entries[place] = nil
+            state.free.append(place)
+            guard state.count == 0 else { return [] }
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.settle(.success(())) }
+    }
+
+    /// Returns a value that is settled as soon as no call is running.
+    func whenIdle() -> OneShot<Void> {
+        let waiter = OneShot<Void>()
+        let isIdle = state.withLock { state in
+            if state.count > 0 { state.waiters.append(waiter) }
+            return state.count == 0
+        }
+        if isIdle { waiter.settle(.success(())) }
+        return waiter
+    }
+}

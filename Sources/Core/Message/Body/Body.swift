@@ -1,0 +1,292 @@
+public import Foundation
+import TurnpikeSupport
+
+/// The content of a request: where its bytes come from, how many they are, and whether they can be
+/// sent twice.
+///
+/// Nothing is read before a transport opens the body. Data and files can be replayed; a stream can
+/// if its factory makes an equal sequence each time it is called.
+public struct Body: Sendable {
+    private enum Source: Sendable {
+        case empty
+        case data(Data)
+        case file(FileSource)
+        case stream(StreamSource)
+        case parts([Body])
+        indirect case followed(Body, RequestTrailers)
+        case fault(any Error)
+    }
+
+    private let source: Source
+
+    /// The media type that is sent as `Content-Type` where the request has none.
+    public var contentType: MediaType?
+
+    /// No content.
+    public static let empty = Body(source: .empty, contentType: nil)
+
+    private init(source: Source, contentType: MediaType?) {
+        self.source = source
+        self.contentType = contentType
+    }
+
+    /// A body that is made now, and whose error fails the call before anything is sent.
+    public static func catching(_ make: () throws -> Body) -> Body {
+        do {
+            return try make()
+        } catch {
+            return Body(source: .fault(error), contentType: nil)
+        }
+    }
+
+    /// Why the body could not be made, or nil.
+    package var fault: (any Error)? {
+        guard case .fault(let error) = source else { return nil }
+        return error
+    }
+
+    /// Bytes in memory.
+    public static func data(_ data: Data, type: MediaType? = nil) -> Body {
+        Body(source: data.isEmpty ? .empty : .data(data), contentType: type)
+    }
+
+    /// Text in UTF-8, as `text/plain`.
+    public static func text(_ text: String) -> Body {
+        let utf8 = MediaType.Parameter(name: "charset", value: "utf-8")
+        return .data(Data(text.utf8), type: MediaType("text", "plain", parameters: [utf8]))
+    }
+
+    /// A JSON value, as `application/json`.
+    public static func json(_ value: JSONValue) -> Body { .data(value.data(), type: .json) }
+
+    /// A regular file, or a range of it.
+    ///
+    /// It is read as it is sent and never held in memory.
+    ///
+    /// The call fails as ``ClientError/Code/upload`` where the file cannot be read, is no regular
+    /// file, or changes its size while it is sent.
+    /// - Parameters:
+    ///   - url: The file; a symbolic link is followed.
+    ///   - range: The bytes to send; all of them without a range.
+    ///   - type: The media type; `application/octet-stream` where nil.
+    /// - Returns: The body.
+    public static func file(
+        _ url: URL, range: Range<Int64>? = nil, type: MediaType? = .octetStream
+    ) -> Body {
+        Body(source: .file(FileSource(url: url, range: range)), contentType: type)
+    }
+
+    /// Bytes that are made while they are sent.
+    ///
+    /// - Parameters:
+    ///   - length: The number of bytes, where it is known; a sequence of another length fails the
+    ///     call.
+    ///   - replayable: Whether the factory may be called again and gives the same bytes. A body
+    ///     that is not replayable is sent once: a retry or a redirect that would need it again
+    ///     stops.
+    ///   - live: Whether bytes must leave as they are made. Without it a transport that cannot send
+    ///     live (``TransportCapabilities/liveUpload``) collects them in a file first; with it such
+    ///     a transport refuses the call as ``ClientError/Code/unsupported``.
+    ///   - type: The media type, where the request names none.
+    ///   - make: Makes the sequence, once for each send. It is iterated by one task and dropped
+    ///     when the exchange ends, however it ends.
+    /// - Returns: The body.
+    public static func stream<Chunks: AsyncSequence & Sendable>(
+        length: Int64? = nil, replayable: Bool = false, live: Bool = false, type: MediaType? = nil,
+        _ make: @escaping @Sendable () throws -> Chunks
+    ) -> Body where Chunks.Element == Data {
+        let source = StreamSource(length: length, isReplayable: replayable, isLive: live) {
+            BodyReader(try make().makeAsyncIterator())
+        }
+        return Body(source: .stream(source), contentType: type)
+    }
+
+    /// Several bodies, one behind the other, as one.
+    ///
+    /// Files and data stay what they are: nothing is copied, and the length is known if all lengths
+    /// are. The whole can be replayed if all parts can.
+    public static func concatenating(_ parts: [Body], type: MediaType? = nil) -> Body {
+        if let fault = parts.lazy.compactMap(\.fault).first {
+            return Body(source: .fault(fault), contentType: nil)
+        }
+        if parts.contains(where: \.hasTrailers) {
+            return .catching { throw RequestTrailers.notBehindPart }
+        }
+        let parts = parts.filter { !$0.isEmpty }
+        if parts.isEmpty { return Body(source: .empty, contentType: type) }
+        return Body(source: .parts(parts), contentType: type)
+    }
+
+    /// The number of bytes, or nil where it is not known before they are read.
+    public var length: Int64? {
+        switch source {
+        case .empty: 0
+        case .data(let data): Int64(data.count)
+        case .file(let file): try? file.extent().count64
+        case .stream(let stream): stream.length
+        case .parts(let parts): Self.sum(parts.map(\.length))
+        case .followed(let body, _): body.length
+        case .fault: nil
+        }
+    }
+
+    private static func sum(_ lengths: [Int64?]) -> Int64? {
+        lengths.reduce(0) { sum, length in
+            guard let sum, let length else { return nil }
+            let (total, overflows) = sum.addingReportingOverflow(length)
+            return overflows ? nil : total
+        }
+    }
+
+    /// Whether there is no content, and nothing follows it.
+    public var isEmpty: Bool {
+        if case .empty = source { return true }
+        return false
+    }
+
+    /// Whether the body can be opened now: it is replayable, or was not opened yet.
+    public var isReplayable: Bool {
+        switch source {
+        case .stream(let stream): stream.canOpen
+        case .parts(let parts): parts.allSatisfy(\.isReplayable)
+        case .followed(let body, _): body.isReplayable
+        case .empty, .data, .file, .fault: true
+        }
+    }
+
+    /// Whether the body can be opened any number of times, so that reading it leaves it as it is.
+    public var canOpenAgain: Bool {
+        switch source {
+        case .stream(let stream): stream.isReplayable
+        case .parts(let parts): parts.allSatisfy(\.canOpenAgain)
+        case .followed(let body, _): body.canOpenAgain
+        case .empty, .data, .file, .fault: true
+        }
+    }
+
+    /// The names of the trailer fields that may follow the content; see
+    /// ``followed(by:_:)``.
+    public var trailerNames: [HTTPHeaders.Name] {
+        guard case .followed(let body, let trailers) = source else { return [] }
+        return body.trailerNames + trailers.names
+    }
+
+    /// Whether trailer fields may follow the content.
+    public var hasTrailers: Bool { !trailerNames.isEmpty }
+
+    /// The same body, of whose chunks a handler hears as they are read; what it throws fails that.
+    public func observed(_ handler: @escaping @Sendable (Data) throws -> Void) -> Body {
+        followed(
+            by: RequestTrailers(names: []) {
+                RequestTrailers.Run(names: [], update: handler, make: { [:] })
+            })
+    }
+
+    func followed(by trailers: RequestTrailers) -> Body {
+        if fault != nil { return self }
+        return Body(source: .followed(self, trailers), contentType: contentType)
+    }
+
+    /// Whether bytes must leave as they are made.
+    public var isLive: Bool {
+        switch source {
+        case .stream(let stream): stream.isLive
+        case .parts(let parts): parts.contains(where: \.isLive)
+        case .followed(let body, _): body.isLive
+        case .empty, .data, .file, .fault: false
+        }
+    }
+
+    /// The bytes, where they are in memory and nothing follows them.
+    public var inMemory: Data? {
+        switch source {
+        case .empty: Data()
+        case .data(let data): data
+        case .parts(let parts): Self.joined(parts)
+        case .file, .stream, .followed, .fault: nil
+        }
+    }
+
+    private static func joined(_ parts: [Body]) -> Data? {
+        var all = Data()
+        for part in parts {
+            guard let data = part.inMemory else { return nil }
+            all.append(data)
+        }
+        return all
+    }
+
+    /// A stretch of a body whose bytes are there before it is sent.
+    package enum Segment: Sendable {
+        /// Bytes in memory.
+        case data(Data)
+        /// A range of a file.
+        case file(path: String, range: Range<Int64>)
+    }
+
+    /// The body as data and ranges of files, or nil where some of it is a stream, or trailers follow.
+    /// - Throws: ``ClientError/Code/upload`` where a file is missing or no regular file.
+    package func segments() throws -> [Segment]? {
+        switch source {
+        case .empty: return []
+        case .data(let data): return [.data(data)]
+        case .file(let file):
+            let path = file.url.resolvingSymlinksInPath().path(percentEncoded: false)
+            return [.file(path: path, range: try file.extent())]
+        case .parts(let parts):
+            var all: [Segment] = []
+            for part in parts {
+                guard let segments = try part.segments() else { return nil }
+                all += segments
+            }
+            return all
+        case .stream, .followed: return nil
+        case .fault(let error): throw error
+        }
+    }
+
+    /// Looks for the files of the body, so that one that is missing is told before anything is sent.
+    package func checkFiles() throws {
+        switch source {
+        case .file(let file): _ = try file.extent()
+        case .parts(let parts): for part in parts { try part.checkFiles() }
+        case .followed(let body, _): try body.checkFiles()
+        case .empty, .data, .stream, .fault: break
+        }
+    }
+
+    /// Opens the body for one send.
+    /// - Returns: A reader of its chunks, for one task.
+    /// - Throws: ``ClientError/Code/bodyNotReplayable`` where the body was sent and cannot be
+    ///   again, or ``ClientError/Code/upload`` where a file cannot be read.
+    public func open() throws -> BodyReader {
+        switch source {
+        case .empty: BodyReader(data: Data())
+        case .data(let data): BodyReader(data: data)
+        case .file(let file): try file.open()
+        case .stream(let stream): try stream.open()
+        case .parts(let parts):
+            length.map { BodyReader(parts).checked(against: $0) } ?? BodyReader(parts)
+        case .followed(let body, let trailers): try body.open().followed(by: trailers)
+        case .fault(let error): throw error
+        }
+    }
+}
+
+extension Body: CustomStringConvertible, CustomReflectable {
+    /// The kind and size of the body, never its bytes.
+    public var description: String {
+        switch source {
+        case .empty: "no content"
+        case .data(let data): "\(data.count) bytes"
+        case .file: "a file" + (length.map { " of \($0) bytes" } ?? "")
+        case .stream(let stream): "a stream" + (stream.length.map { " of \($0) bytes" } ?? "")
+        case .parts(let parts): "\(parts.count) parts" + (length.map { " of \($0) bytes" } ?? "")
+        case .followed(let body, _): "\(body)" + (hasTrailers ? " and trailers" : "")
+        case .fault: "a body that could not be made"
+        }
+    }
+
+    /// What a dump shows: no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}

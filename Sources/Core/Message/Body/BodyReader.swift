@@ -1,0 +1,155 @@
+public import Foundation
+
+/// The chunks of a request body that was opened for one send.
+///
+/// It belongs to one task. Dropping it releases the file or the sequence behind it.
+public final class BodyReader {
+    private enum Source {
+        case data(Data)
+        case file(FileHandle)
+        case sequence(any AsyncIteratorProtocol)
+        case ended
+    }
+
+    private var source: Source
+    // The bytes that are still due, where the length is known.
+    private var remaining: Int64?
+    private var stopsAtLimit = false
+    // Those that the trailer fields are still to be had of.
+    private var runs: [RequestTrailers.Run] = []
+
+    /// The trailer fields, once ``next(isolation:)`` has given nil; see ``Body/followed(by:_:)``.
+    public private(set) var trailers: HTTPHeaders = [:]
+
+    /// The size of the chunks that a file is read in.
+    package static let chunkBytes = 65_536
+
+    init(data: Data) { source = data.isEmpty ? .ended : .data(data) }
+
+    init(file: FileHandle) { source = .file(file) }
+
+    init<Iterator: AsyncIteratorProtocol>(_ iterator: Iterator) where Iterator.Element == Data {
+        source = .sequence(iterator)
+    }
+
+    init(_ parts: [Body]) { source = .sequence(PartIterator(rest: parts[...])) }
+
+    func limited(to count: Int64) -> BodyReader {
+        remaining = count
+        stopsAtLimit = true
+        return self
+    }
+
+    func checked(against count: Int64) -> BodyReader {
+        remaining = count
+        return self
+    }
+
+    func followed(by trailers: RequestTrailers) -> BodyReader {
+        runs.append(trailers.begin())
+        return self
+    }
+
+    /// The next chunk, never empty, or nil at the end.
+    /// - Throws: What the body's sequence throws, ``ClientError/Code/upload`` where a file or the
+    ///   sequence has not the length that was promised, or ``ClientError/Code/invalidRequest``
+    ///   where its trailers cannot be sent.
+    public func next(isolation: isolated (any Actor)? = #isolation) async throws -> Data? {
+        while true {
+            let chunk: Data?
+            switch source {
+            case .ended: chunk = nil
+            case .data(let data):
+                source = .ended
+                chunk = data
+            case .file(let handle): chunk = try read(handle)
+            case .sequence(var iterator):
+                chunk = try await Self.next(&iterator)
+                source = .sequence(iterator)
+            }
+            guard let chunk else {
+                source = .ended
+                try checkEnd()
+                try takeTrailers()
+                return nil
+            }
+            if chunk.isEmpty { continue }
+            try count(chunk)
+            for run in runs { try run.update(chunk) }
+            return chunk
+        }
+    }
+
+    /// The next chunk for a transport, which tells of a failing sequence as
+    /// ``ClientError/Code/upload``.
+    public func nextToSend(isolation: isolated (any Actor)? = #isolation) async throws -> Data? {
+        do {
+            return try await next()
+        } catch let error as ClientError {
+            throw error
+        } catch let error as CancellationError where Task.isCancelled {
+            throw error
+        } catch {
+            throw ClientError(.upload, "the request body's stream failed", underlying: error)
+        }
+    }
+
+    private func takeTrailers() throws {
+        let runs = runs
+        self.runs = []
+        for run in runs {
+            for field in try run.fields() { trailers.append(field.name, field.value) }
+        }
+    }
+
+    private func read(_ handle: FileHandle) throws -> Data? {
+        let wanted = min(Int64(Self.chunkBytes), remaining ?? .max)
+        if wanted == 0 { return nil }
+        do {
+            return try handle.read(upToCount: Int(wanted))
+        } catch {
+            throw ClientError(.upload, "the file to send cannot be read", underlying: error)
+        }
+    }
+
+    private func count(_ chunk: Data) throws {
+        guard let due = remaining else { return }
+        let left = due - Int64(chunk.count)
+        if left < 0 {
+            source = .ended
+            throw ClientError(.upload, "the request body is longer than its length says")
+        }
+        remaining = left
+    }
+
+    private func checkEnd() throws {
+        guard let remaining, remaining > 0 else { return }
+        throw ClientError(
+            .upload,
+            stopsAtLimit
+                ? "the file became shorter while it was sent"
+                : "the request body is \(remaining) bytes shorter than its length says")
+    }
+
+    private static func next<Iterator: AsyncIteratorProtocol>(
+        _ iterator: inout Iterator, isolation: isolated (any Actor)? = #isolation
+    ) async throws -> Data? {
+        try await iterator.next(isolation: isolation) as? Data
+    }
+}
+
+/// The chunks of several bodies in a row; each is opened when its turn comes.
+private struct PartIterator: AsyncIteratorProtocol {
+    var rest: ArraySlice<Body>
+    var reader: BodyReader?
+
+    mutating func next() async throws -> Data? { try await next(isolation: nil) }
+
+    mutating func next(isolation actor: isolated (any Actor)?) async throws -> Data? {
+        while true {
+            if let chunk = try await reader?.next(isolation: actor) { return chunk }
+            guard let part = rest.popFirst() else { return nil }
+            reader = try part.open()
+        }
+    }
+}

@@ -1,0 +1,295 @@
+import Foundation
+import Synchronization
+
+/// The state behind a ``ResponseBody``: who reads it, who watches it, and how it ended.
+final class BodyStorage: Sendable {
+    private enum Phase {
+        case unread
+        case reading
+        case ended
+    }
+
+    private struct State {
+        var phase: Phase
+        // What ended the body before its end, for the pull that was waiting.
+        var error: (any Error)?
+        var end: BodyEnd?
+        var bytes: Int64 = 0
+        var data: Data?
+        // The call whose record hears of the bytes and of the end, and the number of the head.
+        var call: CallState?
+        var headNumber = 0
+        var origin: BodyOrigin?
+        var expiry: BodyExpiry?
+        var pullHandlers = Few<PullHandler>()
+        var chunkHandlers = Few<ChunkHandler>()
+        var endHandlers = Few<EndHandler>()
+    }
+
+    // Closures that stood in a generic type by themselves would be wrapped once more.
+    private struct PullHandler { let call: @Sendable () -> Void }
+    private struct ChunkHandler { let call: @Sendable (Data) throws -> Void }
+    private struct EndHandler { let call: @Sendable (BodyEnd) -> Void }
+
+    let length: Int64?
+    let encodedLength: Int64?
+    private let content: BodyContent
+    private let state: Mutex<State>
+
+    /// Bytes in memory, and what came with them; where there is nothing, it has ended.
+    init(
+        data: Data, trailers: HTTPHeaders = [:], encodedLength: Int64? = nil,
+        encodedBytes: Int64? = nil
+    ) {
+        content = .memory(trailers: trailers, encodedBytes: encodedBytes)
+        length = Int64(data.count)
+        self.encodedLength = encodedLength
+        state = Mutex(State(phase: .unread, data: data))
+        if data.isEmpty { end(.finished) }
+    }
+
+    init(_ content: BodyContent, length: Int64?, encodedLength: Int64?) {
+        self.content = content
+        self.length = length
+        self.encodedLength = encodedLength
+        state = Mutex(State(phase: .unread))
+    }
+
+    deinit { cancel(.drop) }
+
+    // MARK: Reading
+
+    /// Claims the body for one reader.
+    func begin() throws {
+        let isTaken = state.withLock { state in
+            switch state.phase {
+            case .unread:
+                state.phase = .reading
+                return false
+            case .reading: return true
+            // Ended before anyone read it: empty, or given up, which the first pull will tell.
+            case .ended:
+                return state.bytes > 0 || (state.end?.isFinished == true && length != 0)
+            }
+        }
+        if isTaken {
+            throw ClientError(
+                .unsupported,
+                "a response body can be read once; collect it and use the bytes several times")
+        }
+    }
+
+    func pull() async throws -> Data? {
+        switch try takeReady() {
+        case .chunk(let chunk): return chunk
+        case .end: return nil
+        case .notYet: return try await waitForChunk()
+        }
+    }
+
+    /// The beginning of each pull, where a cancelled task's ends, and the whole of one without a
+    /// wait.
+    func takeReady() throws -> ReadyChunk {
+        if Task.isCancelled { cancel(.task) }
+        let (hasEnded, handlers) = state.withLock { state in
+            (state.phase == .ended, state.pullHandlers)
+        }
+        if hasEnded {
+            try throwEnd()
+            return .end
+        }
+        handlers.forEach { $0.call() }
+        let ready: ReadyChunk
+        do {
+            ready =
+                switch content {
+                case .memory:
+                    state.withLock { $0.data.take() }.map { .chunk($0) } ?? .end
+                case .exchange(let exchange): try exchange.takeReady()
+                case .source: .notYet
+                }
+        } catch {
+            try end(throwing: error)
+            return .end
+        }
+        switch ready {
+        case .chunk(let chunk): try deliver(chunk)
+        case .end:
+            end(.finished)
+            try throwEnd()
+        case .notYet: break
+        }
+        return ready
+    }
+
+    /// The rest of a pull for which ``takeReady()`` found nothing.
+    func waitForChunk() async throws -> Data? {
+        do {
+            let chunk =
+                switch content {
+                case .memory: Data?.none
+                case .exchange(let exchange): try await exchange.next()
+                case .source(let source): try await source.next()
+                }
+            if let chunk {
+                try deliver(chunk)
+                return chunk
+            }
+        } catch {
+            try end(throwing: error)
+            return nil
+        }
+        end(.finished)
+        try throwEnd()
+        return nil
+    }
+
+    /// A new storage for what is left to read, after a peek.
+    ///
+    /// The watchers stay with this one.
+    func continued() -> BodyStorage {
+        let rest = length.map { [read = state.withLock { $0.bytes }] in max($0 - read, 0) }
+        return BodyStorage(
+            .source(ContinuedSource(storage: self)), length: rest, encodedLength: encodedLength)
+    }
+
+    /// The exchange that the body belongs to, where a call's transport gave it.
+    private var origin: BodyOrigin? {
+        state.withLock { $0.origin } ?? content.wrapped?.storage.origin
+    }
+
+    /// How far the content has come.
+    var arrival: BodyArrival { content.arrival }
+
+    /// Whether no pull can fail any more.
+    var isSettled: Bool { content.isSettled }
+
+    /// Whether the end was told.
+    var hasEnded: Bool { state.withLock { $0.phase == .ended } }
+
+    /// How much of the coded content has been taken in, where the source counts it.
+    var encodedBytes: Int64? { content.encodedBytes }
+
+    /// What came behind the content; nothing before its end.
+    var trailers: HTTPHeaders {
+        guard state.withLock({ $0.end?.isFinished == true }) else { return [:] }
+        return content.trailers.trailing
+    }
+
+    private func deliver(_ chunk: Data) throws {
+        let (handlers, call, head) = state.withLock { state in
+            if state.phase != .ended { state.bytes += Int64(chunk.count) }
+            return (state.chunkHandlers, state.call, state.headNumber)
+        }
+        call?.record.didReceive(bytes: chunk.count, behind: head)
+        do {
+            try handlers.forEach { try $0.call(chunk) }
+        } catch {
+            try fail(error)
+        }
+    }
+
+    // What is told is what was noted, with the exchange that it belongs to.
+    func fail(_ error: any Error) throws {
+        cancel(.failed(error))
+        try throwEnd()
+        throw error
+    }
+
+    // Who ended the body first decides what the reader is told.
+    private func end(throwing error: any Error) throws {
+        end(error is CancellationError ? .cancelled : .failed(error), error: error)
+        try throwEnd()
+    }
+
+    private func throwEnd() throws {
+        if let error = state.withLock({ $0.error }) { throw error }
+    }
+
+    // MARK: Ending
+
+    func cancel(_ reason: CancelReason) {
+        // A time limit spares what has come by now; what comes after this line comes too late.
+        if reason.owner == .timeLimit, arrival != .underWay { return }
+        let reason = reason.decided
+        // Of no content nothing is left unread.
+        let isRead = length == 0 && reason.owner == .drop
+        let hasEnded = isRead ? end(.finished) : end(reason.bodyEndReason, error: reason.error)
+        if hasEnded { content.cancel(reason) }
+    }
+
+    /// Ends a body without content that has come: there is nothing to read, so nobody may ever do.
+    func endIfNothingComes() { if length == 0, arrival == .complete { end(.finished) } }
+
+    @discardableResult
+    private func end(_ reason: BodyEnd.Reason, error: (any Error)? = nil) -> Bool {
+        let error = (error as? ClientError).map { origin?.complete($0) ?? $0 } ?? error
+        let (handlers, end, call, head) = state.withLock { state in
+            guard state.phase != .ended else {
+                return (Few<EndHandler>(), BodyEnd?.none, CallState?.none, 0)
+            }
+            let end = BodyEnd(reason: reason, bytes: state.bytes)
+            state.phase = .ended
+            state.end = end
+            state.error = error
+            state.data = nil
+            state.pullHandlers = Few()
+            defer {
+                state.endHandlers = Few()
+                state.call = nil
+            }
+            return (state.endHandlers, end, state.call, state.headNumber)
+        }
+        guard let end else { return false }
+        call?.record.didEndBody(at: call?.environment.timeSource.now, behind: head)
+        handlers.forEach { $0.call(end) }
+        return true
+    }
+
+    /// Sets a deadline for who works long on what was read; the first, and so innermost, one counts.
+    func expire(_ expiry: BodyExpiry) {
+        state.withLock { $0.expiry = $0.expiry ?? expiry }
+    }
+
+    /// Throws if nobody waits any more for what the reader makes of the body.
+    func checkCancellation() throws {
+        try Task.checkCancellation()
+        let (error, expiry) = state.withLock { ($0.error, $0.expiry) }
+        if let error { throw error }
+        try expiry?.check()
+    }
+
+    // MARK: Watching
+
+    /// Lets a call's record hear of the bytes and of the end, and errors tell of the exchange, whose
+    /// head has a number among the call's.
+    func attach(to call: CallState, head: ResponseHead, number: Int) {
+        let hasEnded = state.withLock { state in
+            state.origin = BodyOrigin(record: call.record, head: head)
+            if state.phase != .ended { (state.call, state.headNumber) = (call, number) }
+            return state.phase == .ended
+        }
+        let time = call.environment.timeSource
+        if hasEnded { call.record.didEndBody(at: time.now, behind: number) }
+    }
+
+    func add(onPull handler: @escaping @Sendable () -> Void) {
+        state.withLock { state in
+            if state.phase != .ended { state.pullHandlers.append(PullHandler(call: handler)) }
+        }
+    }
+
+    func add(onChunk handler: @escaping @Sendable (Data) throws -> Void) {
+        state.withLock { state in
+            if state.phase != .ended { state.chunkHandlers.append(ChunkHandler(call: handler)) }
+        }
+    }
+
+    func add(onEnd handler: @escaping @Sendable (BodyEnd) -> Void) {
+        let end = state.withLock { state in
+            if state.end == nil { state.endHandlers.append(EndHandler(call: handler)) }
+            return state.end
+        }
+        if let end { handler(end) }
+    }
+}

@@ -1,0 +1,108 @@
+import Synchronization
+import TurnpikeSupport
+
+extension ResponseBody {
+    /// Ends the body as ``ClientError/Code/idleTimeout`` when it stands still, or drips too slowly,
+    /// while its reader waits.
+    /// - Parameters:
+    ///   - limit: The longest wait for a chunk.
+    ///   - minBytes: The fewest bytes in a window; 0 sets no rate.
+    ///   - window: How much time of waiting a rate is measured over.
+    ///   - timeSource: What the time is measured on.
+    package func limitIdleTime(
+        to limit: Duration, minBytes: Int = 0, window: Duration = .seconds(10),
+        timeSource: any TimeSource
+    ) {
+        if storage.arrival != .underWay { return }
+        let watch = IdleWatch(
+            limit: limit, minBytes: minBytes, window: window, timeSource: timeSource,
+            canceller: canceller)
+        onPull { watch.begin() }
+        onChunk { try watch.end(bytes: $0.count) }
+        onEnd { _ in watch.stop() }
+    }
+}
+
+/// The clock of one body, which runs while a pull is outstanding.
+private final class IdleWatch: Sendable {
+    private struct State {
+        var timer: (any TimerToken)?
+        var began: MonotonicInstant?
+        var waited: Duration = .zero
+        var bytes = 0
+        var hasStopped = false
+    }
+
+    private let limit: Duration
+    private let minBytes: Int
+    private let window: Duration
+    private let timeSource: any TimeSource
+    private let canceller: ResponseBody.Canceller
+    private let state = Mutex(State())
+
+    init(
+        limit: Duration, minBytes: Int, window: Duration, timeSource: any TimeSource,
+        canceller: ResponseBody.Canceller
+    ) {
+        self.limit = limit
+        self.minBytes = minBytes
+        self.window = window
+        self.timeSource = timeSource
+        self.canceller = canceller
+    }
+
+    func begin() {
+        let timer = timeSource.schedule(after: limit) { [canceller, limit] in
+            canceller.cancel(
+                .expired(
+                    ClientError(
+                        .idleTimeout, "no byte of the body came for \(limit.text)",
+                        transfer: TransferState(.receiving))))
+        }
+        let hasStopped = state.withLock { state in
+            if !state.hasStopped {
+                state.timer = timer
+                state.began = timeSource.now
+            }
+            return state.hasStopped
+        }
+        // The body has ended meanwhile.
+        if hasStopped { timer.cancel() }
+    }
+
+    func end(bytes: Int) throws {
+        let (timer, isTooSlow) = state.withLock { state in
+            defer {
+                state.timer = nil
+                state.began = nil
+            }
+            guard minBytes > 0, let began = state.began else { return (state.timer, false) }
+            state.waited += began.duration(to: timeSource.now)
+            state.bytes += bytes
+            guard state.waited >= window else { return (state.timer, false) }
+            defer {
+                state.waited = .zero
+                state.bytes = 0
+            }
+            // The window may have been overshot by the last wait.
+            let wanted = Double(minBytes) * (state.waited.inSeconds / window.inSeconds)
+            return (state.timer, Double(state.bytes) < wanted)
+        }
+        timer?.cancel()
+        // A body that has arrived after all is not ended for having been slow.
+        guard isTooSlow, canceller.isUnderWay else { return }
+        throw ClientError(
+            .idleTimeout,
+            "the body came slower than \(minBytes) bytes in \(window.text)",
+            transfer: TransferState(.receiving))
+    }
+
+    func stop() {
+        let timer = state.withLock { state in
+            defer { state.timer = nil }
+            state.hasStopped = true
+            return state.timer
+        }
+        timer?.cancel()
+    }
+}

@@ -1,0 +1,257 @@
+public import Foundation
+
+/// The content of a response: pulled chunk by chunk, by one reader.
+///
+/// ```swift
+/// for try await chunk in response.body { file.write(chunk) }
+/// ```
+///
+/// Nothing is read ahead of the pull but what the transport buffers within its bounds. A body is
+/// read once: a second iteration throws ``ClientError/Code/unsupported``. Its end comes exactly
+/// once (``BodyEnd``). Releasing the last reference to the body, or its iterator, ends the transfer
+/// and closes the connection or gives it back; cancelling the reader's task does so at once and
+/// throws `CancellationError`.
+///
+/// A gate wraps a body with ``transforming(_:finish:)``, or watches it with ``onPull(_:)``,
+/// ``onChunk(_:)`` and ``onEnd(_:)``.
+public struct ResponseBody: Sendable {
+    let storage: BodyStorage
+
+    init(storage: BodyStorage) { self.storage = storage }
+
+    /// A body without content.
+    public static var empty: ResponseBody { ResponseBody(Data()) }
+
+    /// Creates a body from bytes in memory.
+    public init(_ data: Data) { storage = BodyStorage(data: data) }
+
+    /// Creates a body from bytes in memory with fields behind them.
+    package init(_ data: Data, trailers: HTTPHeaders) {
+        storage = BodyStorage(data: data, trailers: trailers)
+    }
+
+    /// Creates a body from a source, for transports and gates.
+    /// - Parameters:
+    ///   - source: Where the chunks come from.
+    ///   - length: The number of bytes to expect, if known.
+    ///   - encodedLength: The size before content codings were removed, where it is known.
+    public init(
+        source: any ResponseBodySource, length: Int64? = nil, encodedLength: Int64? = nil
+    ) {
+        storage = BodyStorage(.source(source), length: length, encodedLength: encodedLength)
+    }
+
+    /// Creates a body from a sequence of chunks.
+    ///
+    /// Each pull asks the sequence in a task of its own, so that cancelling, a deadline or a drop
+    /// ends the pull at once, whatever the sequence is waiting for.
+    public init<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks, length: Int64? = nil)
+    where Chunks.Element == Data {
+        self.init(source: SequenceSource(chunks), length: length)
+    }
+
+    /// Creates a body from the chunks of another one, changed in their number or their time, with
+    /// its trailer fields.
+    /// - Parameters:
+    ///   - chunks: The chunks; each is requested in a task of its own.
+    ///   - length: The number of bytes to expect, if known.
+    ///   - body: The other body.
+    public init<Chunks: AsyncSequence & Sendable>(
+        _ chunks: Chunks, length: Int64?, trailersOf body: ResponseBody
+    ) where Chunks.Element == Data {
+        self.init(source: SequenceSource(chunks, trailersOf: body), length: length)
+    }
+
+    /// The number of bytes that will come, or nil where it is not known.
+    public var length: Int64? { storage.length }
+
+    /// The size before content codings were removed, where the transport knows it.
+    public var encodedLength: Int64? { storage.encodedLength }
+
+    /// The bytes of coded content that the chunks so far were decoded from, or more of them; nil for
+    /// content that is not coded, and where the transport does not count (URLSession).
+    public var encodedBytes: Int64? { storage.encodedBytes }
+
+    /// How far the content has come, read or not.
+    public var arrival: BodyArrival { storage.arrival }
+
+    /// The trailer fields (RFC 9110 §6.5), once the content has been read to its end; before that,
+    /// and where it broke off, there are none.
+    ///
+    /// They are never merged into the header section. Fields that mean something in front of the
+    /// content alone are left out: those that frame, route, authenticate, control or describe the
+    /// message (§6.5.1), such as `Content-Length` and `Set-Cookie`. There are none where the
+    /// transport lacks ``TransportCapabilities/trailers``. A server may leave them out where the
+    /// request does not say `TE: trailers`.
+    public var trailers: HTTPHeaders { storage.trailers }
+
+    /// Whether there is nothing to read.
+    public var isEmpty: Bool { storage.length == 0 }
+
+    /// Ends the transfer; who waits for a chunk gets the reason's error.
+    ///
+    /// It has no effect on a body that has ended.
+    public func cancel(_ reason: CancelReason = .handle) { storage.cancel(reason) }
+
+    /// A reference that does not keep the body alive, for a timer that may have to end it.
+    public var canceller: Canceller { Canceller(storage: storage) }
+
+    /// A reference that can end a body without keeping it alive.
+    public struct Canceller: Sendable {
+        private weak let storage: BodyStorage?
+
+        init(storage: BodyStorage) { self.storage = storage }
+
+        /// Ends the transfer, if the body still is.
+        public func cancel(_ reason: CancelReason) { storage?.cancel(reason) }
+
+        /// Whether there is something left to wait for.
+        var isUnderWay: Bool { storage?.arrival == .underWay }
+
+        /// The body's trailer fields, for who hears of its end and must not keep it alive.
+        public var trailers: HTTPHeaders { storage?.trailers ?? [:] }
+
+        /// ``ResponseBody/encodedBytes``, for who must not keep the body alive.
+        public var encodedBytes: Int64? { storage?.encodedBytes }
+    }
+
+    /// Throws if nobody waits any more for what is made of the body: its reader's task was cancelled,
+    /// the body was given up, or the call's deadline has passed.
+    ///
+    /// A body that has come whole may be read at any time, so nothing else tells of a deadline then.
+    /// A serializer that works long calls this between two pieces of its work; no deadline is known
+    /// for a body of at most 64 KiB.
+    /// - Throws: `CancellationError`, or the error with which the body ended or the deadline's.
+    public func checkCancellation() throws { try storage.checkCancellation() }
+
+    /// Calls a handler each time the reader begins to wait for a chunk.
+    public func onPull(_ handler: @escaping @Sendable () -> Void) { storage.add(onPull: handler) }
+
+    /// Calls a handler with each chunk before the reader gets it; an error ends the body with it.
+    public func onChunk(_ handler: @escaping @Sendable (Data) throws -> Void) {
+        storage.add(onChunk: handler)
+    }
+
+    /// Calls a handler when the body ends; at once, if it has ended.
+    public func onEnd(_ handler: @escaping @Sendable (BodyEnd) -> Void) {
+        storage.add(onEnd: handler)
+    }
+
+    /// Claims the body for a gate that pulls its chunks for its own reader.
+    public func begin() throws { try storage.begin() }
+
+    /// The next chunk, never empty, or nil at the end; of a body that was claimed.
+    public func pull() async throws -> Data? { try await storage.pull() }
+
+    /// A body whose chunks are those of this one, changed.
+    /// - Parameters:
+    ///   - transform: Returns the bytes for a chunk; empty data is passed over.
+    ///   - finish: Returns the bytes behind the last chunk, or nil.
+    /// - Returns: The changed body; this one belongs to it.
+    public func transforming(
+        _ transform: @escaping @Sendable (Data) throws -> Data,
+        finish: @escaping @Sendable () throws -> Data? = { nil }
+    ) -> ResponseBody {
+        ResponseBody(
+            source: TransformedSource(body: self, transform: transform, finish: finish),
+            encodedLength: encodedLength)
+    }
+
+    /// A body of bytes that were read already, and the rest.
+    public static func concatenating(_ prefix: Data, _ rest: ResponseBody) -> ResponseBody {
+        ResponseBody(
+            source: PrefixedSource(prefix: prefix, rest: rest),
+            length: rest.length.map { $0 + Int64(prefix.count) }, encodedLength: rest.encodedLength)
+    }
+
+    /// Reads all of the body into memory.
+    ///
+    /// Memory follows what has come, not what was announced; an announced length above the limit is
+    /// refused before anything is read.
+    /// - Parameter maxBytes: The limit; there is no unlimited form.
+    /// - Returns: The bytes.
+    /// - Throws: ``ClientError/Code/tooLarge`` above the limit; the transfer is then ended.
+    public func collect(upTo maxBytes: Int) async throws -> Data {
+        try await storage.collect(upTo: maxBytes)
+    }
+
+    /// Reads the first bytes and puts them back.
+    /// - Parameter maxBytes: How many bytes are wanted; more may be given, fewer where the body
+    ///   ends.
+    /// - Returns: The bytes.
+    /// - Throws: What the body breaks off with.
+    public mutating func peek(upTo maxBytes: Int) async throws -> Data {
+        try storage.begin()
+        var prefix = Data()
+        while prefix.count < maxBytes, let chunk = try await storage.pull() { prefix.append(chunk) }
+        self = .concatenating(prefix, ResponseBody(storage: storage.continued()))
+        return prefix
+    }
+
+    /// Reads the content ahead of its reader.
+    /// - Parameter maxBytes: How much is held in memory, and a chunk more.
+    /// - Returns: All of the content, which cannot break off any more; of one that is larger a body
+    ///   that begins with what was read.
+    /// - Throws: What the body breaks off with.
+    package func readAhead(upTo maxBytes: Int) async throws -> ResponseBody {
+        try storage.begin()
+        var read: Data?
+        while read?.count ?? 0 <= maxBytes {
+            if let chunk = try await storage.pull() {
+                if read == nil { read = chunk } else { read?.append(chunk) }
+                continue
+            }
+            let content = read ?? Data()
+            return ResponseBody(
+                storage: BodyStorage(
+                    data: content, trailers: trailers, encodedLength: encodedLength,
+                    encodedBytes: encodedBytes))
+        }
+        return .concatenating(read ?? Data(), ResponseBody(storage: storage.continued()))
+    }
+}
+
+extension ResponseBody: AsyncSequence {
+    /// The chunks.
+    public typealias Element = Data
+    /// Any error.
+    public typealias Failure = any Error
+
+    /// The reader.
+    ///
+    /// Dropping it ends the transfer, even while the response lives.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        private let reader: Reader
+
+        fileprivate init(_ storage: BodyStorage) { reader = Reader(storage) }
+
+        /// The next chunk, never empty, or nil at the end.
+        public mutating func next() async throws -> Data? { try await reader.next() }
+
+        /// The next chunk, never empty, or nil at the end.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws -> Data? { try await reader.next() }
+    }
+
+    /// Begins to read.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(storage) }
+}
+
+// Not Sendable, and so used by one task: the iterator's identity, whose end is the iterator's drop.
+private final class Reader {
+    private let storage: BodyStorage
+    private var hasBegun = false
+
+    init(_ storage: BodyStorage) { self.storage = storage }
+
+    deinit { if hasBegun { storage.cancel(.drop) } }
+
+    func next() async throws -> Data? {
+        if !hasBegun {
+            try storage.begin()
+            hasBegun = true
+        }
+        return try await storage.pull()
+    }
+}

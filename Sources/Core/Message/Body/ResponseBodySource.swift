@@ -1,0 +1,216 @@
+public import Foundation
+import Synchronization
+import TurnpikeSupport
+
+/// Where the chunks of a ``ResponseBody`` come from.
+///
+/// Transports and gates implement it; ``Exchange`` is the ready one for a transport.
+public protocol ResponseBodySource: Sendable {
+    /// The next chunk, or nil at the end.
+    ///
+    /// It is called by one reader at a time.
+    ///
+    /// It must return soon after ``cancel(_:)``, and throw `CancellationError` soon after its task
+    /// is cancelled.
+    func next() async throws -> Data?
+
+    /// Ends the transfer: at most once, from any thread, perhaps while ``next()`` waits.
+    func cancel(_ reason: CancelReason)
+
+    /// How far the content has come, read or not; ``BodyArrival/underWay`` by default, for sources
+    /// that cannot know.
+    ///
+    /// A time limit ends a body only if it is under way. A source that wraps a body returns that
+    /// body's ``ResponseBody/arrival``.
+    var arrival: BodyArrival { get }
+
+    /// The trailer fields, once ``next()`` has given nil; none by default.
+    ///
+    /// A source that wraps a body passes on ``ResponseBody/trailers`` of that body.
+    var trailers: HTTPHeaders { get }
+
+    /// The bytes of coded content that the chunks so far were decoded from, or more of them; nil by
+    /// default, for content that is not coded and where nobody counts.
+    ///
+    /// A source that wraps a body passes on ``ResponseBody/encodedBytes`` of that body.
+    var encodedBytes: Int64? { get }
+}
+
+extension ResponseBodySource {
+    /// More may come.
+    public var arrival: BodyArrival { .underWay }
+
+    /// Not counted.
+    public var encodedBytes: Int64? { nil }
+
+    /// None.
+    public var trailers: HTTPHeaders { [:] }
+}
+
+/// A sequence that may wait for anything: each pull runs in a task of its own, which the body's end
+/// cancels.
+final class SequenceSource: ResponseBodySource {
+    private struct State {
+        var iterator: (any AsyncIteratorProtocol)?
+        var pending: OneShot<Data?>?
+        var task: Task<Void, Never>?
+        var reason: CancelReason?
+    }
+
+    // SAFETY: the iterator is inside the lock, or moved to the one pull that is under way.
+    private struct Locked: @unchecked Sendable { var state: State }
+    private struct Moved: @unchecked Sendable { var iterator: any AsyncIteratorProtocol }
+
+    private let locked: Mutex<Locked>
+    private let origin: ResponseBody?
+
+    init<Chunks: AsyncSequence & Sendable>(
+        _ chunks: Chunks, trailersOf origin: ResponseBody? = nil
+    ) where Chunks.Element == Data {
+        self.origin = origin
+        locked = Mutex(Locked(state: State(iterator: chunks.makeAsyncIterator())))
+    }
+
+    func next() async throws -> Data? {
+        let pull = OneShot<Data?>()
+        let moved = try locked.withLock { locked -> Moved? in
+            if let reason = locked.state.reason { throw reason.error }
+            locked.state.pending = pull
+            defer { locked.state.iterator = nil }
+            return locked.state.iterator.map(Moved.init)
+        }
+        guard let moved else { return nil }
+        // The task ends by itself when the sequence answers, or is cancelled by `cancel`.
+        let task = Task.inheriting { [self] in
+            var moved = moved
+            do {
+                let chunk = try await Self.next(&moved.iterator)
+                let kept = moved
+                // Who has given the body up wants no more of the sequence.
+                locked.withLock { locked in
+                    if chunk != nil, locked.state.reason == nil {
+                        locked.state.iterator = kept.iterator
+                    }
+                }
+                pull.settle(.success(chunk))
+            } catch {
+                pull.settle(.failure(error))
+            }
+        }
+        let reason = locked.withLock { locked in
+            locked.state.task = task
+            return locked.state.reason
+        }
+        if reason != nil { task.cancel() }
+        return try await pull.value { [self] in cancel(.task) }
+    }
+
+    func cancel(_ reason: CancelReason) {
+        let (pending, task) = locked.withLock { locked in
+            locked.state.reason = locked.state.reason ?? reason
+            locked.state.iterator = nil
+            return (locked.state.pending, locked.state.task)
+        }
+        pending?.settle(.failure(reason.error))
+        task?.cancel()
+    }
+
+    var trailers: HTTPHeaders { origin?.trailers ?? [:] }
+
+    var encodedBytes: Int64? { origin?.encodedBytes }
+
+    private static func next<Iterator: AsyncIteratorProtocol>(
+        _ iterator: inout Iterator
+    ) async throws -> Data? {
+        try await iterator.next(isolation: nil) as? Data
+    }
+}
+
+/// A source that takes its chunks from another body.
+protocol WrappingSource: ResponseBodySource {
+    var body: ResponseBody { get }
+}
+
+/// The chunks of another body, changed.
+final class TransformedSource: WrappingSource {
+    let body: ResponseBody
+    private let transform: @Sendable (Data) throws -> Data
+    private let finish: @Sendable () throws -> Data?
+    private let hasEnded = Atomic(false)
+    private let hasBegun = Atomic(false)
+
+    init(
+        body: ResponseBody, transform: @escaping @Sendable (Data) throws -> Data,
+        finish: @escaping @Sendable () throws -> Data?
+    ) {
+        self.body = body
+        self.transform = transform
+        self.finish = finish
+    }
+
+    func next() async throws -> Data? {
+        if !hasBegun.exchange(true, ordering: .relaxed) { try body.storage.begin() }
+        while let chunk = try await body.storage.pull() {
+            let changed = try transform(chunk)
+            if !changed.isEmpty { return changed }
+        }
+        return hasEnded.exchange(true, ordering: .relaxed) ? nil : try finish()
+    }
+
+    func cancel(_ reason: CancelReason) { body.cancel(reason) }
+
+    var arrival: BodyArrival { body.arrival }
+
+    var trailers: HTTPHeaders { body.trailers }
+
+    var encodedBytes: Int64? { body.encodedBytes }
+}
+
+/// Bytes that were read already, then another body.
+final class PrefixedSource: WrappingSource {
+    private let prefix: Mutex<Data?>
+    private let rest: ResponseBody
+    var body: ResponseBody { rest }
+    private let hasBegun = Atomic(false)
+
+    init(prefix: Data, rest: ResponseBody) {
+        self.prefix = Mutex(prefix.isEmpty ? nil : prefix)
+        self.rest = rest
+    }
+
+    func next() async throws -> Data? {
+        let data = prefix.withLock { prefix in
+            defer { prefix = nil }
+            return prefix
+        }
+        if let data { return data }
+        if !hasBegun.exchange(true, ordering: .relaxed) { try rest.storage.begin() }
+        return try await rest.storage.pull()
+    }
+
+    func cancel(_ reason: CancelReason) { rest.cancel(reason) }
+
+    var arrival: BodyArrival { rest.arrival }
+
+    var trailers: HTTPHeaders { rest.trailers }
+
+    var encodedBytes: Int64? { rest.encodedBytes }
+}
+
+/// What is left of a body after a peek.
+final class ContinuedSource: WrappingSource {
+    private let storage: BodyStorage
+    var body: ResponseBody { ResponseBody(storage: storage) }
+
+    init(storage: BodyStorage) { self.storage = storage }
+
+    func next() async throws -> Data? { try await storage.pull() }
+
+    func cancel(_ reason: CancelReason) { storage.cancel(reason) }
+
+    var arrival: BodyArrival { storage.arrival }
+
+    var trailers: HTTPHeaders { storage.trailers }
+
+    var encodedBytes: Int64? { storage.encodedBytes }
+}

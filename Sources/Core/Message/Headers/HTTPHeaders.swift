@@ -1,0 +1,232 @@
+import TurnpikeSupport
+
+/// The fields of a header or trailer section (RFC 9110 §5).
+///
+/// Fields are ordered, names are case-insensitive but keep their spelling, and a name may have
+/// several values.
+///
+/// ```swift
+/// var headers: HTTPHeaders = ["Accept": "application/json"]
+/// headers[.acceptLanguage] = "en"
+/// headers.append("X-Trace", "a")
+/// ```
+///
+/// Names that are not tokens, and values with CR, LF, NUL or another control character, are never
+/// stored. A subscript cannot throw, so it records a ``Defect``; a request with a defect fails with
+/// ``ClientError/Code/invalidRequest`` before anything is sent. ``init(validating:)`` and
+/// ``add(_:_:)`` throw at once. Printing redacts secrets (``Redaction/standard``).
+public struct HTTPHeaders: Sendable {
+    /// One field line.
+    public struct Field: Hashable, Sendable {
+        /// The field name as it was written.
+        public let name: Name
+        /// The field value without surrounding whitespace.
+        public let value: String
+
+        /// Whether the names are equal, ignoring case, and the values have the same bytes.
+        public static func == (left: Self, right: Self) -> Bool {
+            left.name == right.name && Grammar.areSame(left.value, right.value)
+        }
+    }
+
+    /// What was wrong with the first rejected field.
+    ///
+    /// It never contains the value.
+    public struct Defect: Hashable, Sendable, CustomStringConvertible {
+        /// The field and the reason: `header "X-A": …`.
+        public let description: String
+    }
+
+    package var fields: [Field] = []
+
+    /// The first rejected field, or nil.
+    public internal(set) var defect: Defect?
+
+    /// Whether a peer sent a value that must not be sent to anyone else.
+    package private(set) var hasUnsendableValue = false
+
+    /// Creates an empty section.
+    public init() {}
+
+    init(received fields: [Field]) { self.fields = fields }
+
+    /// Creates a section of fields in order; an invalid field becomes the ``defect``.
+    public init(_ pairs: some Sequence<(String, String)>) {
+        for (name, value) in pairs { append(Name(name), value) }
+    }
+
+    /// Creates a section of fields in order.
+    /// - Throws: ``ClientError/Code/invalidRequest``, naming the first invalid field but not its
+    ///   value.
+    public init(validating pairs: some Sequence<(String, String)>) throws {
+        for (name, value) in pairs { try add(Name(name), value) }
+    }
+
+    /// The value of a field, or nil if there is none.
+    ///
+    /// Several lines are joined with a comma (RFC 9110 §5.3), those of `Cookie` with a semicolon
+    /// (RFC 9113 §8.2.3). Use ``values(of:)`` for `Set-Cookie`. Setting a value replaces all lines
+    /// of the name, at the position of the first; setting nil removes them.
+    public subscript(name: Name) -> String? {
+        get {
+            guard let first = fields.firstIndex(where: { $0.name == name }) else { return nil }
+            var line = fields[first].value
+            for field in fields[(first + 1)...] where field.name == name {
+                line += name.separator + field.value
+            }
+            return line
+        }
+        set {
+            guard let newValue else { return remove(name) }
+            guard let field = checked(name, newValue) else { return }
+            guard let first = fields.firstIndex(where: { $0.name == name }) else {
+                fields.append(field)
+                return
+            }
+            fields[first] = field
+            // Most names have one line; further lines are removed in one pass.
+            guard fields[(first + 1)...].contains(where: { $0.name == name }) else { return }
+            let rest = fields[(first + 1)...].filter { $0.name != name }
+            fields.replaceSubrange((first + 1)..., with: rest)
+        }
+    }
+
+    /// Returns the values of all lines of a name, in order.
+    public func values(of name: Name) -> [String] {
+        fields.lazy.filter { $0.name == name }.map(\.value)
+    }
+
+    /// Returns the value of the first line of a name, or nil.
+    public func first(_ name: Name) -> String? {
+        fields.first { $0.name == name }?.value
+    }
+
+    /// The lines, with all of a name in one.
+    package var combined: [(name: Name, value: String)] {
+        var lines: [(name: Name, value: String)] = []
+        for field in fields {
+            if let index = lines.firstIndex(where: { $0.name == field.name }) {
+                lines[index].value += field.name.separator + field.value
+            } else {
+                lines.append((field.name, field.value))
+            }
+        }
+        return lines
+    }
+
+    /// Whether the section has a field with this name.
+    public func contains(_ name: Name) -> Bool { fields.contains { $0.name == name } }
+
+    /// Appends a field line; an invalid one becomes the ``defect``.
+    public mutating func append(_ name: Name, _ value: String) {
+        if let field = checked(name, value) { fields.append(field) }
+    }
+
+    /// Appends a field line.
+    /// - Throws: ``ClientError/Code/invalidRequest``, naming the field but not its value.
+    public mutating func add(_ name: Name, _ value: String) throws {
+        if let defect = Self.fault(name, value) {
+            throw ClientError(.invalidRequest, defect.description)
+        }
+        fields.append(Field(name: name, value: Grammar.trimmed(value)))
+    }
+
+    /// Appends a field line that a peer sent.
+    ///
+    /// A name that is not a token, or a value with CR, LF or NUL, becomes a ``defect``. Other
+    /// control characters are kept, as RFC 9110 §5.5 allows, but a request that contains them is
+    /// rejected.
+    public mutating func appendReceived(_ name: Name, _ value: String) {
+        let isSplitting = value.utf8.contains { $0 == 0 || $0 == 0x0A || $0 == 0x0D }
+        let isSendable = Grammar.firstIllegalValueByte(value) == nil
+        if isSplitting || isSendable || !Grammar.isToken(name.rawValue) {
+            return append(name, value)
+        }
+        hasUnsendableValue = true
+        fields.append(Field(name: name, value: Grammar.trimmed(value)))
+    }
+
+    /// Reserves space for a number of field lines.
+    public mutating func reserveCapacity(_ count: Int) { fields.reserveCapacity(count) }
+
+    /// The reason why the section cannot be sent, or nil.
+    package var sendingFault: String? {
+        if let defect { return defect.description }
+        guard hasUnsendableValue else { return nil }
+        return fields.lazy.compactMap { Self.fault($0.name, $0.value)?.description }.first
+    }
+
+    /// Sets a field unless there is already one with this name.
+    public mutating func setIfAbsent(_ name: Name, _ value: @autoclosure () -> String) {
+        if !contains(name) { append(name, value()) }
+    }
+
+    /// Removes all lines of a name.
+    public mutating func remove(_ name: Name) { fields.removeAll { $0.name == name } }
+
+    /// Removes all fields that satisfy a condition.
+    public mutating func removeAll(where condition: (Field) throws -> Bool) rethrows {
+        try fields.removeAll(where: condition)
+    }
+
+    /// The size of the section in HTTP/1.1: names, values, and four bytes per line.
+    public var byteCount: Int {
+        fields.reduce(0) { $0 + $1.name.rawValue.utf8.count + $1.value.utf8.count + 4 }
+    }
+
+    private mutating func checked(_ name: Name, _ value: String) -> Field? {
+        if let fault = Self.fault(name, value) {
+            if defect == nil { defect = fault }
+            return nil
+        }
+        return Field(name: name, value: Grammar.trimmed(value))
+    }
+
+    private static func fault(_ name: Name, _ value: String) -> Defect? {
+        if !Grammar.isToken(name.rawValue) {
+            return Defect(
+                description:
+                    "the header name \"\(Grammar.escaped(name.rawValue, upTo: 64))\""
+                    + " is not a token (RFC 9110 §5.6.2); use letters, digits and hyphens")
+        }
+        if let position = Grammar.firstIllegalValueByte(value) {
+            return Defect(
+                description:
+                    "the value of header \"\(name.rawValue)\" has a control character at byte"
+                    + " \(position); remove CR, LF, NUL and the like")
+        }
+        return nil
+    }
+}
+
+extension HTTPHeaders: RandomAccessCollection {
+    /// The index of the first field.
+    public var startIndex: Int { fields.startIndex }
+    /// The index after the last field.
+    public var endIndex: Int { fields.endIndex }
+    /// The field at a position.
+    public subscript(position: Int) -> Field { fields[position] }
+}
+
+extension HTTPHeaders: Hashable {
+    /// Whether both have the same fields in the same order; the case of names is ignored.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.fields == right.fields && left.defect == right.defect
+    }
+
+    /// Hashes the fields.
+    public func hash(into hasher: inout Hasher) { hasher.combine(fields) }
+}
+
+extension HTTPHeaders: ExpressibleByDictionaryLiteral {
+    /// Creates a section of fields in order; an invalid field becomes the ``defect``.
+    public init(dictionaryLiteral elements: (Name, String)...) {
+        for (name, value) in elements { append(name, value) }
+    }
+}
+
+extension HTTPHeaders.Name {
+    // What stands between the values of two lines that become one: a comma (RFC 9110 §5.3), and a
+    // semicolon for cookies (RFC 6265 §5.4, RFC 9113 §8.2.3).
+    fileprivate var separator: String { self == .cookie ? "; " : ", " }
+}

@@ -1,0 +1,43 @@
+import TurnpikeSupport
+
+/// Splits `Set-Cookie` lines that were joined with commas.
+///
+/// A comma also occurs in the date of `Expires`, and may occur in a value. A split is therefore
+/// made only after a line with attributes, at a comma and a space that a cookie name and an equals
+/// sign follow. Two lines stay joined if the first has no attributes, so that a value can never
+/// become a cookie of its own.
+package enum SetCookieLines {
+    package static func split(_ joined: String) -> [String] {
+        guard joined.utf8.contains(UInt8(ascii: ",")) else { return [joined] }
+        var lines: [String] = []
+        var start = joined.startIndex
+        var index = start
+        var hasAttributes = false
+        let utf8 = joined.utf8
+        while let comma = utf8[index...].firstIndex(of: UInt8(ascii: ",")) {
+            if utf8[index..<comma].contains(UInt8(ascii: ";")) { hasAttributes = true }
+            index = utf8.index(after: comma)
+            if hasAttributes, beginsCookie(utf8[index...]) {
+                lines.append(String(Grammar.trimmed(joined[start..<comma])))
+                start = index
+                hasAttributes = false
+            }
+        }
+        lines.append(String(Grammar.trimmed(joined[start...])))
+        return lines
+    }
+
+    // FoundationNetworking joins lines with a comma and one space. A name without spaces before an
+    // equals sign starts the next cookie; `Expires=Wed, 21 Oct` has a space after the day.
+    private static func beginsCookie(_ rest: Substring.UTF8View) -> Bool {
+        var rest = rest
+        guard rest.popFirst() == UInt8(ascii: " ") else { return false }
+        var length = 0
+        for byte in rest {
+            if byte == UInt8(ascii: "=") { return length > 0 }
+            guard Grammar.isTokenByte(byte) else { return false }
+            length += 1
+        }
+        return false
+    }
+}

@@ -1,0 +1,65 @@
+import TurnpikeSupport
+
+/// A request method (RFC 9110 §9), compared case-sensitively.
+///
+/// Any token is a method. A method that is not a token fails the call with
+/// ``ClientError/Code/invalidRequest`` before anything is sent.
+public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
+    /// The method as written in the request line.
+    public let rawValue: String
+
+    /// Creates a method from its name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// Creates a method from its name.
+    public init(_ rawValue: String) { self.rawValue = rawValue }
+
+    /// Requests a representation of the target.
+    public static let get = Self("GET")
+    /// Requests only the header section.
+    public static let head = Self("HEAD")
+    /// Requests that the target process the content.
+    public static let post = Self("POST")
+    /// Replaces the target's state with the content.
+    public static let put = Self("PUT")
+    /// Changes part of the target's state (RFC 5789).
+    public static let patch = Self("PATCH")
+    /// Removes the target's association with its state.
+    public static let delete = Self("DELETE")
+    /// Requests the communication options.
+    public static let options = Self("OPTIONS")
+    /// Requests a loop-back of the request.
+    public static let trace = Self("TRACE")
+    /// Opens a tunnel.
+    public static let connect = Self("CONNECT")
+    /// Sends a query as the content of a safe request (draft-ietf-httpbis-safe-method-w-body).
+    public static let query = Self("QUERY")
+
+    /// Whether the method requests no change of state (RFC 9110 §9.2.1).
+    public var isSafe: Bool {
+        switch self {
+        case .get, .head, .options, .trace, .query: true
+        default: false
+        }
+    }
+
+    /// Whether sending the request twice has the same effect as sending it once (RFC 9110 §9.2.2).
+    public var isIdempotent: Bool { isSafe || self == .put || self == .delete }
+
+    package var isValid: Bool { Grammar.isToken(rawValue) }
+}
+
+extension HTTPMethod: ExpressibleByStringLiteral {
+    /// Creates a method from a literal.
+    public init(stringLiteral value: String) { self.init(value) }
+}
+
+extension HTTPMethod: CustomStringConvertible, CustomReflectable {
+    /// The name of the method.
+    ///
+    /// A name that is not a token is hidden, because it may be anything, even a secret.
+    public var description: String { isValid ? rawValue : "(invalid method)" }
+
+    /// Shows no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: [description]) }
+}

@@ -1,0 +1,217 @@
+public import Foundation
+import TurnpikeSupport
+
+/// A request: method, URL, header fields, body and options.
+///
+/// It is one pointer wide and shares its storage: passing it along a chain copies nothing, and
+/// changing it in a gate copies it once.
+///
+/// An invalid URL, method or header field is recorded, and the call fails with
+/// ``ClientError/Code/invalidRequest`` before anything is sent. The error names the part but not
+/// its value. The transport sets `Content-Length`, `Transfer-Encoding`, `Host` and `Connection`.
+public struct Request: Sendable {
+    private struct Parts: Sendable {
+        var method: HTTPMethod
+        var uri: TargetURI
+        // What the URI was to be made of, where a base URL was missing.
+        var target: Target?
+        var headers: HTTPHeaders
+        var body: Body
+        var options: RequestOptions
+    }
+
+    @CopyOnWrite private var parts: Parts
+
+    /// Creates a request.
+    public init(
+        _ method: HTTPMethod = .get, _ url: URL, headers: HTTPHeaders = [:], body: Body = .empty,
+        options: RequestOptions = RequestOptions()
+    ) {
+        parts = Parts(
+            method: method, uri: TargetURI(url), headers: headers, body: body,
+            options: options)
+    }
+
+    /// Creates a request for a target given as text; see ``Target`` for what is accepted.
+    public init(
+        _ method: HTTPMethod = .get, _ target: Target, relativeTo base: URL? = nil,
+        headers: HTTPHeaders = [:], body: Body = .empty, options: RequestOptions = RequestOptions()
+    ) {
+        self.init(
+            method, target, relativeTo: base.map { TargetURI($0) }, headers: headers, body: body,
+            options: options)
+    }
+
+    init(
+        _ method: HTTPMethod, _ target: Target, relativeTo base: TargetURI?,
+        headers: HTTPHeaders, body: Body, options: RequestOptions = RequestOptions()
+    ) {
+        let uri = target.resolved(against: base)
+        parts = Parts(
+            method: method, uri: uri, target: base == nil && uri.fault != nil ? target : nil,
+            headers: headers, body: body, options: options)
+    }
+
+    /// Resolves a target that was relative when there was no base URL.
+    ///
+    /// Has no effect on a request that already has a URL. A base with user information is rejected,
+    /// because credentials belong to a gate.
+    public mutating func resolve(against base: Target) {
+        guard parts.uri.fault != nil, let target = parts.target else { return }
+        let base = base.resolved(against: nil)
+        parts.uri =
+            if let fault = base.fault {
+                TargetURI(fault: "the base URL: " + fault)
+            } else if base.userInformation != nil {
+                TargetURI(fault: "the base URL holds user information; use a gate for credentials")
+            } else {
+                target.resolved(against: base)
+            }
+    }
+
+    /// The method.
+    public var method: HTTPMethod {
+        get { parts.method }
+        set { parts.method = newValue }
+    }
+
+    /// The absolute URL, without dot segments in its path (RFC 3986 §5.2.4).
+    public var url: URL {
+        get { parts.uri.url }
+        set { targetURI = TargetURI(newValue) }
+    }
+
+    /// What ``url`` says, taken apart.
+    public package(set) var targetURI: TargetURI {
+        get { parts.uri }
+        set {
+            parts.uri = newValue
+            parts.target = nil
+        }
+    }
+
+    /// The header fields.
+    public var headers: HTTPHeaders {
+        get { parts.headers }
+        _modify { yield &parts.headers }
+    }
+
+    /// The content.
+    public var body: Body {
+        get { parts.body }
+        set { parts.body = newValue }
+    }
+
+    /// The options for gates and the transport.
+    public var options: RequestOptions {
+        get { parts.options }
+        _modify { yield &parts.options }
+    }
+
+    /// The origin of the URL, or nil if the scheme is not http or https.
+    public var origin: Origin? { parts.uri.origin }
+
+    /// Whether the request is about the server as a whole and is sent with `*` as its target:
+    /// OPTIONS for a URL without path and query (RFC 9110 §9.3.7, RFC 9112 §3.2.4).
+    ///
+    /// ``Target/server`` is such a URL.
+    public var asksServer: Bool {
+        method == .options && parts.uri.isOriginAlone
+    }
+
+    /// Whether sending the request twice has the same effect as sending it once.
+    ///
+    /// The caller decides (``RetryableOption``), otherwise the method or an `Idempotency-Key`.
+    public var isRepeatable: Bool {
+        options[RetryableOption.self] ?? (method.isIdempotent || headers.contains(.idempotencyKey))
+    }
+
+    /// Sets `Trailer` to the trailer names of the body (RFC 9110 §6.6.2), replacing any value.
+    mutating func announceTrailers() {
+        headers[.trailer] = body.trailerNames.map(\.rawValue).joined(separator: ", ")
+    }
+
+    /// Joins several `Cookie` lines into one, because a request may have only one (RFC 6265 §5.4).
+    mutating func uniteCookies() {
+        guard headers.count(where: { $0.name == .cookie }) > 1 else { return }
+        headers[.cookie] = headers[.cookie]
+    }
+
+    /// Requests content without a content coding if the request has a range and names no coding.
+    ///
+    /// A range of encoded bytes could not be decoded.
+    mutating func askForPlainRange() {
+        if headers.contains(.range) { headers.setIfAbsent(.acceptEncoding, "identity") }
+    }
+
+    /// The reason why the request is invalid, or nil.
+    ///
+    /// It never contains a value of the caller.
+    package var fault: String? {
+        if let fault = parts.uri.fault { return fault }
+        if !parts.method.isValid {
+            return "the method is not a token (RFC 9110 §5.6.2); use letters and hyphens"
+        }
+        if let fault = parts.headers.sendingFault { return fault }
+        return framingFault
+    }
+
+    // Only the transport frames the message; conflicting framing would allow request smuggling.
+    private var framingFault: String? {
+        for field in parts.headers {
+            switch field.name {
+            case .contentLength:
+                if let length = parts.body.length, field.value == String(length) { continue }
+                return "Content-Length is set from the body; remove the header"
+            case .transferEncoding, .connection, .keepAlive, .upgrade, "Proxy-Connection":
+                return "the transport sets \(field.name) itself; remove the header"
+            case .host:
+                if let origin, Self.isHost(field.value, of: origin) { continue }
+                return "Host is set from the URL; remove the header"
+            default: continue
+            }
+        }
+        return nil
+    }
+
+    private static func isHost(_ value: String, of origin: Origin) -> Bool {
+        let authority = origin.description.dropFirst(origin.scheme.count + 3)
+        return Grammar.equalsIgnoringCase(value, String(authority))
+            || Grammar.equalsIgnoringCase(value, "\(authority):\(origin.port)")
+    }
+}
+
+extension Request: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The method and the URL without secrets.
+    public var description: String { "\(method) \(parts.uri)" }
+
+    /// The method, the URL, the header fields without secrets, and the size of the body.
+    public var debugDescription: String {
+        ([description] + headers.redactedLines() + ["[\(body)]"]).joined(separator: "\n")
+    }
+
+    /// What a dump shows: no more than ``debugDescription``.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["description": debugDescription])
+    }
+}
+
+extension HTTPHeaders: CustomStringConvertible, CustomReflectable {
+    /// The field lines, without secrets.
+    public var description: String { redactedLines().joined(separator: "\n") }
+
+    /// What a dump shows: no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: redactedLines()) }
+
+    package func redactedLines(_ redaction: Redaction = .standard) -> [String] {
+        fields.map { "\($0.name): \(redaction.value(of: $0))" }
+    }
+}
+
+extension HTTPHeaders.Field: CustomStringConvertible, CustomReflectable {
+    /// The field line, without secrets.
+    public var description: String { "\(name): \(Redaction.standard.value(of: self))" }
+
+    /// What a dump shows: no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: [description]) }
+}

@@ -1,0 +1,105 @@
+/// The options of a call for gates and the transport: values with typed keys.
+///
+/// ```swift
+/// try await client.get("slow").deadline(.seconds(90)).data()
+/// ```
+///
+/// A gate that handles a key reads its value. If the stack has no such gate, the call adds the gate
+/// of ``RequestOptionKey/gate(for:)`` outermost.
+public struct RequestOptions: Sendable {
+    private struct Entry {
+        let id: ObjectIdentifier
+        let value: any Sendable
+        let gate: (@Sendable () -> (any Gate)?)
+    }
+
+    private var entries: [Entry] = []
+
+    /// Creates empty options.
+    public init() {}
+
+    /// The value of a key, or nil if the call does not set it.
+    public subscript<Key: RequestOptionKey>(key: Key.Type) -> Key.Value? {
+        get {
+            if entries.isEmpty { return nil }
+            let id = ObjectIdentifier(key)
+            return entries.first { $0.id == id }?.value as? Key.Value
+        }
+        set {
+            let id = ObjectIdentifier(key)
+            entries.removeAll { $0.id == id }
+            guard let newValue else { return }
+            entries.append(Entry(id: id, value: newValue) { Key.gate(for: newValue) })
+        }
+    }
+
+    /// Whether no option is set.
+    public var isEmpty: Bool { entries.isEmpty }
+
+    /// The gates for options that a stack handling `handled` would ignore, outermost first.
+    func gates(unless handled: Set<ObjectIdentifier>) -> [any Gate] {
+        entries.compactMap { handled.contains($0.id) ? nil : $0.gate() }
+    }
+}
+
+/// A key of ``RequestOptions``.
+public protocol RequestOptionKey: SendableMetatype {
+    /// The type of the value.
+    associatedtype Value: Sendable
+
+    /// Returns the gate that applies the option if the client's stack has none for this key.
+    ///
+    /// The default nil suits a key that a transport or a serializer reads.
+    static func gate(for value: Value) -> (any Gate)?
+}
+
+extension RequestOptionKey {
+    /// Returns nil.
+    public static func gate(for value: Value) -> (any Gate)? { nil }
+}
+
+/// Whether the request may be sent twice although its method is not idempotent.
+///
+/// False forbids it for any method.
+public enum RetryableOption: RequestOptionKey {
+    /// The decision of the caller.
+    public typealias Value = Bool
+}
+
+/// Whether the response body may last indefinitely, as an event stream does.
+///
+/// A deadline then covers only the time up to the response head, and idle limits do not apply.
+public enum StreamingOption: RequestOptionKey {
+    /// The decision of the caller.
+    public typealias Value = Bool
+}
+
+/// Whether the content of a request works only once, like a rotating refresh token: the server has
+/// consumed it when it responds, and the replacement is only in the response.
+package enum OneTimeOption: RequestOptionKey {
+    package typealias Value = Bool
+}
+
+extension RequestOptions {
+    /// Whether the content of the request works only once.
+    ///
+    /// Such a request is not ended by time limits of gates or by ``Client/cancelAll()``, but only
+    /// by its own exchange and the limits of its sender. It is sent again only if no part of it was
+    /// sent.
+    package var isOneTime: Bool {
+        get { self[OneTimeOption.self] ?? false }
+        set { self[OneTimeOption.self] = newValue ? true : nil }
+    }
+
+    /// Whether the response body may last indefinitely.
+    public var isStreaming: Bool {
+        get { self[StreamingOption.self] ?? false }
+        set { self[StreamingOption.self] = newValue }
+    }
+
+    /// Whether the caller allows the request to be sent twice.
+    public var isRetryable: Bool {
+        get { self[RetryableOption.self] ?? false }
+        set { self[RetryableOption.self] = newValue }
+    }
+}

@@ -1,0 +1,122 @@
+public import Foundation
+import TurnpikeSupport
+
+extension Body {
+    /// Returns the same content followed by trailer fields (RFC 9110 §6.5).
+    ///
+    /// See ``followed(by:_:)``.
+    public func followed(by trailers: HTTPHeaders) -> Body {
+        if let fault = trailers.sendingFault {
+            return .catching { throw ClientError(.invalidRequest, fault) }
+        }
+        return trailers.isEmpty ? self : followed(by: trailers.map(\.name)) { trailers }
+    }
+
+    /// Returns the same content followed by trailer fields (RFC 9110 §6.5) that are requested when
+    /// the content has been sent.
+    ///
+    /// The names are announced in the field `Trailer`. Two errors are reported before anything is
+    /// sent: a transport that cannot send trailers (``TransportCapabilities/requestTrailers``)
+    /// fails the call with ``ClientError/Code/unsupported``, and a name that is not allowed in
+    /// trailers (framing, routing, authentication, description of the content: RFC 9110 §6.5.1)
+    /// with ``ClientError/Code/invalidRequest``. A field whose name was not announced, or with a
+    /// control character in its value, also fails the call with
+    /// ``ClientError/Code/invalidRequest``, but only after the content: the request is then
+    /// aborted.
+    ///
+    /// HTTP/1.1 allows trailers only with chunked content, so no length is sent. Servers may
+    /// discard them. The closure is called for each send, so a retry may send other values.
+    /// - Parameters:
+    ///   - names: The names of the possible fields; not all of them need be sent.
+    ///   - trailers: Returns the fields; its errors fail the call.
+    /// - Returns: The body.
+    public func followed(
+        by names: [HTTPHeaders.Name], _ trailers: @escaping @Sendable () throws -> HTTPHeaders
+    ) -> Body {
+        followed(by: names, reducingInto: {}, { _, _ in }, trailers: { _ in try trailers() })
+    }
+
+    /// Returns the same content followed by trailer fields that are computed from its bytes, for
+    /// example a checksum.
+    ///
+    /// ```swift
+    /// let body = Body.file(url).followed(by: ["X-CRC32"], reducingInto: { CRC32() }) {
+    ///     $0.update($1)
+    /// } trailers: { ["X-CRC32": $0.text] }
+    /// ```
+    ///
+    /// See ``followed(by:_:)``.
+    /// - Parameters:
+    ///   - names: The names of the possible fields; not all of them need be sent.
+    ///   - initial: Creates the initial state of each send.
+    ///   - update: Adds a chunk of the content to the state.
+    ///   - trailers: Returns the fields at the end of the content.
+    /// - Returns: The body.
+    public func followed<State>(
+        by names: [HTTPHeaders.Name], reducingInto initial: @escaping @Sendable () -> State,
+        _ update: @escaping @Sendable (inout State, Data) throws -> Void,
+        trailers: @escaping @Sendable (State) throws -> HTTPHeaders
+    ) -> Body {
+        if let fault = RequestTrailers.fault(of: names) { return .catching { throw fault } }
+        return followed(
+            by: RequestTrailers(names: names) {
+                var state = initial()
+                return RequestTrailers.Run(
+                    names: names, update: { try update(&state, $0) },
+                    make: { try trailers(state) })
+            })
+    }
+}
+
+/// The trailer fields of a request body: their possible names, and how each send creates them.
+struct RequestTrailers: Sendable {
+    /// The state of one send, used by one task.
+    struct Run {
+        let names: [HTTPHeaders.Name]
+        let update: (Data) throws -> Void
+        let make: () throws -> HTTPHeaders
+
+        /// - Throws: ``ClientError/Code/invalidRequest`` if a field cannot be sent.
+        func fields() throws -> HTTPHeaders {
+            let fields = try make()
+            if let fault = fields.sendingFault {
+                throw ClientError(.invalidRequest, "the request's trailers: \(fault)")
+            }
+            if let other = fields.first(where: { !names.contains($0.name) }) {
+                throw ClientError(
+                    .invalidRequest,
+                    "the trailer field \(other.name) was not announced; add its name")
+            }
+            return fields
+        }
+    }
+
+    let names: [HTTPHeaders.Name]
+    let begin: @Sendable () -> Run
+
+    static func fault(of names: [HTTPHeaders.Name]) -> ClientError? {
+        if names.isEmpty {
+            return ClientError(.invalidRequest, "a request body needs names for its trailers")
+        }
+        for name in names {
+            if !Grammar.isToken(name.rawValue) {
+                return ClientError(
+                    .invalidRequest,
+                    "the name of a trailer field is not a token (RFC 9110 §5.6.2); use letters,"
+                        + " digits and hyphens")
+            }
+            if HTTPHeaders.isForbiddenInTrailers(name) {
+                return ClientError(
+                    .invalidRequest,
+                    "the field \(name) is not allowed in trailers (RFC 9110 §6.5.1); make it a"
+                        + " header field")
+            }
+        }
+        return nil
+    }
+
+    static var notBehindPart: ClientError {
+        ClientError(
+            .invalidRequest, "a part of a body cannot have trailers; add them to the whole of it")
+    }
+}

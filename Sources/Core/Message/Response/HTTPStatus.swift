@@ -1,0 +1,137 @@
+/// A response status code (RFC 9110 §15).
+public struct HTTPStatus: Hashable, Sendable {
+    /// The three-digit code; codes outside 100..<600 are kept.
+    public let code: Int
+
+    /// Creates a status from its code.
+    public init(_ code: Int) { self.code = code }
+
+    /// The class of a status, according to its first digit.
+    public enum Kind: Hashable, Sendable {
+        /// 1xx: the request is still being processed.
+        case informational
+        /// 2xx: understood and accepted.
+        case successful
+        /// 3xx: further action is required.
+        case redirection
+        /// 4xx: the request is invalid or cannot be fulfilled.
+        case clientError
+        /// 5xx: the server failed.
+        case serverError
+        /// A code outside the classes of RFC 9110.
+        case unknown
+    }
+
+    /// The class of the status.
+    public var kind: Kind {
+        switch code {
+        case 100..<200: .informational
+        case 200..<300: .successful
+        case 300..<400: .redirection
+        case 400..<500: .clientError
+        case 500..<600: .serverError
+        default: .unknown
+        }
+    }
+
+    /// Whether the status is 2xx.
+    public var isSuccessful: Bool { kind == .successful }
+
+    /// Whether a response with this status never has content (RFC 9110 §6.4.1).
+    public var hasNoContent: Bool {
+        code == 204 || code == 205 || code == 304 || kind == .informational
+    }
+
+    /// Whether a message with this status ends after its head, whatever the head declares (RFC 9112
+    /// §6.3).
+    ///
+    /// Further bytes belong to the next message. A 205 has no content either, but its head may
+    /// frame some.
+    public var endsWithHead: Bool { hasNoContent && code != 205 }
+
+    /// 200.
+    public static let ok = Self(200)
+    /// 201.
+    public static let created = Self(201)
+    /// 202.
+    public static let accepted = Self(202)
+    /// 204.
+    public static let noContent = Self(204)
+    /// 206.
+    public static let partialContent = Self(206)
+    /// 301.
+    public static let movedPermanently = Self(301)
+    /// 302.
+    public static let found = Self(302)
+    /// 303.
+    public static let seeOther = Self(303)
+    /// 304.
+    public static let notModified = Self(304)
+    /// 307.
+    public static let temporaryRedirect = Self(307)
+    /// 308.
+    public static let permanentRedirect = Self(308)
+    /// 400.
+    public static let badRequest = Self(400)
+    /// 401.
+    public static let unauthorized = Self(401)
+    /// 403.
+    public static let forbidden = Self(403)
+    /// 404.
+    public static let notFound = Self(404)
+    /// 409.
+    public static let conflict = Self(409)
+    /// 412.
+    public static let preconditionFailed = Self(412)
+    /// 416.
+    public static let rangeNotSatisfiable = Self(416)
+    /// 429 (RFC 6585 §4).
+    public static let tooManyRequests = Self(429)
+    /// 500.
+    public static let internalServerError = Self(500)
+    /// 502.
+    public static let badGateway = Self(502)
+    /// 503.
+    public static let serviceUnavailable = Self(503)
+    /// 504.
+    public static let gatewayTimeout = Self(504)
+}
+
+extension HTTPStatus: ExpressibleByIntegerLiteral {
+    /// Creates a status from a literal code.
+    public init(integerLiteral value: Int) { self.init(value) }
+}
+
+extension HTTPStatus: CustomStringConvertible {
+    /// The code and its registered phrase, if any: `404 Not Found`.
+    public var description: String { reasonPhrase.isEmpty ? "\(code)" : "\(code) \(reasonPhrase)" }
+
+    /// The phrase of the IANA registry, or an empty string.
+    ///
+    /// The phrase that a server sends is dropped: it has no meaning, and HTTP/2 does not transmit
+    /// it.
+    public var reasonPhrase: String { Self.phrases[code] ?? "" }
+
+    private static let phrases: [Int: String] = [
+        100: "Continue", 101: "Switching Protocols", 102: "Processing", 103: "Early Hints",
+        200: "OK", 201: "Created", 202: "Accepted", 203: "Non-Authoritative Information",
+        204: "No Content", 205: "Reset Content", 206: "Partial Content", 207: "Multi-Status",
+        208: "Already Reported", 226: "IM Used",
+        300: "Multiple Choices", 301: "Moved Permanently", 302: "Found", 303: "See Other",
+        304: "Not Modified", 305: "Use Proxy", 307: "Temporary Redirect",
+        308: "Permanent Redirect",
+        400: "Bad Request", 401: "Unauthorized", 402: "Payment Required", 403: "Forbidden",
+        404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable",
+        407: "Proxy Authentication Required", 408: "Request Timeout", 409: "Conflict",
+        410: "Gone", 411: "Length Required", 412: "Precondition Failed",
+        413: "Content Too Large", 414: "URI Too Long", 415: "Unsupported Media Type",
+        416: "Range Not Satisfiable", 417: "Expectation Failed", 421: "Misdirected Request",
+        422: "Unprocessable Content", 423: "Locked", 424: "Failed Dependency", 425: "Too Early",
+        426: "Upgrade Required", 428: "Precondition Required", 429: "Too Many Requests",
+        431: "Request Header Fields Too Large", 451: "Unavailable For Legal Reasons",
+        500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway",
+        503: "Service Unavailable", 504: "Gateway Timeout", 505: "HTTP Version Not Supported",
+        506: "Variant Also Negotiates", 507: "Insufficient Storage", 508: "Loop Detected",
+        511: "Network Authentication Required",
+    ]
+}

@@ -1,0 +1,140 @@
+public import Foundation
+
+/// The head of a response, which arrives before the content.
+public struct ResponseHead: Sendable, Hashable {
+    /// The status.
+    public let status: HTTPStatus
+    /// The header fields.
+    public var headers: HTTPHeaders
+    /// The URL that responded, after redirects.
+    public let url: URL
+    /// The protocol version (`1.1`, `2`), if the transport knows it.
+    public let version: String?
+
+    /// Whether the response was stored earlier, so that its cookies and its HSTS policy were
+    /// already processed.
+    public var isStored = false
+
+    /// Creates a head.
+    public init(status: HTTPStatus, headers: HTTPHeaders = [:], url: URL, version: String? = nil) {
+        self.status = status
+        self.headers = headers
+        self.url = url
+        self.version = version
+    }
+}
+
+extension ResponseHead: CustomStringConvertible, CustomReflectable {
+    /// The status and the header fields without secrets.
+    public var description: String {
+        (["\(status) from \(Redaction.standard.url(url))"] + headers.redactedLines())
+            .joined(separator: "\n")
+    }
+
+    /// Shows no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}
+
+/// A redirect that was followed.
+public struct Hop: Sendable, Hashable {
+    /// The status of the redirecting response.
+    public let status: HTTPStatus
+    /// The URL that redirected.
+    public let url: URL
+
+    /// Creates a hop.
+    public init(status: HTTPStatus, url: URL) {
+        self.status = status
+        self.url = url
+    }
+}
+
+extension Hop: CustomStringConvertible, CustomReflectable {
+    /// The status and the URL without secrets.
+    public var description: String { "\(status) from \(Redaction.standard.url(url))" }
+
+    /// Shows no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}
+
+/// A response whose head has arrived and whose body can be read.
+///
+/// It is one pointer wide and shares its storage. Copies share the body, which can be read once.
+/// Releasing all copies ends the transfer.
+public struct Response: Sendable {
+    private struct Parts: Sendable {
+        var head: ResponseHead
+        var body: ResponseBody
+        var record: CallRecord?
+        var headAt: MonotonicInstant?
+    }
+
+    @CopyOnWrite private var parts: Parts
+
+    /// Creates a response.
+    public init(head: ResponseHead, body: ResponseBody = .empty) {
+        parts = Parts(head: head, body: body)
+    }
+
+    /// Creates a response to a request.
+    public init(
+        to request: Request, status: HTTPStatus, headers: HTTPHeaders = [:],
+        body: ResponseBody = .empty
+    ) {
+        self.init(
+            head: ResponseHead(status: status, headers: headers, url: request.url), body: body)
+    }
+
+    /// The status, header fields, URL and version.
+    public var head: ResponseHead {
+        _read { yield parts.head }
+        _modify { yield &parts.head }
+    }
+
+    /// The status.
+    public var status: HTTPStatus { parts.head.status }
+    /// The header fields.
+    public var headers: HTTPHeaders { parts.head.headers }
+    /// The URL that responded, after redirects.
+    public var url: URL { parts.head.url }
+
+    /// The content.
+    public var body: ResponseBody {
+        get { parts.body }
+        set { parts.body = newValue }
+    }
+
+    /// The trailer fields, available when the ``body`` has been read completely; see
+    /// ``ResponseBody/trailers``.
+    public var trailers: HTTPHeaders { parts.body.trailers }
+
+    /// The times of the events of the call.
+    ///
+    /// Later snapshots may contain more until the body has ended.
+    public var timeline: Timeline { parts.record?.timeline ?? Timeline() }
+
+    /// How many times the transport was asked to send in this call, including redirects.
+    public var attempts: Int { parts.record?.sends ?? 0 }
+
+    /// The redirects that were followed.
+    public var hops: [Hop] { parts.record?.hops ?? [] }
+
+    /// When the transport returned the head; nil if the response does not come from a transport.
+    package var headAt: MonotonicInstant? {
+        get { parts.headAt }
+        set { parts.headAt = newValue }
+    }
+
+    package var record: CallRecord? {
+        get { parts.record }
+        set { parts.record = newValue }
+    }
+}
+
+extension Response: CustomStringConvertible, CustomReflectable {
+    /// The head without secrets.
+    public var description: String { head.description }
+
+    /// Shows no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}

@@ -1,0 +1,78 @@
+/// The times of the events of a call.
+///
+/// They belong to the last exchange of the call, except for `start`; a redirect or a retry begins a
+/// new exchange. Times that the transport does not know are nil.
+public struct Timeline: Sendable, Hashable {
+    /// The call began.
+    public var start: MonotonicInstant?
+    /// The last exchange was passed to the transport.
+    public var sent: MonotonicInstant?
+    /// The host name was resolved.
+    public var resolved: MonotonicInstant?
+    /// The connection was available: newly established, or from the pool.
+    public var connected: MonotonicInstant?
+    /// The TLS handshake was complete.
+    public var secured: MonotonicInstant?
+    /// The request could be sent (libcurl's pre-transfer time).
+    public var ready: MonotonicInstant?
+    /// The first byte of the response arrived.
+    public var firstByte: MonotonicInstant?
+    /// The response head was complete.
+    public var head: MonotonicInstant?
+    /// The response body had ended.
+    public var bodyEnd: MonotonicInstant?
+    /// The body had been converted into a value.
+    public var serialized: MonotonicInstant?
+    /// Whether the connection had served another exchange; nil if unknown.
+    public var isConnectionReused: Bool?
+    /// The address of the peer, if known.
+    public var peerAddress: String?
+    /// The HTTP version of the response, such as `1.1` or `2`.
+    public var protocolVersion: String?
+    /// The size of the response content before decoding, if known.
+    public var encodedBodyBytes: Int64?
+    /// The bytes of the request content sent in the last exchange.
+    public var bodyBytesSent: Int64 = 0
+    /// The bytes of the response content that were read.
+    public var bodyBytesReceived: Int64 = 0
+
+    /// Creates an empty timeline.
+    public init() {}
+
+    /// Resets the timeline for another exchange.
+    mutating func begin(at now: MonotonicInstant) {
+        let begin = start
+        self = Timeline()
+        start = begin
+        sent = now
+    }
+
+    /// Records what a transport reports.
+    mutating func take(_ report: TransportReport) {
+        switch report {
+        case .resolved(let instant): resolved = instant
+        case .connected(let instant, let isReused, let peer):
+            connected = instant
+            isConnectionReused = isReused
+            peerAddress = peer
+        case .secured(let instant): secured = instant
+        case .ready(let instant): ready = instant
+        case .firstByte(let instant): firstByte = instant
+        case .sent(let bytes): bodyBytesSent = bytes
+        }
+    }
+
+    /// The time from the start of the call to the response head.
+    public var latency: Duration? { Self.span(start, head) }
+    /// The time from the start of the call to the end of the body.
+    public var requestDuration: Duration? { Self.span(start, bodyEnd) }
+    /// The time from the end of the body to the value.
+    public var serializationDuration: Duration? { Self.span(bodyEnd, serialized) }
+    /// The time from the start of the call to its last event.
+    public var totalDuration: Duration? { Self.span(start, serialized ?? bodyEnd ?? head) }
+
+    private static func span(_ from: MonotonicInstant?, _ to: MonotonicInstant?) -> Duration? {
+        guard let from, let to else { return nil }
+        return from.duration(to: to)
+    }
+}

@@ -1,0 +1,87 @@
+import TurnpikeSupport
+
+/// Query items in order, as they are appended to a URL.
+///
+/// ```swift
+/// let page = try await client.get("search", query: ["q": "swift", "tags": ["a", "b"]]).string()
+/// ```
+///
+/// Names and values are percent-encoded as UTF-8, a blank as `%20`. A list gives one item a value
+/// under the same name (`tags=a&tags=b`); other styles are encoders of the serializers.
+public struct Query: Sendable, Hashable {
+    /// One name with its value; without a value the name stands alone.
+    public struct Item: Sendable, Hashable {
+        /// The name, not yet encoded.
+        public var name: String
+        /// The value, not yet encoded, or nil.
+        public var value: String?
+
+        /// Creates an item.
+        public init(_ name: String, _ value: String?) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// A value or a list of values, written as a literal.
+    public struct Value: Sendable, Hashable {
+        let texts: [String?]
+    }
+
+    /// The items in order.
+    public var items: [Item]
+
+    /// Creates a query of items in order.
+    public init(_ items: [Item]) { self.items = items }
+
+    /// The encoded query without a question mark.
+    public var encoded: String {
+        items.map { item in
+            let name = PercentEncoding.queryItem.encode(item.name)
+            return item.value.map { name + "=" + PercentEncoding.queryItem.encode($0) } ?? name
+        }.joined(separator: "&")
+    }
+}
+
+extension Query: ExpressibleByDictionaryLiteral {
+    /// Creates a query; a list of values becomes several items.
+    public init(dictionaryLiteral elements: (String, Value)...) {
+        items = elements.flatMap { name, value in value.texts.map { Item(name, $0) } }
+    }
+}
+
+extension Query.Value: ExpressibleByStringInterpolation, ExpressibleByIntegerLiteral,
+    ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral, ExpressibleByNilLiteral,
+    ExpressibleByArrayLiteral
+{
+    /// Creates a value from text.
+    public init(_ text: String) { texts = [text] }
+    /// Creates a value from text.
+    public init(stringLiteral value: String) { self.init(value) }
+    /// Creates a value from an integer.
+    public init(integerLiteral value: Int) { self.init(String(value)) }
+    /// Creates a value from a number.
+    public init(floatLiteral value: Double) { self.init(String(value)) }
+    /// Creates `true` or `false`.
+    public init(booleanLiteral value: Bool) { self.init(String(value)) }
+    /// Creates an item without a value.
+    public init(nilLiteral: ()) { texts = [nil] }
+    /// Creates a list of values.
+    public init(arrayLiteral elements: Query.Value...) { texts = elements.flatMap(\.texts) }
+}
+
+extension Query: CustomStringConvertible, CustomReflectable {
+    /// The encoded query without the values of secret items.
+    public var description: String { Redaction.standard.url("?" + encoded) }
+
+    /// What a dump shows: no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: [description]) }
+}
+
+extension Query.Item: CustomStringConvertible, CustomReflectable {
+    /// The encoded item without a secret value.
+    public var description: String { Query([self]).description }
+
+    /// What a dump shows: no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: [description]) }
+}

@@ -1,0 +1,161 @@
+public import Foundation
+import TurnpikeSupport
+
+/// Where a request goes: a URL, or text that is resolved against a client's base URL.
+///
+/// Text is an absolute http or https URL, or a relative reference (RFC 3986 §4.2): `users/1` is
+/// appended to the base's path, `/users/1` replaces it. A reference that names another host
+/// (`//host/path`), text with control characters, and a broken percent-encoding are refused. Blanks
+/// and other characters that cannot stand in a URL are percent-encoded; escapes stay as they are.
+///
+/// Text that holds a value of someone else's is safer as a template, whose values are encoded as
+/// one path segment each: `"users/{id}"` with ``path(_:_:)``.
+public struct Target: Sendable {
+    private enum Kind {
+        case url(URL)
+        case text(String)
+        case fault(String)
+        case server
+    }
+
+    private var kind: Kind
+    private var addedQuery = ""
+
+    /// Creates a target from a URL.
+    public init(_ url: URL) { kind = .url(url) }
+
+    /// Creates a target from text.
+    public init(_ text: String) { kind = .text(text) }
+
+    private init(fault: String) { kind = .fault(fault) }
+
+    /// The server of the client's base URL as a whole, for OPTIONS: `OPTIONS *` (RFC 9110 §9.3.7).
+    ///
+    /// It is the base URL without path and query. ``Request/asksServer`` says what goes out.
+    public static var server: Target {
+        var target = Target("")
+        target.kind = .server
+        return target
+    }
+
+    /// The same target with query items behind those that it has.
+    public func appending(_ query: Query) -> Target { appending(encodedQuery: query.encoded) }
+
+    /// The same target with an encoded query behind the one that it has.
+    package func appending(encodedQuery: String) -> Target {
+        if encodedQuery.isEmpty { return self }
+        var copy = self
+        copy.addedQuery += (copy.addedQuery.isEmpty ? "" : "&") + encodedQuery
+        return copy
+    }
+
+    /// A path whose `{names}` are replaced by values, each encoded as one segment.
+    ///
+    /// `..`, `.` and the empty text cannot be a segment and are refused.
+    /// - Parameters:
+    ///   - template: Text with names in braces.
+    ///   - values: A value for each name.
+    /// - Returns: The target.
+    public static func path(_ template: String, _ values: [String: String]) -> Target {
+        var result = ""
+        var rest = template[...]
+        while let open = rest.firstIndex(of: "{") {
+            guard let close = rest[open...].firstIndex(of: "}") else {
+                return Target(fault: "the path template has a brace that is not closed")
+            }
+            let name = String(rest[rest.index(after: open)..<close])
+            guard let value = values[name] else {
+                return Target(
+                    fault: "the path template has no value for {\(Grammar.escaped(name))}")
+            }
+            if value.isEmpty || value == "." || value == ".." {
+                return Target(fault: "the path value {\(Grammar.escaped(name))} is empty, . or ..")
+            }
+            result += rest[..<open] + PercentEncoding.unreserved.encode(value)
+            rest = rest[rest.index(after: close)...]
+        }
+        return Target(result + rest)
+    }
+
+    /// The absolute URI, or a stand-in and what is wrong.
+    func resolved(against base: TargetURI?) -> TargetURI {
+        let uri =
+            switch kind {
+            case .url(let url): TargetURI(url.absoluteURL)
+            case .fault(let fault): TargetURI(fault: fault)
+            case .server:
+                base?.withoutPath
+                    ?? TargetURI(fault: "there is no base URL whose server could be asked")
+            case .text(let text): Self.resolve(text, against: base)
+            }
+        return uri.appending(encodedQuery: addedQuery)
+    }
+
+    private static func fault(ofText text: String) -> String? {
+        if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+            return "the URL has a control character; percent-encode it"
+        }
+        // Bytes, for a slash and a mark behind it are one character, and the parser of URLs drops
+        // some marks.
+        let start = text.utf8.prefix(2)
+        if ["//", "\\", "/\\"].contains(where: { start.starts(with: $0.utf8) }) {
+            return "a relative URL must not name another host; write the scheme"
+        }
+        return hasBrokenEscape(text) ? "the URL has a % without two hexadecimal digits" : nil
+    }
+
+    private static func resolve(_ text: String, against base: TargetURI?) -> TargetURI {
+        if let fault = fault(ofText: text) { return TargetURI(fault: fault) }
+        if let base, text.isEmpty { return base }
+        let parts = URIParts(text)
+        let isAbsolute = isAbsolute(text, parts)
+        // A colon in the first segment would be read as a scheme (RFC 3986 §4.2).
+        let isAmbiguous = base != nil && !isAbsolute && parts.scheme != nil
+        return TargetURI(
+            reference: isAmbiguous ? "./" + text : text,
+            relativeTo: isAbsolute ? nil : base?.asDirectory)
+            ?? TargetURI(fault: "the URL cannot be parsed (RFC 3986)")
+    }
+
+    private static func isAbsolute(_ text: String, _ parts: URIParts) -> Bool {
+        guard let scheme = parts.scheme, parts.authority != nil else { return false }
+        return text.bytes(scheme).allSatisfy { byte in
+            Grammar.isAlphanumeric(byte) || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-")
+                || byte == UInt8(ascii: ".")
+        }
+    }
+
+    private static func hasBrokenEscape(_ text: String) -> Bool {
+        var wanted = 0
+        for byte in text.utf8 {
+            if wanted > 0 {
+                guard Grammar.isHexDigit(byte) else { return true }
+                wanted -= 1
+            } else if byte == UInt8(ascii: "%") {
+                wanted = 2
+            }
+        }
+        return wanted > 0
+    }
+}
+
+extension Target: ExpressibleByStringInterpolation {
+    /// Creates a target from text.
+    public init(stringLiteral value: String) { self.init(value) }
+}
+
+extension Target: CustomStringConvertible, CustomReflectable {
+    /// The target without user information and secret query items.
+    public var description: String {
+        let query = addedQuery.isEmpty ? "" : "?" + addedQuery
+        return switch kind {
+        case .url(let url): Redaction.standard.url(url.absoluteString + query)
+        case .text(let text): Redaction.standard.url(text + query)
+        case .fault: "(invalid target)"
+        case .server: "*"
+        }
+    }
+
+    /// What a dump shows: no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: [description]) }
+}

@@ -1,0 +1,101 @@
+import Foundation
+import TurnpikeSupport
+
+extension TargetURI {
+    /// Reads a URI reference (RFC 3986 §4.1) as people and servers write it, and resolves it
+    /// (§5.2).
+    ///
+    /// What may not stand in a path, query or fragment is percent-encoded, and an escape stays the
+    /// escape that it is. Foundation alone would encode all escapes of a part once more (`a b%20c`
+    /// as `a%20b%2520c`) where a single character of that part is not allowed.
+    /// - Parameters:
+    ///   - reference: The reference; an empty one is none.
+    ///   - base: What a relative reference is resolved against.
+    public init?(reference: String, relativeTo base: TargetURI? = nil) {
+        let start = URIParts(reference).path.lowerBound
+        // Foundation makes letters beyond ASCII those of DNS, in time that grows with the square of
+        // their number.
+        if reference.isEmpty || start > Self.longestAuthority { return nil }
+        let encoded = Self.encode(reference, from: start)
+        guard let url = URL(string: base?.resolve(encoded) ?? encoded) else { return nil }
+        self.init(url)
+    }
+
+    // Scheme and authority together: a name of DNS has 253 bytes, and may be written with several
+    // for each of them.
+    private static let longestAuthority = 4096
+
+    // RFC 3986 §5.2.2; dot segments go later, as they do from every URI.
+    private func resolve(_ reference: String) -> String {
+        let other = URIParts(reference)
+        if other.scheme != nil { return reference }
+        if other.authority != nil {
+            return text.part(0..<((parts.scheme?.upperBound ?? -1) + 1)) + reference
+        }
+        if other.path.isEmpty {
+            let query = other.query == nil ? parts.query : nil
+            return text.part(0..<(query ?? parts.path).upperBound) + reference
+        }
+        if reference.utf8.first == UInt8(ascii: "/") {
+            return text.part(0..<parts.path.lowerBound) + reference
+        }
+        // §5.2.3
+        if parts.path.isEmpty { return text.part(0..<parts.path.lowerBound) + "/" + reference }
+        let folder = text.bytes(parts.path).lastIndex(of: UInt8(ascii: "/"))
+        return text[..<(folder.map { text.utf8.index(after: $0) } ?? text.startIndex)] + reference
+    }
+
+    // RFC 3986 §3.3 to §3.5; the first number sign begins the fragment, which has none.
+    private static let inFragment = PercentEncoding(alsoAllowing: "-._~!$&'()*+,;=:@/?")
+    private static let inPath = PercentEncoding(alsoAllowing: "-._~!$&'()*+,;=:@/?#")
+
+    // Behind scheme and authority, which have rules of their own.
+    private static func encode(_ reference: String, from start: Int) -> String {
+        let bytes = Array(reference.utf8)
+        var result = Array(bytes[..<start])
+        result.reserveCapacity(bytes.count)
+        var allowed = inPath
+        for (index, byte) in zip(start..., bytes[start...]) {
+            if allowed.allows(byte) || isEscape(bytes, at: index) {
+                result.append(byte)
+                if byte == UInt8(ascii: "#") { allowed = inFragment }
+            } else {
+                result += PercentEncoding.escape(byte)
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    private static func isEscape(_ bytes: [UInt8], at index: Int) -> Bool {
+        bytes[index] == UInt8(ascii: "%") && index + 2 < bytes.count
+            && bytes[(index + 1)...(index + 2)].allSatisfy(Grammar.isHexDigit)
+    }
+
+    // MARK: Dot segments
+
+    /// The text without the segments `.` and `..` in its path (RFC 3986 §5.2.4), or nil where it
+    /// has none.
+    ///
+    /// Foundation leaves them in absolute URLs, and a transport may do so or not: cookies,
+    /// signatures and caches would judge a path that is not the one on the wire. A dot that is
+    /// escaped (`%2e`) stays: no transport decodes it, and an escape goes out as the caller, or a
+    /// redirect, wrote it.
+    static func removingDotSegments(_ text: String, _ parts: URIParts) -> String? {
+        guard parts.authority != nil, parts.mayHaveDotSegments else { return nil }
+        let path = text.bytes(parts.path)
+        let segments = path.dropFirst().split(
+            separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        var kept: [Substring.UTF8View] = []
+        var isOpen = false
+        for segment in segments {
+            isOpen = segment.elementsEqual(".".utf8) || segment.elementsEqual("..".utf8)
+            if segment.elementsEqual("..".utf8) { _ = kept.popLast() }
+            if !isOpen { kept.append(segment) }
+        }
+        if isOpen { kept.append("".utf8[...]) }
+        let joined = "/" + kept.map { String(Substring($0)) }.joined(separator: "/")
+        if joined.utf8.count == path.count { return nil }
+        return text.part(0..<parts.path.lowerBound) + joined
+            + text.part(parts.path.upperBound..<text.utf8.count)
+    }
+}

@@ -1,0 +1,166 @@
+public import Foundation
+import TurnpikeSupport
+
+/// The target URI of a request (RFC 9110 §7.1), parsed once.
+///
+/// The text has no dot segments in its path (RFC 3986 §5.2.4). All its other bytes are those of the
+/// URL that it was made of.
+public struct TargetURI: Sendable {
+    /// The URI as Foundation's type.
+    ///
+    /// If there is no valid URI, it is a stand-in.
+    public let url: URL
+    /// The origin, or nil if the scheme is not http or https or if there is no host.
+    public let origin: Origin?
+    /// The absolute text.
+    package let text: String
+    let parts: URIParts
+    /// The reason why no request can be sent to the URI, or nil.
+    let fault: String?
+
+    /// Reads a URL.
+    public init(_ url: URL) {
+        let text = url.absoluteString
+        let parts = URIParts(text)
+        guard let shorter = Self.removingDotSegments(text, parts),
+            let changed = URL(string: shorter)
+        else {
+            self.init(url, text, parts)
+            return
+        }
+        self.init(changed, shorter, URIParts(shorter))
+    }
+
+    private init(_ url: URL, _ text: String, _ parts: URIParts) {
+        self.url = url
+        self.parts = parts
+        var text = text
+        (origin, fault) = text.withUTF8 {
+            unsafe (Origin($0, parts), Self.fault($0, parts))
+        }
+        self.text = text
+    }
+
+    /// Creates a stand-in for a URI that is not valid.
+    init(fault: String) {
+        url = Self.standIn
+        text = Self.standIn.absoluteString
+        parts = URIParts(text)
+        origin = nil
+        self.fault = fault
+    }
+
+    private static let standIn = URL(filePath: "/")
+
+    // MARK: Forms
+
+    /// The absolute form (RFC 9112 §3.2.2) without user information and fragment, which are not
+    /// sent.
+    public var absoluteForm: String {
+        let end = parts.query?.upperBound ?? parts.path.upperBound
+        guard let user = parts.userInformation else {
+            return parts.fragment == nil ? text : text.part(0..<end)
+        }
+        return text.part(0..<user.lowerBound) + text.part((user.upperBound + 1)..<end)
+    }
+
+    /// The origin form (RFC 9112 §3.2.1): path and query, the path at least a slash.
+    public var originForm: String {
+        let end = parts.query?.upperBound ?? parts.path.upperBound
+        let form = text.part(parts.path.lowerBound..<end)
+        return parts.path.isEmpty ? "/" + form : form
+    }
+
+    /// The path as it stands in the text, percent-encoded; it may be empty.
+    package var path: String { text.part(parts.path) }
+
+    /// User and password as they stand in the text (RFC 3986 §3.2.1), or nil.
+    public var userInformation: String? {
+        parts.userInformation.map { text.part($0) }
+    }
+
+    /// Whether there is neither a path nor a query.
+    var isOriginAlone: Bool { parts.path.isEmpty && parts.query == nil }
+
+    // MARK: Validity
+
+    private static func fault<Bytes: RandomAccessCollection<UInt8>>(
+        _ bytes: Bytes, _ parts: URIParts
+    ) -> String? where Bytes.Index == Int {
+        guard let scheme = parts.scheme, !scheme.isEmpty else {
+            return "the URL is relative and the client has no base URL; write https:// and the host"
+        }
+        guard Origin.scheme(bytes[scheme]) != nil else {
+            return "the URL's scheme is neither http nor https"
+        }
+        if parts.host.isEmpty { return "the URL has no host" }
+        return authorityFault(bytes, parts)
+    }
+
+    /// What is wrong with the host or the port, or nil.
+    ///
+    /// The scheme may be any, such as a proxy's.
+    public var authorityFault: String? { Self.authorityFault(Array(text.utf8), parts) }
+
+    private static func authorityFault<Bytes: RandomAccessCollection<UInt8>>(
+        _ bytes: Bytes, _ parts: URIParts
+    ) -> String? where Bytes.Index == Int {
+        if let port = parts.port, !isPort(bytes[port]) {
+            return "the URL's port is not between 1 and 65535"
+        }
+        let host = bytes[parts.host]
+        let isRight = parts.isBracketed ? isAddress(host) : isName(host)
+        return isRight ? nil : "the URL's host is not a name or an address"
+    }
+
+    // It may be empty (RFC 3986 §3.2.3).
+    private static func isPort(_ digits: some RandomAccessCollection<UInt8>) -> Bool {
+        digits.isEmpty || digits.number.map { (1...65535).contains($0) } ?? false
+    }
+
+    // IPv6, perhaps with a zone (RFC 6874).
+    private static func isAddress(_ host: some RandomAccessCollection<UInt8>) -> Bool {
+        host.contains(UInt8(ascii: ":"))
+            && IPv6Text.parse(String(decoding: host, as: UTF8.self)) != nil
+    }
+
+    // Names as DNS and the hosts files know them (letters, digits, hyphen, dot, underscore; at most
+    // 253 of them, RFC 1035 §2.3.4, and a dot), and IPv4. Foundation has made other letters those of
+    // DNS.
+    private static func isName(_ host: some RandomAccessCollection<UInt8>) -> Bool {
+        if host.count > 254 { return false }
+        var hasLetter = false
+        for byte in host {
+            switch byte {
+            case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): break
+            default:
+                guard Grammar.isAlphanumeric(byte) else { return false }
+                hasLetter = true
+            }
+        }
+        return hasLetter
+    }
+}
+
+extension TargetURI: CustomStringConvertible, CustomReflectable {
+    /// The URI without secrets.
+    public var description: String { redacted(.standard) }
+
+    /// What a dump shows: no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: [description]) }
+
+    func redacted(_ redaction: Redaction) -> String {
+        fault == nil ? redaction.url(text) : "(invalid URL)"
+    }
+}
+
+extension String {
+    /// The text between two positions of bytes, at which no character is cut.
+    func part(_ range: Range<Int>) -> String { String(Substring(bytes(range))) }
+
+    /// The bytes between two positions.
+    func bytes(_ range: Range<Int>) -> Substring.UTF8View {
+        let start = utf8.index(startIndex, offsetBy: range.lowerBound)
+        return utf8[start..<utf8.index(start, offsetBy: range.count)]
+    }
+}

@@ -1,0 +1,3 @@
+import TurnpikeSupport
+
+extension TimerHeap.Timer: TimerToken {}

@@ -1,0 +1,69 @@
+import Foundation
+public import TurnpikeCore
+
+/// Sends a user name and a password with each request (RFC 7617).
+///
+/// The credential is sent without waiting for a challenge, in UTF-8, and only to its
+/// ``CredentialOrigins``. Over http, anyone on the path can read it. A request with an
+/// `Authorization` of its own keeps it. Place the gate inside ``Redirect``, so that it sees each
+/// hop.
+public struct BasicAuthentication: SynchronousRequestAdapter {
+    private let field: Secret
+    private let fault: String?
+    private let scope: CredentialScope
+
+    /// Creates a gate.
+    /// - Parameters:
+    ///   - user: The user name. If it holds a colon or a control character, calls fail as
+    ///     ``/TurnpikeCore/ClientError/Code/configuration``.
+    ///   - password: The password. A control character in it makes calls fail in the same way.
+    ///   - origins: The origins that receive the credential.
+    public init(user: String, password: String, origins: CredentialOrigins = .own) {
+        self.init(user: user, password: password, scope: CredentialScope(origins))
+    }
+
+    init(user: String, password: String, scope: CredentialScope) {
+        let user = user.precomposedStringWithCanonicalMapping
+        let password = password.precomposedStringWithCanonicalMapping
+        field = Secret("Basic " + Data("\(user):\(password)".utf8).base64EncodedString())
+        fault = Self.fault(user: user, password: password)
+        self.scope = scope
+    }
+
+    /// Adds the credential.
+    public func adapt(_ request: inout Request, context: Context) throws {
+        if let fault { throw ClientError(.configuration, "the gate \(name): \(fault)") }
+        if try scope.admits(request, in: context) { request.headers[.authorization] = field.value }
+    }
+
+    /// Why a user name and a password cannot be sent, or nil (RFC 7617 §2).
+    static func fault(user: String, password: String) -> String? {
+        if user.utf8.contains(UInt8(ascii: ":")) { return "the user's name has a colon" }
+        if hasControl(user) { return "the user's name has a control character" }
+        return hasControl(password) ? "the password has a control character" : nil
+    }
+
+    private static func hasControl(_ text: String) -> Bool {
+        text.utf8.contains { $0 < 0x20 || $0 == 0x7F }
+    }
+}
+
+extension BasicAuthentication {
+    init(settings: Settings) {
+        let user = settings.required("user")
+        let password = settings.required("password")
+        if let fault = Self.fault(user: user, password: password) {
+            settings.issue(at: fault.contains("password") ? "password" : "user", fault)
+        }
+        self.init(user: user, password: password, scope: settings.credentialScope())
+    }
+}
+
+extension Gate where Self == BasicAuthentication {
+    /// Sends a user name and a password; see ``BasicAuthentication/init(user:password:origins:)``.
+    public static func basic(
+        user: String, password: String, origins: CredentialOrigins = .own
+    ) -> Self {
+        BasicAuthentication(user: user, password: password, origins: origins)
+    }
+}

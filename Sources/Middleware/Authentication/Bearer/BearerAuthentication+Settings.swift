@@ -1,0 +1,102 @@
+import Foundation
+import TurnpikeCore
+
+extension BearerAuthentication {
+    /// The configured token, and how to get new ones.
+    private struct Source {
+        let token: BearerToken?
+        let refreshToken: Secret?
+        let endpoint: URL?
+        let clientID: String?
+        let clientSecret: String?
+        let scope: [String]
+
+        init(_ settings: Settings) {
+            let refreshToken = settings.string("refreshToken")
+            self.refreshToken = refreshToken.map { Secret($0) }
+            token = settings.string("token").map { BearerToken($0, refreshToken: refreshToken) }
+            endpoint = BearerAuthentication.endpoint(settings)
+            clientID = settings.string("clientID")
+            clientSecret = settings.string("clientSecret")
+            scope = settings.strings("scope")
+        }
+
+        /// Whether tokens are issued to the client itself, by its credentials, and not for a
+        /// refresh token.
+        var isOwn: Bool { refreshToken == nil && clientID != nil && clientSecret != nil }
+
+        var provider: (any BearerTokenProvider)? {
+            guard let endpoint else { return nil }
+            let place = TokenEndpoint(endpoint, clientID: clientID, clientSecret: clientSecret)
+            if isOwn { return ClientCredentialsGrant(place, scope: scope) }
+            return RefreshTokenGrant(place, scope: scope)
+        }
+
+        /// The settings that must stay the same in a reload for the token to be kept.
+        ///
+        /// A token that came from a refresh token may be the only valid one left. So it is kept
+        /// wherever the gate then stands in the stack, and whatever else the file says.
+        var key: Key {
+            Key(
+                token: refreshToken == nil ? token : nil, refreshToken: refreshToken,
+                endpoint: endpoint, clientID: clientID.map { Secret($0) },
+                scope: isOwn ? scope : [])
+        }
+    }
+
+    private struct Key: Hashable, Sendable {
+        let token: BearerToken?
+        let refreshToken: Secret?
+        let endpoint: URL?
+        let clientID: Secret?
+        let scope: [String]
+    }
+
+    init(settings: Settings) {
+        let source = Source(settings)
+        let policy = Self.policy(settings)
+        Self.check(source, settings)
+        let (provider, scope) = (source.provider, source.scope)
+        let tokens = settings.shared(
+            "bearer", for: source.key,
+            updating: { $0.update(policy, provider, wishes: scope) },
+            { BearerTokens(source.token, provider: provider, policy: policy, wishes: scope) })
+        self.init(tokens, scope: settings.credentialScope())
+    }
+
+    private static func check(_ source: Source, _ settings: Settings) {
+        if let fault = source.token.flatMap({ Settings.defect(.authorization, $0.value) }) {
+            settings.issue(at: "token", "cannot be sent: \(fault)")
+        }
+        if source.token?.isBlank == true, source.endpoint == nil {
+            settings.issue(at: "token", "is empty; check where it comes from")
+        }
+        if source.token == nil, !source.isOwn || source.endpoint == nil {
+            settings.issue(at: "token", "is missing; a text is wanted")
+        }
+        if source.endpoint == nil, source.refreshToken != nil || source.clientID != nil {
+            settings.issue(at: "refreshURL", "is missing; name the URL of the token endpoint")
+        }
+        if source.endpoint != nil, source.refreshToken == nil, !source.isOwn {
+            settings.issue(
+                at: "refreshToken", "is missing; name it, or clientID and clientSecret")
+        }
+    }
+
+    private static func policy(_ settings: Settings) -> RefreshPolicy {
+        let standard = RefreshPolicy.standard
+        return RefreshPolicy(
+            maxRefreshes: settings.int(
+                "maxRefreshes", default: standard.maxRefreshes, in: 0...1000),
+            window: settings.seconds("window", default: standard.window),
+            timeLimit: settings.seconds("refreshTimeout", default: standard.timeLimit),
+            leeway: settings.seconds("leeway", default: standard.leeway, orZero: true))
+    }
+
+    private static func endpoint(_ settings: Settings) -> URL? {
+        guard let text = settings.string("refreshURL") else { return nil }
+        if let url = URL(string: text), Origin(url) != nil { return url }
+        settings.issue(at: "refreshURL", "an absolute http or https URL is wanted")
+        return URL(filePath: "/")
+    }
+}

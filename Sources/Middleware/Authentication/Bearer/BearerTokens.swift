@@ -1,0 +1,186 @@
+import struct Foundation.Date
+import Synchronization
+import TurnpikeCore
+import TurnpikeSupport
+
+/// The current bearer token, and its refresh if one is under way.
+///
+/// ```swift
+/// let tokens = BearerTokens(saved, provider: RefreshTokenGrant(endpoint)) { save($0) }
+/// let client = Client(baseURL: "https://api.example.com/", stack: [.redirect(), .bearer(tokens)])
+/// ```
+///
+/// Gates of several clients may share one store. However many calls need a new token, the provider
+/// is asked once:
+///
+/// - A refresh runs in a task of its own, and its result is kept even if all callers have given up:
+///   if a refresh token works only once, the answer holds the only valid token. Cancelled calls,
+///   ``/TurnpikeCore/Client/cancelAll()`` and the time limits of gates do not end a refresh.
+///   ``/TurnpikeCore/Client/shutdown(grace:)`` waits for it, as long as a call would.
+/// - A call waits for a refresh at most ``RefreshPolicy/timeLimit``. It stops waiting when it is
+///   cancelled or meets its deadline. If the provider spends refresh tokens
+///   (``BearerTokenProvider/spendsRefreshToken``), later calls wait for the same answer, up to
+///   ``RefreshPolicy/answerLimit``; otherwise they begin another refresh.
+/// - The failure of a refresh reaches all calls that wait for it, and all calls whose refused
+///   request was signed before the failure. The next call may try again, within
+///   ``RefreshPolicy/maxRefreshes``.
+/// - A token close to its expiry is replaced in the background, while calls go on using it. An
+///   expired token is replaced before anything is sent.
+public final class BearerTokens: Sendable {
+    /// A token, and how many tokens and failures came before it.
+    struct Credential: Sendable {
+        let token: BearerToken
+        let generation: UInt64
+        let failures: UInt64
+    }
+
+    private let onRefresh: (@Sendable (BearerToken) -> Void)?
+    private let state: Mutex<TokenState>
+
+    // The stores whose refresh the current task works for. Its requests go unsigned; otherwise they
+    // would wait for themselves.
+    @TaskLocal private static var underWay: Set<ObjectIdentifier> = []
+
+    /// Creates a store.
+    /// - Parameters:
+    ///   - token: The first token; if nil, the provider is asked at the first call.
+    ///   - provider: Gets new tokens; if nil, a token is never replaced.
+    ///   - policy: When and how often tokens are replaced.
+    ///   - onRefresh: Runs with each new token, before the calls that wait for it continue, for
+    ///     instance to save it. It must return at once.
+    public convenience init(
+        _ token: BearerToken? = nil, provider: (any BearerTokenProvider)? = nil,
+        policy: RefreshPolicy = .standard, onRefresh: (@Sendable (BearerToken) -> Void)? = nil
+    ) {
+        self.init(token, provider: provider, policy: policy, wishes: [], onRefresh: onRefresh)
+    }
+
+    init(
+        _ token: BearerToken?, provider: (any BearerTokenProvider)?, policy: RefreshPolicy,
+        wishes: [String], onRefresh: (@Sendable (BearerToken) -> Void)? = nil
+    ) {
+        self.onRefresh = onRefresh
+        state = Mutex(TokenState(token, policy, provider, wishes: wishes))
+    }
+
+    /// The current token, or nil.
+    public var current: BearerToken? { state.withLock { $0.token } }
+
+    /// Replaces the current token, after a sign-in for instance; nil removes it.
+    ///
+    /// This ends a refresh under way and drops its result. Nothing else does.
+    public func replace(with token: BearerToken?) {
+        let refreshes = state.withLock { state in
+            state.install(token, at: nil)
+            return state.takeRefreshes(alsoPresent: true)
+        }
+        for refresh in refreshes { refresh.settle(.success(())) }
+    }
+
+    /// Replaces the policy, and the provider for the same token.
+    ///
+    /// If the wishes have changed, the next call replaces the token.
+    func update(
+        _ policy: RefreshPolicy, _ provider: (any BearerTokenProvider)?, wishes: [String]
+    ) {
+        state.withLock { $0.update(policy, provider, wishes: wishes) }
+    }
+
+    /// Whether a provider is there that can replace a refused token.
+    var canRefresh: Bool { state.withLock { $0.canRefresh } }
+
+    /// Whether the current task works for a refresh of this token.
+    var isRefreshingHere: Bool { Self.underWay.contains(ObjectIdentifier(self)) }
+
+    /// The credential for a request.
+    func credential(in context: Context, next: Next) async throws -> Credential {
+        try await take(context, next) { $0.step($1) }
+    }
+
+    /// The credential to use after one was refused.
+    func credential(
+        after refused: Credential, in context: Context, next: Next
+    ) async throws -> Credential {
+        try await take(context, next) { $0.step(after: refused, $1) }
+    }
+
+    /// Makes the next call replace a refused token, for a request that cannot be sent again.
+    func refuse(_ credential: Credential) { state.withLock { $0.refuse(credential) } }
+
+    /// Waits for a refresh under way, as long as a call would.
+    func bringHome() async {
+        let (refresh, limit) = state.withLock { ($0.refresh, $0.policy.timeLimit) }
+        await refresh?.end(within: limit)
+    }
+
+    private func take(
+        _ context: Context, _ next: Next,
+        _ step: (inout TokenState, any TimeSource) -> TokenState.Step
+    ) async throws -> Credential {
+        let start = context.timeSource.now
+        while true {
+            switch state.withLock({ step(&$0, context.timeSource) }) {
+            case .fail(let error): throw error
+            case .use(let credential, let refresh, let old):
+                if let refresh { begin(refresh, replacing: old, context, next) }
+                return credential
+            case .wait(let refresh, let isNew, let old):
+                if isNew { begin(refresh, replacing: old, context, next) }
+                // A refresh that takes the place of another does not prolong the wait.
+                let limit = state.withLock { $0.policy.timeLimit }
+                let waited = start.duration(to: context.timeSource.now)
+                try await refresh.wait(in: context, until: limit - waited, of: limit)
+                if let credential = try state.withLock({ try $0.credential(behind: refresh) }) {
+                    return credential
+                }
+            }
+        }
+    }
+
+    private func begin(
+        _ refresh: TokenRefresh, replacing old: BearerToken?, _ context: Context, _ next: Next
+    ) {
+        let (provider, limit) = state.withLock { ($0.provider, $0.policy.answerLimit) }
+        guard let provider else { return }
+        let inner = context.sideCall(isOneTime: true)
+        let exchange = TokenExchange(
+            next: next, context: inner, isOneTime: provider.spendsRefreshToken)
+        let underWay = Self.underWay.union([ObjectIdentifier(self)])
+        // The task belongs to no caller and to no client: once the request is sent, the old token
+        // may be spent, and only the answer has the new one. The task ends when the provider
+        // returns or throws. The refresh is also settled by the limit for answers, and by a token
+        // that is installed meanwhile. A client's `shutdown` waits for it.
+        let task = Task.apart { [self] in
+            do {
+                let token = try await Self.$underWay.withValue(underWay) {
+                    try await provider.token(replacing: old, by: exchange)
+                }
+                finish(refresh, .success(token), at: exchange.date)
+            } catch {
+                finish(refresh, .failure(error), at: exchange.date)
+            }
+        }
+        let timer = inner.timeSource.schedule(after: limit) { [self] in
+            finish(refresh, .failure(TokenRefresh.late(limit)), at: inner.timeSource.date)
+        }
+        refresh.whenSettled {
+            timer.cancel()
+            inner.cancel(.handle)
+            task.cancel()
+        }
+    }
+
+    private func finish(
+        _ refresh: TokenRefresh, _ result: Result<BearerToken, any Error>, at date: Date
+    ) {
+        let (outcome, others) = state.withLock { state in
+            let outcome = state.finish(refresh, result, at: date)
+            guard case .success = outcome else { return (outcome, [TokenRefresh]()) }
+            return (outcome, state.takeRefreshes(alsoPresent: false))
+        }
+        if case .success(let token) = result, case .success = outcome { onRefresh?(token) }
+        for other in others { other.settle(.success(())) }
+        // A refresh that nobody waits for any more must end as well.
+        refresh.settle(outcome ?? .success(()))
+    }
+}

@@ -1,0 +1,215 @@
+import Foundation
+import TurnpikeCore
+import TurnpikeSupport
+
+/// The state of ``BearerTokens``, which decides what a call does next; a value without side
+/// effects.
+struct TokenState: Sendable {
+    typealias Credential = BearerTokens.Credential
+
+    /// What a call must do next.
+    enum Step: Sendable {
+        /// Sign with this credential, and begin the refresh beside it if one is given.
+        case use(Credential, beginning: TokenRefresh?, replacing: BearerToken?)
+        /// Wait for a refresh, and begin it if it is new.
+        case wait(TokenRefresh, isNew: Bool, replacing: BearerToken?)
+        case fail(ClientError)
+    }
+
+    private(set) var policy: RefreshPolicy
+    private(set) var provider: (any BearerTokenProvider)?
+    private(set) var token: BearerToken?
+    private var generation: UInt64 = 0
+    // The scope that the provider is to ask for.
+    private var wishes: [String]
+    // When the token must no longer be used. It is nil for a token that had expired when it came:
+    // such a token would be fetched again for each request, and a refusal tells more than a clock
+    // that may be wrong.
+    private var end: Date?
+    private var renewal: Date?
+    private var wasRefused = false
+    private(set) var refresh: TokenRefresh?
+    // Refreshes that took too long and were followed by others; their answers may still come.
+    private var superseded: [TokenRefresh] = []
+    private var begins: [MonotonicInstant] = []
+    private var failures: UInt64 = 0
+    private var lastFailure: ClientError?
+
+    init(
+        _ token: BearerToken?, _ policy: RefreshPolicy, _ provider: (any BearerTokenProvider)?,
+        wishes: [String]
+    ) {
+        self.policy = policy
+        self.provider = provider
+        self.wishes = wishes
+        install(token, at: nil)
+    }
+
+    var canRefresh: Bool { provider != nil }
+
+    /// Replaces the policy and the provider.
+    ///
+    /// The token stays; if the wishes have changed, the next call replaces it.
+    mutating func update(
+        _ policy: RefreshPolicy, _ provider: (any BearerTokenProvider)?, wishes: [String]
+    ) {
+        self.policy = policy
+        self.provider = provider
+        if wishes == self.wishes { return }
+        self.wishes = wishes
+        wasRefused = true
+    }
+
+    /// The current credential after a refresh.
+    ///
+    /// It is nil if the wishes have changed meanwhile, or if no token has come yet and another
+    /// refresh is under way.
+    func credential(behind refresh: TokenRefresh) throws -> Credential? {
+        if refresh.wishes != wishes { return nil }
+        if refresh.generation == generation {
+            guard let lastFailure, self.refresh == nil else { return nil }
+            throw lastFailure
+        }
+        guard let token, !token.isBlank else { throw missing }
+        return Credential(token: token, generation: generation, failures: failures)
+    }
+
+    /// What a call must do before its request is signed.
+    mutating func step(_ timeSource: any TimeSource) -> Step {
+        guard let token, !token.isBlank else {
+            return canRefresh ? join(timeSource) : .fail(missing)
+        }
+        let present = Credential(token: token, generation: generation, failures: failures)
+        guard canRefresh else { return .use(present, beginning: nil, replacing: nil) }
+        let date = timeSource.date
+        if wasRefused || end.map({ $0 <= date }) ?? false { return join(timeSource) }
+        // Once per generation: a renewal that failed is not tried again until the token has
+        // expired.
+        if let renewal, renewal <= date, refresh == nil, lastFailure == nil,
+            case .wait(let refresh, _, let old) = join(timeSource)
+        {
+            return .use(present, beginning: refresh, replacing: old)
+        }
+        return .use(present, beginning: nil, replacing: nil)
+    }
+
+    /// What a call must do after its credential was refused.
+    mutating func step(after refused: Credential, _ timeSource: any TimeSource) -> Step {
+        if refused.generation != generation, !wasRefused, let token {
+            // The refusal was for an older token.
+            let present = Credential(token: token, generation: generation, failures: failures)
+            return .use(present, beginning: nil, replacing: nil)
+        }
+        if refresh == nil, failures != refused.failures, let lastFailure {
+            // The refresh that this request would have started failed while the request was under
+            // way.
+            return .fail(lastFailure)
+        }
+        return join(timeSource)
+    }
+
+    mutating func refuse(_ credential: Credential) {
+        if credential.generation == generation { wasRefused = true }
+    }
+
+    // Returns the refresh under way, or a new one.
+    private mutating func join(_ timeSource: any TimeSource) -> Step {
+        let now = timeSource.now
+        if let refresh, !isGivenUp(refresh, now) {
+            return .wait(refresh, isNew: false, replacing: nil)
+        }
+        begins.removeAll { $0.advanced(by: policy.window) <= now }
+        guard begins.count < policy.maxRefreshes else {
+            return .fail(excessive(now))
+        }
+        begins.append(now)
+        let new = TokenRefresh(replacing: generation, wishes: wishes, timeSource: timeSource)
+        if let refresh { superseded.append(refresh) }
+        refresh = new
+        return .wait(new, isNew: true, replacing: token)
+    }
+
+    // Whether another refresh may begin while this one has no answer yet.
+    private func isGivenUp(_ refresh: TokenRefresh, _ now: MonotonicInstant) -> Bool {
+        provider?.spendsRefreshToken == false
+            && refresh.begin.advanced(by: policy.timeLimit) <= now
+    }
+
+    /// Records the end of a refresh.
+    ///
+    /// Its token is installed however late it comes, unless another token has come meanwhile. The
+    /// result is nil if the end changes nothing.
+    mutating func finish(
+        _ ended: TokenRefresh, _ result: Result<BearerToken, any Error>, at date: Date
+    ) -> Result<Void, any Error>? {
+        let isUnderWay = refresh === ended
+        if isUnderWay { refresh = nil } else { superseded.removeAll { $0 === ended } }
+        switch result {
+        case .success(let token) where !token.isBlank:
+            guard isUnderWay || ended.generation == generation else { return nil }
+            install(token, at: date)
+            // The wishes have changed since the refresh began: the next call asks for another
+            // token.
+            wasRefused = ended.wishes != wishes
+            return .success(())
+        case .success:
+            return isUnderWay
+                ? fail(ClientError(.auth, "the provider returned an empty token")) : nil
+        case .failure(let error): return isUnderWay ? fail(error) : nil
+        }
+    }
+
+    private mutating func fail(_ error: any Error) -> Result<Void, any Error> {
+        let failure = Self.failure(error)
+        failures += 1
+        lastFailure = failure
+        return .failure(failure)
+    }
+
+    /// The error of calls that waited for a refresh that failed.
+    static func failure(_ cause: any Error) -> ClientError {
+        ClientError(.auth, "the bearer token could not be refreshed", underlying: cause)
+    }
+
+    /// Takes out the refreshes that are still under way, after a token has come by other means.
+    mutating func takeRefreshes(alsoPresent: Bool) -> [TokenRefresh] {
+        defer { superseded = [] }
+        guard alsoPresent, let refresh else { return superseded }
+        self.refresh = nil
+        return superseded + [refresh]
+    }
+
+    /// Installs a token; a date is given if the token was just issued, which makes its lifetime
+    /// known.
+    mutating func install(_ token: BearerToken?, at date: Date?) {
+        self.token = token
+        generation += 1
+        wasRefused = false
+        lastFailure = nil
+        end = token?.expires
+        if let date, let expires = end, expires <= date { end = nil }
+        renewal = end.map { expires in
+            let leeway = policy.leeway.inSeconds
+            let life = date.map { max(expires.timeIntervalSince($0), 0) }
+            return expires.addingTimeInterval(-min(leeway, life.map { $0 / 2 } ?? leeway))
+        }
+    }
+
+    private func excessive(_ now: MonotonicInstant) -> ClientError {
+        let wait = begins.first.map { now.duration(to: $0.advanced(by: policy.window)) }
+        return ClientError(
+            .auth,
+            "the bearer token was refreshed \(policy.maxRefreshes) times within"
+                + " \(policy.window.text) and is still refused; check whether the server accepts"
+                + " its credential",
+            retryAfter: wait)
+    }
+
+    private var missing: ClientError {
+        ClientError(
+            .auth,
+            token == nil
+                ? "there is no bearer token, and no provider that could get one"
+                : "the bearer token is empty; check where it comes from")
+    }
+}

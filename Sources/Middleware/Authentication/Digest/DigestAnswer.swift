@@ -1,0 +1,96 @@
+import Foundation
+import TurnpikeCore
+import TurnpikeSupport
+
+/// The answer to a Digest challenge (RFC 7616 §3.4).
+struct DigestAnswer: Sendable {
+    private(set) var challenge: DigestChallenge
+    private let user: String
+    /// The hash over user, realm and password; for a `-sess` algorithm, over its nonces too.
+    private let secretHash: Secret
+    private let clientNonce: String
+    var count: UInt32 = 1
+
+    /// Creates an answer.
+    init(_ challenge: DigestChallenge, user: String, password: String, clientNonce: String) {
+        let hash = challenge.hash
+        var secretHash = hash.hex("\(user):\(challenge.realm):\(password)")
+        if challenge.isSession {
+            secretHash = hash.hex("\(secretHash):\(challenge.nonce):\(clientNonce)")
+        }
+        self.challenge = challenge
+        self.user = user
+        self.secretHash = Secret(secretHash)
+        self.clientNonce = clientNonce
+    }
+
+    /// The first answer to the nonce that the server named as the next one (RFC 7616 §3.5).
+    ///
+    /// The hash of a `-sess` algorithm stays the same (§3.6).
+    func following(nonce: String) -> DigestAnswer {
+        var copy = self
+        copy.challenge.nonce = nonce
+        copy.count = 1
+        return copy
+    }
+
+    /// The value of the `Authorization` field.
+    /// - Parameters:
+    ///   - method: The method.
+    ///   - target: The path and query as sent.
+    ///   - contentHash: The hash of the content; required if the challenge protects the content.
+    /// - Returns: The value.
+    func field(_ method: HTTPMethod, _ target: String, contentHash: String?) -> String {
+        let hash = challenge.hash
+        var parts = userFields
+        parts += [
+            "realm=" + Self.quoted(challenge.realm), "uri=" + Self.quoted(target),
+            "nonce=" + Self.quoted(challenge.nonce),
+        ]
+        if challenge.namesAlgorithm { parts.append("algorithm=" + challenge.algorithmName) }
+        var request = "\(method.rawValue):\(target)"
+        var middle = challenge.nonce
+        if let protection = challenge.protection {
+            let digits = String(count, radix: 16)
+            let count = String(repeating: "0", count: 8 - digits.count) + digits
+            if protection == .content { request += ":" + (contentHash ?? hash.hex("")) }
+            middle += ":\(count):\(clientNonce):\(protection.rawValue)"
+            parts += ["qop=" + protection.rawValue, "nc=" + count]
+        }
+        // Without the client nonce, the server could not compute the hash of a `-sess` algorithm.
+        if challenge.protection != nil || challenge.isSession {
+            parts.append("cnonce=" + Self.quoted(clientNonce))
+        }
+        let response = hash.hex("\(secretHash.value):\(middle):\(hash.hex(request))")
+        parts.append("response=" + Self.quoted(response))
+        if let opaque = challenge.opaque { parts.append("opaque=" + Self.quoted(opaque)) }
+        return "Digest " + parts.joined(separator: ", ")
+    }
+
+    /// The target of a request, as sent.
+    static func target(of request: Request) -> String {
+        request.asksServer ? "*" : request.targetURI.originForm
+    }
+
+    private var userFields: [String] {
+        if challenge.hashesUser {
+            let hashed = challenge.hash.hex("\(user):\(challenge.realm)")
+            return ["username=" + Self.quoted(hashed), "userhash=true"]
+        }
+        if user.utf8.allSatisfy({ $0 < 0x80 }) { return ["username=" + Self.quoted(user)] }
+        // RFC 8187
+        return ["username*=UTF-8''" + PercentEncoding.unreserved.encode(user)]
+    }
+
+    private static func quoted(_ text: String) -> String {
+        var quoted = [UInt8(ascii: "\"")]
+        for byte in text.utf8 {
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+                quoted.append(UInt8(ascii: "\\"))
+            }
+            quoted.append(byte)
+        }
+        quoted.append(UInt8(ascii: "\""))
+        return String(decoding: quoted, as: UTF8.self)
+    }
+}

@@ -1,0 +1,138 @@
+import Foundation
+public import TurnpikeCore
+import TurnpikeSupport
+
+/// Answers Digest challenges with a user name and a password (RFC 7616).
+///
+/// The password itself is never sent: the gate does not fall back to Basic, whatever the server
+/// offers. Of several challenges, in one line or many, SHA-256 is preferred to MD5. The gate
+/// supports `auth` and `auth-int`, `-sess` algorithms, hashed user names, and user names in UTF-8.
+///
+/// - The first request to a protection space is sent without a credential, and again with the
+///   answer to the challenge. Later requests reuse the nonce, each with the next count, until the
+///   server calls the nonce stale or names the next one.
+/// - A refused answer is final, unless only its nonce was stale: a wrong password is not repeated.
+/// - A body that cannot be sent twice is not sent again: the 401 is returned, and the next request
+///   carries its answer from the start.
+/// - Answers go only to the ``CredentialOrigins`` of the credential. A request with an
+///   `Authorization` of its own keeps it.
+///
+/// Place the gate inside ``Redirect``, so that it sees each hop.
+public struct DigestAuthentication: Interceptor {
+    private let user: String
+    private let password: Secret
+    private let scope: CredentialScope
+    private let sessions: DigestSessions
+
+    /// Creates a gate.
+    /// - Parameters:
+    ///   - user: The user name.
+    ///   - password: The password.
+    ///   - origins: The origins that receive answers.
+    public init(user: String, password: String, origins: CredentialOrigins = .own) {
+        self.init(
+            user: user, password: password, scope: CredentialScope(origins),
+            sessions: DigestSessions())
+    }
+
+    init(user: String, password: String, scope: CredentialScope, sessions: DigestSessions) {
+        self.user = user.precomposedStringWithCanonicalMapping
+        self.password = Secret(password.precomposedStringWithCanonicalMapping)
+        self.scope = scope
+        self.sessions = sessions
+    }
+
+    /// Runs the rest of the chain, and again with the answer to a challenge.
+    public func intercept(
+        _ request: Request, context: Context, next: Next
+    ) async throws -> Response {
+        guard try scope.admits(request, in: context), let origin = request.origin else {
+            return try await next(request)
+        }
+        let path = request.targetURI.path
+        var answer = sessions.answer(for: path.isEmpty ? "/" : path, at: origin)
+        var isFresh = false
+        var outcome = await Outcome.of(try await sign(request, answer), next)
+        // One answer, and a second one if the server calls the nonce of the first stale.
+        for _ in 0..<2 {
+            guard !context.call.record.hasFailed,
+                let challenge = challenge(in: outcome, for: request)
+            else { break }
+            if isFresh, !challenge.isStale { break }
+            let first = DigestAnswer(
+                challenge, user: user, password: password.value, clientNonce: Self.nonce(context))
+            guard outcome.isReplayable else {
+                sessions.prepare(first, at: origin)
+                return try outcome.result.get()
+            }
+            let fresh = sessions.begin(first, at: origin)
+            context.note(gate: name, "the request is sent again with an answer to the challenge")
+            await outcome.response?.discard(in: context)
+            answer = fresh
+            isFresh = true
+            outcome = await Outcome.ofAttempt(try await sign(request, fresh), next)
+        }
+        if let answer { settle(answer, outcome, at: origin) }
+        return try outcome.result.get()
+    }
+
+    // Records what the server says about the last answer.
+    private func settle(_ answer: DigestAnswer, _ outcome: Outcome, at origin: Origin) {
+        guard let head = outcome.head, Origin(head.url) == origin else { return }
+        if head.status == .unauthorized { return sessions.end(answer, at: origin) }
+        guard let information = head.headers.first("Authentication-Info") else { return }
+        var parser = ChallengeParser(information)
+        let following = parser.parameters()?.first { $0.name == "nextnonce" }?.value
+        guard let following, !following.isEmpty else { return }
+        sessions.prepare(answer.following(nonce: following), at: origin)
+    }
+
+    private func challenge(in outcome: Outcome, for request: Request) -> DigestChallenge? {
+        guard let head = outcome.head, head.status == .unauthorized,
+            scope.covers(head, to: request)
+        else { return nil }
+        return DigestChallenge.strongest(in: head)
+    }
+
+    private func sign(_ request: Request, _ answer: DigestAnswer?) async throws -> Request {
+        guard let answer else { return request }
+        var contentHash: String?
+        if answer.challenge.protection == .content {
+            // Hashing the content would use up a body that can be opened only once.
+            guard request.body.canOpenAgain else { return request }
+            contentHash = try await answer.challenge.hash.hex(request.body)
+        }
+        var signed = request
+        signed.headers[.authorization] = answer.field(
+            request.method, DigestAnswer.target(of: request), contentHash: contentHash)
+        return signed
+    }
+
+    // 128 bits.
+    private static func nonce(_ context: Context) -> String {
+        context.random.next().hexadecimal + context.random.next().hexadecimal
+    }
+}
+
+extension DigestAuthentication {
+    init(settings: Settings) {
+        let user = settings.required("user")
+        let password = settings.required("password")
+        if let fault = Settings.defect(.authorization, user) {
+            settings.issue(at: "user", "cannot be sent: \(fault)")
+        }
+        let identity = [Secret(user), Secret(password)]
+        self.init(
+            user: user, password: password, scope: settings.credentialScope(),
+            sessions: settings.kept("sessions", for: identity) { DigestSessions() })
+    }
+}
+
+extension Gate where Self == DigestAuthentication {
+    /// Answers Digest challenges; see ``DigestAuthentication/init(user:password:origins:)``.
+    public static func digest(
+        user: String, password: String, origins: CredentialOrigins = .own
+    ) -> Self {
+        DigestAuthentication(user: user, password: password, origins: origins)
+    }
+}

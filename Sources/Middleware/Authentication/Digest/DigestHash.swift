@@ -1,0 +1,38 @@
+import Foundation
+import TurnpikeCore
+import TurnpikeSupport
+
+/// A hash function of Digest (RFC 7616 §3.3).
+enum DigestHash: Sendable, Hashable, Comparable {
+    case md5
+    case sha256
+
+    /// The name, as written in a challenge.
+    var name: String { self == .md5 ? "MD5" : "SHA-256" }
+
+    /// The hash of a text, in hexadecimal digits.
+    func hex(_ text: String) -> String {
+        let data = Data(text.utf8)
+        return switch self {
+        case .md5: MD5.digest(data).hexadecimal
+        case .sha256: SHA256.digest(data).hexadecimal
+        }
+    }
+
+    /// The hash of a request's content, in hexadecimal digits; the body must be replayable.
+    func hex(_ body: Body) async throws -> String {
+        switch self {
+        case .md5: try await Self.digest(body, MD5()).hexadecimal
+        case .sha256: try await Self.digest(body, SHA256()).hexadecimal
+        }
+    }
+
+    private static func digest<Compression: BlockCompression>(
+        _ body: Body, _ hash: BlockHash<Compression>
+    ) async throws -> [UInt8] {
+        var hash = hash
+        let reader = try body.open()
+        while let chunk = try await reader.next() { hash.update(chunk) }
+        return hash.finish()
+    }
+}

@@ -1,0 +1,124 @@
+public import Foundation
+public import TurnpikeCore
+
+/// The token endpoint of an OAuth 2 authorization server, and how a client authenticates there (RFC
+/// 6749 §2.3, §3.2).
+///
+/// A redirect that keeps the form (307, 308) is followed within the endpoint's origin, whatever
+/// gates stand around it. Any other redirect is refused
+/// (``/TurnpikeCore/ClientError/Code/redirect``), because the form holds secrets.
+///
+/// The request and its response are bounded in size and never printed. If the response is not a
+/// token, an ``OAuthError`` has its status and its error code.
+public struct TokenEndpoint: Sendable {
+    /// Where the client's identifier and secret are sent.
+    public enum ClientAuthentication: Sendable {
+        /// In the `Authorization` field, which every server must support (RFC 6749 §2.3.1).
+        case basic
+        /// In the form, for servers that support nothing else.
+        case form
+    }
+
+    /// The endpoint's URL.
+    public let url: URL
+    private let clientID: String?
+    private let clientSecret: Secret?
+    private let authentication: ClientAuthentication
+    private let client: Client?
+
+    /// Creates an endpoint.
+    /// - Parameters:
+    ///   - url: The endpoint's URL. Use https, because refresh tokens and secrets are sent there.
+    ///   - clientID: The client's identifier.
+    ///   - clientSecret: The client's secret; a public client has none.
+    ///   - authentication: Where the secret is sent.
+    ///   - client: Sends the requests; if nil, they pass the gates inside of the bearer gate and
+    ///     the transport of its client.
+    public init(
+        _ url: URL, clientID: String? = nil, clientSecret: String? = nil,
+        authentication: ClientAuthentication = .basic, client: Client? = nil
+    ) {
+        self.url = url
+        self.clientID = clientID
+        self.clientSecret = clientSecret.map { Secret($0) }
+        self.authentication = authentication
+        self.client = client
+    }
+
+    /// Requests a token.
+    /// - Parameters:
+    ///   - form: The grant.
+    ///   - exchange: Sends the request.
+    /// - Returns: The token.
+    /// - Throws: An ``OAuthError``, or the error that the request failed with.
+    func token(_ form: OAuthForm, by exchange: TokenExchange) async throws -> BearerToken {
+        let request = exchange.prepared(request(form))
+        // Lifetimes count from before the request, so that they are too short rather than too long.
+        let date = exchange.date
+        let (status, content) = try await send(request, by: exchange)
+        guard status.code / 100 == 2 else { throw OAuthError(status: status, content: content) }
+        return try TokenAnswer.token(from: content, status: status, date: date)
+    }
+
+    private func request(_ grant: OAuthForm) -> Request {
+        var form = grant
+        var headers: HTTPHeaders = [
+            "Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded",
+        ]
+        if let clientID {
+            if let clientSecret, authentication == .basic {
+                let pair = OAuthForm.encode(clientID) + ":" + OAuthForm.encode(clientSecret.value)
+                headers[.authorization] = "Basic " + Data(pair.utf8).base64EncodedString()
+            } else {
+                form = form.adding("client_id", clientID)
+                if let clientSecret { form = form.adding("client_secret", clientSecret.value) }
+            }
+        }
+        let content = Data(form.encoded.utf8)
+        var request = Request(.post, url, headers: headers, body: .data(content, type: .form))
+        request.options[StaysAtHome.self] = true
+        return request
+    }
+
+    // Obeys `StaysAtHome`, as a redirect gate of the client does.
+    private static let redirect = Redirect(limit: 5)
+
+    // A validator inside may have refused the response.
+    private func send(
+        _ request: Request, by exchange: TokenExchange
+    ) async throws -> (HTTPStatus, Data) {
+        do {
+            let response: Response
+            if let client {
+                let home = StayingAtHome(home: request.origin)
+                response = try await client.request(request).through(Self.redirect).through(home)
+                    .response()
+            } else {
+                response = try await exchange.send(request, through: Self.redirect)
+            }
+            return (response.status, try await response.body.collect(upTo: TokenAnswer.maxBytes))
+        } catch let error as ClientError where error.code == .validation {
+            guard let head = error.response else { throw error }
+            return (head.status, error.responseBody)
+        }
+    }
+}
+
+/// Refuses a redirect to another origin, because the form holds secrets.
+private struct StayingAtHome: SynchronousRequestAdapter {
+    let home: Origin?
+
+    func adapt(_ request: inout Request, context: Context) throws {
+        guard request.origin == home else {
+            throw ClientError(.redirect, "the token endpoint redirects to another origin")
+        }
+    }
+}
+
+extension TokenEndpoint: CustomStringConvertible, CustomReflectable {
+    /// The URL without secrets.
+    public var description: String { Redaction.standard.url(url) }
+
+    /// What a dump shows: no more than ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}

@@ -1,7 +1,0 @@
-import TurnpikeCore
-
-extension IdempotencyKey {
-    init(settings: Settings) {
-        self.init(header: settings.headerName("header", default: .idempotencyKey))
-    }
-}

@@ -1,7 +1,0 @@
-import TurnpikeCore
-
-extension Metrics {
-    init(settings: Settings) {
-        self.init(settings.metricsOutput("to", default: "stderr"))
-    }
-}

@@ -1,0 +1,70 @@
+public import Foundation
+
+// SAFETY: the stream's memory belongs to this object alone, which frees it at its end.
+/// Compresses content chunk by chunk with the system's zlib.
+@safe public final class Deflater {
+    private let zlib: Zlib
+    private let stream: Zlib.Handle
+    private var output = [UInt8](repeating: 0, count: 65_536)
+
+    /// Begins the compression of one content.
+    /// - Parameters:
+    ///   - format: The framing.
+    ///   - level: From 1 (fastest) to 9 (smallest).
+    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib.
+    public init(_ format: CompressionFormat, level: Int) throws(CompressionFault) {
+        guard let zlib = Zlib.shared else { throw .noLibrary }
+        self.zlib = zlib
+        unsafe stream = .allocate(capacity: 1)
+        unsafe stream.initialize(to: Zlib.Stream())
+        let windowBits: CInt = format == .gzip ? 31 : 15
+        let level = CInt(min(max(level, 1), 9))
+        guard unsafe zlib.beginDeflating(stream, level: level, windowBits: windowBits) else {
+            throw .noLibrary
+        }
+    }
+
+    deinit {
+        unsafe zlib.endDeflating(stream)
+        unsafe stream.deinitialize(count: 1)
+        unsafe stream.deallocate()
+    }
+
+    /// Compresses a chunk.
+    /// - Returns: The compressed bytes that are ready; possibly none.
+    /// - Throws: ``CompressionFault``.
+    public func add(_ chunk: Data) throws(CompressionFault) -> Data {
+        try run(chunk, Zlib.noFlush)
+    }
+
+    /// Ends the content.
+    /// - Returns: The last compressed bytes.
+    /// - Throws: ``CompressionFault``.
+    public func finish() throws(CompressionFault) -> Data { try run(Data(), Zlib.finish) }
+
+    private func run(_ chunk: Data, _ flush: CInt) throws(CompressionFault) -> Data {
+        var result = Data()
+        let isGood = unsafe chunk.withUnsafeBytes { input in
+            unsafe stream.pointee.nextIn = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            unsafe stream.pointee.availableIn = CUnsignedInt(input.count)
+            while true {
+                let (code, count) = unsafe output.withUnsafeMutableBufferPointer { buffer in
+                    unsafe stream.pointee.nextOut = buffer.baseAddress
+                    unsafe stream.pointee.availableOut = CUnsignedInt(buffer.count)
+                    let code = unsafe zlib.deflate(stream, flush)
+                    return unsafe (code, buffer.count - Int(stream.pointee.availableOut))
+                }
+                result += output[..<count]
+                if code == Zlib.streamEnd || code == Zlib.bufferError { return true }
+                guard code == Zlib.ok else { return false }
+                if unsafe stream.pointee.availableIn == 0, count < output.count,
+                    flush == Zlib.noFlush
+                {
+                    return true
+                }
+            }
+        }
+        guard isGood else { throw .corrupt }
+        return result
+    }
+}

@@ -1,0 +1,140 @@
+// SAFETY: the stream's memory belongs to this object alone, which frees it at its end.
+/// Inflates content piece by piece with the system's zlib.
+///
+/// It produces at most as many bytes at a time as the caller provides room for, so content that
+/// inflates to a large size does not exhaust memory.
+@safe public final class Inflater {
+    /// The result of one step.
+    public struct Step: Sendable {
+        /// How many bytes of the input were consumed.
+        public let consumed: Int
+        /// How many bytes were produced.
+        public let produced: Int
+        /// Whether the content is complete; further input may still be another gzip member.
+        public let hasEnded: Bool
+    }
+
+    private enum State {
+        // "deflate" means zlib's framing, but some servers send raw deflate without zlib's header.
+        case undecided(start: [UInt8])
+        case inflating
+        case ended
+    }
+
+    private let zlib: Zlib
+    private let format: CompressionFormat
+    private let stream: Zlib.Handle
+    private var isOpen = false
+    private var state = State.undecided(start: [])
+
+    // The most bytes that zlib is given in one step.
+    private static let maxStep = 1 << 30
+
+    /// Begins the inflation of one content.
+    /// - Parameter format: The framing. ``CompressionFormat/deflate`` also accepts the raw deflate
+    ///   that some servers send.
+    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib.
+    public init(_ format: CompressionFormat) throws(CompressionFault) {
+        guard let zlib = Zlib.shared else { throw .noLibrary }
+        self.zlib = zlib
+        self.format = format
+        unsafe stream = .allocate(capacity: 1)
+        unsafe stream.initialize(to: Zlib.Stream())
+        if format == .gzip {
+            guard open(windowBits: 31) else { throw .noLibrary }
+            state = .inflating
+        }
+    }
+
+    deinit {
+        if isOpen { unsafe zlib.endInflating(stream) }
+        unsafe stream.deinitialize(count: 1)
+        unsafe stream.deallocate()
+    }
+
+    /// Inflates some bytes.
+    ///
+    /// If it fills the room, call it again, even without further input: more output may be pending.
+    /// - Parameters:
+    ///   - input: The bytes that follow those already consumed.
+    ///   - room: Receives the inflated bytes.
+    /// - Returns: How many bytes were consumed and produced.
+    /// - Throws: ``CompressionFault/corrupt`` if the bytes do not have the format.
+    public func inflate(
+        _ input: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
+    ) throws(CompressionFault) -> Step {
+        var (consumed, produced) = (0, 0)
+        if case .undecided(var start) = state {
+            while start.count < 2, consumed < input.count {
+                unsafe start.append(input[consumed])
+                consumed += 1
+            }
+            state = .undecided(start: start)
+            if start.count < 2 { return Step(consumed: consumed, produced: 0, hasEnded: false) }
+            let isZlib = start[0] & 15 == 8 && (Int(start[0]) << 8 | Int(start[1])) % 31 == 0
+            guard open(windowBits: isZlib ? 15 : -15) else { throw .noLibrary }
+            state = .inflating
+            // zlib buffers these two bytes, so they need no room.
+            let (first, second) = (start[0], start[1])
+            produced += try unsafe withUnsafeTemporaryAllocation(byteCount: 2, alignment: 1) {
+                bytes throws(CompressionFault) in
+                unsafe bytes[0] = first
+                unsafe bytes[1] = second
+                return try unsafe step(UnsafeRawBufferPointer(bytes), room).produced
+            }
+        }
+        // Runs at least once, even without input.
+        var isFirst = true
+        while isFirst || consumed < input.count {
+            isFirst = false
+            if case .ended = state {
+                if consumed == input.count { break }
+                // Several members form one content (RFC 1952 §2.2); anything else after the end is
+                // ignored.
+                guard format == .gzip, unsafe input[consumed] == 0x1F else {
+                    consumed = input.count
+                    break
+                }
+                guard unsafe zlib.resetInflating(stream) else { throw .corrupt }
+                state = .inflating
+            }
+            if produced == room.count { break }
+            let made = try unsafe step(
+                UnsafeRawBufferPointer(rebasing: input[consumed...]),
+                UnsafeMutableRawBufferPointer(rebasing: room[produced...]))
+            consumed += made.consumed
+            produced += made.produced
+            if made.isStuck { break }
+        }
+        if case .ended = state {
+            return Step(consumed: consumed, produced: produced, hasEnded: true)
+        }
+        return Step(consumed: consumed, produced: produced, hasEnded: false)
+    }
+
+    private func open(windowBits: CInt) -> Bool {
+        isOpen = unsafe zlib.beginInflating(stream, windowBits: windowBits)
+        return isOpen
+    }
+
+    private func step(
+        _ input: UnsafeRawBufferPointer, _ room: UnsafeMutableRawBufferPointer
+    ) throws(CompressionFault) -> (consumed: Int, produced: Int, isStuck: Bool) {
+        let take = min(input.count, Self.maxStep)
+        let give = min(room.count, Self.maxStep)
+        unsafe stream.pointee.nextIn = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        unsafe stream.pointee.availableIn = CUnsignedInt(take)
+        unsafe stream.pointee.nextOut = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        unsafe stream.pointee.availableOut = CUnsignedInt(give)
+        let code = unsafe zlib.inflate(stream)
+        switch code {
+        case Zlib.streamEnd: state = .ended
+        case Zlib.ok, Zlib.bufferError: break
+        default: throw .corrupt
+        }
+        return unsafe (
+            take - Int(stream.pointee.availableIn), give - Int(stream.pointee.availableOut),
+            code == Zlib.bufferError
+        )
+    }
+}

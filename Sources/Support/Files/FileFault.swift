@@ -1,0 +1,71 @@
+public import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Why a file operation failed.
+public struct FileFault: Error, CustomStringConvertible {
+    /// What failed, and why.
+    public let description: String
+    /// The system's error number (`errno`).
+    public let code: CInt
+
+    /// Creates an error from the system's error code.
+    public init(_ action: String, code: CInt = errno) {
+        self.code = code
+        unsafe description = "cannot \(action): \(String(cString: strerror(code)))"
+    }
+
+    /// Creates an error for a file or folder that is not trusted, although the system would allow
+    /// its use.
+    public init(refusing what: String, _ reason: String, code: CInt) {
+        self.code = code
+        description = "\(what) is not used: \(reason)"
+    }
+}
+
+/// Writes all bytes at a position of a file, with several system calls if necessary.
+/// - Parameters:
+///   - data: The bytes.
+///   - descriptor: An open file.
+///   - offset: The position of the first byte.
+///   - action: The action in the error message, for example "write a temporary file".
+/// - Throws: ``FileFault`` with the system's error.
+public func writeWhole(
+    _ data: Data, to descriptor: CInt, at offset: Int64, action: String
+) throws(FileFault) {
+    // `withUnsafeBytes` does not pass typed errors through.
+    let fault: FileFault? = unsafe data.withUnsafeBytes { bytes in
+        do throws(FileFault) {
+            try unsafe writeWhole(bytes, to: descriptor, at: offset, action: action)
+            return nil
+        } catch {
+            return error
+        }
+    }
+    if let fault { throw fault }
+}
+
+/// Writes all bytes of a buffer at a position of a file.
+public func writeWhole(
+    _ bytes: UnsafeRawBufferPointer, to descriptor: CInt, at offset: Int64, action: String
+) throws(FileFault) {
+    var done = 0
+    while done < bytes.count {
+        let written = unsafe pwrite(
+            descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done,
+            off_t(offset + Int64(done)))
+        if written > 0 {
+            done += written
+        } else if written == 0 {
+            throw FileFault(action, code: ENOSPC)
+        } else if errno != EINTR {
+            throw FileFault(action)
+        }
+    }
+}

@@ -1,0 +1,258 @@
+import Foundation
+
+#if canImport(Glibc)
+public import Glibc
+#elseif canImport(Musl)
+public import Musl
+#elseif canImport(Darwin)
+public import Darwin
+#endif
+
+/// A folder that is held open by its descriptor.
+///
+/// Files and folders in it are opened one level at a time, relative to the descriptor, and links
+/// are never followed. Replacing a file or a folder by a link can therefore never redirect a write
+/// or a removal. All files that the library keeps for itself are accessed through this type.
+public final class Folder: Sendable {
+    /// Whose folders and files may be used.
+    public enum Trust: Sendable {
+        /// Only those of this user; those that other users own or may write to are rejected.
+        ///
+        /// The superuser counts as this user, because nothing can be protected from it.
+        case own
+        /// Those of anybody.
+        case any
+    }
+
+    /// The path of the folder, for messages and for ``isStillThere``.
+    public let path: String
+    private let trust: Trust
+    private let descriptor: CInt
+
+    private init(_ descriptor: CInt, _ path: String, _ trust: Trust) {
+        self.descriptor = descriptor
+        self.path = path
+        self.trust = trust
+    }
+
+    deinit { close(descriptor) }
+
+    // MARK: Opening
+
+    /// Opens a folder by a path from the user, following links on the way to it.
+    ///
+    /// With ``Trust/own``, others may write to the folder only if it is sticky, as `/tmp` is. In a
+    /// sticky folder they cannot replace this user's files, and their own files are rejected.
+    /// - Throws: ``FileFault``, with code `ENOENT` if the folder does not exist.
+    public static func named(_ path: String, _ trust: Trust) throws(FileFault) -> Folder {
+        let path = path.isEmpty ? "." : path
+        let descriptor = unsafe open(path, searching | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw FileFault("open the folder \(path)") }
+        let folder = Folder(descriptor, path, trust)
+        let status = try folder.status()
+        if status.st_mode & S_ISVTX == 0 || status.st_mode & othersWrite == 0 {
+            try check(status, "the folder \(path)", trust)
+        } else {
+            try checkOwner(status, "the folder \(path)", trust)
+        }
+        return folder
+    }
+
+    /// Opens a folder by a path from the user, and creates it with mode 0700 if it does not exist.
+    public static func making(_ path: String, _ trust: Trust) throws -> Folder {
+        do {
+            return try named(path, trust)
+        } catch  where error.code == ENOENT {
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700])
+            return try named(path, trust)
+        }
+    }
+
+    /// Opens a folder in this one.
+    /// - Parameters:
+    ///   - name: Its name.
+    ///   - isMade: Whether a missing folder is created, with mode 0700.
+    /// - Returns: The folder.
+    /// - Throws: ``FileFault``, with code `ENOENT` if the folder does not exist.
+    public func folder(_ name: String, making isMade: Bool = false) throws(FileFault) -> Folder {
+        let path = "\(self.path)/\(name)"
+        if isMade, unsafe mkdirat(descriptor, name, 0o700) != 0, errno != EEXIST {
+            throw FileFault("make the folder \(path)")
+        }
+        let opened = unsafe openat(
+            descriptor, name, Self.searching | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard opened >= 0 else {
+            let code = errno
+            try refuseLink(name)
+            throw FileFault("open the folder \(path)", code: code)
+        }
+        let folder = Folder(opened, path, trust)
+        try Self.check(try folder.status(), "the folder \(path)", trust)
+        return folder
+    }
+
+    /// Opens a regular file in the folder.
+    /// - Parameters:
+    ///   - name: Its name.
+    ///   - flags: Flags of `open(2)`; a new file gets mode 0600.
+    /// - Returns: A descriptor that child processes do not inherit; the caller closes it.
+    /// - Throws: ``FileFault``, with code `ENOENT` if the file does not exist.
+    public func openFile(_ name: String, _ flags: CInt) throws(FileFault) -> CInt {
+        // Opening a pipe would otherwise wait for its other end.
+        let opened = unsafe openat(
+            descriptor, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
+        guard opened >= 0 else {
+            let code = errno
+            if code == ELOOP { try refuseLink(name) }
+            throw FileFault("open the file \(path)/\(name)", code: code)
+        }
+        do throws(FileFault) {
+            var status = stat()
+            guard unsafe fstat(opened, &status) == 0 else {
+                throw FileFault("look at the file \(path)/\(name)")
+            }
+            try check(status, of: name)
+            return opened
+        } catch {
+            close(opened)
+            throw error
+        }
+    }
+
+    // MARK: What is in it
+
+    /// Returns the status of a name without following a link, or nil if it does not exist.
+    public func status(of name: String) throws(FileFault) -> stat? {
+        var status = stat()
+        if unsafe fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 { return status }
+        if errno == ENOENT { return nil }
+        throw FileFault("look at \(path)/\(name)")
+    }
+
+    /// Throws if a name exists and is not a trusted regular file.
+    public func checkFile(_ name: String) throws(FileFault) {
+        try refuseLink(name)
+        if let status = try status(of: name) { try check(status, of: name) }
+    }
+
+    /// Returns the destination of a link, or nil if the name is not a link.
+    /// - Throws: ``FileFault`` if another user created the link.
+    public func target(ofLink name: String) throws(FileFault) -> String? {
+        guard let status = try status(of: name), status.st_mode & S_IFMT == S_IFLNK else {
+            return nil
+        }
+        try Self.checkOwner(status, "the link \(path)/\(name)", trust)
+        var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = unsafe bytes.withUnsafeMutableBytes { bytes in
+            guard let start = unsafe bytes.bindMemory(to: CChar.self).baseAddress else { return 0 }
+            return unsafe readlinkat(descriptor, name, start, bytes.count)
+        }
+        guard count > 0 else { throw FileFault("read the link \(path)/\(name)") }
+        return String(decoding: bytes.prefix(count), as: UTF8.self)
+    }
+
+    /// Returns the names in the folder.
+    public func names() throws(FileFault) -> [String] {
+        let opened = unsafe openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard opened >= 0 else { throw FileFault("list the folder \(path)") }
+        guard let stream = unsafe fdopendir(opened) else {
+            close(opened)
+            throw FileFault("list the folder \(path)")
+        }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        errno = 0
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
+                unsafe String(cString: UnsafeRawPointer(name).assumingMemoryBound(to: CChar.self))
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        if errno != 0 { throw FileFault("list the folder \(path)") }
+        return names
+    }
+
+    /// Removes a file or a link, but never the destination of a link.
+    /// - Returns: Whether it existed.
+    @discardableResult
+    public func remove(_ name: String) throws(FileFault) -> Bool {
+        if unsafe unlinkat(descriptor, name, 0) == 0 { return true }
+        if errno == ENOENT { return false }
+        throw FileFault("remove \(path)/\(name)")
+    }
+
+    /// Renames a file, replacing any file with the new name.
+    public func move(_ name: String, to folder: Folder, as other: String) throws(FileFault) {
+        guard unsafe renameat(descriptor, name, folder.descriptor, other) == 0 else {
+            throw FileFault("replace \(folder.path)/\(other)")
+        }
+    }
+
+    /// Creates a second name for a file; the name must not be in use.
+    public func link(_ name: String, in folder: Folder, as other: String) throws(FileFault) {
+        guard unsafe linkat(descriptor, name, folder.descriptor, other, 0) == 0 else {
+            throw FileFault("make \(folder.path)/\(other)")
+        }
+    }
+
+    // MARK: What it is
+
+    /// Whether the path still leads to this folder, so that it was neither moved nor replaced.
+    public var isStillThere: Bool {
+        var there = stat()
+        guard unsafe lstat(path, &there) == 0, let status = try? status() else { return false }
+        return there.st_dev == status.st_dev && there.st_ino == status.st_ino
+    }
+
+    private func status() throws(FileFault) -> stat {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else {
+            throw FileFault("look at the folder \(path)")
+        }
+        return status
+    }
+
+    private func refuseLink(_ name: String) throws(FileFault) {
+        if let status = try status(of: name), status.st_mode & S_IFMT == S_IFLNK {
+            throw FileFault(refusing: "\(path)/\(name)", "it is a symbolic link", code: ELOOP)
+        }
+    }
+
+    private func check(_ status: stat, of name: String) throws(FileFault) {
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw FileFault(refusing: "\(path)/\(name)", "it is no regular file", code: EINVAL)
+        }
+        try Self.check(status, "the file \(path)/\(name)", trust)
+    }
+
+    private static func check(
+        _ status: stat, _ what: String, _ trust: Trust
+    ) throws(FileFault) {
+        try checkOwner(status, what, trust)
+        guard trust == .own, status.st_mode & othersWrite != 0 else { return }
+        throw FileFault(
+            refusing: what,
+            "other users may write to it (mode \(String(status.st_mode & 0o7777, radix: 8)));"
+                + " take that right from them (chmod go-w)", code: EPERM)
+    }
+
+    private static func checkOwner(
+        _ status: stat, _ what: String, _ trust: Trust
+    ) throws(FileFault) {
+        guard trust == .own, status.st_uid != geteuid(), status.st_uid != 0 else { return }
+        throw FileFault(
+            refusing: what, "it belongs to another user (number \(status.st_uid))", code: EPERM)
+    }
+
+    private static let othersWrite: mode_t = S_IWGRP | S_IWOTH
+
+    // Opening files in a folder does not require permission to list it.
+    #if os(Linux)
+    // The value of O_PATH, which is not imported into Swift.
+    private static let searching: CInt = 0o10000000
+    #else
+    private static let searching: CInt = O_RDONLY
+    #endif
+}

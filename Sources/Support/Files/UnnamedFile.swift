@@ -1,0 +1,82 @@
+public import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// An open file that is read and written at positions.
+///
+/// A temporary one has no name and disappears when its descriptor is closed.
+public final class UnnamedFile: Sendable {
+    private let descriptor: CInt
+
+    /// Creates a temporary file of mode 0600 that no other process can open by name.
+    public static func temporary() throws -> UnnamedFile {
+        let directory = FileManager.default.temporaryDirectory.path
+        #if os(Linux)
+        // If the file system does not support O_TMPFILE, a named file is created and unlinked.
+        let unnamed = unsafe open(directory, unnamedFlag | O_RDWR | O_CLOEXEC | O_EXCL, 0o600)
+        if unnamed >= 0 { return UnnamedFile(descriptor: unnamed) }
+        #endif
+        // An unpredictable name, which exists only until the file is unlinked.
+        let path = "\(directory)/turnpike-\(UInt64.random(in: 0...UInt64.max))"
+        let named = unsafe open(
+            path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard named >= 0 else { throw FileFault("create a temporary file") }
+        unsafe unlink(path)
+        return UnnamedFile(descriptor: named)
+    }
+
+    /// Opens a file for reading.
+    public static func reading(_ path: String) throws -> UnnamedFile {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw FileFault("open the file") }
+        return UnnamedFile(descriptor: descriptor)
+    }
+
+    /// Opens a file in a folder for reading.
+    public static func reading(_ name: String, in folder: Folder) throws -> UnnamedFile {
+        UnnamedFile(descriptor: try folder.openFile(name, O_RDONLY))
+    }
+
+    private init(descriptor: CInt) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    /// Writes all bytes at a position.
+    public func write(_ data: Data, at offset: Int64) throws {
+        try writeWhole(data, to: descriptor, at: offset, action: "write a temporary file")
+    }
+
+    /// Reads up to the size of the buffer at a position.
+    ///
+    /// Returns 0 at the end of the file.
+    public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
+        while true {
+            let got = unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
+            if got >= 0 { return got }
+            if errno != EINTR { throw FileFault("read a file") }
+        }
+    }
+
+    /// Reads up to a number of bytes at a position.
+    ///
+    /// Returns empty data at the end of the file.
+    public func read(upToCount count: Int, at offset: Int64) throws -> Data {
+        var data = Data(count: count)
+        let got = try unsafe data.withUnsafeMutableBytes { try unsafe read(into: $0, at: offset) }
+        return got == count ? data : data.prefix(got)
+    }
+
+    /// Truncates the file to zero bytes.
+    public func truncate() { ftruncate(descriptor, 0) }
+}
+
+#if os(Linux)
+// The macro O_TMPFILE is not imported; this is its value in the kernel's ABI.
+private let unnamedFlag: CInt = 0o20000000 | O_DIRECTORY
+#endif

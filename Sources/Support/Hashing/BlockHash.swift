@@ -1,0 +1,102 @@
+public import struct Foundation.Data
+
+/// The compression function of a hash function with blocks of 64 bytes.
+public protocol BlockCompression: Sendable {
+    /// Whether the length in bits at the end of the message is big-endian.
+    static var isBigEndian: Bool { get }
+
+    init()
+
+    /// Processes one block.
+    mutating func compress(_ block: UnsafeRawBufferPointer)
+
+    /// The digest after the last block.
+    var digest: [UInt8] { get }
+}
+
+/// A hash function with blocks of 64 bytes and the padding that MD5, SHA-1 and SHA-256 share.
+public struct BlockHash<Compression: BlockCompression>: Sendable {
+    private var compression = Compression()
+    private var pending: [UInt8] = []
+    private var count: UInt64 = 0
+
+    /// Creates the hash of an empty message.
+    public init() {}
+
+    /// Returns the digest of some bytes.
+    public static func digest(_ data: Data) -> [UInt8] {
+        var hash = Self()
+        hash.update(data)
+        return hash.finish()
+    }
+
+    /// Adds bytes to the message.
+    public mutating func update(_ data: Data) {
+        count &+= UInt64(data.count)
+        var rest = data[...]
+        if !pending.isEmpty {
+            let part = rest.prefix(64 - pending.count)
+            pending += part
+            rest = rest.dropFirst(part.count)
+            guard pending.count == 64 else { return }
+            unsafe pending.withUnsafeBytes { unsafe compression.compress($0) }
+            pending.removeAll(keepingCapacity: true)
+        }
+        unsafe rest.withUnsafeBytes { bytes in
+            var position = 0
+            while position + 64 <= bytes.count {
+                let block = unsafe UnsafeRawBufferPointer(rebasing: bytes[position..<position + 64])
+                unsafe compression.compress(block)
+                position += 64
+            }
+            unsafe pending += bytes[position...]
+        }
+    }
+
+    /// Returns the digest of all bytes added so far.
+    public consuming func finish() -> [UInt8] {
+        let bits = count &* 8
+        pending.append(0x80)
+        if pending.count > 56 { fill(to: 64) }
+        fill(to: 56)
+        for index in 0..<UInt64(8) {
+            let shift = 8 * (Compression.isBigEndian ? 7 - index : index)
+            pending.append(UInt8(truncatingIfNeeded: bits >> shift))
+        }
+        fill(to: 64)
+        return compression.digest
+    }
+
+    private mutating func fill(to length: Int) {
+        while pending.count < length { pending.append(0) }
+        if length < 64 { return }
+        unsafe pending.withUnsafeBytes { unsafe compression.compress($0) }
+        pending.removeAll(keepingCapacity: true)
+    }
+}
+
+extension UInt32 {
+    func rotated(left count: UInt32) -> UInt32 { (self << count) | (self >> (32 - count)) }
+}
+
+extension Sequence<UInt8> {
+    /// The bytes as lower-case hexadecimal digits.
+    @inlinable public var hexadecimal: String {
+        var digits: [UInt8] = []
+        digits.reserveCapacity(2 * underestimatedCount)
+        for byte in self {
+            for value in [byte >> 4, byte & 0xF] {
+                let base = value < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10
+                digits.append(base + value)
+            }
+        }
+        return String(decoding: digits, as: UTF8.self)
+    }
+}
+
+extension UInt64 {
+    /// Sixteen lower-case hexadecimal digits.
+    public var hexadecimal: String {
+        (0..<8).lazy.map { UInt8(truncatingIfNeeded: self >> (56 - 8 * $0)) }.hexadecimal
+    }
+}

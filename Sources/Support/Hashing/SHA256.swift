@@ -1,0 +1,75 @@
+/// SHA-256 (FIPS 180-4).
+///
+/// Provided here because neither Foundation on Linux nor the C library has it.
+public typealias SHA256 = BlockHash<SHA256Compression>
+
+/// The compression function of SHA-256.
+public struct SHA256Compression: BlockCompression {
+    private var state = SIMD8<UInt32>(
+        0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB,
+        0x5BE0_CD19)
+
+    /// Creates the state before the first block.
+    public init() {}
+
+    /// Whether the length in bits at the end of the message is big-endian.
+    public static var isBigEndian: Bool { true }
+
+    /// The digest after the last block.
+    public var digest: [UInt8] {
+        (0..<32).map { UInt8(truncatingIfNeeded: state[$0 / 4] >> UInt32(24 - 8 * ($0 % 4))) }
+    }
+
+    /// Processes one block.
+    public mutating func compress(_ block: UnsafeRawBufferPointer) {
+        state &+= unsafe withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { schedule in
+            for index in 0..<16 {
+                unsafe schedule[index] = unsafe UInt32(
+                    bigEndian: block.loadUnaligned(fromByteOffset: index * 4, as: UInt32.self))
+            }
+            for index in 16..<64 {
+                let a = unsafe schedule[index - 15]
+                let b = unsafe schedule[index - 2]
+                let s0 = a.rotated(left: 25) ^ a.rotated(left: 14) ^ (a >> 3)
+                let s1 = b.rotated(left: 15) ^ b.rotated(left: 13) ^ (b >> 10)
+                unsafe schedule[index] =
+                    unsafe schedule[index - 16] &+ s0 &+ schedule[index - 7] &+ s1
+            }
+            return unsafe rounds(schedule)
+        }
+    }
+
+    private func rounds(_ schedule: UnsafeMutableBufferPointer<UInt32>) -> SIMD8<UInt32> {
+        var (a, b, c, d) = (state[0], state[1], state[2], state[3])
+        var (e, f, g, h) = (state[4], state[5], state[6], state[7])
+        let constants = Self.constants
+        for index in 0..<64 {
+            let s1 = e.rotated(left: 26) ^ e.rotated(left: 21) ^ e.rotated(left: 7)
+            let word = unsafe constants[index] &+ schedule[index]
+            let first = h &+ s1 &+ ((e & f) ^ (~e & g)) &+ word
+            let s0 = a.rotated(left: 30) ^ a.rotated(left: 19) ^ a.rotated(left: 10)
+            let second = s0 &+ ((a & b) ^ (a & c) ^ (b & c))
+            (h, g, f, e, d, c, b, a) = (g, f, e, d &+ first, c, b, a, first &+ second)
+        }
+        return SIMD8(a, b, c, d, e, f, g, h)
+    }
+
+    private static let constants: [UInt32] = [
+        0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
+        0xab1c5ed5,
+        0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7,
+        0xc19bf174,
+        0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc,
+        0x76f988da,
+        0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351,
+        0x14292967,
+        0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e,
+        0x92722c85,
+        0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585,
+        0x106aa070,
+        0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f,
+        0x682e6ff3,
+        0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7,
+        0xc67178f2,
+    ]
+}

@@ -1,0 +1,15 @@
+public import Foundation
+
+extension Data {
+    /// The bytes with others in the place of some of them.
+    public func substituting(_ bytes: Data, with other: Data) -> Data {
+        guard !bytes.isEmpty, range(of: bytes) != nil else { return self }
+        var result = Data()
+        var rest = self[...]
+        while let place = rest.range(of: bytes) {
+            result += rest[..<place.lowerBound] + other
+            rest = rest[place.upperBound...]
+        }
+        return result + rest
+    }
+}

@@ -1,0 +1,242 @@
+import Foundation
+
+/// Character rules of RFC 9110 §5.6 that several message types share.
+///
+/// The tests of single bytes can be inlined into other modules, whose innermost loops use them.
+public enum Grammar {
+    /// Whether the text has at least one byte and all its bytes are `tchar` (RFC 9110 §5.6.2).
+    public static func isToken(_ text: String) -> Bool {
+        var seen = false
+        for byte in text.utf8 {
+            guard isTokenByte(byte) else { return false }
+            seen = true
+        }
+        return seen
+    }
+
+    /// Whether a byte is allowed in a token (RFC 9110 §5.6.2).
+    @inlinable public static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"),
+            UInt8(ascii: "&"), UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"),
+            UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "^"), UInt8(ascii: "_"),
+            UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+
+    /// The position of the first byte that is not allowed in a field value (RFC 9110 §5.5), or nil.
+    ///
+    /// HTAB and bytes above 0x7F (UTF-8 here) are allowed; other control characters are not.
+    public static func firstIllegalValueByte(_ value: String) -> Int? {
+        var position = 0
+        for byte in value.utf8 {
+            if (byte < 0x20 && byte != 0x09) || byte == 0x7F { return position }
+            position += 1
+        }
+        return nil
+    }
+
+    /// Returns the text without leading and trailing whitespace (SP and HTAB).
+    public static func trimmed(_ text: String) -> String {
+        let utf8 = text.utf8
+        guard let first = utf8.first, let last = utf8.last, isBlank(first) || isBlank(last) else {
+            return text
+        }
+        return String(trimmed(text[...]))
+    }
+
+    /// Returns the text without leading and trailing whitespace (SP and HTAB).
+    public static func trimmed(_ text: Substring) -> Substring {
+        var rest = text.utf8
+        while let first = rest.first, isBlank(first) { rest.removeFirst() }
+        while let last = rest.last, isBlank(last) { rest.removeLast() }
+        return Substring(rest)
+    }
+
+    /// Whether a byte is SP or HTAB (RFC 9110 §5.6.3).
+    @inlinable public static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+    /// Whether two texts are equal, ignoring the case of ASCII letters.
+    @inlinable
+    @inline(__always)
+    public static func equalsIgnoringCase(_ left: String, _ right: String) -> Bool {
+        left.utf8.count == right.utf8.count && areEqualIgnoringCase(left, right)
+    }
+
+    @usableFromInline
+    static func areEqualIgnoringCase(_ left: String, _ right: String) -> Bool {
+        // Called for each field name of each message. Bytes cost a fifth of a string iterator.
+        let isEqual = unsafe left.utf8.withContiguousStorageIfAvailable { left in
+            unsafe right.utf8.withContiguousStorageIfAvailable { right in
+                unsafe areEqualIgnoringCase(left, right)
+            }
+        }
+        return (isEqual ?? nil) ?? areEqualIgnoringCase(left.utf8, right.utf8)
+    }
+
+    /// Whether two texts have the same bytes.
+    ///
+    /// `==` treats canonically equivalent texts as equal, for example a letter with an accent and
+    /// the same letter followed by a combining accent. For a peer these are different.
+    public static func areSame(_ left: String, _ right: String) -> Bool {
+        let (left, right) = (left.utf8, right.utf8)
+        guard left.count == right.count else { return false }
+        let isSame = unsafe left.withContiguousStorageIfAvailable { left in
+            unsafe right.withContiguousStorageIfAvailable { right in
+                unsafe UnsafeRawBufferPointer(left).isSame(as: UnsafeRawBufferPointer(right))
+            }
+        }
+        // A string bridged from Objective-C may not be contiguous.
+        return (isSame ?? nil) ?? left.elementsEqual(right)
+    }
+
+    /// Whether two texts have the same bytes, or both are nil.
+    public static func areSame(_ left: String?, _ right: String?) -> Bool {
+        guard let left, let right else { return left == nil && right == nil }
+        return areSame(left, right)
+    }
+
+    // Both must have the same number of bytes.
+    private static func areEqualIgnoringCase(
+        _ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>
+    ) -> Bool {
+        var other = right.makeIterator()
+        for byte in left {
+            guard let second = other.next() else { return false }
+            if byte != second, lowercased(byte) != lowercased(second) { return false }
+        }
+        return true
+    }
+
+    /// Returns a byte, in lower case if it is an ASCII letter.
+    @inlinable public static func lowercased(_ byte: UInt8) -> UInt8 {
+        byte &- UInt8(ascii: "A") < 26 ? byte | 0x20 : byte
+    }
+
+    /// Whether a byte is an ASCII digit.
+    @inlinable public static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
+
+    /// Whether a byte is a hexadecimal digit in ASCII.
+    @inlinable public static func isHexDigit(_ byte: UInt8) -> Bool {
+        isDigit(byte) || lowercased(byte) &- UInt8(ascii: "a") < 6
+    }
+
+    /// Whether a byte is an ASCII letter or digit.
+    @inlinable public static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        isDigit(byte) || lowercased(byte) &- UInt8(ascii: "a") < 26
+    }
+
+    /// Splits a text at a separator, ignoring separators in quoted strings (RFC 9110 §5.6.4).
+    public static func split(_ text: Substring, at separator: UInt8) -> [Substring] {
+        let utf8 = text.utf8
+        var parts: [Substring] = []
+        var start = text.startIndex
+        var quoted = false
+        var escaped = false
+        var position = 0
+        var last = 0
+        for byte in utf8 {
+            if escaped {
+                escaped = false
+            } else if quoted, byte == UInt8(ascii: "\\") {
+                escaped = true
+            } else if byte == UInt8(ascii: "\"") {
+                quoted.toggle()
+            } else if byte == separator, !quoted {
+                // String indices cost more than bytes, so they are only created here.
+                let end = utf8.index(start, offsetBy: position - last)
+                parts.append(text[start..<end])
+                start = utf8.index(after: end)
+                last = position + 1
+            }
+            position += 1
+        }
+        parts.append(text[start...])
+        return parts
+    }
+
+    /// Returns the content of a quoted string (RFC 9110 §5.6.4), or the text itself if it is not
+    /// quoted.
+    public static func unquoted(_ text: Substring) -> String {
+        // Compares scalars, because a quote and a combining mark form one character.
+        guard text.unicodeScalars.first == "\"" else { return String(text) }
+        var value = String.UnicodeScalarView()
+        var isEscaped = false
+        for scalar in text.unicodeScalars.dropFirst() {
+            if isEscaped {
+                value.append(scalar)
+                isEscaped = false
+            } else if scalar == "\\" {
+                isEscaped = true
+            } else if scalar == "\"" {
+                break
+            } else {
+                value.append(scalar)
+            }
+        }
+        return String(value)
+    }
+
+    /// Returns the text as a quoted string.
+    public static func quoted(_ text: String) -> String {
+        var value = "\""
+        for scalar in text.unicodeScalars {
+            if scalar == "\"" || scalar == "\\" { value.unicodeScalars.append("\\") }
+            value.unicodeScalars.append(scalar)
+        }
+        return value + "\""
+    }
+
+    /// Returns the text with control characters escaped, so that it cannot forge a log line.
+    public static func escaped(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isControl) else { return text }
+        var result = ""
+        for scalar in text.unicodeScalars {
+            if isControl(scalar) {
+                result += "\\u{" + String(scalar.value, radix: 16) + "}"
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    /// Returns the beginning of a text, escaped, with at most `limit` bytes before escaping.
+    ///
+    /// The limit counts bytes, because one character may have any number of combining marks.
+    public static func escaped(_ text: String, upTo limit: Int) -> String {
+        escaped(beginning(of: text, upTo: limit))
+    }
+
+    /// Returns the beginning of a text with at most `limit` bytes.
+    public static func beginning(of text: String, upTo limit: Int) -> String {
+        if text.utf8.count <= limit { return text }
+        var room = limit
+        let start = text.unicodeScalars.prefix { scalar in
+            room -= UTF8.width(scalar)
+            return room >= 0
+        }
+        return String(Substring(start))
+    }
+
+    // C0, DEL, C1, line and paragraph separators, and the direction marks that terminals obey.
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F...0x9F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    // Both must have the same number of bytes.
+    fileprivate func isSame(as other: UnsafeRawBufferPointer) -> Bool {
+        guard let start = baseAddress, let other = other.baseAddress else { return true }
+        return unsafe memcmp(start, other, count) == 0
+    }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import Testing
+import TurnpikeSupport
+
+@Suite("Compressing and inflating")
+struct CompressionTests {
+    private static let content = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
+
+    private func compressed(_ data: Data, _ format: CompressionFormat) throws -> Data {
+        let deflater = try Deflater(format, level: 6)
+        return try deflater.add(data) + deflater.finish()
+    }
+
+    /// Inflates input that comes in pieces, into as little room as is said.
+    private func inflated(
+        _ data: Data, _ format: CompressionFormat, pieces: Int = .max, room: Int = 65_536
+    ) throws -> (content: Data, hasEnded: Bool) {
+        let inflater = try Inflater(format)
+        var content = Data()
+        var hasEnded = false
+        var rest = [UInt8](data)[...]
+        var output = [UInt8](repeating: 0, count: room)
+        while true {
+            let piece = Array(rest.prefix(pieces))
+            let step = try unsafe piece.withUnsafeBytes { input in
+                try unsafe output.withUnsafeMutableBytes { output in
+                    try unsafe inflater.inflate(input, into: output)
+                }
+            }
+            content += output[..<step.produced]
+            rest = rest.dropFirst(step.consumed)
+            hasEnded = step.hasEnded
+            if rest.isEmpty, step.produced < room { return (content, hasEnded) }
+        }
+    }
+
+    @Test("Compressed content is inflated to the same bytes", arguments: CompressionFormat.allCases)
+    func roundTrip(format: CompressionFormat) throws {
+        let coded = try compressed(Self.content, format)
+        #expect(coded.count < Self.content.count / 10)
+        for (pieces, room) in [(Int.max, 65_536), (1, 65_536), (1000, 10), (3, 1)] {
+            let result = try inflated(
+                pieces == 3 ? compressed(Data("hello".utf8), format) : coded, format,
+                pieces: pieces, room: room)
+            #expect(result.content == (pieces == 3 ? Data("hello".utf8) : Self.content))
+            #expect(result.hasEnded)
+        }
+    }
+
+    @Test("Content that is cut off has not ended")
+    func cut() throws {
+        let coded = try compressed(Self.content, .gzip)
+        let result = try inflated(coded.dropLast(9), .gzip)
+        #expect(!result.hasEnded)
+        #expect(Self.content.starts(with: result.content))
+    }
+
+    @Test("Members of gzip are one content; other bytes behind the end are nothing")
+    func members() throws {
+        let coded = try compressed(Data("a".utf8), .gzip) + compressed(Data("b".utf8), .gzip)
+        #expect(try inflated(coded, .gzip).content == Data("ab".utf8))
+        #expect(try inflated(coded + Data("rest".utf8), .gzip).content == Data("ab".utf8))
+    }
+
+    @Test("Deflate without zlib's framing is read, as some servers send it")
+    func bare() throws {
+        let framed = try compressed(Self.content, .deflate)
+        // Two bytes in front, and a checksum of four behind.
+        let bare = framed.dropFirst(2).dropLast(4)
+        let result = try inflated(Data(bare), .deflate)
+        #expect(result.content == Self.content)
+        #expect(result.hasEnded)
+    }
+
+    @Test("Bytes of another format are a fault", arguments: CompressionFormat.allCases)
+    func corrupt(format: CompressionFormat) throws {
+        #expect(throws: CompressionFault.corrupt) {
+            try inflated(Data("this is not compressed".utf8), format)
+        }
+    }
+}
