@@ -56,7 +56,8 @@ function answer(request, response) {
     case 'close': session?.close(); sendAtEnd(); break
     case 'version':
       if (session) response.setHeader('x-connection', session.number ??= ++sessions)
-      response.end(request.httpVersion)
+      // After the whole request: an earlier end of the stream is the subject of /early alone.
+      request.resume().on('end', () => response.end(request.httpVersion))
       break
     default: sendAtEnd()
   }

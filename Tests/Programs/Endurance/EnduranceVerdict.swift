@@ -6,9 +6,10 @@ struct EnduranceVerdict {
     // Of what was in use, and of what was resident without what malloc kept free: that part swings by
     // more than a tenth, and is no call's.
     private static let maxGrowth = (live: 0.02, resident: 0.1)
-    // What was in use is less than 1 MiB, and a call that ends late is seen in it; a short run has not
-    // met all there is before its first look.
-    private static let slackMiB = (long: 0.04, short: 0.25)
+    // What was in use is less than 1 MiB, and a call that ends late is seen in it. A short run looks
+    // while bodies of HTTP/2 are held back, each with up to 0.2 MiB: on a busy machine these were
+    // 1.3 MiB at one look and none at another.
+    private static let slackMiB = (long: 0.04, short: 1.5)
     // What was measured with each arena that came late, and with it a thread: 0.09.
     private static let arenaMiB = 0.1
     // Of what is in use, by the client beside URLSession, which keeps 145 bytes of each request.
