@@ -98,7 +98,8 @@ struct CurlSlotTests {
     @Test("An idle connection is closed for one that waits to be served")
     func room() async throws {
         let server = try TestServer()
-        server.route("/", .text("here"))
+        let hold = TestHold()
+        server.route("/", .text("here").held(by: hold))
         let serial = try ProxyServer(to: server.port, isSerial: true)
         defer { serial.stop() }
         let client = Client(
@@ -106,9 +107,12 @@ struct CurlSlotTests {
             stack: [.deadline(.seconds(30))])
         try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 0..<4 { group.addTask { try await client.get("/").string() } }
+            while client.runningCallCount < 4 { await Task.yield() }
+            hold.open()
             for try await text in group { #expect(text == "here") }
         }
-        #expect(server.counts.accepted == 4)
+        // A call that begins late finds the connection of one that has ended.
+        #expect((2...4).contains(server.counts.accepted))
     }
 
     @Test("Idle connections are closed for those that wait, whatever the order of their peers")
