@@ -14,8 +14,9 @@ extension CacheCall {
         renewing old: CacheEntry? = nil
     ) async -> (Response, isStored: Bool) {
         let (head, body) = (response.head, response.body)
-        guard Storability.allows(head, CacheControl(head.headers)),
-            let stored = prepared(head, requestTime: mark.requestTime),
+        let control = CacheControl(head.headers)
+        guard Storability.allows(head, control),
+            let stored = prepared(head, control, requestTime: mark.requestTime),
             body.length ?? 0 <= options.maxContentBytes
         else { return (response, false) }
         if Self.isServerFault(head.status) {
@@ -49,10 +50,11 @@ extension CacheCall {
     }
 
     /// A response as it would be stored, whether it may be or not; nil if its `Vary` matches nothing.
-    func prepared(_ received: ResponseHead, requestTime: Date) -> StoredResponse? {
+    func prepared(
+        _ received: ResponseHead, _ control: CacheControl, requestTime: Date
+    ) -> StoredResponse? {
         guard let variant = Variant(received.headers, to: request.headers) else { return nil }
         let now = date
-        let control = CacheControl(received.headers)
         var headers = Storability.fields(received.headers, control)
         // RFC 9110 §6.6.1.
         headers.setIfAbsent(.date, HTTPDate.format(now))

@@ -159,7 +159,7 @@ extension CacheCall {
         let control = CacheControl(head.headers)
         let mayBeShared = !control.noStore && Storability.allows(head, control)
         guard mayBeShared || Self.isServerFault(head.status),
-            let stored = prepared(head, requestTime: date)
+            let stored = prepared(head, control, requestTime: date)
         else { return nil }
         return Revalidated.Answer(
             head: head, content: .success(Data()), stored: stored, isStored: isStored)

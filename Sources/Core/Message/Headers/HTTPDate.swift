@@ -17,7 +17,7 @@ public enum HTTPDate {
         let weekday = form.letters()
         if form.take(", ") {
             let isPreferred = weekday == 3
-            let separator = isPreferred ? " " : "-"
+            let separator: StaticString = isPreferred ? " " : "-"
             guard isPreferred || (6...9).contains(weekday), let day = form.number(2),
                 form.take(separator), let month = form.month(), form.take(separator),
                 let year = form.number(isPreferred ? 4 : 2), form.take(" "),
@@ -41,13 +41,27 @@ public enum HTTPDate {
         let time = seconds - days * 86_400
         let (year, month, day) = civil(daysSince1970: days)
         let weekday = weekdays[Int((days % 7 + 11) % 7)]
-        return "\(weekday), \(two(day)) \(months[Int(month) - 1]) \(four(year)) "
-            + "\(two(time / 3600)):\(two(time / 60 % 60)):\(two(time % 60)) GMT"
+        var text: [UInt8] = []
+        text.reserveCapacity(29)
+        text += weekday.utf8
+        text += ", ".utf8
+        append(day, digits: 2, to: &text)
+        text += " \(months[Int(month) - 1]) ".utf8
+        append(year, digits: 4, to: &text)
+        for (mark, part) in [(" ", time / 3600), (":", time / 60 % 60), (":", time % 60)] {
+            text += mark.utf8
+            append(part, digits: 2, to: &text)
+        }
+        text += " GMT".utf8
+        return String(decoding: text, as: UTF8.self)
     }
 
     private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+    private static let lowercasedMonths: [StaticString] = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
     ]
 
     // A date more than 50 years ahead is in the previous century (RFC 9110 §5.6.7).
@@ -84,13 +98,18 @@ public enum HTTPDate {
         }
 
         /// Consumes a text, passed in lower case, if it comes next.
-        mutating func take(_ text: String) -> Bool {
-            let end = position + text.utf8.count
-            guard end <= bytes.count,
-                text.utf8.elementsEqual(bytes[position..<end].lazy.map(Grammar.lowercased))
-            else { return false }
-            position = end
-            return true
+        mutating func take(_ text: StaticString) -> Bool {
+            let count = text.utf8CodeUnitCount
+            guard position + count <= bytes.count else { return false }
+            let isNext = text.withUTF8Buffer { text in
+                for offset in 0..<count
+                where unsafe Grammar.lowercased(bytes[position + offset]) != text[offset] {
+                    return false
+                }
+                return true
+            }
+            if isNext { position += count }
+            return isNext
         }
 
         /// Consumes a number with exactly this many digits.
@@ -105,7 +124,7 @@ public enum HTTPDate {
         }
 
         mutating func month() -> Int64? {
-            months.firstIndex { take($0.lowercased()) }.map { Int64($0 + 1) }
+            lowercasedMonths.firstIndex { take($0) }.map { Int64($0 + 1) }
         }
 
         /// Consumes a time of day and returns it in seconds; second 60 is a leap second.
@@ -145,10 +164,12 @@ public enum HTTPDate {
         return (year, month, dayOfYear - (153 * monthIndex + 2) / 5 + 1)
     }
 
-    private static func two(_ value: Int64) -> String { value < 10 ? "0\(value)" : "\(value)" }
-
-    private static func four(_ value: Int64) -> String {
-        let text = "\(value)"
-        return String(repeating: "0", count: max(0, 4 - text.count)) + text
+    private static func append(_ value: Int64, digits: Int, to text: inout [UInt8]) {
+        var rest = value
+        text += repeatElement(UInt8(ascii: "0"), count: digits)
+        for place in stride(from: text.count - 1, through: text.count - digits, by: -1) {
+            text[place] += UInt8(rest % 10)
+            rest /= 10
+        }
     }
 }
