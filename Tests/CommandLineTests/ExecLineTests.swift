@@ -97,7 +97,7 @@ struct ExecLineTests {
         for part in [
             "request.metod: there is no such setting; did you mean \"method\"?", "request.query",
             "stack[0].use: there is no gate \"retri\"; did you mean \"retry\"?",
-            "stack[1].attempts: a text was found", "transport.responses", "repeat: 0 was found",
+            "stack[1].attempts: found a string", "transport.responses", "repeat: found 0",
             "serialise: there is no such setting; did you mean \"serialize\"?",
         ] { #expect(message.contains(part), "\(part)") }
         #expect(result["error"]?["code"] == "configuration")

@@ -46,30 +46,30 @@ struct StackFileGateTests {
     @Test(
         "A setting of a wrong type, or beyond its bounds, is a mistake at its place",
         arguments: [
-            (["use": "deadline", "seconds": 0], "seconds: 0 was found"),
+            (["use": "deadline", "seconds": 0], "seconds: found 0"),
             (["use": "deadline", "secnds": 1], "secnds: there is no such setting; did you mean"),
             (["use": "log", "level": "verbose"], "level: \"verbose\" is not known; allowed: "),
-            (["use": "log", "body": 65_537], "body: 65537 was found"),
-            (["use": "redirect", "limit": 101], "limit: 101 was found"),
-            (["use": "redirect", "allowDowngrade": "yes"], "allowDowngrade: a text was found"),
-            (["use": "retry", "attempts": 0], "attempts: 0 was found"),
-            (["use": "retry", "attempts": 13], "attempts: 13 was found"),
+            (["use": "log", "body": 65_537], "body: found 65537"),
+            (["use": "redirect", "limit": 101], "limit: found 101"),
+            (["use": "redirect", "allowDowngrade": "yes"], "allowDowngrade: found a string"),
+            (["use": "retry", "attempts": 0], "attempts: found 0"),
+            (["use": "retry", "attempts": 13], "attempts: found 13"),
             (["use": "retry", "jitter": "ful"], "jitter: \"ful\" is not known; did you mean"),
-            (["use": "retry", "statuses": [503, 99]], "statuses[1]: a status from 100 to 599"),
-            (["use": "retry", "budget": -1], "budget: -1 was found"),
-            (["use": "retry", "methods": "GET"], "methods: a text was found"),
-            (["use": "idleTimeout", "window": 0], "window: 0 was found"),
-            (["use": "limits", "line": 0], "line: 0 was found"),
-            (["use": "limits", "body": 1.5], "body: 1.5 was found"),
-            (["use": "validate", "status": 200], "status: a number was found; a list"),
-            (["use": "validate", "status": [[299, 200]]], "status[0]: a status, or a pair"),
+            (["use": "retry", "statuses": [503, 99]], "statuses[1]: expected a status from 100"),
+            (["use": "retry", "budget": -1], "budget: found -1"),
+            (["use": "retry", "methods": "GET"], "methods: found a string"),
+            (["use": "idleTimeout", "window": 0], "window: found 0"),
+            (["use": "limits", "line": 0], "line: found 0"),
+            (["use": "limits", "body": 1.5], "body: found 1.5"),
+            (["use": "validate", "status": 200], "status: found a number; expected an array"),
+            (["use": "validate", "status": [[299, 200]]], "status[0]: expected a status or a"),
             (["use": "validate", "contentType": "any"], "contentType: "),
-            (["use": "validate", "contentType": ["text"]], "contentType[0]: a media range"),
+            (["use": "validate", "contentType": ["text"]], "contentType[0]: expected a media"),
             (["use": "compressBodies", "coding": "br"], "coding: \"br\" is not known; allowed: "),
-            (["use": "compressBodies", "level": 10], "level: 10 was found"),
-            (["use": "compressBodies", "minimum": -1], "minimum: -1 was found"),
+            (["use": "compressBodies", "level": 10], "level: found 10"),
+            (["use": "compressBodies", "minimum": -1], "minimum: found -1"),
             (["use": "headers", "set": [["A", "1\r\n2"]]], "set[0]: "),
-            (["use": "headers", "set": ["A"]], "set[0]: a pair"),
+            (["use": "headers", "set": ["A"]], "set[0]: expected a pair"),
         ] as [(JSONValue, String)])
     func mistake(gate: JSONValue, expected: String) throws {
         let found = try mistakes(["stack": [["use": "deadline"], gate]])
@@ -121,7 +121,7 @@ struct StackFileGateTests {
         let transport = try #require(client.transport as? MockTransport)
         #expect(transport.sent.first?.request.headers["X-Tenant"] == "blue")
         let bad = try StackFile(["stack": [["use": "tenant"]]]).check(with: registry)
-        #expect(bad.map(\.description) == ["stack[0].name: is missing; a text is wanted"])
+        #expect(bad.map(\.description) == ["stack[0].name: is missing; expected a string"])
     }
 
     @Test("Bodies are compressed as the file says")

@@ -34,13 +34,13 @@ enum ExecBody {
 
     private static func object(_ settings: Settings, _ key: String) -> JSONValue? {
         guard let value = settings.value(key), value != .null else { return nil }
-        if value.object == nil { settings.issue(at: key, "an object is wanted") }
+        if value.object == nil { settings.issue(at: key, "expected an object") }
         return value
     }
 
     private static func data(_ base64: String, _ settings: Settings, _ key: String) -> Data {
         if let data = Data(base64Encoded: base64) { return data }
-        settings.issue(at: key, "the text is not base64")
+        settings.issue(at: key, "the string is not base64")
         return Data()
     }
 
@@ -62,7 +62,7 @@ enum ExecBody {
         for (index, part) in parts.enumerated() {
             let place = "multipart[\(index)]"
             guard let part = part.object else {
-                settings.issue(at: place, "an object is wanted")
+                settings.issue(at: place, "expected an object")
                 continue
             }
             let inner = settings.nested(part, at: place)

@@ -67,7 +67,7 @@ struct ExecLine {
             self.request = ExecRequest(request, options: settings.object("options"))
             request.finish()
         } else {
-            settings.issue(at: "request", "is missing; an object is wanted")
+            settings.issue(at: "request", "is missing; expected an object")
             self.request = ExecRequest()
         }
         reading = ExecReading(settings)

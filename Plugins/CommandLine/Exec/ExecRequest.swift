@@ -62,7 +62,7 @@ struct ExecRequest: Sendable {
             if let name = pair[0]?.string, let value = pair[1]?.string, pair.array?.count == 2 {
                 return (name, value)
             }
-            settings.issue(at: "\(key)[\(index)]", "a pair [name, value] is wanted")
+            settings.issue(at: "\(key)[\(index)]", "expected a pair [name, value]")
             return nil
         }
     }
@@ -84,7 +84,7 @@ struct ExecRequest: Sendable {
         if values.contains(where: { $0.array != nil || $0.object != nil }) {
             settings.issue(
                 at: "query.\(name)",
-                "a text, a number, true, false, null or a list of them is wanted")
+                "expected a string, a number, true, false, null, or an array of these")
             return []
         }
         return values.map { Query.Item(name, text($0)) }
@@ -97,7 +97,7 @@ struct ExecRequest: Sendable {
     private static func parameters(_ settings: Settings) -> [String: String] {
         guard let value = settings.value("pathParameters"), value != .null else { return [:] }
         guard let object = value.object else {
-            settings.issue(at: "pathParameters", "an object is wanted")
+            settings.issue(at: "pathParameters", "expected an object")
             return [:]
         }
         return Dictionary(object.map { ($0.name, text($0.value) ?? "") }, uniquingKeysWith: { $1 })

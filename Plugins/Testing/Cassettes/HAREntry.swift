@@ -96,7 +96,7 @@ struct HAREntry: Sendable {
         if code <= 0 { return .none("it has no response") }
         guard (100...999).contains(code) else {
             throw ClientError(
-                .configuration, "\(response.path).status: \(code) is not a status of HTTP")
+                .configuration, "\(response.path).status: \(code) is not an HTTP status")
         }
         let status = HTTPStatus(code)
         var headers = try response.headers()

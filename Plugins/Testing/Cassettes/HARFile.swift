@@ -62,7 +62,7 @@ struct HARFile {
     ) throws -> HARFile {
         let root = HARNode(value: try JSONValue(parsing: data), path: "the file")
         guard let value = try root.object()["log"] else {
-            throw ClientError(.configuration, "log is missing; it is no HAR file")
+            throw ClientError(.configuration, "log is missing; the file is not a HAR file")
         }
         let log = HARNode(value: value, path: "log")
         var rest = try log.object()

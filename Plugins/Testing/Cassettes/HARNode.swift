@@ -7,9 +7,9 @@ struct HARNode {
     let value: JSONValue
     let path: String
 
-    func fault(_ wanted: String) -> ClientError {
+    func fault(_ expected: String) -> ClientError {
         ClientError(
-            .configuration, "\(path): \(value.kindName) was found; \(wanted) is wanted")
+            .configuration, "\(path): found \(value.kindName); expected \(expected)")
     }
 
     /// Returns the members.
@@ -37,7 +37,7 @@ struct HARNode {
     }
 
     func elements() throws -> [HARNode] {
-        guard let elements = value.array else { throw fault("a list") }
+        guard let elements = value.array else { throw fault("an array") }
         return elements.enumerated().map {
             HARNode(value: $0.element, path: "\(path)[\($0.offset)]")
         }
@@ -50,14 +50,14 @@ struct HARNode {
     }
 
     func text() throws -> String {
-        guard let text = value.string else { throw fault("a text") }
+        guard let text = value.string else { throw fault("a string") }
         return text
     }
 
     /// Returns the integer of a member, or nil if it is missing.
     func int(_ name: String) throws -> Int? {
         guard let member = try member(name) else { return nil }
-        guard let number = member.value.int else { throw member.fault("a whole number") }
+        guard let number = member.value.int else { throw member.fault("an integer") }
         return number
     }
 
@@ -91,7 +91,8 @@ struct HARNode {
             guard encoding.lowercased() == "base64" else {
                 throw ClientError(
                     .configuration,
-                    "\(path).\(key): \"\(Grammar.escaped(encoding))\" is not known; base64 is")
+                    "\(path).\(key): \"\(Grammar.escaped(encoding))\" is not supported;"
+                        + " expected base64")
             }
             let bare = text.filter { !$0.isWhitespace }
             guard let data = Data(base64Encoded: bare) else {

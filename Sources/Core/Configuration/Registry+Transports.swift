@@ -28,7 +28,7 @@ extension MockTransport {
         let responses = (settings.list("responses") ?? []).enumerated().compactMap { index, value in
             let place = "responses[\(index)]"
             guard let object = value.object else {
-                settings.issue(at: place, "an object is wanted")
+                settings.issue(at: place, "expected an object")
                 return MockResponse?.none
             }
             let inner = settings.nested(object, at: place)
@@ -48,7 +48,7 @@ extension MockResponse {
             if let data = Data(base64Encoded: base64) {
                 body = data
             } else {
-                settings.issue(at: "base64", "the text is not base64")
+                settings.issue(at: "base64", "the string is not base64")
             }
         }
         self = .status(status, headers: headers, body: body)

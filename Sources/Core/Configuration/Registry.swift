@@ -64,7 +64,7 @@ public struct Registry: Sendable {
                     gate($0.element, number: $0.offset, in: settings, &ids)
                 })
         default:
-            settings.issue(at: "stack", "a list of gates, or the name of a stack, is wanted")
+            settings.issue(at: "stack", "expected an array of gates, or the name of a stack")
             return []
         }
     }
@@ -124,7 +124,7 @@ public struct Registry: Sendable {
         kind: String
     ) -> (String, Settings)? {
         guard let object = value.object else {
-            settings.issue(at: path, "an object with \"use\" is wanted")
+            settings.issue(at: path, "expected an object with \"use\"")
             return nil
         }
         guard let name = object["use"]?.string else {

@@ -74,7 +74,7 @@ public final class Settings {
     /// Returns a required string.
     public func required(_ key: String) -> String {
         if let value = present(key) { return text(value, at: key) ?? "" }
-        issue(at: key, "is missing; a text is wanted")
+        issue(at: key, "is missing; expected a string")
         return ""
     }
 
@@ -88,7 +88,7 @@ public final class Settings {
         // For a referenced value, not even a similar name is shown: it may be a secret.
         let (told, shown) =
             value.string == nil
-            ? ("", "the text that is referred to") : (name, "\"\(Grammar.escaped(name))\"")
+            ? ("", "the referenced string") : (name, "\"\(Grammar.escaped(name))\"")
         issue(at: key, shown + " is not known" + NearMiss.hint(for: told, among: choices))
         return fallback
     }
@@ -97,7 +97,7 @@ public final class Settings {
     public func bool(_ key: String, default fallback: Bool) -> Bool {
         guard let value = present(key) else { return fallback }
         if let bool = value.bool { return bool }
-        issue(at: key, "\(value.kindName) was found; true or false is wanted")
+        issue(at: key, "found \(value.kindName); expected true or false")
         return fallback
     }
 
@@ -111,7 +111,7 @@ public final class Settings {
         guard let value = present(key) else { return nil }
         if let number = value.int, range.contains(number) { return number }
         issue(
-            at: key, "\(value.shown) was found; a whole number \(Self.bounds(range)) is wanted"
+            at: key, "found \(value.shown); expected an integer \(Self.bounds(range))"
         )
         return nil
     }
@@ -128,7 +128,7 @@ public final class Settings {
         guard let value = present(key) else { return nil }
         if let number = value.double, range.contains(number) { return number }
         let bounds = "from \(range.lowerBound) to \(range.upperBound)"
-        issue(at: key, "\(value.shown) was found; a number \(bounds) is wanted")
+        issue(at: key, "found \(value.shown); expected a number \(bounds)")
         return nil
     }
 
@@ -147,10 +147,10 @@ public final class Settings {
         let isTooLong = value.double.map { $0 > 1e9 } ?? false
         issue(
             at: key,
-            "\(value.shown) was found; "
+            "found \(value.shown); expected "
                 + (isTooLong
-                    ? "at most 1000000000 seconds are wanted"
-                    : "a number of seconds \(orZero ? "from" : "above") 0 is wanted"))
+                    ? "at most 1000000000 seconds"
+                    : "a number of seconds, \(orZero ? "0 or more" : "above 0")"))
         return nil
     }
 
@@ -161,7 +161,7 @@ public final class Settings {
     public func optionalStrings(_ key: String) -> [String]? {
         guard let value = present(key) else { return nil }
         guard let elements = value.array else {
-            issue(at: key, "\(value.kindName) was found; a list of texts is wanted")
+            issue(at: key, "found \(value.kindName); expected an array of strings")
             return nil
         }
         return elements.enumerated().compactMap { text($0.element, at: "\(key)[\($0.offset)]") }
@@ -173,7 +173,7 @@ public final class Settings {
         for (index, pair) in (list(key) ?? []).enumerated() {
             let place = "\(key)[\(index)]"
             guard let pair = pair.array, pair.count == 2 else {
-                issue(at: place, "a pair [name, value] is wanted")
+                issue(at: place, "expected a pair [name, value]")
                 continue
             }
             guard let name = text(pair[0], at: place + "[0]"),
@@ -192,7 +192,7 @@ public final class Settings {
     public func list(_ key: String) -> [JSONValue]? {
         guard let value = present(key) else { return nil }
         if let elements = value.array { return elements }
-        issue(at: key, "\(value.kindName) was found; a list is wanted")
+        issue(at: key, "found \(value.kindName); expected an array")
         return nil
     }
 
@@ -200,7 +200,7 @@ public final class Settings {
     public func object(_ key: String) -> Settings? {
         guard let value = present(key) else { return nil }
         guard let inner = value.object else {
-            issue(at: key, "\(value.kindName) was found; an object is wanted")
+            issue(at: key, "found \(value.kindName); expected an object")
             return nil
         }
         return nested(inner, at: key)
@@ -272,7 +272,7 @@ public final class Settings {
         }
         issue(
             at: key,
-            "\(value.kindName) was found; a text, {\"env\": …} or {\"file\": …} is wanted")
+            "found \(value.kindName); expected a string, {\"env\": …} or {\"file\": …}")
         return nil
     }
 

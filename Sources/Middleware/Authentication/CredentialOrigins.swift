@@ -74,10 +74,10 @@ extension Settings {
     func credentialOrigins() -> CredentialOrigins {
         guard let texts = optionalStrings("origins") else { return .own }
         for (index, text) in texts.enumerated() where CredentialOrigins.origin(text) == nil {
-            issue(at: "origins[\(index)]", "scheme, host and port are wanted, and nothing else")
+            issue(at: "origins[\(index)]", "expected a scheme, host and port, and nothing else")
         }
         if texts.isEmpty {
-            issue(at: "origins", "names no origin; leave it out for the client's own")
+            issue(at: "origins", "is empty; leave it out to use the client's own origin")
         }
         return CredentialOrigins(parsing: texts)
     }

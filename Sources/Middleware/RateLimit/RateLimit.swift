@@ -89,7 +89,7 @@ extension RateLimit {
     init(settings: Settings) {
         let perSecond = settings.optionalDouble("perSecond", in: 0.000_01...1_000_000_000)
         if perSecond == nil, settings.value("perSecond") == nil {
-            settings.issue(at: "perSecond", "is missing; a number of requests per second is wanted")
+            settings.issue(at: "perSecond", "is missing; expected a number of requests per second")
         }
         let rate = TokenBucket.Rate(
             perSecond: perSecond ?? 1,

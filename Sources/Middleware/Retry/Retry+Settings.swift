@@ -7,7 +7,7 @@ extension Retry {
             policy.statuses = Set(
                 statuses.enumerated().compactMap { index, value in
                     if let code = value.int, (100...599).contains(code) { return HTTPStatus(code) }
-                    settings.issue(at: "statuses[\(index)]", "a status from 100 to 599 is wanted")
+                    settings.issue(at: "statuses[\(index)]", "expected a status from 100 to 599")
                     return nil
                 })
         }
@@ -39,7 +39,7 @@ extension Retry {
         let method = HTTPMethod(name)
         let upper = HTTPMethod(name.uppercased())
         if !method.isValid {
-            settings.issue(at: key, "a method is wanted, such as PUT")
+            settings.issue(at: key, "expected a method such as PUT")
         } else if upper != method, upper.isIdempotent || [.post, .patch].contains(upper) {
             settings.issue(at: key, "methods are case-sensitive; write \(upper)")
         } else {

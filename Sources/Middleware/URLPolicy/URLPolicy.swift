@@ -120,13 +120,13 @@ extension URLPolicy {
     init(settings: Settings) {
         let schemes = settings.optionalStrings("schemes") ?? ["http", "https"]
         for (index, scheme) in schemes.enumerated() where Origin.defaultPort(scheme) == nil {
-            settings.issue(at: "schemes[\(index)]", "\"http\" or \"https\" is wanted")
+            settings.issue(at: "schemes[\(index)]", "expected \"http\" or \"https\"")
         }
         func patterns(_ key: String) -> [HostPattern]? {
             settings.optionalStrings(key)?.enumerated().map { index, text in
                 let pattern = HostPattern(text)
                 if !pattern.isUsable {
-                    settings.issue(at: "\(key)[\(index)]", "a host or \"*.domain\" is wanted")
+                    settings.issue(at: "\(key)[\(index)]", "expected a host or \"*.domain\"")
                 }
                 return pattern
             }

@@ -121,7 +121,7 @@ extension Validate {
                 {
                     return low...high
                 }
-                settings.issue(at: "status[\(index)]", "a status, or a pair [from, to], is wanted")
+                settings.issue(at: "status[\(index)]", "expected a status or a pair [from, to]")
                 return nil
             })
     }
@@ -132,14 +132,14 @@ extension Validate {
         if value == "accept" { return .accept }
         guard value.array != nil else {
             settings.issue(
-                at: "contentType", "\"accept\", a list of media ranges, or null is wanted")
+                at: "contentType", "expected \"accept\", an array of media ranges, or null")
             return .accept
         }
         return .ranges(
             settings.strings("contentType").enumerated().compactMap { index, text in
                 if let range = MediaType(parsing: text) { return range }
                 settings.issue(
-                    at: "contentType[\(index)]", "a media range such as text/* is wanted")
+                    at: "contentType[\(index)]", "expected a media range such as text/*")
                 return nil
             })
     }

@@ -41,12 +41,12 @@ struct StackFileTests {
         "A mistake tells its place",
         arguments: [
             (#"{"stak": []}"#, "stak: there is no such setting; did you mean \"stack\"?"),
-            (#"{"stack": 3}"#, "stack: a list of gates, or the name of a stack, is wanted"),
+            (#"{"stack": 3}"#, "stack: expected an array of gates, or the name of a stack"),
             (
                 #"{"stack": "standrad"}"#,
                 #"stack: "standrad" is no stack; did you mean "standard"?"#
             ),
-            (#"{"stack": [3]}"#, "stack[0]: an object with \"use\" is wanted"),
+            (#"{"stack": [3]}"#, "stack[0]: expected an object with \"use\""),
             (#"{"stack": [{}]}"#, "stack[0]: \"use\" is missing; it names the gate"),
             (#"{"stack": [{"use": 3}]}"#, "stack[0]: \"use\" is missing; it names the gate"),
             (
@@ -54,18 +54,18 @@ struct StackFileTests {
                 #"stack[1].use: there is no gate "mrak"; did you mean "mark"?"#
             ),
             (#"{"stack": [{"use": "mark", "tex": "x"}]}"#, "stack[0].tex: there is no such"),
-            (#"{"stack": [{"use": "mark", "text": 3}]}"#, "stack[0].text: a number was found"),
+            (#"{"stack": [{"use": "mark", "text": 3}]}"#, "stack[0].text: found a number"),
             (#"{"stack": [{"use": "broken"}]}"#, "stack[0]: it is broken"),
-            (#"{"transport": "mock"}"#, "transport: an object with \"use\" is wanted"),
+            (#"{"transport": "mock"}"#, "transport: expected an object with \"use\""),
             (
                 #"{"transport": {"use": "mok"}}"#,
                 #"transport.use: there is no transport "mok"; did you mean "mock"?"#
             ),
             (
                 #"{"transport": {"use": "mock", "responses": [{"status": 99}]}}"#,
-                "transport.responses[0].status: 99 was found; a whole number from 100 to 999"
+                "transport.responses[0].status: found 99; expected an integer from 100 to 999"
             ),
-            (#"{"baseURL": 3}"#, "baseURL: a number was found"),
+            (#"{"baseURL": 3}"#, "baseURL: found a number"),
             (#"{"baseURL": "ftp://a/"}"#, "baseURL: the URL's scheme is neither http nor https"),
             (#"{"baseURL": "/path"}"#, "baseURL: the URL is relative"),
         ])

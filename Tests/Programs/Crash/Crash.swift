@@ -22,7 +22,7 @@ enum Crash {
                 let writer = CrashWriter(
                     directory: options["directory"] ?? "", seed: UInt64(options.number("seed", 1)))
                 return await writer.run()
-            default: throw CrashFailure(description: "--mode kill or --mode share is wanted")
+            default: throw CrashFailure(description: "expected --mode kill or --mode share")
             }
             print(report.text)
             if !report.isRight { throw CrashFailure(description: "not right: \(report.text)") }

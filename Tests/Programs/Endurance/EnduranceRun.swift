@@ -30,7 +30,7 @@ struct EnduranceRun {
         guard arguments.count > 3, let way = Way(rawValue: arguments[0]),
             let requests = Int(arguments[1]), let mebibytes = Int(arguments[2]),
             let url = URL(string: arguments[3])
-        else { throw EnduranceFailure("a run wants a way, two numbers and a URL") }
+        else { throw EnduranceFailure("a run needs a way, two numbers and a URL") }
         self.way = way
         self.requests = requests
         self.mebibytes = mebibytes

@@ -43,7 +43,7 @@ struct FuzzOptions {
                 continue
             }
             guard let value = rest.popFirst().flatMap(Int.init), value >= 0 else {
-                throw FuzzFailure("\(option) wants a number")
+                throw FuzzFailure("\(option) needs a number")
             }
             switch option {
             case "--lines": lines = value

@@ -57,7 +57,7 @@ struct HARFileTests {
         let faults = HARSchema.faults(
             of: try JSONValue(parsing: #"{"log":{"version":1,"entries":[{"time":-5}],"more":1}}"#))
         #expect(faults.contains("$.log.creator is missing"))
-        #expect(faults.contains("$.log.version is no text"))
+        #expect(faults.contains("$.log.version is not a string"))
         #expect(faults.contains("$.log.more is not known"))
         #expect(faults.contains("$.log.entries[0].time is no number from 0"))
         #expect(faults.contains("$.log.entries[0].request is missing"))

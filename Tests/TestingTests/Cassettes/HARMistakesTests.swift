@@ -31,14 +31,14 @@ struct HARMistakesTests {
     static let mistakes: [Mistake] = [
         Mistake(text: "", complaint: "line 1, column 1: the text ends where a value is expected"),
         Mistake(text: #"{"log": {"#, complaint: "line 1, column 10"),
-        Mistake(text: "[]", complaint: "the file: a list was found; an object is wanted"),
-        Mistake(text: "{}", complaint: "log is missing; it is no HAR file"),
-        Mistake(text: #"{"log": 5}"#, complaint: "log: a number was found; an object is wanted"),
+        Mistake(text: "[]", complaint: "the file: found an array; expected an object"),
+        Mistake(text: "{}", complaint: "log is missing; the file is not a HAR file"),
+        Mistake(text: #"{"log": 5}"#, complaint: "log: found a number; expected an object"),
         Mistake(text: #"{"log": {}}"#, complaint: "log.entries is missing"),
         Mistake(
             text: #"{"log": {"entries": {}}}"#,
-            complaint: "log.entries: an object was found; a list is wanted"),
-        Mistake(text: log("7"), complaint: "log.entries[1]: a number was found"),
+            complaint: "log.entries: found an object; expected an array"),
+        Mistake(text: log("7"), complaint: "log.entries[1]: found a number"),
         Mistake(text: log("{}"), complaint: "log.entries[1].request is missing"),
         Mistake(
             text: request(#""url":"http://a.example/""#),
@@ -56,7 +56,7 @@ struct HARMistakesTests {
             text: request(
                 #""method":"GET","url":"http://a.example/","headers":[{"name":"A","value":1}]"#),
             complaint:
-                "log.entries[1].request.headers[0].value: a number was found; a text is wanted"),
+                "log.entries[1].request.headers[0].value: found a number; expected a string"),
         Mistake(
             text: request(
                 #""method":"GET","url":"http://a.example/","headers":[{"name":"A B","value":""}]"#),
@@ -69,17 +69,17 @@ struct HARMistakesTests {
         Mistake(text: response(""), complaint: "log.entries[1].response.status is missing"),
         Mistake(
             text: response(#""status":"200""#),
-            complaint: "log.entries[1].response.status: a text was found; a whole number is wanted"),
+            complaint: "log.entries[1].response.status: found a string; expected an integer"),
         Mistake(
             text: response(#""status":1e300"#),
             complaint:
-                "log.entries[1].response.status: a number was found; a whole number is wanted"),
+                "log.entries[1].response.status: found a number; expected an integer"),
         Mistake(
             text: response(#""status":9223372036854775807"#),
-            complaint: "log.entries[1].response.status: 9223372036854775807 is not a status"),
+            complaint: "log.entries[1].response.status: 9223372036854775807 is not an HTTP status"),
         Mistake(
             text: response(#""status":200,"content":[]"#),
-            complaint: "log.entries[1].response.content: a list was found; an object is wanted"),
+            complaint: "log.entries[1].response.content: found an array; expected an object"),
         Mistake(
             text: response(#""status":200,"content":{"text":"%","encoding":"base64"}"#),
             complaint: "log.entries[1].response.content.text is not base64"),
@@ -96,12 +96,13 @@ struct HARMistakesTests {
             text: log(
                 #"{"_turnpike":{"chunks":[-1]},"request":{"method":"GET","url":"http://a.example/"},"response":{"status":200}}"#
             ),
-            complaint: "log.entries[1]._turnpike.chunks[0]: a number was found; a size in bytes"),
+            complaint:
+                "log.entries[1]._turnpike.chunks[0]: found a number; expected a size in bytes"),
         Mistake(
             text: log(
                 #"{"_turnpike":7,"request":{"method":"GET","url":"http://a.example/"},"response":{"status":200}}"#
             ),
-            complaint: "log.entries[1]._turnpike: a number was found; an object is wanted"),
+            complaint: "log.entries[1]._turnpike: found a number; expected an object"),
         Mistake(
             text: String(repeating: "[", count: 100_000), complaint: "nest deeper than"),
     ]

@@ -136,8 +136,8 @@ struct HARSchema {
 
     private static func check(_ value: JSONValue, _ kind: Kind, _ path: String) -> [String] {
         switch kind {
-        case .text: return value.string == nil ? ["\(path) is no text"] : []
-        case .bool: return value.bool == nil ? ["\(path) is no truth value"] : []
+        case .text: return value.string == nil ? ["\(path) is not a string"] : []
+        case .bool: return value.bool == nil ? ["\(path) is not a Boolean"] : []
         case .number: return (value.double ?? -1) < 0 ? ["\(path) is no number from 0"] : []
         case .optionalNumber:
             let number = value.double ?? -2

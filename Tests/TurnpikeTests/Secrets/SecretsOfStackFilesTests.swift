@@ -82,7 +82,7 @@ struct SecretsOfStackFilesTests {
         }
         #expect(
             try message("{\"env\": \"\(variable)\"}")
-                == "the text that is referred to is not known; allowed: debug, error, info")
+                == "the referenced string is not known; allowed: debug, error, info")
         #expect(try message("\"debgu\"") == "\"debgu\" is not known; did you mean \"debug\"?")
     }
 }

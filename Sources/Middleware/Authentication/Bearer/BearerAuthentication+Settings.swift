@@ -72,7 +72,7 @@ extension BearerAuthentication {
             settings.issue(at: "token", "is empty; check where it comes from")
         }
         if source.token == nil, !source.isOwn || source.endpoint == nil {
-            settings.issue(at: "token", "is missing; a text is wanted")
+            settings.issue(at: "token", "is missing; expected a string")
         }
         if source.endpoint == nil, source.refreshToken != nil || source.clientID != nil {
             settings.issue(at: "refreshURL", "is missing; name the URL of the token endpoint")
@@ -96,7 +96,7 @@ extension BearerAuthentication {
     private static func endpoint(_ settings: Settings) -> URL? {
         guard let text = settings.string("refreshURL") else { return nil }
         if let url = URL(string: text), Origin(url) != nil { return url }
-        settings.issue(at: "refreshURL", "an absolute http or https URL is wanted")
+        settings.issue(at: "refreshURL", "expected an absolute http or https URL")
         return URL(filePath: "/")
     }
 }
