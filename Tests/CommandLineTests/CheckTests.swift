@@ -36,7 +36,7 @@ struct CheckTests {
         #expect(lines.count == 201)
         #expect(
             lines.last?.hasSuffix(
-                "stack.json: 19900 more mistakes are not told; mend these first") == true)
+                "stack.json: 19900 more mistakes are not shown; fix these first") == true)
         #expect(time < .seconds(2))
     }
 

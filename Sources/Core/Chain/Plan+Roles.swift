@@ -56,7 +56,7 @@ extension Plan {
             case .fail(let error):
                 context.call.record.fail()
                 context.note(
-                    gate: retrier.name, "ends the call, whose outcome was \(outcome.label)")
+                    gate: retrier.name, "ends the call with the outcome \(outcome.label)")
                 await outcome.response?.discard(in: context)
                 throw (error as? ClientError)?.caused(by: outcome) ?? error
             case .retry(let delay):
@@ -84,7 +84,7 @@ extension Plan {
         if let left = context.timeLeft, delay >= left {
             throw ClientError(
                 .deadlineExceeded,
-                "the next attempt would wait \(delay.text), and the deadline leaves less",
+                "the next attempt would wait \(delay.text), but the deadline ends before that",
                 underlying: outcome.error, response: outcome.head)
         }
         context.emit(

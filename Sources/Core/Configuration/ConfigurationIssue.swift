@@ -50,7 +50,7 @@ final class IssueReport {
         if others == 0 { return first }
         let count = others == 1 ? "1 more mistake is" : "\(others) more mistakes are"
         let rest = ConfigurationIssue(
-            path: "", message: count + " not told; mend these first", kind: othersKind)
+            path: "", message: count + " not shown; fix these first", kind: othersKind)
         return first + [rest]
     }
 

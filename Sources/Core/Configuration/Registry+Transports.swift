@@ -19,7 +19,7 @@ extension URLSessionTransport.Configuration {
             "maxConnectionsPerHost", default: maxConnectionsPerHost, in: 1...10_000)
         settings.refuse(
             "trust", "connectTimeout", "idleConnectionTimeout", "http2", "proxy", "unixSocket",
-            because: "URLSession on Linux cannot do this; use the curl transport")
+            because: "URLSession on Linux does not support this; use the curl transport")
     }
 }
 

@@ -73,7 +73,7 @@ public struct Registry: Sendable {
         if let make = stacks[name] { return make() }
         settings.issue(
             at: "stack",
-            "\"\(Grammar.escaped(name, upTo: 100))\" is no stack"
+            "\"\(Grammar.escaped(name, upTo: 100))\" is not a stack"
                 + NearMiss.hint(for: name, among: stacks.keys))
         return []
     }
@@ -92,7 +92,7 @@ public struct Registry: Sendable {
         inner.stateKey = id ?? "\(name)#\(number)"
         if let id, !ids.insert(id).inserted {
             inner.issue(
-                at: "id", "\"\(Grammar.escaped(id, upTo: 100))\" is another gate's id already")
+                at: "id", "\"\(Grammar.escaped(id, upTo: 100))\" is already the id of another gate")
         }
         return attempt(inner, path, settings) { try make(inner) }
     }

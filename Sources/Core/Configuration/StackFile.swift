@@ -53,7 +53,7 @@ public struct StackFile: Sendable, Hashable {
     /// Creates a stack file from a JSON value.
     public init(_ value: JSONValue) throws {
         guard let object = value.object else {
-            throw ClientError(.configuration, "a stack file is a JSON object")
+            throw ClientError(.configuration, "a stack file must be a JSON object")
         }
         root = object
     }

@@ -185,14 +185,14 @@ extension ClientError {
     static func reason(_ error: DecodingError) -> String {
         switch error {
         case .typeMismatch(let type, let context):
-            return "\(path(context.codingPath)) is no \(type)"
+            return "\(path(context.codingPath)) is not of type \(type)"
         case .valueNotFound(let type, let context):
-            return "\(path(context.codingPath)) is null instead of a \(type)"
+            return "\(path(context.codingPath)) is null instead of \(type)"
         case .keyNotFound(let key, let context):
             return "\(path(context.codingPath + [key])) is missing"
         case .dataCorrupted(let context):
             return "\(path(context.codingPath)) is not valid"
-        @unknown default: return "it does not fit the type"
+        @unknown default: return "it does not match the expected type"
         }
     }
 

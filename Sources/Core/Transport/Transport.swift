@@ -60,7 +60,8 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
         let missing = required.subtracting(self)
         guard !missing.isEmpty else { return nil }
         return ClientError(
-            .unsupported, "\(asker) needs \(missing), which the client's transport cannot do")
+            .unsupported,
+            "\(asker) needs \(missing), which the client's transport does not support")
     }
 }
 

@@ -51,7 +51,7 @@ public struct JSONLines<Value: Sendable>: AsyncSequence, Sendable {
         }
 
         private static func reason(_ error: any Error) -> String {
-            (error as? JSONSyntaxError)?.reason ?? "it does not fit the type"
+            (error as? JSONSyntaxError)?.reason ?? "it does not match the expected type"
         }
 
         /// The next value, or nil at the end.

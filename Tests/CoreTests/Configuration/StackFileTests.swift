@@ -44,7 +44,7 @@ struct StackFileTests {
             (#"{"stack": 3}"#, "stack: expected an array of gates, or the name of a stack"),
             (
                 #"{"stack": "standrad"}"#,
-                #"stack: "standrad" is no stack; did you mean "standard"?"#
+                #"stack: "standrad" is not a stack; did you mean "standard"?"#
             ),
             (#"{"stack": [3]}"#, "stack[0]: expected an object with \"use\""),
             (#"{"stack": [{}]}"#, "stack[0]: \"use\" is missing; it names the gate"),

@@ -28,7 +28,7 @@ struct ContentRefusalTests {
     func refused(method: HTTPMethod, response: MockResponse) async {
         let error = await #expect(throws: ClientError.self) { try await read(method, response) }
         #expect(error?.code == .protocol)
-        #expect(error?.message.contains("has content, which HTTP does not let it have") == true)
+        #expect(error?.message.contains("has content, which HTTP does not allow") == true)
         #expect(error?.response?.status == response.status && error?.request?.method == method)
     }
 

@@ -117,7 +117,7 @@ public final class BodyReader {
         let left = due - Int64(chunk.count)
         if left < 0 {
             source = .ended
-            throw ClientError(.upload, "the request body is longer than its length says")
+            throw ClientError(.upload, "the request body is longer than its declared length")
         }
         remaining = left
     }
@@ -127,8 +127,8 @@ public final class BodyReader {
         throw ClientError(
             .upload,
             stopsAtLimit
-                ? "the file became shorter while it was sent"
-                : "the request body is \(remaining) bytes shorter than its length says")
+                ? "the file was shortened while it was being sent"
+                : "the request body is \(remaining) bytes shorter than its declared length")
     }
 
     private static func next<Iterator: AsyncIteratorProtocol>(

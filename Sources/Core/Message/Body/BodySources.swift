@@ -27,7 +27,7 @@ final class StreamSource: Sendable {
         if wasOpened, !isReplayable {
             throw ClientError(
                 .bodyNotReplayable,
-                "the request body is a stream that can be sent once, and it was; make it replayable"
+                "the request body is a stream that was already sent once; make it replayable"
             )
         }
         let reader = try make()
@@ -50,10 +50,10 @@ struct FileSource: Sendable {
         }
         guard attributes[.type] as? FileAttributeType == .typeRegular,
             let size = (attributes[.size] as? NSNumber)?.int64Value
-        else { throw ClientError(.upload, "what is to be sent is no regular file") }
+        else { throw ClientError(.upload, "the file to send is not a regular file") }
         guard let range else { return 0..<size }
         guard range.lowerBound >= 0, range.upperBound <= size else {
-            throw ClientError(.upload, "the range to send reaches beyond the file's \(size) bytes")
+            throw ClientError(.upload, "the range to send extends beyond the file's \(size) bytes")
         }
         return range
     }

@@ -4,9 +4,10 @@ extension ResponseBody {
     func refuseContent(of status: HTTPStatus, to method: HTTPMethod) {
         onChunk { _ in
             let what =
-                method == .head ? "an answer to HEAD" : "a response with status \(status.code)"
+                method == .head
+                ? "the response to a HEAD request" : "a response with status \(status.code)"
             throw ClientError(
-                .protocol, "\(what) has content, which HTTP does not let it have",
+                .protocol, "\(what) has content, which HTTP does not allow",
                 transfer: TransferState(.receiving))
         }
     }

@@ -63,7 +63,8 @@ public struct Request: Sendable {
             if let fault = base.fault {
                 TargetURI(fault: "the base URL: " + fault)
             } else if base.userInformation != nil {
-                TargetURI(fault: "the base URL holds user information; use a gate for credentials")
+                TargetURI(
+                    fault: "the base URL contains user information; use a gate for credentials")
             } else {
                 target.resolved(against: base)
             }

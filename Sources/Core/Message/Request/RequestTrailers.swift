@@ -85,7 +85,7 @@ struct RequestTrailers: Sendable {
             if let other = fields.first(where: { !names.contains($0.name) }) {
                 throw ClientError(
                     .invalidRequest,
-                    "the trailer field \(other.name) was not announced; add its name")
+                    "the trailer field \(other.name) was not announced; add its name to the list")
             }
             return fields
         }
@@ -96,7 +96,7 @@ struct RequestTrailers: Sendable {
 
     static func fault(of names: [HTTPHeaders.Name]) -> ClientError? {
         if names.isEmpty {
-            return ClientError(.invalidRequest, "a request body needs names for its trailers")
+            return ClientError(.invalidRequest, "the list of trailer names is empty; add each name")
         }
         for name in names {
             if !Grammar.isToken(name.rawValue) {
@@ -117,6 +117,6 @@ struct RequestTrailers: Sendable {
 
     static var notBehindPart: ClientError {
         ClientError(
-            .invalidRequest, "a part of a body cannot have trailers; add them to the whole of it")
+            .invalidRequest, "a part of a body cannot have trailers; add them to the whole body")
     }
 }

@@ -85,7 +85,7 @@ public struct Target: Sendable {
             case .fault(let fault): TargetURI(fault: fault)
             case .server:
                 base?.withoutPath
-                    ?? TargetURI(fault: "there is no base URL whose server could be asked")
+                    ?? TargetURI(fault: "the client has no base URL that names the server; set one")
             case .text(let text): Self.resolve(text, against: base)
             }
         return uri.appending(encodedQuery: addedQuery)

@@ -113,7 +113,7 @@ public final class MockTransport: Transport {
     /// Call it at the end of a test to find what the stack hides: a retry may hide a request that
     /// no stub expected.
     public func verify() throws {
-        let complaints = unmatched + unused.map { "the stub “\($0)” was never asked" }
+        let complaints = unmatched + unused.map { "the stub “\($0)” was never used" }
         if complaints.isEmpty { return }
         throw ClientError(.unsupported, complaints.joined(separator: "; "))
     }
@@ -167,10 +167,10 @@ public final class MockTransport: Transport {
         let nearest = mismatches.enumerated().max { left, right in
             stubs[left.offset].likeness(left.element) < stubs[right.offset].likeness(right.element)
         }
-        guard let nearest else { return "no stub matches \(request): there are none" }
+        guard let nearest else { return "no stub matches \(request): the transport has no stubs" }
         let reason =
             nearest.element.isEmpty
-            ? "it has given its answers already" : nearest.element.joined(separator: ", and ")
+            ? "it has already given all its answers" : nearest.element.joined(separator: ", and ")
         return
             "no stub matches \(request); the nearest is “\(stubs[nearest.offset].name)”, but \(reason)"
     }

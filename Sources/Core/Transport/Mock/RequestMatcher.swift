@@ -126,7 +126,7 @@ public struct RequestMatcher: Sendable {
                 if let place = difference(other, member.value, at: place) { return place }
             }
             let surplus = found.first { wanted[$0.name] == nil }
-            return surplus.map { "\(path).\($0.name), which is too much" }
+            return surplus.map { "\(path).\($0.name), which is unexpected" }
         case (.array(let found), .array(let wanted)):
             for (index, pair) in zip(found, wanted).enumerated() {
                 if let place = difference(pair.0, pair.1, at: "\(path)[\(index)]") { return place }

@@ -41,7 +41,7 @@ extension URLRequest {
         guard let data = request.body.inMemory else {
             throw ClientError(
                 .unsupported,
-                "a body that is a file or a stream, or has trailers, does not fit a URLRequest")
+                "a URLRequest cannot hold a body that is a file or a stream, or that has trailers")
         }
         self.init(url: request.url)
         httpMethod = request.method.rawValue

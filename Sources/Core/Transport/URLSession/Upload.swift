@@ -87,8 +87,8 @@ final class Upload: Sendable {
             guard count + Int64(chunk.count) <= limit else {
                 throw ClientError(
                     .tooLarge,
-                    "the request body is a stream of more than \(limit) bytes, which URLSession needs in"
-                        + " a file first; use the curl transport")
+                    "the request body is a stream of more than \(limit) bytes, and URLSession must"
+                        + " store it before sending it; use the curl transport")
             }
             do {
                 if file == nil, head.count + chunk.count <= memoryLimit {

@@ -52,7 +52,7 @@ final class UploadStream: InputStream {
         let got = (try? unsafe read(source, into: target)) ?? 0
         if got == 0 {
             hasFailed = true
-            upload.fail(ClientError(.upload, "the file became shorter while it was sent"))
+            upload.fail(ClientError(.upload, "the file was shortened while it was being sent"))
             return 0
         }
         offset += Int64(got)
