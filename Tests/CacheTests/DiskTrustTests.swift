@@ -131,7 +131,7 @@ struct DiskTrustTests {
         }
         try FileManager.default.setAttributes(
             [.ownerAccountID: 4711], ofItemAtPath: folder.path + part)
-        try await goesOnWithout(folder.path, reason: "it belongs to another user (number 4711)")
+        try await goesOnWithout(folder.path, reason: "it belongs to another user (ID 4711)")
     }
 
     @Test("The folder itself may be reached by a link, and may be sticky")

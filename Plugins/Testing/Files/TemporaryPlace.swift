@@ -48,12 +48,12 @@ public final class TemporaryPlace: Sendable {
 
     /// Creates a named pipe of mode 0600.
     public func makePipe(_ name: String) throws {
-        guard unsafe mkfifo(self[name], 0o600) == 0 else { throw FileFault("make a pipe") }
+        guard unsafe mkfifo(self[name], 0o600) == 0 else { throw FileFault("create a pipe") }
     }
 
     /// Changes the owner of a file, which only the superuser can.
     public func give(_ name: String, to user: UInt32) throws {
-        guard unsafe lchown(self[name], user, user) == 0 else { throw FileFault("give it away") }
+        guard unsafe lchown(self[name], user, user) == 0 else { throw FileFault("set an owner") }
     }
 
     /// Returns the mode of a file or folder.

@@ -124,7 +124,7 @@ public final class Client: Sendable {
             return (state.plan, state.generation, state.nextNumber, state.isShutDown)
         }
         if isShutDown {
-            throw ClientError(.cancelled, "the client was shut down; create a new one")
+            throw ClientError(.cancelled, "the client was shut down; make a new one")
         }
         let call = CallState(
             id: CallID(client: tag, number: number), environment: environment, number: number - 1,

@@ -62,7 +62,7 @@ public final class ConfiguredClient: Sendable {
             guard file.root["baseURL"] == state.file.root["baseURL"] else {
                 throw ClientError.configuration([
                     ConfigurationIssue(
-                        path: "baseURL", message: "a reload cannot change it; create a new client")
+                        path: "baseURL", message: "a reload cannot change it; make a new client")
                 ])
             }
             let kept = KeptState(following: state.kept)

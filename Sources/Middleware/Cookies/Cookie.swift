@@ -85,7 +85,7 @@ public struct Cookie: Sendable, Hashable {
         }
         if domain.isEmpty || domain.utf8.count > 253 { return "has no domain" }
         if path.utf8.first != UInt8(ascii: "/") || path.utf8.count > 1024 { return "has no path" }
-        if !CookieRules.isTrueToPrefix(self) { return "breaks the rules of the prefix of its name" }
+        if !CookieRules.isTrueToPrefix(self) { return "breaks the rules of its name's prefix" }
         return nil
     }
 }

@@ -31,7 +31,7 @@ public struct Cookies: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         if let news = jar?.takeNews() {
-            context.note(gate: name, "the file of cookies is not written: \(news)")
+            context.note(gate: name, "the file of cookies cannot be written: \(news)")
         }
         var request = request
         if !request.headers.contains(.cookie) {

@@ -46,7 +46,7 @@ public struct Deadline: Interceptor {
         let extent: TimeLimitExtent = options.isStreaming ? .head : .body
         return try await next(request, within: limit, upTo: extent) { limit in
             ClientError(
-                .deadlineExceeded, "the call was not done within its deadline of \(limit.text)")
+                .deadlineExceeded, "the call did not finish within its deadline of \(limit.text)")
         }
     }
 }

@@ -95,7 +95,7 @@ extension Fallback {
             } else {
                 settings.issue(
                     at: "base64",
-                    text == nil ? "is not valid Base64" : "cannot stand beside \"text\"")
+                    text == nil ? "is not valid Base64" : "cannot be combined with \"text\"")
             }
         }
         self.init(status: HTTPStatus(status), headers: settings.headers("headers"), body: content)

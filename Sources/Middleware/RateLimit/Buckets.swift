@@ -112,16 +112,16 @@ final class Buckets: Sendable {
     private static func full(_ origin: Origin, _ wait: Duration) -> ClientError {
         ClientError(
             .rateLimited,
-            "the rate limit for \(origin) is reached, and no place in line is free; the next token"
-                + " is due in \(wait.text)",
+            "the rate limit for \(origin) is reached, and the queue is full; the next request may"
+                + " start in \(wait.text)",
             transfer: TransferState(.connecting), retryAfter: wait)
     }
 
     private static func late(_ origin: Origin, _ wait: Duration) -> ClientError {
         ClientError(
             .deadlineExceeded,
-            "the rate limit for \(origin) lets this call through in \(wait.text), and the deadline"
-                + " leaves less",
+            "the rate limit for \(origin) would let this call start in \(wait.text), but its"
+                + " deadline ends before that",
             transfer: TransferState(.connecting), retryAfter: wait)
     }
 }

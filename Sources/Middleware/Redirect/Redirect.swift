@@ -78,7 +78,7 @@ public struct Redirect: Interceptor {
             // The content of a redirect is short. Content without a declared size that is larger
             // than what is drained counts as endless.
             if await outcome.response?.drain(in: context).isEndless == true {
-                throw RedirectRules.refusal("the redirect's own content does not end", head)
+                throw RedirectRules.refusal("the redirect's own content is too long to skip", head)
             }
             context.call.record.add(Hop(status: head.status, url: request.url))
             context.emit(.redirecting, request: following, head: head)
@@ -117,10 +117,11 @@ public struct Redirect: Interceptor {
         }
         if request.options[StaysAtHome.self] == true {
             guard following.origin == request.origin else {
-                throw RedirectRules.refusal("the content may be sent only to its own origin", head)
+                throw RedirectRules.refusal(
+                    "the request's content may be sent only to its own origin", head)
             }
             guard following.method == request.method else {
-                throw RedirectRules.refusal("the redirect would drop the content", head)
+                throw RedirectRules.refusal("the redirect would drop the request's content", head)
             }
         }
         path.hops += 1
@@ -151,7 +152,7 @@ private struct RedirectPath {
 
     func check(_ following: Request, limit: Int, _ head: ResponseHead) throws {
         if visited.contains(RedirectRules.key(following)) {
-            throw RedirectRules.refusal("the redirects run in a circle", head)
+            throw RedirectRules.refusal("the redirects form a loop", head)
         }
         if hops >= limit {
             throw RedirectRules.refusal("there were more than \(limit) redirects", head)

@@ -28,7 +28,7 @@ struct RedirectRules: Sendable {
         let answered = Origin(head.url)
         let base = answered == request.origin ? request.targetURI : TargetURI(head.url)
         guard let target = TargetURI(reference: location, relativeTo: base) else {
-            throw Self.refusal("the redirect's Location is no URL", head)
+            throw Self.refusal("the redirect's Location is not a URL", head)
         }
         var following = request
         following.targetURI = target.withoutUserInformation.redirected(from: base)
@@ -51,10 +51,10 @@ struct RedirectRules: Sendable {
     /// Refuses targets that no redirect may lead to.
     func check(_ following: Request, after request: Request, _ head: ResponseHead) throws {
         if let fault = following.fault {
-            throw Self.refusal("the redirect leads nowhere: \(fault)", head)
+            throw Self.refusal("the redirect's target is invalid: \(fault)", head)
         }
         guard let to = following.origin else {
-            throw Self.refusal("the redirect leads to something other than http or https", head)
+            throw Self.refusal("the redirect's target is neither http nor https", head)
         }
         let wasSecure = [request.origin?.scheme, Origin(head.url)?.scheme].contains("https")
         if wasSecure, to.scheme == "http", !allowsDowngrade {

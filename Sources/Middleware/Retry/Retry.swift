@@ -84,7 +84,7 @@ public struct Retry: RequestRetrier {
             // must say why nobody waited.
             if wish == nil { return .stop }
             return stop(
-                outcome, "the retry makes \(attempts) attempt\(attempts == 1 ? "" : "s")",
+                outcome, "the retry is limited to \(attempts) attempt\(attempts == 1 ? "" : "s")",
                 in: context)
         }
         var delay = backoff.delay(
@@ -94,8 +94,8 @@ public struct Retry: RequestRetrier {
             if wish > maxRetryAfter {
                 return stop(
                     outcome,
-                    "the server asks to wait \(wish.text), and a Retry-After above"
-                        + " \(maxRetryAfter.text) is not obeyed (maxRetryAfter)", in: context)
+                    "the server asks to wait \(wish.text), which is longer than maxRetryAfter"
+                        + " (\(maxRetryAfter.text))", in: context)
             }
             delay = max(delay, wish)
         }
@@ -110,7 +110,7 @@ public struct Retry: RequestRetrier {
     private func obstacle(to outcome: Outcome, in context: Context) -> String? {
         if !policy.maySendAgain(outcome, in: context) {
             return outcome.request.options[RetryableOption.self] == false
-                ? "the call is marked as one that is sent once (retryable)"
+                ? "the call is marked as not retryable"
                 : "\(outcome.request.method) may have an effect each time; mark the call with"
                     + " retryable(), or give it an Idempotency-Key"
         }

@@ -67,7 +67,7 @@ public struct URLPolicy: RequestAdapter {
         self.resolver = resolver
         fault = ((allowedHosts ?? []) + deniedHosts).first { !$0.isUsable }.map { pattern in
             "the host pattern \"\(Grammar.escaped(pattern.text))\" of the URL policy matches nothing;"
-                + " write a host without scheme and port, beyond ASCII in punycode, or \"*.domain\""
+                + " write a host without scheme and port, in ASCII or punycode, or \"*.domain\""
         }
     }
 
@@ -82,12 +82,12 @@ public struct URLPolicy: RequestAdapter {
         let host = HostName(origin.host)
         if deniedHosts.contains(where: { $0.matches(host) }) { throw refusal("the host is denied") }
         if let allowedHosts, !allowedHosts.contains(where: { $0.matches(host) }) {
-            throw refusal("the host is not among those that are allowed")
+            throw refusal("the host is not among the allowed hosts")
         }
         guard guardsPrivate(request) else { return }
         switch host {
         case .address(let address): try check([address])
-        case .unclear: throw refusal("the host is neither clearly a name nor clearly an address")
+        case .unclear: throw refusal("it is unclear whether the host is a name or an address")
         case .name(let name):
             if HostName.isLocal(name) { throw refusal("the host's name is local") }
             guard let resolver else { return }
@@ -105,7 +105,7 @@ public struct URLPolicy: RequestAdapter {
 
     private func check(_ addresses: [IPAddress]) throws {
         guard addresses.allSatisfy(\.isPublic) else {
-            throw refusal("the host is, or has, an address that is not public")
+            throw refusal("the host is, or resolves to, an address that is not public")
         }
     }
 

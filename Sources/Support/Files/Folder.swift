@@ -79,7 +79,7 @@ public final class Folder: Sendable {
     public func folder(_ name: String, making isMade: Bool = false) throws(FileFault) -> Folder {
         let path = "\(self.path)/\(name)"
         if isMade, unsafe mkdirat(descriptor, name, 0o700) != 0, errno != EEXIST {
-            throw FileFault("make the folder \(path)")
+            throw FileFault("create the folder \(path)")
         }
         let opened = unsafe openat(
             descriptor, name, Self.searching | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -111,7 +111,7 @@ public final class Folder: Sendable {
         do throws(FileFault) {
             var status = stat()
             guard unsafe fstat(opened, &status) == 0 else {
-                throw FileFault("look at the file \(path)/\(name)")
+                throw FileFault("inspect the file \(path)/\(name)")
             }
             try check(status, of: name)
             return opened
@@ -128,7 +128,7 @@ public final class Folder: Sendable {
         var status = stat()
         if unsafe fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 { return status }
         if errno == ENOENT { return nil }
-        throw FileFault("look at \(path)/\(name)")
+        throw FileFault("inspect \(path)/\(name)")
     }
 
     /// Throws if a name exists and is not a trusted regular file.
@@ -193,7 +193,7 @@ public final class Folder: Sendable {
     /// Creates a second name for a file; the name must not be in use.
     public func link(_ name: String, in folder: Folder, as other: String) throws(FileFault) {
         guard unsafe linkat(descriptor, name, folder.descriptor, other, 0) == 0 else {
-            throw FileFault("make \(folder.path)/\(other)")
+            throw FileFault("create \(folder.path)/\(other)")
         }
     }
 
@@ -209,7 +209,7 @@ public final class Folder: Sendable {
     private func status() throws(FileFault) -> stat {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else {
-            throw FileFault("look at the folder \(path)")
+            throw FileFault("inspect the folder \(path)")
         }
         return status
     }
@@ -222,7 +222,7 @@ public final class Folder: Sendable {
 
     private func check(_ status: stat, of name: String) throws(FileFault) {
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw FileFault(refusing: "\(path)/\(name)", "it is no regular file", code: EINVAL)
+            throw FileFault(refusing: "\(path)/\(name)", "it is not a regular file", code: EINVAL)
         }
         try Self.check(status, "the file \(path)/\(name)", trust)
     }
@@ -235,7 +235,7 @@ public final class Folder: Sendable {
         throw FileFault(
             refusing: what,
             "other users may write to it (mode \(String(status.st_mode & 0o7777, radix: 8)));"
-                + " take that right from them (chmod go-w)", code: EPERM)
+                + " remove that permission (chmod go-w)", code: EPERM)
     }
 
     private static func checkOwner(
@@ -243,7 +243,7 @@ public final class Folder: Sendable {
     ) throws(FileFault) {
         guard trust == .own, status.st_uid != geteuid(), status.st_uid != 0 else { return }
         throw FileFault(
-            refusing: what, "it belongs to another user (number \(status.st_uid))", code: EPERM)
+            refusing: what, "it belongs to another user (ID \(status.st_uid))", code: EPERM)
     }
 
     private static let othersWrite: mode_t = S_IWGRP | S_IWOTH

@@ -42,7 +42,7 @@ public struct PrivateFile: Sendable {
             if chunk.isEmpty { return content }
             content.append(chunk)
         }
-        throw FileFault("read a file of that size", code: EFBIG)
+        throw FileFault("read such a large file", code: EFBIG)
     }
 
     /// Throws if something at the path, such as a link, a folder or a device, prevents writing.
@@ -104,7 +104,7 @@ public struct PrivateFile: Sendable {
             }
             close(descriptor)
         }
-        throw FileFault("make a temporary file in \(folder.path)", code: EEXIST)
+        throw FileFault("create a temporary file in \(folder.path)", code: EEXIST)
     }
 
     private static func isTemporary(_ name: String, of file: String) -> Bool {

@@ -91,7 +91,7 @@ struct FolderTests {
             fault { _ = try folder.target(ofLink: "link") },
         ]
         for refusal in refusals {
-            #expect(refusal?.description.contains("another user (number 4711)") == true)
+            #expect(refusal?.description.contains("another user (ID 4711)") == true)
         }
         let lax = try Folder.named(place["a"], .any)
         _ = try lax.folder("b")

@@ -66,7 +66,7 @@ final class CacheFile: Sendable {
     /// The size in bytes, and when the file was last used, in seconds since 1970.
     func state() throws -> (size: Int64, used: Int) {
         var info = stat()
-        guard unsafe fstat(descriptor, &info) == 0 else { throw FileFault("look at a file") }
+        guard unsafe fstat(descriptor, &info) == 0 else { throw FileFault("inspect a file") }
         return Self.state(info)
     }
 

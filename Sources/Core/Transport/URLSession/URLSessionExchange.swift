@@ -124,7 +124,7 @@ final class URLSessionExchange: Sendable {
     }
 
     func refuse() {
-        exchange?.fail(ClientError(.cancelled, "the transport was shut down; create a new client"))
+        exchange?.fail(ClientError(.cancelled, "the transport was shut down; make a new client"))
     }
 
     private func fail(_ error: ClientError) {
