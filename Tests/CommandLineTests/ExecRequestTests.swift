@@ -143,7 +143,7 @@ struct ExecRequestTests {
             (["url": "x", "query": ["a": [1, [2]]]], "request.query.a: "),
             (["url": "x", "multipart": [["text": "x"]]], "request.multipart[0].name: is missing"),
             (["url": "x", "multipart": [["name": "a", "txt": ""]]], "request.multipart[0].txt: "),
-            (["url": "x", "multipart": [["name": "a"]]], "request.multipart[0]: a part has one"),
+            (["url": "x", "multipart": [["name": "a"]]], "request.multipart[0]: a part needs"),
             (["url": "x", "multipart": ["a"]], "request.multipart[0]: "),
         ] as [(JSONObject, String)])
     func mistakes(request: JSONObject, expected: String) async {

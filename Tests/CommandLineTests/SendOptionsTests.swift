@@ -44,11 +44,12 @@ struct SendOptionsTests {
     @Test(
         "A wrong command line is told, and what it may have meant",
         arguments: [
-            ([], "a URL is missing"), (["GET", "u", "v"], "\"v\" is one word too many"),
-            (["u", "-X", "y"], "there is no option -X"), (["u", "-H"], "-H wants a value"),
-            (["u", "-H", "no colon"], "-H wants name:value"),
-            (["u", "-H", ":x"], "-H wants name:value"),
-            (["u", "-F", "=x"], "-F wants name=value"), (["u", "-F", "x"], "-F wants name=value"),
+            ([], "a URL is missing"),
+            (["GET", "u", "v"], "unexpected \"v\" after a method and a URL"),
+            (["u", "-X", "y"], "there is no option -X"), (["u", "-H"], "-H needs a value"),
+            (["u", "-H", "no colon"], "-H needs name:value"),
+            (["u", "-H", ":x"], "-H needs name:value"),
+            (["u", "-F", "=x"], "-F needs name=value"), (["u", "-F", "x"], "-F needs name=value"),
             (["u", "-d", "x", "-d", "y"], "given twice"),
             (["u", "-d", "x", "-F", "a=b"], "given twice"),
             (["u", "-F", "a=b", "-d", "x"], "given twice"),

@@ -234,7 +234,7 @@ extension CacheCall {
         let text = CacheStatus.staleOnError(status, secondsLeft: left)
         guard let response = try? await begun(entry, text) else { return nil }
         state.counts.add(.staleHit)
-        context.note(gate: "Cache", "a stale response stands in for an error")
+        context.note(gate: "Cache", "uses a stale response instead of an error")
         return response
     }
 

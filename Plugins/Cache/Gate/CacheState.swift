@@ -41,7 +41,7 @@ final class CacheState: Sendable {
         }
         if isNews {
             context.note(
-                gate: "Cache", "the store fails, and calls go on without it: \(error)")
+                gate: "Cache", "the store failed, and calls continue without it: \(error)")
         }
     }
 }

@@ -88,7 +88,7 @@ enum ExecBody {
         let path = part.string("file")
         let type = part.string("type")
         if [text, base64, path].compactMap(\.self).count != 1 {
-            part.issue(at: "", "a part has one of text, base64 and file")
+            part.issue(at: "", "a part needs exactly one of text, base64 and file")
         }
         let mediaType = type.flatMap { MediaType(parsing: $0) }
         if type != nil, mediaType == nil {

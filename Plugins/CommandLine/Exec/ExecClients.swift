@@ -54,9 +54,10 @@ final class ExecClients {
     private static func tooMany(_ name: String) -> ClientError {
         ClientError(
             .configuration,
-            "client: \(maxNamed) names are in use, and \(JSONValue.string(name)) is one more; each client keeps"
-                + " its connections and a thread until the input ends: use one of the names again, leave"
-                + " the name out (the line has a client of its own then), or run another exec")
+            "client: \(JSONValue.string(name)) is a new name, but \(maxNamed) names are in use;"
+                + " each client keeps its connections and a thread until the input ends: use a"
+                + " name again, leave the name out (the line then has its own client), or run"
+                + " another exec")
     }
 
     /// Shuts all clients down in parallel, because one may wait for a token refresh.

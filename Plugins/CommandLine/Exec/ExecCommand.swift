@@ -48,7 +48,9 @@ enum ExecCommand {
             let issues = file.check(with: .commandLine)
             guard issues.isEmpty else { throw ClientError.configuration(issues) }
             return file
-        default: throw ClientError(.configuration, "exec knows one option: --stack FILE")
+        default:
+            throw ClientError(
+                .configuration, "exec has only one option, --stack FILE; see turnpike exec --help")
         }
     }
 }

@@ -22,7 +22,7 @@ struct ExecLine {
                 throw ClientError(.configuration, "the line is not JSON: \(error)")
             }
             guard let object = value.object else {
-                throw ClientError(.configuration, "a line is a JSON object")
+                throw ClientError(.configuration, "a line must be a JSON object")
             }
             id = object["id"]?.string.map(JSONValue.string) ?? .null
             // Mistakes in the request and in the client parts are reported together.

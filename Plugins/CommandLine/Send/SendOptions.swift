@@ -56,7 +56,7 @@ struct SendOptions: Sendable {
             namedMethod = HTTPMethod(words[0].uppercased())
             url = words[1]
         case 0: throw Self.wrong("a URL is missing")
-        default: throw Self.wrong("\"\(words[2])\" is one word too many: a method and a URL")
+        default: throw Self.wrong("unexpected \"\(words[2])\" after a method and a URL")
         }
     }
 
@@ -72,7 +72,7 @@ struct SendOptions: Sendable {
         }
         guard option != "--json", let value = attached ?? rest.popFirst() else {
             throw Self.wrong(
-                option == "--json" ? "--json takes no value" : "\(option) wants a value")
+                option == "--json" ? "--json takes no value" : "\(option) needs a value")
         }
         switch option {
         case "-H": headers.append(try Self.header(value))
@@ -114,7 +114,7 @@ struct SendOptions: Sendable {
     private static func header(_ text: String) throws -> (name: String, value: String) {
         guard let (name, value) = halves(text, at: ":"), !name.isEmpty else {
             // The text is not shown: it may be a secret without its name.
-            throw wrong("-H wants name:value")
+            throw wrong("-H needs name:value")
         }
         return (name, (value ?? "").trimmingCharacters(in: .whitespaces))
     }
@@ -126,7 +126,7 @@ struct SendOptions: Sendable {
 
     private static func field(_ text: String) throws -> Field {
         guard let (name, rest) = halves(text, at: "="), !name.isEmpty else {
-            throw wrong("-F wants name=value, or name=@file")
+            throw wrong("-F needs name=value or name=@file")
         }
         let value = rest ?? ""
         return Field(name: name, value: file(value).map { .file($0) } ?? .text(value))

@@ -108,7 +108,7 @@ public final class CassetteTransport: Transport {
     public func verify() throws {
         try tape?.checkWriting()
         guard mode == .replay else { return }
-        let complaints = unmatched + unused.map { "\($0) was never asked for" }
+        let complaints = unmatched + unused.map { "\($0) was never replayed" }
         if complaints.isEmpty { return }
         throw ClientError(.unsupported, complaints.joined(separator: "; "))
     }
@@ -165,7 +165,7 @@ public final class CassetteTransport: Transport {
     }
 
     private func sendThrough(_ request: Request, _ context: Context) async throws -> Response {
-        guard let wrapped else { throw ClientError(.unsupported, "a replay sends nothing") }
+        guard let wrapped else { throw ClientError(.unsupported, "a replay sends no requests") }
         return try await wrapped.send(request, context: context)
     }
 

@@ -144,7 +144,7 @@ extension RecordedRequest {
             let shown = Grammar.escaped(name)
             switch (foundValues[name], wantedValues[name]) {
             case (nil, _): return "\(place) has no \(shown)"
-            case (_, nil): return "\(place) has \(shown), which is too much"
+            case (_, nil): return "\(place) has \(shown), which is unexpected"
             case (let found?, let wanted?):
                 if found == wanted { return nil }
                 let texts = [found, wanted].map { Grammar.escaped($0.joined(separator: ", ")) }

@@ -44,8 +44,8 @@ struct RecordingMarks {
         if !isPartial, pieces.count < 2 { return .status(status, headers: headers, body: body) }
         let failure = ClientError(
             .incomplete,
-            "the recording of this content ends after \(body.count) bytes, where its reader left;"
-                + " record it anew",
+            "the recording of this content ends after \(body.count) bytes, where its reader"
+                + " stopped; record it again",
             transfer: .init(.receiving))
         return .stream(
             pieces, status: status, headers: headers, thenThrow: isPartial ? failure : nil)

@@ -141,12 +141,12 @@ final class Tape: Sendable {
     private func staleness(of entry: HAREntry, at date: Date) -> String? {
         guard let expiry = options.expiry else { return nil }
         guard let started = entry.started else {
-            return "has no date, so that its age is not known; record it anew"
+            return "has no date, so its age is not known; record it again"
         }
         let age = Duration.seconds(date.timeIntervalSince(started))
         // A date far in the future is as meaningless as none: a clock was wrong.
         return age > expiry || age < .zero - expiry
-            ? "was recorded on \(HARDate.format(started)) and has expired; record it anew" : nil
+            ? "was recorded on \(HARDate.format(started)) and has expired; record it again" : nil
     }
 
     private func report(
@@ -161,7 +161,7 @@ final class Tape: Sendable {
         if let last = matching.last {
             let count = matching.count == 1 ? "" : " (\(matching.count) of them)"
             return "\(name) has no further answer to \(request.summary): the exchange \(last)"
-                + count + " was given already" + skipped
+                + count + " was already replayed" + skipped
         }
         let nearest = state.slots.enumerated().compactMap { index, slot in
             slot.entry?.request.map { recorded in

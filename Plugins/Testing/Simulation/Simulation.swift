@@ -125,7 +125,7 @@ public final class Simulation: Sendable {
         outcome.hasThread = false
         executor.close()
         return SimulationError(
-            seed: seed, elapsed: elapsed, message: "the system has no thread for it")
+            seed: seed, elapsed: elapsed, message: "the system could not create a thread")
     }
 
     private func drive<Value: Sendable>(
@@ -144,8 +144,8 @@ public final class Simulation: Sendable {
             } else {
                 failure = SimulationError(
                     seed: seed, elapsed: elapsed,
-                    message: "all tasks wait and no timer is left: something waits for what is "
-                        + "outside the simulation, or for itself")
+                    message: "all tasks wait and no timer is left: a task waits for something "
+                        + "outside the simulation, or tasks wait for each other")
             }
             task.cancel()
             while executor.runOne() {}

@@ -41,7 +41,7 @@ public struct FirstFitSerializer<Output: Sendable>: ResponseSerializer {
         }
         throw first
             ?? ClientError(
-                .serialization, "there is no serializer to read the content",
+                .serialization, "the list of serializers is empty",
                 response: response.head)
     }
 }

@@ -22,7 +22,7 @@ struct DownloadSerializer: ResponseSerializer {
         case 206 where isPlain:
             response.body.cancel(.drop)
             throw ClientError(
-                .download, "the server sent a part of the content although all of it was requested",
+                .download, "the server sent a part of the content, but all of it was requested",
                 response: head)
         case 416 where isResuming:
             response.body.cancel(.drop)
@@ -34,12 +34,12 @@ struct DownloadSerializer: ResponseSerializer {
         case 200..<300:
             response.body.cancel(.drop)
             throw ClientError(
-                .download, "a part of the content was requested, and the answer was \(head.status)",
+                .download, "the server answered the request for a part with \(head.status)",
                 response: head)
         default:
             let content = try await response.body.beginning(upTo: 4096)
             throw ClientError(
-                .validation, "the download was answered with \(head.status); nothing is saved",
+                .validation, "the server answered with \(head.status); nothing is saved",
                 response: head, responseBody: content)
         }
     }

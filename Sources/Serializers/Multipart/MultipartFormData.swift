@@ -35,7 +35,7 @@ public struct MultipartFormData: Sendable {
         self.boundary = boundary ?? Self.randomBoundary()
         if !Self.isBoundary(self.boundary) {
             fault = ClientError(
-                .invalidRequest, "the boundary is not 1 to 70 characters of RFC 2046 §5.1.1")
+                .invalidRequest, "the boundary must be 1 to 70 characters of RFC 2046 §5.1.1")
         }
     }
 

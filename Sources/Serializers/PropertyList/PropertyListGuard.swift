@@ -259,8 +259,8 @@ extension PropertyListGuard {
         if isIllegal {
             throw ClientError(
                 .serialization,
-                "a text has a control character, which a property list in XML cannot hold; remove it,"
-                    + " or send the binary format")
+                "a string has a control character, which an XML property list cannot hold;"
+                    + " remove it, or send the binary format")
         }
     }
 }

@@ -69,8 +69,8 @@ extension PropertyListValue {
         } catch {
             throw ClientError(
                 .serialization,
-                "the value is not a property list: names are text, values are"
-                    + " dictionaries, arrays, text, numbers, dates and data", underlying: error)
+                "the value is not a property list: keys must be strings, and values dictionaries,"
+                    + " arrays, strings, numbers, dates or data", underlying: error)
         }
     }
 

@@ -175,7 +175,8 @@ private struct EventReader {
         if head.status == 204 { return }
         guard head.status == 200 else {
             throw ClientError(
-                .validation, "the event stream was answered with \(head.status)", response: head)
+                .validation, "the server answered with \(head.status), not an event stream",
+                response: head)
         }
         let type = head.headers[.contentType].flatMap { MediaType(parsing: $0) }
         guard type?.essence == MediaType.eventStream.essence else {

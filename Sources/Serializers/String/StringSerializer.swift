@@ -30,7 +30,8 @@ public struct StringSerializer: ContentSerializer {
             return text
         }
         if let (charset, length) = Charset.byteOrderMark(of: content) {
-            return try Self.decode(content.dropFirst(length), charset, named: "its byte order mark")
+            return try Self.decode(
+                content.dropFirst(length), charset, named: "the encoding of its byte order mark")
         }
         guard
             let label = head.headers[.contentType].flatMap({ MediaType(parsing: $0) })?[

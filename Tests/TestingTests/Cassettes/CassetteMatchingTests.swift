@@ -74,7 +74,7 @@ struct CassetteMatchingTests {
             text
                 == "tape.har has no answer to POST https://a.example/users?page=2&x=1; the nearest is the"
                 + " exchange 1 “POST https://a.example/users?page=1”, but the query's page is “2”,"
-                + " not “1”, and the query has x, which is too much, and the content differs at"
+                + " not “1”, and the query has x, which is unexpected, and the content differs at"
                 + " $.user.name")
         let wrong = try await complaint(Request(.get, "http://b.example/other"))
         #expect(wrong.contains("the origin is http://b.example, not https://a.example"))
@@ -94,7 +94,7 @@ struct CassetteMatchingTests {
         #expect(cassette.unmatched.count == 1)
         #expect(cassette.unused == ["the exchange 0 “GET https://a.example/asked”"])
         let error = #expect(throws: ClientError.self) { try cassette.verify() }
-        #expect(error?.message.contains("was never asked for") == true)
+        #expect(error?.message.contains("was never replayed") == true)
         #expect(error?.message.contains("/wrong") == true)
     }
 

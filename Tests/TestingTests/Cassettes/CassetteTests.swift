@@ -237,7 +237,7 @@ struct CassetteTests {
         let error = await #expect(throws: ClientError.self) {
             try await replay.get("https://a.example/a").data()
         }
-        #expect(error?.message.contains("has expired; record it anew") == true)
+        #expect(error?.message.contains("has expired; record it again") == true)
         #expect(try await replay.get("https://a.example/b").string() == "old /b")
         let (missing, _, mock) = try folder.recording(
             .recordMissing, options: options, clock: clock

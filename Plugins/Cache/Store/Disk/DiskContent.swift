@@ -46,8 +46,8 @@ struct DiskContent: CachedContent {
         guard data.count == wanted, isRight(data, from: block) else {
             onDamage()
             throw ClientError(
-                .incomplete, "what was stored of the response is damaged; it was removed, ask again"
-            )
+                .incomplete,
+                "the stored response is damaged and was removed; send the request again")
         }
         return data
     }

@@ -181,7 +181,7 @@ final class DiskFolder: @unchecked Sendable {
     private func take(_ lock: CacheFile) throws {
         isPatient = lock.lock(within: isPatient ? patience : .milliseconds(2))
         if isPatient { return }
-        throw FileFault("lock the cache, which another process has", code: EWOULDBLOCK)
+        throw FileFault("lock the cache, because another process holds the lock", code: EWOULDBLOCK)
     }
 
     private func openedFolder() throws -> (CacheFile, Opened) {
