@@ -113,8 +113,8 @@ enum Help: String, CaseIterable {
 
           turnpike check stack.json
               prints nothing and exits with 0 if the stack file is valid; otherwise lists every
-              mistake with its position, what was found and what is allowed, and exits with 2; of
-              more than 100 mistakes, the first 100 and the number of the others
+              mistake with its position, what was found and what was expected, and exits with 2; of
+              more than 100 mistakes, it lists the first 100 and the number of the others
 
         Nothing is sent, opened or created.
         """

@@ -77,7 +77,7 @@ func error(of body: () async throws -> Void) async throws -> any Error {
     } catch {
         return error
     }
-    throw ConformanceFailure("it succeeds, and should fail")
+    throw ConformanceFailure("it succeeds but should fail")
 }
 
 /// Requires a body to fail with one of several codes.
@@ -87,7 +87,7 @@ func requireError(
 ) async throws -> ClientError {
     let error = try await error(of: body)
     guard let error = error as? ClientError, codes.contains(error.code) else {
-        throw ConformanceFailure("it fails with \(error) and not with \(codes)")
+        throw ConformanceFailure("it fails with \(error), not with one of \(codes)")
     }
     return error
 }

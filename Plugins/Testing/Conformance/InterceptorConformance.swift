@@ -44,7 +44,7 @@ public enum InterceptorConformance {
                 try require(body == Data("hello".utf8), "the content differs")
                 try require(transport.sentCount >= 1, "nothing was sent")
             },
-            Check("Content streams through, nothing is collected") { gate in
+            Check("Content is streamed, not collected") { gate in
                 let pulled = Mutex(0)
                 let transport = StreamTransport { pulled.withLock { $0 += 1 } }
                 let response = try await client(gate, transport).get(url).response()
@@ -54,7 +54,7 @@ public enum InterceptorConformance {
                 let after = pulled.withLock { $0 }
                 try require(after <= 2, "\(after) chunks were read for one")
             },
-            Check("A one-shot body is opened once at most") { gate in
+            Check("A one-shot body is opened at most once") { gate in
                 let opened = Mutex(0)
                 let transport = MockTransport { _ in .ok(text: "x") }
                 let body = Body.stream {
@@ -91,7 +91,7 @@ public enum InterceptorConformance {
 
     private static var ending: [Check] {
         [
-            Check("A task that is cancelled already sends nothing") { gate in
+            Check("A task that is already cancelled sends nothing") { gate in
                 let transport = MockTransport { _ in .ok() }
                 let call = Task { [client = client(gate, transport)] in
                     unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
@@ -100,7 +100,7 @@ public enum InterceptorConformance {
                 try await requireCancellation { _ = try await call.value }
                 try require(transport.sentCount == 0, "\(transport.sentCount) requests were sent")
             },
-            Check("Cancelling a call that waits ends it at once, as cancelled") { gate in
+            Check("Cancelling a waiting call ends it at once with CancellationError") { gate in
                 let clock = ManualClock()
                 let transport = MockTransport { _ in .ok().delayed(by: .seconds(1_000_000)) }
                 let call = Task { [client = client(gate, transport, clock: clock)] in
@@ -111,7 +111,7 @@ public enum InterceptorConformance {
                 try await requireCancellation { _ = try await call.value }
                 try require(transport.sentCount == 1, "it was sent again")
             },
-            Check("A context that is cancelled ends the call with its reason") { gate in
+            Check("Cancelling the context ends the call") { gate in
                 let clock = ManualClock()
                 let transport = MockTransport { _ in .ok().delayed(by: .seconds(1_000_000)) }
                 let client = client(gate, transport, clock: clock)
@@ -131,7 +131,7 @@ public enum InterceptorConformance {
                 for try await _ in body { break }
                 try require(ends.withLock { $0 } == 4, "the reader's drop does not close it")
             },
-            Check("A body that fails fails outside with the same error") { gate in
+            Check("An error of the body reaches the caller unchanged") { gate in
                 let failure = ClientError(.incomplete, "cut off", transfer: .init(.receiving))
                 let transport = MockTransport { _ in
                     .stream([Data("x".utf8)], thenThrow: failure)
@@ -147,7 +147,7 @@ public enum InterceptorConformance {
 
     private static var keeping: [Check] {
         [
-            Check("A passed error is known to the caller") { gate in
+            Check("An error of the transport reaches the caller") { gate in
                 struct Own: Error {}
                 let transport = MockTransport { _ in throw Own() }
                 let error = try await error {
@@ -175,7 +175,7 @@ public enum InterceptorConformance {
                     try require(!printed.contains(secret), "\(secret) is printed")
                 }
             },
-            Check("It has a name, and plays a role") { gate in
+            Check("The gate has a name and plays a role") { gate in
                 try require(!gate.name.isEmpty, "its name is empty")
                 let fault = client(gate, MockTransport { _ in .ok() }).fault
                 try require(fault == nil, "\(fault.map(String.init(describing:)) ?? "")")

@@ -31,7 +31,7 @@ public enum SerializerConformance {
         _ sample: Data, _ type: String
     ) -> [ConformanceCheck<Serializer>] where Serializer.Output: Equatable {
         [
-            ConformanceCheck("The sample is read, the same wherever it is cut into chunks") {
+            ConformanceCheck("The sample gives the same value however it is cut into chunks") {
                 serializer in
                 let whole = try await read(serializer, [sample], type)
                 let cuts = sample.count <= 200 ? Array(1..<max(sample.count, 2)) : [1, 7, 64, 100]
@@ -49,7 +49,7 @@ public enum SerializerConformance {
                         MediaType(parsing: range.description) != nil, "\(range) is not valid")
                 }
             },
-            ConformanceCheck("An error of the content passes, and the content is closed") {
+            ConformanceCheck("An error of the content reaches the caller and closes the content") {
                 serializer in
                 let ends = Mutex(0)
                 let error = try await error {
@@ -69,7 +69,7 @@ public enum SerializerConformance {
         _ sample: Data, _ type: String
     ) -> [ConformanceCheck<Serializer>] where Serializer.Output: Equatable {
         [
-            ConformanceCheck("Truncated, empty or damaged content is a value or a ClientError") {
+            ConformanceCheck("Truncated, empty or damaged content gives a value or a ClientError") {
                 serializer in
                 var generator = SeededGenerator(seed: 3)
                 var contents = [Data(), Data([0]), Data(repeating: 0xFF, count: 300)]
@@ -82,7 +82,7 @@ public enum SerializerConformance {
                 }
                 for content in contents { try await expectKnown(serializer, content, type) }
             },
-            ConformanceCheck("Content beyond the limit is rejected, unread") { serializer in
+            ConformanceCheck("Content beyond the limit is rejected, not read") { serializer in
                 let pulled = Mutex(0)
                 let chunk = sample.isEmpty ? Data(count: 100) : sample
                 let body = ResponseBody(

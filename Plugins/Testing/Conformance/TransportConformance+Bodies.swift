@@ -21,17 +21,17 @@ extension TransportConformance {
                 let content = try await road.content(of: road.get("/"))
                 try require(content == parts.reduce(Data(), +), "the content differs")
             },
-            check("Trailer fields reach the caller, where the transport says so, and no head") {
+            check("Response trailers reach the caller apart from the head, if declared") {
                 road in
                 guard road.transport.capabilities.contains(.trailers) else { return }
                 road.server.route(
                     "/", .chunked([Data("x".utf8)], trailers: ["X-Sum": "1", "Set-Cookie": "a=1"]))
                 let response = try await road.get("/").response()
                 _ = try await response.body.collect(upTo: 10)
-                try require(response.trailers == ["X-Sum": "1"], "they are \(response.trailers)")
-                try require(response.headers["X-Sum"] == nil, "one is in the head")
+                try require(response.trailers == ["X-Sum": "1"], "got \(response.trailers)")
+                try require(response.headers["X-Sum"] == nil, "a trailer field is in the head")
             },
-            check("The timeline tells of the connection, where the transport says so") { road in
+            check("The timeline has the phases of the connection, if declared") { road in
                 guard road.transport.capabilities.contains(.phaseTimes) else { return }
                 road.server.route("/", .text("x"))
                 for _ in 0..<2 {
@@ -42,10 +42,10 @@ extension TransportConformance {
                         times.sent, times.connected, times.ready, times.firstByte, times.head,
                     ].compactMap(\.self)
                     try require(moments.count == 5, "a time is missing: \(times)")
-                    try require(moments == moments.sorted(), "they are in no order: \(times)")
-                    try require(times.isConnectionReused != nil, "reuse is not told")
+                    try require(moments == moments.sorted(), "the times are not in order: \(times)")
+                    try require(times.isConnectionReused != nil, "reuse is not reported")
                     try require(
-                        times.bodyBytesSent == 5, "\(times.bodyBytesSent) of 5 bytes were told")
+                        times.bodyBytesSent == 5, "\(times.bodyBytesSent) of 5 bytes were reported")
                 }
             },
             check("A reader slower than the server gets all bytes in order") { road in
@@ -60,9 +60,9 @@ extension TransportConformance {
                     position = end
                     await Task.yield()
                 }
-                try require(position == pattern.count, "\(position) bytes came")
+                try require(position == pattern.count, "\(position) bytes arrived")
             },
-            check("Bodies of each kind are sent whole") { road in
+            check("Bodies of every kind are sent completely") { road in
                 road.server.fallback(.echo)
                 let file = FileManager.default.temporaryDirectory.appending(
                     path: "turnpike-\(UUID().uuidString)")
@@ -78,10 +78,10 @@ extension TransportConformance {
                 for (kind, body, wanted) in bodies {
                     let content = try await road.content(of: road.client.post("/", body: body))
                     let echo = try JSONValue(parsing: content)
-                    try require(echo["body"]?.string == wanted, "a \(kind) body arrives changed")
+                    try require(echo["body"]?.string == wanted, "a \(kind) body was changed")
                 }
             },
-            check("Trailer fields follow a request's content, where the transport says so") {
+            check("Request trailers follow the content, if declared") {
                 road in
                 guard road.transport.capabilities.contains(.requestTrailers) else { return }
                 road.server.fallback(.echo)
@@ -91,17 +91,17 @@ extension TransportConformance {
                 }
                 for request in road.server.requests {
                     try require(request.body == Data("hello".utf8), "the content differs")
-                    try require(request.trailers == ["X-Sum": "1"], "they are \(request.trailers)")
+                    try require(request.trailers == ["X-Sum": "1"], "got \(request.trailers)")
                 }
             },
-            check("A large body is sent whole") { road in
+            check("A large body is sent completely") { road in
                 road.server.fallback(.echo)
                 let content = try await road.content(
                     of: road.client.post("/", body: .data(Self.pattern(5 << 20))))
                 let echo = try JSONValue(parsing: content)
                 try require(echo["bodyBytes"]?.int == 5 << 20, "the server got another size")
             },
-            check("A request body that fails is an error, and nothing that looks whole arrives") {
+            check("A failing request body is an error, and no complete request arrives") {
                 road in
                 struct Broken: Error {}
                 road.server.fallback(.echo)
@@ -116,7 +116,7 @@ extension TransportConformance {
                 }
                 try require(
                     road.server.requests.allSatisfy { !$0.isComplete || $0.bodyBytes == 0 },
-                    "a whole request arrived")
+                    "a complete request arrived")
             },
             check("A truncated body never succeeds") { road in
                 let sent = Data("abc".utf8)

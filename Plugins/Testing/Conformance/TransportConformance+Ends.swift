@@ -21,17 +21,17 @@ extension TransportConformance {
                 call.cancel()
                 try await requireCancellation { try await call.value }
             },
-            ending("Letting go of a response closes the connection") { road in
+            ending("Dropping a response closes the connection") { road in
                 _ = try await road.get("endless").response()
             },
-            ending("Letting go of an iterator closes the connection while the response lives") {
+            ending("Dropping an iterator closes the connection while the response lives") {
                 road in
                 let response = try await road.get("endless").response()
                 for try await _ in response.body { break }
                 await road.server.wait { $0.abandoned == 1 }
                 withExtendedLifetime(response) {}
             },
-            ending("A context that is cancelled ends a wait for the head with its reason") { road in
+            ending("Cancelling the context ends a wait for the head with the reason") { road in
                 struct Reason: Error {}
                 let context = Context()
                 let request = Request(.get, "silence", relativeTo: road.server.url)
@@ -41,7 +41,7 @@ extension TransportConformance {
                 let error = try await error { _ = try await call.value }
                 try require(error is Reason, "it fails with \(error)")
             },
-            ending("A context that is cancelled ends a body with its reason") { road in
+            ending("Cancelling the context ends a body with the reason") { road in
                 struct Reason: Error {}
                 let context = Context()
                 let request = Request(.get, "endless", relativeTo: road.server.url)
@@ -69,7 +69,7 @@ extension TransportConformance {
                 call.cancel()
                 try await requireCancellation { _ = try await call.value }
             },
-            check("A task that is cancelled already sends nothing") { road in
+            check("A task that is already cancelled sends nothing") { road in
                 let call = Task {
                     unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
                     return try await road.content(of: road.get("/"))

@@ -4,7 +4,7 @@ import TurnpikeCore
 extension TransportConformance {
     static var faults: [Check] {
         [
-            check("A refused connection is reported, and that nothing was sent") { road in
+            check("A refused connection is an error that says that nothing was sent") { road in
                 road.server.stop()
                 let error = try await requireError(.connection) {
                     _ = try await road.content(of: road.client.post("/", body: .text("x")))
@@ -13,7 +13,7 @@ extension TransportConformance {
                     error.transfer?.isUnsent == true, "the error does not say that nothing was sent"
                 )
             },
-            check("An unknown host name is reported, and that nothing was sent") { road in
+            check("An unknown host name is an error that says that nothing was sent") { road in
                 let error = try await requireError(.dns, .connection) {
                     _ = try await road.content(of: road.get("http://no-such-host.invalid/"))
                 }
@@ -21,7 +21,7 @@ extension TransportConformance {
                     error.transfer?.isUnsent == true, "the error does not say that nothing was sent"
                 )
             },
-            check("A connection closed without a response is reported, and that it was sent") {
+            check("A connection closed without a response is an error of a sent request") {
                 road in
                 road.server.route("/", .close)
                 let error = try await requireError(.connection, .incomplete) {
@@ -31,7 +31,7 @@ extension TransportConformance {
                     error.transfer?.isUnsent == false, "the error says that nothing was sent")
                 try require(road.server.requests.count == 1, "it was sent again")
             },
-            check("What is no HTTP is an error of the protocol") { road in
+            check("A response that is not HTTP is a protocol error") { road in
                 for bytes in [
                     "SSH-2.0-OpenSSH_9\r\n", "garbage\r\n\r\n", "HTTP/9.9 200 OK\r\n\r\n",
                 ] {
@@ -53,7 +53,7 @@ extension TransportConformance {
 
     static var life: [Check] {
         [
-            check("A hundred calls at once get each their own answer") { road in
+            check("A hundred calls at once each get their own response") { road in
                 road.server.fallback(.handler { .text($0.target) })
                 try await withThrowingTaskGroup { group in
                     for index in 0..<100 {
@@ -76,7 +76,7 @@ extension TransportConformance {
                 try require(known == known.sorted(), "the moments are not in order")
                 try require(line.bodyBytesReceived == 1, "the size of the content is not known")
             },
-            check("A shutdown ends what is under way, and later calls fail") { road in
+            check("A shutdown ends the calls under way, and later calls fail") { road in
                 road.server.route("/silence", .silence)
                 let call = Task { try await road.content(of: road.get("silence")) }
                 await road.server.waitForRequests(1)
@@ -87,7 +87,7 @@ extension TransportConformance {
                 }
                 await road.transport.shutdown()
             },
-            check("A live body is sent as it is made, or refused before anything is sent") { road in
+            check("A live body is sent while it is produced, or refused before sending") { road in
                 road.server.fallback(.echo)
                 let body = Body.stream(live: true) { Self.stream("a", "b") }
                 let call = road.client.post("/", body: body)

@@ -4,7 +4,7 @@ import TurnpikeCore
 extension TransportConformance {
     static var messages: [Check] {
         [
-            check("A request arrives as it was made") { road in
+            check("A request arrives unchanged") { road in
                 road.server.fallback(.echo)
                 _ = try await road.content(
                     of: road.client.request(
@@ -23,7 +23,7 @@ extension TransportConformance {
                     request.headers.values(of: .contentLength) == ["7"],
                     "the length of a known body is not announced, or not once")
             },
-            check("A response arrives as it was sent") { road in
+            check("A response arrives unchanged") { road in
                 road.server.route(
                     "/",
                     .status(
@@ -35,7 +35,7 @@ extension TransportConformance {
                 let body = try await response.body.collect(upTo: 1000)
                 try require(body == Data("short and stout".utf8), "the content differs")
             },
-            check("A redirect is an answer like any other") { road in
+            check("A redirect is returned, not followed") { road in
                 road.server.route("/", .redirect(302, to: "/elsewhere"))
                 let response = try await road.get("/").response()
                 try require(response.status == 302, "it was followed: \(response.status.code)")
@@ -49,7 +49,7 @@ extension TransportConformance {
                     road.server.requests.allSatisfy { !$0.headers.contains(.cookie) },
                     "a cookie came back")
             },
-            check("A challenge is an answer like any other") { road in
+            check("A challenge is returned, not answered") { road in
                 road.server.route(
                     "/",
                     .status(
@@ -61,7 +61,7 @@ extension TransportConformance {
                 try require(body == Data("no".utf8), "the content of the 401 is missing")
                 try require(road.server.requests.count == 1, "the challenge was answered")
             },
-            check("Interim responses are passed over") { road in
+            check("Interim responses are skipped") { road in
                 road.server.route("/", .text("final").preceded(by: [103, 103, 102]))
                 let text = try await road.text(of: road.get("/"))
                 try require(text == "final", "the answer is “\(text)”")

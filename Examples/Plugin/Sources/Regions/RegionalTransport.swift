@@ -36,7 +36,7 @@ public final class RegionalTransport: Transport {
             // Nothing was sent, so the request may be sent again.
             throw ClientError(
                 .unsupported,
-                "there is no region of that name; there are"
+                "the request names an unknown region; expected one of"
                     + " \(regions.keys.sorted().joined(separator: ", "))",
                 transfer: .init(.connecting))
         }
