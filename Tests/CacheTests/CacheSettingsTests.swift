@@ -17,7 +17,7 @@ struct CacheSettingsTests {
             .map(\.description)
     }
 
-    @Test("Its settings are known, and mistakes are told with their place")
+    @Test("All settings are known, and each mistake is reported with its path")
     func settings() throws {
         #expect(try issues("{\"use\": \"cache\"}").isEmpty)
         let folder = TemporaryFolder()
@@ -34,7 +34,7 @@ struct CacheSettingsTests {
         #expect(wrong.contains { $0.contains("stack[0].directoy") })
     }
 
-    @Test("What it counts is written to the file of metrics that it names")
+    @Test("The cache writes its counts to the metrics file that its settings name")
     func metrics() async throws {
         let folder = TemporaryFolder()
         let configured = try configured(folder, cache: #", "metrics": "PATH""#)
@@ -52,7 +52,7 @@ struct CacheSettingsTests {
         #expect(lines.contains { $0.hasPrefix("http_client_request_duration_seconds_count{") })
     }
 
-    @Test("A reload keeps what is stored, and tells the meter of the new file")
+    @Test("A reload keeps the stored responses and reports to the meter of the new file")
     func reload() async throws {
         let folder = TemporaryFolder()
         let configured = try configured(folder, cache: "")
@@ -64,7 +64,7 @@ struct CacheSettingsTests {
         #expect(figures == [#"turnpike_cache_requests_total{result="hit"} 1"#])
     }
 
-    @Test("Caches that share a meter add up, and tell what made room")
+    @Test("Caches that share a meter add up, and count evictions")
     func sharedMeter() async throws {
         let store = MetricsStore()
         let caches = [Cache(meter: store), Cache(MemoryStore(maxBytes: 40_000), meter: store)]

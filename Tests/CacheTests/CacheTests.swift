@@ -15,7 +15,7 @@ struct CacheTests {
         try await check.run(on: Cache())
     }
 
-    @Test("A fresh response is given again, with its age and what the cache did")
+    @Test("A fresh response is served again with Age and Cache-Status")
     func hit() async throws {
         let cached = CachedClient { _ in .ok(text: "one", headers: ["Cache-Control": "max-age=60"])
         }
@@ -35,7 +35,7 @@ struct CacheTests {
         #expect(counts.stored == 2 && counts.usage.entries == 1)
     }
 
-    @Test("Trailer fields reach who reads the response while it is stored, and no one later")
+    @Test("Trailer fields reach the reader whose response is being stored, and no later reader")
     func trailers() async throws {
         let cached = CachedClient { _ in
             .ok(text: "one", headers: ["Cache-Control": "max-age=60"])
@@ -51,7 +51,7 @@ struct CacheTests {
     }
 
     @Test(
-        "Keys differ where requests do, and nowhere else",
+        "Keys differ exactly if the requests differ",
         arguments: [
             ("http://a.example/x", "HTTP://A.EXAMPLE:80/x#part", true),
             ("https://a.example", "https://a.example:443/", true),
@@ -67,7 +67,7 @@ struct CacheTests {
         #expect((left == right) == areEqual)
     }
 
-    @Test("A credential finds what was stored for it, and nothing else")
+    @Test("A credential finds only the responses that were stored for it")
     func partitions() async throws {
         let cached = CachedClient { request in
             .ok(
@@ -86,7 +86,7 @@ struct CacheTests {
         }
     }
 
-    @Test("A body that was cut or dropped, or has the wrong length, leaves nothing")
+    @Test("A body that was cut off, dropped or of the wrong length is not stored")
     func onlyWhole() async throws {
         let cached = CachedClient { request in
             switch request.url.path() {

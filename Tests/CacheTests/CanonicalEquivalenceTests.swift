@@ -6,9 +6,9 @@ import TurnpikeTesting
 @testable import TurnpikeCore
 
 /// Texts that look the same and are not: one scalar, and a letter with a mark behind it.
-@Suite("Texts that look the same, in a cache")
+@Suite("A cache compares bytes, not the look of texts")
 struct CanonicalEquivalenceTests {
-    @Test("A value of a field that Vary names is another one")
+    @Test("A field that Vary names is compared byte by byte")
     func variants() async throws {
         let cached = CachedClient { request in
             .ok(
@@ -22,7 +22,7 @@ struct CanonicalEquivalenceTests {
         #expect(cached.sent == 2)
     }
 
-    @Test("An entity tag is another one")
+    @Test("An entity tag is compared byte by byte")
     func tags() async throws {
         let cached = CachedClient { _ in
             .ok(text: "x", headers: ["Cache-Control": "max-age=60", "ETag": "\"\u{E9}\""])

@@ -45,7 +45,7 @@ struct DamagedEntryTests {
     private static let begin = size - 1000
     private static let late = 1000
 
-    @Test("Found at its beginning it is a miss, and the answer takes its place")
+    @Test("Damage at the beginning of an entry is a miss, and the new response replaces the entry")
     func miss() async throws {
         let cached = client()
         try await damage(Self.begin, cached)
@@ -58,7 +58,7 @@ struct DamagedEntryTests {
         await cached.client.shutdown()
     }
 
-    @Test("A range of it is a miss, too, and only-if-cached finds nothing")
+    @Test("A range of a damaged entry is a miss, and only-if-cached finds nothing")
     func parts() async throws {
         let cached = client()
         try await damage(Self.begin, cached)
@@ -70,7 +70,7 @@ struct DamagedEntryTests {
         await cached.client.shutdown()
     }
 
-    @Test("Found after something was handed over it fails, and is a miss from then on")
+    @Test("Damage after the first bytes fails the body, and the entry is a miss from then on")
     func late() async throws {
         let cached = client()
         try await damage(Self.late, cached)
@@ -80,7 +80,9 @@ struct DamagedEntryTests {
         await cached.client.shutdown()
     }
 
-    @Test("Confirmed by its origin it is asked for whole", arguments: [begin, 300_000])
+    @Test(
+        "A damaged entry that its origin confirms is requested again completely",
+        arguments: [begin, 300_000])
     func validated(position: Int) async throws {
         let fields: HTTPHeaders = ["Cache-Control": "max-age=60", "ETag": "\"1\""]
         let cached = client(fields) { request, _ in
@@ -100,7 +102,7 @@ struct DamagedEntryTests {
         await cached.client.shutdown()
     }
 
-    @Test("It stands in for no error", arguments: [true, false])
+    @Test("It is not served instead of an error", arguments: [true, false])
     func standIn(isRefused: Bool) async throws {
         let fields: HTTPHeaders = ["Cache-Control": "max-age=60, stale-if-error=900"]
         let cached = client(fields) { _, number in
@@ -118,7 +120,7 @@ struct DamagedEntryTests {
         await cached.client.shutdown()
     }
 
-    @Test("While it would be served stale, it is asked for in the foreground")
+    @Test("A damaged entry that could be served stale is requested in the foreground")
     func staleWhileRevalidate() async throws {
         let cached = client(["Cache-Control": "max-age=60, stale-while-revalidate=900"])
         try await damage(Self.begin, cached)
@@ -153,7 +155,7 @@ struct CacheClockTests {
     }
 
     @Test(
-        "What came later than now is stale, whatever may be stale, and fresh once it is confirmed")
+        "An entry from the future is stale and not served stale until it is confirmed")
     func future() async throws {
         for store in stores() {
             let before = client(store, at: Self.ahead, "one")
@@ -171,7 +173,7 @@ struct CacheClockTests {
         }
     }
 
-    @Test("It stands in for no error")
+    @Test("It is not served instead of an error")
     func errors() async throws {
         for store in stores() {
             _ = try await client(store, at: Self.ahead, "one").get("/")
@@ -183,7 +185,7 @@ struct CacheClockTests {
         }
     }
 
-    @Test("It hides nothing that came since")
+    @Test("An entry from the future does not hide a newer response")
     func hidden() async throws {
         for store in stores() {
             let before = client(store, at: Self.ahead, "one")
@@ -198,7 +200,7 @@ struct CacheClockTests {
         }
     }
 
-    @Test("A file that was used later than now makes room first")
+    @Test("A file with a time of use in the future is removed first")
     func room() async throws {
         let store = DiskStore(directory: folder.path, maxBytes: 400_000, writingAfter: nil)
         func put(_ number: Int) async throws {
@@ -220,13 +222,13 @@ struct CacheClockTests {
     }
 }
 
-@Suite("What Cache-Status says is stored")
+@Suite("Cache-Status says stored only for stored responses")
 struct StoredStatusTests {
     private func isStored(_ cached: CachedClient) async throws -> Bool {
         try await cached.get("/").status?.hasSuffix(";stored") == true
     }
 
-    @Test("What the store takes on", arguments: [true, false])
+    @Test("A response that the store accepts is marked as stored", arguments: [true, false])
     func taken(isEmpty: Bool) async throws {
         let cached = CachedClient { _ in
             .ok(text: isEmpty ? "" : "x", headers: ["Cache-Control": "max-age=60"])
@@ -235,7 +237,7 @@ struct StoredStatusTests {
         #expect(cached.cache.statistics.stored == 1)
     }
 
-    @Test("Not what a store cannot keep, where that shows before the end")
+    @Test("A response that the store rejects before its end is not marked")
     func notKept() async throws {
         let store = FailingStore()
         store.fail()
@@ -247,7 +249,7 @@ struct StoredStatusTests {
         #expect(try await !isStored(none))
     }
 
-    @Test("Not what was changed while it came")
+    @Test("A response that was invalidated while it arrived is not marked")
     func changed() async throws {
         let box = Mutex<Cache?>(nil)
         let cached = CachedClient { request in
@@ -259,7 +261,7 @@ struct StoredStatusTests {
         #expect(try await !isStored(cached))
     }
 
-    @Test("Not what a disk that is too slow would have to leave out")
+    @Test("A response that a slow disk would drop is not marked")
     func backlog() async throws {
         let folder = TemporaryFolder()
         let store = DiskStore(

@@ -5,7 +5,7 @@ import TurnpikeTesting
 @testable import TurnpikeCache
 @testable import TurnpikeCore
 
-@Suite("What a DiskStore writes behind the calls")
+@Suite("A DiskStore writes in the background")
 struct DiskBacklogTests {
     private let folder = TemporaryFolder()
     private let key = CacheKey(url: "http://a.example/")
@@ -34,7 +34,7 @@ struct DiskBacklogTests {
         try await find(store, key)?.response.head.headers["X-Name"]
     }
 
-    @Test("An entry is found before it is in a file, and afterwards, by others too")
+    @Test("An entry is found before and after it is written, also by other processes")
     func readingBehind() async throws {
         let store = store()
         try await put(store, "one")
@@ -51,7 +51,7 @@ struct DiskBacklogTests {
         #expect(try await name(self.store()) == "one")
     }
 
-    @Test("The last one that was stored is found")
+    @Test("The entry that was stored last is found")
     func replacing() async throws {
         let store = store()
         try await put(store, "one")
@@ -63,7 +63,7 @@ struct DiskBacklogTests {
         #expect(try await name(store) == "three")
     }
 
-    @Test("A removal wins over an entry that waits, and what is stored then is found")
+    @Test("A removal wins over an entry that waits, and a later entry is found")
     func removal() async throws {
         let store = store()
         try await put(store, "one")
@@ -81,7 +81,7 @@ struct DiskBacklogTests {
         #expect(try await name(store) == "three")
     }
 
-    @Test("A purge counts and removes what waits")
+    @Test("A purge counts and removes entries that wait to be written")
     func purge() async throws {
         let store = store()
         try await put(store, "one")
@@ -104,7 +104,7 @@ struct DiskBacklogTests {
         #expect(try await find(store) == nil)
     }
 
-    @Test("Large content is written when somebody looks it up")
+    @Test("Large content is written when it is looked up")
     func large() async throws {
         let store = store()
         let data = Data((0..<700_001).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
@@ -114,7 +114,7 @@ struct DiskBacklogTests {
         #expect(store.waiting == 0)
     }
 
-    @Test("What does not fit any more is not stored, nor is what it would have replaced")
+    @Test("An entry that the backlog has no room for is not stored, and removes the old one")
     func full() async throws {
         let store = store(maxBacklog: 40_000)
         let other = CacheKey(url: "http://a.example/other")
@@ -143,7 +143,7 @@ struct DiskBacklogTests {
         #expect(try await name(store) == "again")
     }
 
-    @Test("The client's shutdown writes what waits; a method that changes something wins")
+    @Test("A shutdown writes the entries that wait; an unsafe method still removes them")
     func shutdown() async throws {
         let answer: @Sendable (Request) -> MockResponse = { _ in
             .ok(text: "one", headers: ["Cache-Control": "max-age=60"])
@@ -161,7 +161,7 @@ struct DiskBacklogTests {
         #expect(try await second.get("/b").status?.contains("fwd=uri-miss") == true)
     }
 
-    @Test("A removal by another process wins over what was asked for before it")
+    @Test("A removal by another process wins over responses requested before it")
     func removalByAnother() async throws {
         let (one, two) = (store(), store())
         for store in [one, two] { _ = try await store.list() }
@@ -187,7 +187,7 @@ struct DiskBacklogTests {
         #expect(try await name(two) == "last")
     }
 
-    @Test("What another process stores is found; where the index is lost, so is all, and no more")
+    @Test("Entries of another process are found; a lost index loses its entries and nothing else")
     func index() async throws {
         let (one, two) = (store(), store())
         _ = try await two.list()

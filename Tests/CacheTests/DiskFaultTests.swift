@@ -4,7 +4,7 @@ import Testing
 @testable import TurnpikeCache
 @testable import TurnpikeCore
 
-@Suite("A DiskStore under load, and where the disk fails")
+@Suite("A DiskStore under load and with disk errors")
 struct DiskFaultTests {
     private let folder = TemporaryFolder()
     private let key = CacheKey(url: "http://a.example/")
@@ -25,7 +25,7 @@ struct DiskFaultTests {
         try await store.entry(for: key) { _ in true }?.response.head.headers["X-Name"]
     }
 
-    @Test("Who waits for what was written waits for nothing that came later")
+    @Test("A flush waits only for entries that came before it")
     func load() async throws {
         let store = store()
         let written = Counter()
@@ -41,7 +41,7 @@ struct DiskFaultTests {
         #expect(written.count == 2)
     }
 
-    @Test("What begins to write because much waits goes on until nothing does")
+    @Test("A writer that starts early because much waits continues until the backlog is empty")
     func chain() async throws {
         let store = DiskStore(
             directory: folder.path, maxBytes: 64 << 20, writingAfter: nil, maxBacklog: 400)
@@ -57,7 +57,7 @@ struct DiskFaultTests {
         #expect(store.waiting == 0)
     }
 
-    @Test("What comes while others are written is not written at once by itself")
+    @Test("Entries that come during a write wait for the next one")
     func portions() async throws {
         let store = DiskStore(
             directory: folder.path, maxBytes: 64 << 20, writingAfter: nil, maxBacklog: 40_000)
@@ -74,7 +74,7 @@ struct DiskFaultTests {
         #expect(store.waiting == 0)
     }
 
-    @Test("New heads wait for the disk where much waits")
+    @Test("New heads wait for the disk if the backlog is full")
     func updates() async throws {
         let store = DiskStore(
             directory: folder.path, maxBytes: 64 << 20, writingAfter: nil, maxBacklog: 40_000)
@@ -89,7 +89,7 @@ struct DiskFaultTests {
         #expect(store.waiting == 0)
     }
 
-    @Test("Where a response cannot be written, the one before it does not come back")
+    @Test("If a response cannot be written, the previous one does not reappear")
     func replacement() async throws {
         let store = store()
         try await put(store, "old")
@@ -125,7 +125,7 @@ struct DiskFaultTests {
         }
     }
 
-    @Test("A removal that fails is made again, and until then nothing is found")
+    @Test("A removal that fails is repeated, and until then nothing is found")
     func failingRemoval() async throws {
         try await { store in
             try await put(store, "one")
@@ -154,7 +154,7 @@ struct DiskFaultTests {
     }
 
     @Test(
-        "What is not stored because others have removed something leaves nothing older",
+        "A response that is dropped after a removal elsewhere leaves no older entry",
         arguments: [7, 300_000])
     func removalByOthers(bytes: Int) async throws {
         let (one, two) = (store(), store())
@@ -171,7 +171,7 @@ struct DiskFaultTests {
         #expect(try await name(two) == nil)
     }
 
-    @Test("A process that was stopped while it had the lock costs others misses, and keeps no call")
+    @Test("A process that stops with the lock costs other processes misses, but blocks no call")
     func stoppedProcess() async throws {
         let first = store()
         try await put(first, "one")
@@ -224,7 +224,7 @@ struct DiskFaultTests {
         #expect(try await name(two) == "three")
     }
 
-    @Test("A store finds what another one keeps in a folder of files that it has made anew")
+    @Test("A store finds the entries of another one that created the folder again")
     func filesMadeAgain() async throws {
         let (one, two) = (store(), store())
         try await put(one, "one")

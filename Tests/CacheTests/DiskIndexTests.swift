@@ -25,7 +25,7 @@ struct DiskIndexTests {
         try Data(contentsOf: URL(filePath: temporary.path + "/index"))
     }
 
-    @Test("A place is found by its key's digest, by another process too, until it is removed")
+    @Test("A place is found by the digest of its key, also by another process, until it is removed")
     func finding() throws {
         let index = try index()
         let mark = index.mark(of: key(1))
@@ -39,7 +39,7 @@ struct DiskIndexTests {
         #expect(try index.places().isEmpty)
     }
 
-    @Test("The largest place is kept to the bit, and so is an entry that is not read at once")
+    @Test("The largest place, and an entry of its own file, are kept exactly")
     func largest() throws {
         let index = try index()
         for bytes in [0, 65_535 * 64] {
@@ -50,7 +50,7 @@ struct DiskIndexTests {
         }
     }
 
-    @Test("Method, partition and URL each make another digest, and so does another index")
+    @Test("The digest depends on method, partition, URL and index")
     func marks() throws {
         let index = try index()
         let keys = [
@@ -64,7 +64,7 @@ struct DiskIndexTests {
         #expect(try self.index().mark(of: keys[0]) != index.mark(of: keys[0]))
     }
 
-    @Test("A sixteenth place takes that of the oldest; what is replaced goes first")
+    @Test("A sixteenth place replaces the oldest one; replaced places go first")
     func full() throws {
         let index = try index(maxBytes: 0)
         for number in 0..<15 {
@@ -78,7 +78,7 @@ struct DiskIndexTests {
         #expect(try index.places(7) == [new])
     }
 
-    @Test("Only what others have removed keeps an entry from being added")
+    @Test("Only a removal by another process keeps an entry from being added")
     func removals() throws {
         let one = try index(maxBytes: 0)
         let two = try #require(try DiskIndex.existing(in: folder()))
@@ -101,7 +101,7 @@ struct DiskIndexTests {
         }
     }
 
-    @Test("Places of files that are gone are removed from all buckets, and the others counted")
+    @Test("Places of missing files are removed from all buckets, and the others are counted")
     func keeping() throws {
         // More buckets than are read at once.
         let index = try index(maxBytes: 16 << 20)
@@ -115,7 +115,7 @@ struct DiskIndexTests {
         #expect(try index.places(index.mark(of: key(5))).map(\.file) == [2])
     }
 
-    @Test("A damaged opening is no index, and the one that takes its place is empty")
+    @Test("An index with a damaged header is replaced by an empty one")
     func damage() throws {
         let first = try index()
         _ = try first.add(place(1), since: nil) { _ in [] }
@@ -144,7 +144,7 @@ struct DiskIndexTests {
     }
 
     @Test(
-        "An index has a place for each KiB of the bound, and is made anew where that is much less",
+        "An index has a place for each KiB of the bound; a much lower bound creates it again",
         arguments: [(0, 1), (1 << 20, 64), (100 << 20, 8192), (Int64.max, 1 << 18)])
     func size(maxBytes: Int64, buckets: Int64) throws {
         let index = try index(maxBytes: maxBytes)

@@ -40,7 +40,7 @@ struct DiskPlacesTests {
         }
     }
 
-    @Test("What is stored in the same moment shares a file, which goes with the last of it")
+    @Test("Entries that are stored together share a file, which is removed with the last one")
     func sharing() async throws {
         let store = store()
         for number in 0..<150 { try await put(store, key(number), "one") }
@@ -85,7 +85,7 @@ struct DiskPlacesTests {
         #expect(store.usage.bytes == room)
     }
 
-    @Test("The last of one key in the same moment counts, and each variant for itself")
+    @Test("Of several entries for one key in a batch the last counts, per variant")
     func variants() async throws {
         let store = store()
         for text in ["one", "two"] {
@@ -106,7 +106,7 @@ struct DiskPlacesTests {
         #expect(entry != nil)
     }
 
-    @Test("A file that the index does not name goes when the folder is opened")
+    @Test("A file that the index does not name is removed when the folder is opened")
     func unnamed() async throws {
         let first = store()
         try await put(first, key(0), "one")
@@ -125,7 +125,7 @@ struct DiskPlacesTests {
         #expect(third.usage == CacheUsage())
     }
 
-    @Test("More entries than the index has places for cost the oldest, and no others")
+    @Test("More entries than the index has places for displace only the oldest")
     func crowd() async throws {
         let store = store(maxBytes: 1 << 20)
         for number in 0..<3000 { try await put(store, key(number), "x", bytes: 1) }
@@ -138,7 +138,7 @@ struct DiskPlacesTests {
         #expect(try await name(store, key(2999)) == "x")
     }
 
-    @Test("A folder whose bound is lowered is of use, though its index was made for much more")
+    @Test("A folder works with a lowered bound, although its index was created for a higher one")
     func loweredBound() async throws {
         let before = store(maxBytes: 1 << 30)
         try await put(before, key(1), "before")

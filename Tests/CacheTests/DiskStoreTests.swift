@@ -17,7 +17,7 @@ struct DiskStoreTests {
         }
     }
 
-    @Test("Entries outlive the process, in files that are the owner's alone")
+    @Test("Entries outlive the process, in files that only their owner may read")
     func reopening() async throws {
         let first = client("one")
         #expect(try await first.get("/a", [.authorization: "Bearer hidden"]).text == "one")
@@ -35,7 +35,7 @@ struct DiskStoreTests {
         }
     }
 
-    @Test("A file that was changed in any byte leaves no entry, or the right one")
+    @Test("A file with any changed byte gives no entry or the right one")
     func damage() async throws {
         let first = client("one")
         _ = try await first.get("/a")
@@ -74,7 +74,7 @@ struct DiskStoreTests {
         return (text, cached.sent)
     }
 
-    @Test("A head that was written half leaves the one before it")
+    @Test("A half-written head leaves the previous one")
     func tornUpdate() async throws {
         let store = DiskStore(directory: folder.path)
         let key = CacheKey(url: "http://a.example/")
@@ -95,7 +95,7 @@ struct DiskStoreTests {
         #expect(try await content(older) == Data("content".utf8))
     }
 
-    @Test("Large content streams and is checked; where it is damaged the body fails and it goes")
+    @Test("Large content is streamed and checked; damaged content fails the body and is removed")
     func large() async throws {
         let store = DiskStore(directory: folder.path, maxBytes: 64 << 20)
         let key = CacheKey(url: "http://a.example/")
@@ -117,7 +117,7 @@ struct DiskStoreTests {
         #expect(try await store.entry(for: key) { _ in true } == nil)
     }
 
-    @Test("The folder keeps its bound, and what was used last")
+    @Test("The folder keeps its bound and the entries that were used last")
     func bound() async throws {
         let store = DiskStore(directory: folder.path, maxBytes: 400_000)
         for number in 0..<60 {
@@ -136,7 +136,7 @@ struct DiskStoreTests {
         #expect(try await store.writer(for: tooLarge, length: 60_000) == nil)
     }
 
-    @Test("What a dead process left behind goes, what a living one writes stays")
+    @Test("Leftovers of a dead process are removed, files of a living one stay")
     func leftovers() async throws {
         let store = DiskStore(directory: folder.path, maxBytes: 64 << 20)
         let key = CacheKey(url: "http://a.example/")

@@ -148,7 +148,7 @@ struct DiskTrustTests {
         await second.client.shutdown()
     }
 
-    @Test("Once the folder is put right, a store goes on by itself")
+    @Test("A store continues by itself once the folder is repaired")
     func recovery() async throws {
         try setMode(0o777, of: folder.path)
         let cached = client(folder.path)

@@ -38,7 +38,7 @@ struct HostileTests {
         #expect(client.sent == 2)
     }
 
-    @Test("What answers one request's own range or condition is not stored", arguments: [412, 416])
+    @Test("A response to the caller's own range or condition is not stored", arguments: [412, 416])
     func ownCondition(status: Int) async throws {
         let client = CachedClient { request in
             let isPart = request.headers.contains(.range)

@@ -53,7 +53,7 @@ struct IdentityTests {
     }
 
     @Test(
-        "A private response is found by the one who asked, whatever tells who that is",
+        "A private response is found only by its caller, however the caller is identified",
         arguments: [
             "private, max-age=60", "max-age=60, private=\"x-name\"", "max-age=60, s-maxage=0",
             "public, max-age=60, s-maxage=59",
@@ -74,7 +74,7 @@ struct IdentityTests {
         }
     }
 
-    @Test("So is a refusal: others may be let in", arguments: [401, 403, 407])
+    @Test("A refusal (401, 403, 407) is found only by its caller", arguments: [401, 403, 407])
     func refusal(status: Int) async throws {
         let cached = CachedClient { request in
             let isKnown = request.headers.contains("X-Api-Key")
@@ -90,7 +90,7 @@ struct IdentityTests {
         #expect(try await cached.get("/a", ["X-Api-Key": "a"]).code == 200)
     }
 
-    @Test("So is one with a cookie that belongs to the response, and not one with another")
+    @Test("A response whose Set-Cookie has no Path is private; with Path=/ it is shared")
     func setCookie() async throws {
         let callers = Self.fields
         let own = CachedClient(naming: "public, max-age=60", ["Set-Cookie": "id=1"])
@@ -100,7 +100,7 @@ struct IdentityTests {
     }
 
     @Test(
-        "A response to a credential is shared where it says so (RFC 9111 §3.5)",
+        "A response to a credential is shared if it says so (RFC 9111 §3.5)",
         arguments: [
             "public, max-age=60", "max-age=60, must-revalidate", "max-age=60, s-maxage=60",
             "max-age=60, s-maxage=600",
@@ -109,7 +109,7 @@ struct IdentityTests {
         try await expect(control, "all find the first one's") { $0.map { _ in 0 } }
     }
 
-    @Test("Else it is found with the same credential, whatever the cookies are")
+    @Test("Otherwise it is found with the same credential, whatever the cookies are")
     func credential() async throws {
         let cached = CachedClient(naming: "max-age=60")
         let callers: [HTTPHeaders] = [
@@ -123,7 +123,7 @@ struct IdentityTests {
         #expect(cached.sent == 3)
     }
 
-    @Test("Fields against forgery, and of a trace, tell nobody apart")
+    @Test("Anti-forgery fields and trace fields do not identify a caller")
     func forgery() async throws {
         let cached = CachedClient(naming: "private, max-age=60")
         let names = [
@@ -138,7 +138,7 @@ struct IdentityTests {
         #expect(try await found(callers, cached) == callers.map { _ in "0" })
     }
 
-    @Test("The cookies of a jar count, as those of the caller do")
+    @Test("Cookies of a jar identify a caller as its own cookies do")
     func jars() async throws {
         let cache = Cache()
         let transport = MockTransport { request in
@@ -160,7 +160,7 @@ struct IdentityTests {
         #expect(transport.sentCount == 2)
     }
 
-    @Test("A tenant stands for all that the request tells; without one the request decides")
+    @Test("A tenant replaces the identity in the request; without one the request decides")
     func tenant() async throws {
         var options = Cache.Options()
         options.tenant = { request, _ in request.headers["X-Tenant"] }
@@ -198,7 +198,7 @@ struct IdentityTests {
         #expect(transport.sentCount == 2)
     }
 
-    @Test("A change forgets what is the caller's and what all share, and nothing of others")
+    @Test("A change removes the caller's and the shared entries, but none of other callers")
     func change() async throws {
         let cached = CachedClient { request in
             let control = request.headers["X-Control"] ?? "private, max-age=60"
@@ -216,7 +216,7 @@ struct IdentityTests {
         #expect(cached.cache.statistics.hits == 1)
     }
 
-    @Test("What was private and is public now is found, and does not stay in the way")
+    @Test("A response that was private and is public now is found by all")
     func moved() async throws {
         let count = Counter()
         let cached = CachedClient { _ in
@@ -234,7 +234,7 @@ struct IdentityTests {
         #expect(try await cached.cache.list().count == 1)
     }
 
-    @Test("A confirmation that makes a response private takes it out of what all share")
+    @Test("A 304 that makes a response private removes it from the shared entries")
     func confirmedAsPrivate() async throws {
         let cached = CachedClient { request in
             if request.headers.contains(.ifNoneMatch) {
@@ -272,7 +272,7 @@ struct IdentityTests {
     }
 }
 
-@Suite("Who waits for the validation of another user")
+@Suite("Waiting for the validation of another user")
 struct IdentityOfFlightsTests {
     /// What two callers get who wait for one validation of a stale response that both could use.
     private func together(
@@ -301,7 +301,7 @@ struct IdentityOfFlightsTests {
         }
     }
 
-    @Test("A response that all may have is for all", arguments: [200, 304])
+    @Test("A shared response is given to all who wait", arguments: [200, 304])
     func common(status: Int) async throws {
         let (answers, cached) = try await together(
             Self.a, Self.b,
@@ -313,7 +313,7 @@ struct IdentityOfFlightsTests {
     }
 
     @Test(
-        "One that is for the first alone is not given to the second",
+        "A response for the first caller alone is not given to the second",
         arguments: ["private, max-age=60", "max-age=60"], [200, 404, 410])
     func own(control: String, status: Int) async throws {
         let (answers, cached) = try await together(
@@ -322,7 +322,7 @@ struct IdentityOfFlightsTests {
         #expect(cached.sent == 3)
     }
 
-    @Test("Nor is a confirmation that makes it so")
+    @Test("A 304 that makes the response private is not given to the second")
     func confirmedAsPrivate() async throws {
         let (answers, cached) = try await together(
             Self.a, Self.b,
@@ -331,7 +331,7 @@ struct IdentityOfFlightsTests {
         #expect(cached.sent == 3, "the second asks for itself")
     }
 
-    @Test("Nor what a validator inside has refused, with the beginning of its content")
+    @Test("An error of a validator inside, with the content's beginning, is not shared")
     func refused() async throws {
         for status in [404, 503] {
             let (answers, _) = try await together(
@@ -344,7 +344,7 @@ struct IdentityOfFlightsTests {
         }
     }
 
-    @Test("A fault of the server lets what is stale stand in for both, and is asked for once")
+    @Test("An error of the server is requested once, and both get the stale response")
     func fault() async throws {
         let (answers, cached) = try await together(
             Self.a, Self.b, staleIfError: .seconds(100), Self.owned(503, [:]))

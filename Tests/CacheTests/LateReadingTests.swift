@@ -6,9 +6,9 @@ import TurnpikeTesting
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 
-@Suite("What is stored, and read after a deadline")
+@Suite("Stored responses that are read after a deadline")
 struct LateReadingTests {
-    @Test("A body that came in time is read and stored, and what was stored is read late too")
+    @Test("A body that arrived in time is read, stored and read late from the store")
     func late() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: folder) }

@@ -20,7 +20,7 @@ struct MemoryStoreTests {
         return try await store.entry(for: key) { _ in true } != nil
     }
 
-    @Test("It keeps its bound, and one scan pushes out nothing that was asked for again")
+    @Test("The store keeps its bound, and a single scan displaces no entry that was used again")
     func scan() async throws {
         let store = MemoryStore(maxBytes: 200_000)
         for number in 0..<50 {
@@ -33,7 +33,7 @@ struct MemoryStoreTests {
         for number in 0..<50 { #expect(try await has(store, "hot\(number)")) }
     }
 
-    @Test("What its origin confirms keeps its rank")
+    @Test("An entry that its origin confirms keeps its rank")
     func confirmed() async throws {
         let store = MemoryStore(maxBytes: 200_000)
         for number in 0..<50 {
@@ -47,7 +47,7 @@ struct MemoryStoreTests {
         for number in 0..<50 { #expect(try await has(store, "hot\(number)")) }
     }
 
-    @Test("What is no longer asked for makes room for what is")
+    @Test("Entries that are no longer used make room for used ones")
     func adaptation() async throws {
         let store = MemoryStore(maxBytes: 200_000)
         for name in ["old", "new"] {
@@ -61,7 +61,7 @@ struct MemoryStoreTests {
         #expect(try await !has(store, "old0"))
     }
 
-    @Test("Of one key there are sixteen variants, the last ones, each found and each replaced")
+    @Test("A key keeps its last sixteen variants, each found and replaced separately")
     func variants() async throws {
         let store = MemoryStore()
         let key = CacheKey(url: "http://a.example/a")
@@ -94,7 +94,7 @@ struct MemoryStoreTests {
         #expect(store.usage.entries == 0 && store.usage.bytes == 0)
     }
 
-    @Test("What is larger than an entry may be is not stored")
+    @Test("An entry above the maximum size is not stored")
     func tooLarge() async throws {
         let store = MemoryStore(maxBytes: 80_000, maxEntryBytes: 1000)
         try await put(store, "fits", 1000)
@@ -103,7 +103,7 @@ struct MemoryStoreTests {
         #expect(try await !has(store, "large"))
     }
 
-    @Test("Two tiers: what is too large for the front does not leave the old there")
+    @Test("Two tiers: an entry that is too large for the front removes the old one there")
     func grown() async throws {
         let front = MemoryStore(maxBytes: 80_000)
         let store = TieredStore(front, MemoryStore())
@@ -115,7 +115,7 @@ struct MemoryStoreTests {
         #expect(found?.content.length == 70_000)
     }
 
-    @Test("Two tiers: what cannot be written to the back does not leave the old there")
+    @Test("Two tiers: an entry that cannot be written to the back removes the old one there")
     func failingBack() async throws {
         let (front, back) = (MemoryStore(), FailingStore())
         let store = TieredStore(front, back)
@@ -127,7 +127,7 @@ struct MemoryStoreTests {
         #expect(try await !has(store, "a"))
     }
 
-    @Test("Two tiers: what the front has lost is found in the back, and comes to the front")
+    @Test("Two tiers: an entry that the front has lost returns to it from the back")
     func tiers() async throws {
         let folder = TemporaryFolder()
         let front = MemoryStore()

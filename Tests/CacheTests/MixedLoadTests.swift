@@ -31,7 +31,7 @@ struct MixedLoadTests {
         }
     }
 
-    @Test("Common content keeps its hits, and what is private is found by its owner alone")
+    @Test("Shared content keeps its hits, and private content is found by its owner alone")
     func mixed() async throws {
         let cached = CachedClient { request in
             let kind = Self.kinds.first { request.url.path().hasPrefix("/\($0.path)/") }

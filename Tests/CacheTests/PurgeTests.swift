@@ -7,7 +7,7 @@ import TurnpikeTesting
 @testable import TurnpikeCache
 @testable import TurnpikeCore
 
-@Suite("What a purge must not leave behind")
+@Suite("Purging a cache")
 struct PurgeTests {
     private let key = CacheKey(url: "http://a.example/")
 
@@ -18,7 +18,7 @@ struct PurgeTests {
         try await writer.commit()
     }
 
-    @Test("What a look-up finds in the back while it is purged does not stay in front")
+    @Test("An entry that a look-up finds in the back during a purge does not stay in the front")
     func tiers() async throws {
         let (front, back) = (MemoryStore(), HeldStore())
         let store = TieredStore(front, back)
@@ -32,7 +32,7 @@ struct PurgeTests {
         #expect(front.usage.entries == 0)
     }
 
-    @Test("A body that is read meanwhile is not stored, unless it is of another URL")
+    @Test("A body that is read during a purge is not stored, unless the purge is for another URL")
     func recording() async throws {
         let cached = CachedClient { _ in
             .ok(text: "one", headers: ["Cache-Control": "max-age=60"])

@@ -18,7 +18,7 @@ struct RecordingsTests {
         recordings.begin(keys, at: Date(timeIntervalSince1970: 0))
     }
 
-    @Test("What was asked for later is not overtaken, under its key and as its variant")
+    @Test("A response that was requested earlier does not replace a later one, per key and variant")
     func order() {
         let (first, second) = (begin(key, other), begin(key, other))
         #expect(second.mayStore(key, plain))
@@ -29,7 +29,7 @@ struct RecordingsTests {
         #expect(begin(key).mayStore(key, plain))
     }
 
-    @Test("A change reaches all that has begun, but for its maker")
+    @Test("A change invalidates all exchanges under way, except its own")
     func changes() {
         let (first, second, third) = (begin(key), begin(key), begin(other))
         recordings.spoil(key, except: second)

@@ -13,7 +13,7 @@ struct RefreshTests {
         "Cache-Control": "max-age=60, stale-while-revalidate=600"
     ]
 
-    @Test("A refresh goes on when the response that began it is let go of")
+    @Test("A refresh continues if the response that began it is dropped")
     func droppedResponse() async throws {
         let (mayGo, counter) = (SharedValue<Void>(), Counter())
         let cached = CachedClient { _ in
@@ -84,7 +84,7 @@ struct RefreshTests {
         await end.value
     }
 
-    @Test("only-if-cached sends nothing in the background either")
+    @Test("only-if-cached does not start a refresh in the background")
     func onlyIfCached() async throws {
         let cached = CachedClient { _ in .ok(text: "1", headers: Self.fresh) }
         _ = try await cached.get("/a")
@@ -94,7 +94,7 @@ struct RefreshTests {
         #expect(cached.sent == 1)
     }
 
-    @Test("Who takes only so much staleness gets no more", arguments: [(5, 2), (20, 1)])
+    @Test("A request's max-stale is not exceeded", arguments: [(5, 2), (20, 1)])
     func maxStale(seconds: Int, sent: Int) async throws {
         let counter = Counter()
         let cached = CachedClient { _ in .ok(text: "\(counter.next())", headers: Self.fresh) }
@@ -104,7 +104,7 @@ struct RefreshTests {
         #expect(answer.text == "\(sent)")
     }
 
-    @Test("Cache-Status tells a URL that is not stored from a variant that is not")
+    @Test("Cache-Status distinguishes a URL that is not stored from a variant that is not")
     func varyMiss() async throws {
         let cached = CachedClient { _ in
             .ok(text: "x", headers: ["Cache-Control": "max-age=60", "Vary": "X-Kind"])
@@ -115,7 +115,7 @@ struct RefreshTests {
         #expect(cached.cache.statistics.misses == 2)
     }
 
-    @Test("A response that took long does not take the place of one that was asked for later")
+    @Test("A slow response does not replace one that was requested later")
     func slowBody() async throws {
         let counter = Counter()
         let cached = CachedClient { request in
@@ -134,7 +134,7 @@ struct RefreshTests {
         #expect(try await cached.get("/a", ["X-Kind": "1"]).text == "2")
     }
 
-    @Test("What must always be validated, and cannot be, is not stored")
+    @Test("A response that must be validated but has no validator is not stored")
     func useless() async throws {
         let cached = CachedClient { _ in
             .ok(text: "x", headers: ["Cache-Control": "no-cache, max-age=60"])
@@ -143,7 +143,7 @@ struct RefreshTests {
         #expect(try await cached.cache.list().isEmpty)
     }
 
-    @Test("A date allows a range where it is a strong validator", arguments: [(0, 200), (1, 206)])
+    @Test("A date allows a range if it is a strong validator", arguments: [(0, 200), (1, 206)])
     func rangeByDate(seconds: Int, code: Int) async throws {
         let date = Date(timeIntervalSince1970: 1_700_000_000)
         let changed = (date - TimeInterval(seconds)).http

@@ -47,7 +47,7 @@ struct RevalidationTests {
     }
 
     @Test(
-        "A changed response is shared by all who wait, unless it is private to one or too large",
+        "A changed response is shared by all who wait, unless it is private or too large",
         arguments: [("", 2), ("no-store", 101), ("large", 101)])
     func changed(kind: String, sent: Int) async throws {
         let barrier = Barrier()
@@ -73,7 +73,7 @@ struct RevalidationTests {
         #expect(cached.sent == sent)
     }
 
-    @Test("Who leaves, leaves the others the exchange; the last one ends it")
+    @Test("A caller that leaves does not end the exchange; the last one does")
     func leaving() async throws {
         let barrier = Barrier()
         let wasCancelled = SharedValue<Void>()
@@ -104,7 +104,7 @@ struct RevalidationTests {
     }
 
     @Test(
-        "What is stale goes out at once while it is asked for anew, once; shutdown waits for that")
+        "A stale response is served at once and refreshed once; a shutdown waits for the refresh")
     func staleWhileRevalidate() async throws {
         let barrier = Barrier()
         let counter = Counter()
@@ -133,7 +133,7 @@ struct RevalidationTests {
         #expect(try await entry.content.body(0..<1).collect(upTo: 9) == Data("2".utf8))
     }
 
-    @Test("A refresh in the background ends with its time limit, and with the client")
+    @Test("A background refresh ends with its time limit or with the client")
     func refreshEnds() async throws {
         let barrier = Barrier()
         let counter = Counter()
@@ -156,7 +156,7 @@ struct RevalidationTests {
     }
 
     @Test(
-        "A stale response stands in for an error where that is allowed, and nowhere else",
+        "A stale response replaces an error only if that is allowed",
         arguments: [
             ("max-age=60, stale-if-error=60", "503", true),
             ("max-age=60, stale-if-error=60", "500", true), ("max-age=60", "500", false),
@@ -186,7 +186,7 @@ struct RevalidationTests {
         if isAllowed { #expect(answer?.status?.hasSuffix("detail=stale-if-error") ?? false) }
     }
 
-    @Test("A confirmation that a validator inside refuses is one none the less")
+    @Test("A 304 that a validator inside refuses still confirms the entry")
     func refusedConfirmation() async throws {
         let cached = CachedClient(inside: [Validate()]) { request in
             request.headers.contains(.ifNoneMatch)
@@ -198,7 +198,7 @@ struct RevalidationTests {
         #expect(try await cached.get("/a").status == "Turnpike;hit;ttl=60")
     }
 
-    @Test("A confirmation of something else is not believed")
+    @Test("A 304 about another representation confirms nothing")
     func otherTag() async throws {
         let counter = Counter()
         let cached = CachedClient { request in
@@ -212,7 +212,7 @@ struct RevalidationTests {
         #expect(try await cached.get("/a").text == "3")
     }
 
-    @Test("What was asked for before a change is not stored behind it")
+    @Test("A response that was requested before a change is not stored after it")
     func changeMeanwhile() async throws {
         let barrier = Barrier()
         let cached = CachedClient { request in
@@ -229,7 +229,7 @@ struct RevalidationTests {
     }
 
     @Test(
-        "What a POST has answered is not stored behind a change that was asked for later",
+        "The response to a POST is not stored after a change that was requested later",
         arguments: [false, true])
     func changeMeanwhile(isPurge: Bool) async throws {
         let barrier = Barrier()

@@ -81,7 +81,7 @@ struct SemanticsTests {
             status: 599),
     ]
 
-    @Test("A response is given again for as long as it is fresh", arguments: cases)
+    @Test("A response is served again as long as it is fresh", arguments: cases)
     func lifetime(_ example: Case) async throws {
         let cached = CachedClient(clock: ManualClock(date: Self.start)) { _ in
             .status(example.status, headers: example.headers, body: Data("x".utf8))
@@ -99,7 +99,7 @@ struct SemanticsTests {
     }
 
     @Test(
-        "A directive means the same, whatever stands beside it",
+        "A directive means the same beside any other",
         arguments: [
             "max-age=60", ",, max-age=60 ,\tpublic", "max-age=60 x", "max-age=60=1", "max-age",
             "max-age=", "max-age=0000000060", "max-age=1000000000", "max-age=60, max-age=20",
@@ -131,7 +131,7 @@ struct SemanticsTests {
     }
 
     @Test(
-        "A request's own wishes are obeyed",
+        "The directives of a request are obeyed",
         arguments: [
             ("no-cache", 2), ("no-store", 2), ("max-age=0", 2), ("max-age=9", 2),
             ("max-age=10", 1), ("min-fresh=51", 2), ("min-fresh=50", 1), ("max-stale", 1),
@@ -145,7 +145,7 @@ struct SemanticsTests {
         #expect(cached.sent == sent && answer.code == 200)
     }
 
-    @Test("What may be stale is taken where the request says so; only-if-cached sends nothing")
+    @Test("A stale response is served if the request allows it; only-if-cached sends nothing")
     func stale() async throws {
         let cached = CachedClient { _ in .ok(text: "x", headers: ["Cache-Control": "max-age=60"]) }
         #expect(try await cached.get("/a", [.cacheControl: "only-if-cached"]).code == 504)
@@ -161,7 +161,7 @@ struct SemanticsTests {
         #expect(cached.sent == 2)
     }
 
-    @Test("Variants stand side by side, and are found by what the requests mean")
+    @Test("Variants are stored side by side and found by the meaning of the request")
     func variants() async throws {
         let cached = CachedClient { request in
             .ok(
@@ -180,7 +180,7 @@ struct SemanticsTests {
             try await cached.cache.lookUp(#require(URL(string: "http://a.example/a"))).count == 4)
     }
 
-    @Test("A change is forgotten, there and where it says so; an error changes nothing")
+    @Test("A change removes its URL and those that its response names; an error removes nothing")
     func invalidation() async throws {
         let cached = CachedClient { request in
             if request.method == .get {
@@ -209,7 +209,7 @@ struct SemanticsTests {
         }
     }
 
-    @Test("Ranges and conditions of the caller's are answered from what is whole")
+    @Test("Ranges and conditions of the caller are answered from complete entries")
     func parts() async throws {
         let cached = CachedClient { request in
             if request.headers.contains(.range) { return .status(206, body: Data("??".utf8)) }
@@ -274,7 +274,7 @@ struct SemanticsTests {
         #expect(!second.headers.contains(.connection))
     }
 
-    @Test("A stored cookie is not given to the jar again, a new one is")
+    @Test("A stored Set-Cookie does not reach the jar again; a new one does")
     func cookies() async throws {
         let jar = CookieJar()
         let cached = CachedClient(outside: [Cookies(jar)]) { request in

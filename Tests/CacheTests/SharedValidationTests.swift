@@ -7,7 +7,7 @@ import TurnpikeTesting
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 
-@Suite("Who waits for another's validation")
+@Suite("Waiting for the validation of another caller")
 struct SharedValidationTests {
     private static let fresh: HTTPHeaders = ["Cache-Control": "max-age=60", "ETag": "\"1\""]
 
@@ -28,7 +28,7 @@ struct SharedValidationTests {
         ) { _ in answer }
     }
 
-    @Test("A changed response that is shared is counted, and told, as such for each")
+    @Test("A shared changed response is counted and logged for each caller")
     func changed() async throws {
         let headers: HTTPHeaders = ["Cache-Control": "max-age=60", "ETag": "\"2\""]
         let (answers, cached) = try await together(.ok(text: "two", headers: headers))
@@ -38,7 +38,9 @@ struct SharedValidationTests {
         #expect(cached.cache.statistics.renewed == 2)
     }
 
-    @Test("Cookies are for the one whose request was answered with them", arguments: [200, 304])
+    @Test(
+        "Cookies reach only the caller whose request was answered with them",
+        arguments: [200, 304])
     func cookies(status: Int) async throws {
         let headers: HTTPHeaders = [
             "Cache-Control": "max-age=60", "ETag": "\"1\"", "Set-Cookie": "id=1; Path=/",
@@ -50,7 +52,7 @@ struct SharedValidationTests {
         #expect(answers.map { $0.headers[.setCookie] } == ["id=1; Path=/", nil])
     }
 
-    @Test("A 304 that makes the response depend on the request is for the requests that are alike")
+    @Test("A 304 that adds a Vary is shared only by requests that match it")
     func variants() async throws {
         let headers: HTTPHeaders = ["ETag": "\"1\"", "Vary": "X-User"]
         let (_, alike) = try await together(
@@ -61,7 +63,7 @@ struct SharedValidationTests {
         #expect(different.sent == 3)
     }
 
-    @Test("What was answered to one who has left is not for those who are still there")
+    @Test("A response to a caller that has left is not given to the others")
     func left() async throws {
         let mayGo = SharedValue<Void>()
         let cached = CachedClient { request in
@@ -85,7 +87,7 @@ struct SharedValidationTests {
     }
 
     @Test(
-        "What may not be stored is for the one who asked, unless it is a fault of the server",
+        "A response that may not be stored is for its caller alone, unless it is a server error",
         arguments: [(403, 3), (302, 3), (404, 2), (503, 2)], [false, true])
     func refusals(of: (status: Int, sent: Int), isValidated: Bool) async throws {
         let (calls, cached) = try await started(
@@ -101,7 +103,7 @@ struct SharedValidationTests {
         #expect(cached.sent == of.sent)
     }
 
-    @Test("A call with options of its own neither waits for others nor is waited for")
+    @Test("A call with its own options neither waits for others nor lets others wait")
     func options() async throws {
         let mayGo = SharedValue<Void>()
         let cached = CachedClient(inside: [Validate()]) { request in

@@ -6,7 +6,7 @@ import TurnpikeTesting
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 
-@Suite("What a validation may change")
+@Suite("Changes by a validation")
 struct ValidationTests {
     struct Case: CustomTestStringConvertible {
         let stored: HTTPHeaders
@@ -22,7 +22,7 @@ struct ValidationTests {
     private static let second = "Fri, 02 Jan 2015 00:00:00 GMT"
 
     @Test(
-        "What a HEAD says is taken over where it is about what is stored, and else that is stale",
+        "A HEAD updates the stored response if it is about the same one; otherwise that is stale",
         arguments: [
             Case(stored: ["ETag": "\"1\""], answer: ["ETag": "\"1\""], isSame: true),
             Case(stored: ["ETag": "\"1\""], answer: ["ETag": "\"2\""], isSame: false),
@@ -78,7 +78,7 @@ struct ValidationTests {
         #expect(try await cached.get("/a").text == (example.isSame ? "1" : "2"))
     }
 
-    @Test("Fields that may not be used again unasked do not come in by a 304")
+    @Test("A 304 does not add fields that may not be reused without validation")
     func noCacheFields() async throws {
         let cached = CachedClient { request in
             if request.headers.contains(.ifNoneMatch) {
@@ -113,7 +113,7 @@ struct ValidationTests {
     }
 
     @Test(
-        "What the origin says of no one's storing, or has no more, is not given out again stale",
+        "A response that the origin forbids to store, or that is gone, is not served stale again",
         arguments: [[:], ["Range": "bytes=0-1"], ["If-None-Match": "\"0\""]] as [HTTPHeaders],
         [false, true])
     func obsolete(asked: HTTPHeaders, isValidated: Bool) async throws {
@@ -140,7 +140,7 @@ struct ValidationTests {
         }
     }
 
-    @Test("What has grown too large to be stored, or cannot be, does not leave the old behind")
+    @Test("A response that has become too large or unstorable removes the old entry")
     func unstored() async throws {
         var options = Cache.Options()
         options.maxContentBytes = 10
@@ -159,7 +159,7 @@ struct ValidationTests {
     }
 
     @Test(
-        "An error that a stale response stands in for does not take its place",
+        "An error that a stale response replaces is not stored over it",
         arguments: ["stale-if-error=600", "stale-while-revalidate=600, stale-if-error=600"],
         [500, 503])
     func storedError(control: String, status: Int) async throws {
@@ -184,7 +184,7 @@ struct ValidationTests {
     }
 
     @Test(
-        "Who insists on the origin's answer does not take from others what stands in for an error",
+        "A request with no-cache does not remove the stale response from other callers",
         arguments: [500, 502, 503, 504], [0, 61])
     func insistence(status: Int, seconds: Int) async throws {
         let counter = Counter()
@@ -201,7 +201,7 @@ struct ValidationTests {
         #expect(try await cached.get("/a").text == "good")
     }
 
-    @Test("A fault that came later does not take the place of what another call has stored")
+    @Test("A later server error does not replace a response that another call has stored")
     func laterFault() async throws {
         let gate = AsyncStream<Void>.makeStream()
         let counter = Counter()
@@ -221,7 +221,9 @@ struct ValidationTests {
         #expect(try await cached.get("/a").text == "good")
     }
 
-    @Test("A stored fault stands in for no other, and gives way to it", arguments: [502, 503])
+    @Test(
+        "A stored server error does not replace another one, which is stored instead",
+        arguments: [502, 503])
     func faultForFault(status: Int) async throws {
         let counter = Counter()
         let cached = CachedClient { _ in
@@ -238,7 +240,7 @@ struct ValidationTests {
     }
 
     @Test(
-        "A stale response stands in for an error to a HEAD, a range or a condition too",
+        "A stale response also replaces an error of a HEAD, a range or a condition",
         arguments: ["head", "range", "condition", "several"], [true, false])
     func parts(kind: String, hasAnswer: Bool) async throws {
         let counter = Counter()
@@ -267,7 +269,7 @@ struct ValidationTests {
         #expect(cached.cache.statistics.staleHits == wasGiven)
     }
 
-    @Test("An answer that is counted is counted once, as what the caller got")
+    @Test("A response is counted once, as the outcome that the caller got")
     func counts() async throws {
         let counter = Counter()
         let cached = CachedClient { _ in

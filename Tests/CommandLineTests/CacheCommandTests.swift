@@ -17,7 +17,7 @@ struct CacheCommandTests {
         return (code, terminal.text, terminal.messages)
     }
 
-    @Test("It lists what a stack file's cache has stored, and removes it")
+    @Test("The command lists and removes the responses that a stack file's cache has stored")
     func listAndPurge() async throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.path
@@ -49,7 +49,7 @@ struct CacheCommandTests {
         #expect(await run("list", path).text == "")
     }
 
-    @Test("What is no cache is not touched; mistakes are told")
+    @Test("A folder that is not a cache is not touched; mistakes are reported")
     func mistakes() async {
         let missing = await run("purge", folder.path)
         #expect(missing.code == 2 && missing.messages.contains("there is no cache"))

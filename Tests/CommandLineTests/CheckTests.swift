@@ -17,13 +17,13 @@ struct CheckTests {
         return CheckCommand.run([path], terminal.terminal())
     }
 
-    @Test("A file without mistakes is no word worth")
+    @Test("A file without mistakes prints nothing")
     func right() throws {
         #expect(try check(["stack": "standard"]) == 0)
         #expect(terminal.messages.isEmpty && terminal.text.isEmpty)
     }
 
-    @Test("A hundred mistakes are all told, and of more the first hundred and a number")
+    @Test("A hundred mistakes are all listed; of more, the first hundred and the remaining number")
     func many() throws {
         func file(_ count: Int) -> JSONValue {
             ["stack": .array((0..<count).map { ["use": .string("retri\($0)")] })]
@@ -59,7 +59,7 @@ struct CheckTests {
         }
     }
 
-    @Test("Mistakes of each kind are told in less than 2 s", arguments: Kind.allCases)
+    @Test("Mistakes of each kind are reported in less than 2 s", arguments: Kind.allCases)
     private func kinds(kind: Kind) throws {
         let file = kind.file(20_000)
         let (status, time) = try ThreadTime.of { try check(file) }

@@ -47,7 +47,9 @@ struct ChildProgramTests {
         #expect(figures["client"]?["gainedDescriptors"] == [:])
     }
 
-    @Test("Nor does it over libcurl, whatever becomes of them", .timeLimit(.minutes(5)))
+    @Test(
+        "A client over libcurl gains none either, however its requests end",
+        .timeLimit(.minutes(5)))
     func curlEndurance() async throws {
         let figures = try await figures(of: "turnpike-endurance", "--requests", "3000")
         #expect((figures["liveMiB"]?.array?.last?.double ?? 0) > 0.1)

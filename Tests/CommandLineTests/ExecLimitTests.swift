@@ -4,7 +4,7 @@ import Turnpike
 import TurnpikeTesting
 
 /// What `exec` takes of the system, as a process of its own.
-@Suite("What exec takes of the system")
+@Suite("The resources that exec uses")
 struct ExecLimitTests {
     private struct Ended {
         let status: Int32

@@ -11,7 +11,7 @@ struct ExecLineTests {
     private static let plain = #""request": {"url": "http://a.example/"}, "# + mock
 
     @Test(
-        "A line that is no exchange is answered all the same",
+        "A line that is not an exchange is answered with an error",
         arguments: [
             "", " ", "nonsense", "[]", "null", "3", "\"x\"", "{", "{\"id\": 1", "\u{0}", "{}",
             "{\"request\": null}", "{\"request\": {}}", "{\"request\": []}", "\u{FEFF}{}",
@@ -31,7 +31,7 @@ struct ExecLineTests {
         #expect(answers[at: 1]?["outcome"] == "response")
     }
 
-    @Test("Bytes that are no text are answered, and the last line needs no end")
+    @Test("Bytes that are not text are answered, and the last line needs no line ending")
     func bytes() async {
         let state = FakeTerminal(input: "")
         let input = Data([0xFF, 0xFE, 0x0A, 0x80, 0x0D, 0x0A, 0x00])
@@ -54,7 +54,7 @@ struct ExecLineTests {
         #expect(state.answers.map { $0["id"]?.string } == ["0", "1", "2", "3", "4"])
     }
 
-    @Test("An input that cannot be read any more is an error, and what had come of a line is none")
+    @Test("An input that can no longer be read is an error, and a partial line is dropped")
     func unreadable() async {
         let state = FakeTerminal()
         let lines = Feed(Data("{\"id\": \"0\", \(Self.plain)}\n{\"id\"".utf8), portion: 10)
@@ -86,7 +86,7 @@ struct ExecLineTests {
         #expect(ids == (0..<20).map(String.init))
     }
 
-    @Test("Mistakes of the request and of the stack are told together, each with its place")
+    @Test("Mistakes of the request and of the stack are reported together, each with its path")
     func mistakes() async {
         let result = await Exec.result(of: [
             "request": ["url": "http://a.example/", "metod": "GET", "query": 1],
@@ -104,7 +104,7 @@ struct ExecLineTests {
         #expect(result["attempts"] == 0)
     }
 
-    @Test("What the transport cannot do is unsupported, and nothing is sent")
+    @Test("A setting that the transport does not support is an error, and nothing is sent")
     func unsupported() async {
         let result = await Exec.result(of: [
             "request": ["url": "http://127.0.0.1:1/"], "stack": [],
@@ -115,7 +115,7 @@ struct ExecLineTests {
         #expect(result["attempts"] == 0)
     }
 
-    @Test("A stack file gives what a line leaves out")
+    @Test("A stack file provides the parts that a line leaves out")
     func stackFile() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(
@@ -168,7 +168,7 @@ struct ExecLineTests {
         #expect(values == ["1", "2", "1", "1"])
     }
 
-    @Test("The hundred and first name is refused with what to do; the others go on")
+    @Test("The hundred and first name is refused with advice; the others continue")
     func tooManyClients() async {
         func line(_ name: String) -> String {
             """
@@ -191,7 +191,7 @@ struct ExecLineTests {
         #expect(results[at: 102]??["value"] == "1")
     }
 
-    @Test("Cancelling ends the present line, which is answered, and then the command")
+    @Test("Cancelling ends the current line, which is answered, and then the command")
     func cancelled() async throws {
         let server = try TestServer()
         server.route("/x", .silence)
@@ -208,7 +208,7 @@ struct ExecLineTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test("A reader that went away ends the command without a word")
+    @Test("A closed output ends the command without a message")
     func closed() async {
         let state = FakeTerminal(input: "{}\n{}\n")
         state.close()

@@ -27,7 +27,7 @@ struct ExecMetricsTests {
         String(decoding: try #require(folder.contents(of: "metrics.prom")), as: UTF8.self)
     }
 
-    @Test("The file holds what all lines' clients and both gates measured, whole")
+    @Test("The file holds the measurements of all lines' clients and of both gates")
     func whole() async throws {
         let lines = (0..<3).map { #"{"request": {"url": "http://a\#($0).example/"}}"# + "\n" }
         #expect(await Exec.answers(to: lines.joined(), "--stack", stack).count == 3)
@@ -46,7 +46,7 @@ struct ExecMetricsTests {
         #expect((mode[.posixPermissions] as? NSNumber)?.intValue == 0o600)
     }
 
-    @Test("A breaker that opens in a line stands open in the file")
+    @Test("The file shows a breaker that a line has opened")
     func breaker() async throws {
         let line = #"{"request": {"url": "http://a.example/"}, "repeat": 3}"# + "\n"
         let answers = await Exec.answers(to: line, "--stack", stack)

@@ -3,7 +3,7 @@ import Testing
 import Turnpike
 import TurnpikeTesting
 
-@Suite("What exec makes of a response")
+@Suite("How exec reads a response")
 struct ExecReadingTests {
     private func read(
         _ serialize: String, _ text: String, type: String = "text/plain", _ more: JSONObject = [:]
@@ -16,7 +16,7 @@ struct ExecReadingTests {
     }
 
     @Test(
-        "Each way to read gives its value",
+        "Each serializer gives its value",
         arguments: [
             ("string", "text/plain", "grüße", "grüße"),
             ("json", "application/json", "{\"a\": 1.50}", ["a": 1.5]),
@@ -39,7 +39,7 @@ struct ExecReadingTests {
     }
 
     @Test(
-        "What must be empty has an empty value",
+        "A response that must be empty has an empty value",
         arguments: [
             ("json", 204, .null), ("propertyList", 204, .null), ("propertyList", 205, .null),
             ("string", 204, ""), ("lines", 204, []), ("auto", 204, .null),
@@ -50,7 +50,7 @@ struct ExecReadingTests {
         #expect(result["outcome"] == "response" && result["value"] == expected, "\(result)")
     }
 
-    @Test("Data is the default: size, digest and bytes, without a value")
+    @Test("The default is data: size, digest and bytes, without a value")
     func data() async {
         let result = await Exec.result(mock: ["text": "abc"])
         #expect(result["body"]?["bytes"] == 3)
@@ -62,7 +62,7 @@ struct ExecReadingTests {
         #expect(result["headElapsed"]?.double != nil)
     }
 
-    @Test("Trailer fields are told where there are some", arguments: ["data", "lines", "none"])
+    @Test("Trailer fields are reported if there are any", arguments: ["data", "lines", "none"])
     func trailers(serialize: String) async throws {
         let server = try TestServer()
         server.route("/", .chunked([Data("a\n".utf8)], trailers: ["X-Sum": "1", "Age": "1"]))
@@ -90,7 +90,7 @@ struct ExecReadingTests {
         #expect(result["body"]?["bytes"] == 0)
     }
 
-    @Test("Content that cannot be read is an error with the head and what came")
+    @Test("Content that cannot be decoded is an error with the head and the bytes")
     func unreadable() async {
         let result = await read("json", "{", type: "application/json")
         #expect(result["error"]?["code"] == "serialization")
@@ -112,7 +112,7 @@ struct ExecReadingTests {
         #expect(long["value"] == ["short"])
     }
 
-    @Test("A stream stops after so many items, and the rest is cancelled", arguments: [0, 1, 3])
+    @Test("A stream stops after maxItems items, and the rest is cancelled", arguments: [0, 1, 3])
     func maxItems(count: Int) async throws {
         let server = try TestServer()
         server.route("/x", .endless(Data("a\n".utf8)))
@@ -125,7 +125,7 @@ struct ExecReadingTests {
         await server.wait { $0.open == 0 }
     }
 
-    @Test("Events go on behind the last one, over reconnections")
+    @Test("Events continue after the last one when the stream reconnects")
     func reconnects() async throws {
         let server = try TestServer()
         let type: HTTPHeaders = ["Content-Type": "text/event-stream"]
@@ -140,7 +140,7 @@ struct ExecReadingTests {
         #expect(server.requests.map { $0.headers[.lastEventID] } == ["0", "1"])
     }
 
-    @Test("Followed redirects are listed, and the final URL is told")
+    @Test("Followed redirects are listed, and the final URL is reported")
     func hops() async {
         let result = await Exec.result(
             mock: ["status": 302, "headers": [["Location", "/y"]]], ["text": "there"],

@@ -17,7 +17,7 @@ struct ExecRepeatTests {
         return await Exec.answer(to: .object(line))
     }
 
-    @Test("Each repetition has a result, in the order of their starts, and knows its index")
+    @Test("Each repetition has a result, in the order of the starts, and knows its index")
     func order() async {
         // The first is the slowest.
         server.fallback(
@@ -30,7 +30,7 @@ struct ExecRepeatTests {
         #expect(answer["outcome"] == "response")
     }
 
-    @Test("The index stands in header values too")
+    @Test("The index is also replaced in header values")
     func headers() async {
         server.fallback(.text("x"))
         _ = await Exec.answer(to: [
@@ -45,7 +45,7 @@ struct ExecRepeatTests {
         #expect(server.requests.map(\.target) == ["/?i=0", "/?i=1", "/?i=2"])
     }
 
-    @Test("No more run at once than were asked for", arguments: [1, 3])
+    @Test("No more repetitions run at once than requested", arguments: [1, 3])
     func concurrency(limit: Int) async {
         server.fallback(.text("x").after(.milliseconds(5)))
         let answer = await run(
@@ -56,7 +56,7 @@ struct ExecRepeatTests {
         #expect(server.requests.count == 12)
     }
 
-    @Test("One that fails makes the line's outcome an error, and the others keep theirs")
+    @Test("A repetition that fails makes the line an error, and the others keep their results")
     func mixed() async {
         server.fallback(.text("x"))
         server.route("/1", .close)
@@ -75,7 +75,7 @@ struct ExecRepeatTests {
         #expect(server.requests.count == 4)
     }
 
-    @Test("The time to a cancellation counts from each one's own start")
+    @Test("The time to a cancellation counts from the start of each repetition")
     func cancelAfter() async {
         server.fallback(.silence)
         // Counted from the line's start, the second would be cancelled before it is sent.

@@ -78,7 +78,7 @@ struct ExecRequestTests {
         #expect(request.body == Data("on disk".utf8))
     }
 
-    @Test("A stream that fails fails the call, and nothing whole arrives")
+    @Test("A stream that fails fails the call, and no complete request arrives")
     func failingStream() async throws {
         let result = await Exec.result(of: [
             "stack": [],
@@ -130,7 +130,7 @@ struct ExecRequestTests {
     }
 
     @Test(
-        "What is wrong with a request is told with its place",
+        "A mistake in a request is reported with its path",
         arguments: [
             (["url": 3], "request.url: "),
             (["url": "x", "headers": [["a"]]], "request.headers[0]"),

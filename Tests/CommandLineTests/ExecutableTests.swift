@@ -106,7 +106,7 @@ struct ExecutableTests {
         #endif
     }()
 
-    @Test("Commands are told apart, and a wrong one is told")
+    @Test("Each command is recognised, and an unknown one is reported")
     func commands() async throws {
         let help = try await Child(["--help"]).end()
         #expect(help.status == 0)
@@ -118,7 +118,7 @@ struct ExecutableTests {
         #expect(try await Child(["send"]).end().status == 2)
     }
 
-    @Test("send writes the answer to the output, and exits by what came of it")
+    @Test("send writes the response to the output and exits with a status for the outcome")
     func send() async throws {
         let server = try TestServer()
         server.route("/x", .text("hello"))
@@ -129,7 +129,7 @@ struct ExecutableTests {
         #expect(try await Child(["send", server.url.absoluteString + "missing"]).end().status == 5)
     }
 
-    @Test("exec answers a line before the next one comes")
+    @Test("exec answers a line before it reads the next one")
     func exec() async throws {
         let child = try Child(["exec"])
         for id in ["a", "b"] {
@@ -145,7 +145,7 @@ struct ExecutableTests {
     }
 
     // Whoever else has them may have made them so, as other runtimes do.
-    @Test("Input and output that do not block are waited for")
+    @Test("The command waits for a non-blocking input and output")
     func nonBlocking() async throws {
         let child = try Child(["exec"], isBlocking: false)
         for _ in 0..<2 {
@@ -160,7 +160,7 @@ struct ExecutableTests {
         #expect(end.output.split(separator: "\n").count == 600)
     }
 
-    @Test("A signal cancels send, which leaves no file behind", arguments: signals)
+    @Test("A signal cancels send, which removes its partial file", arguments: signals)
     func interruptedSend(signal: Int32) async throws {
         let server = try TestServer()
         server.route("/x", .endless())
@@ -175,7 +175,7 @@ struct ExecutableTests {
     }
 
     @Test(
-        "A signal ends exec: at once where it waits, else behind the line's answer",
+        "A signal ends exec at once if it waits for input, otherwise after the line's answer",
         arguments: signals)
     func interruptedExec(signal: Int32) async throws {
         let server = try TestServer()
@@ -244,7 +244,7 @@ struct ExecutableTests {
     private static let full = ">&- 2>&2"
     #endif
 
-    @Test("What is told to nobody stops nothing")
+    @Test("A message that nobody can read stops nothing")
     func closedMessages() async throws {
         let child = try Child(shell: "exec 2>&-")
         try child.write(Self.line + "\n")
@@ -255,7 +255,7 @@ struct ExecutableTests {
 
     #if os(Linux)
     @Test(
-        "Each command says that its output cannot be written",
+        "Each command reports that its output cannot be written",
         arguments: ["--help", "send --help", "send URL", "send --json URL", "cache list FOLDER"])
     func fullDevice(command: String) async throws {
         let server = try TestServer()
@@ -276,7 +276,7 @@ struct ExecutableTests {
     }
     #endif
 
-    @Test("A request whose content cannot be read is not answered as if it had been sent")
+    @Test("A request whose content cannot be read ends as an error")
     func unreadableContent() async throws {
         let server = try TestServer()
         server.route("/x", .text("hello"))

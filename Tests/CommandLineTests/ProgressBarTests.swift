@@ -15,7 +15,7 @@ struct ProgressBarTests {
         ProgressBar.line(progress, elapsed: .seconds(2), columns: columns)
     }
 
-    @Test("A line tells the part, the bytes, the rate and the time that is left")
+    @Test("A line shows the percentage, the bytes, the rate and the remaining time")
     func known() {
         let text = line(progress(1 << 20, of: 4 << 20))
         #expect(text.hasPrefix("[==="))
@@ -29,7 +29,7 @@ struct ProgressBarTests {
         #expect(line(progress(0)) == "0 B  0 B/s")
     }
 
-    @Test("What is sent is told until something comes back")
+    @Test("The upload is shown until the response arrives")
     func upload() {
         let sent = TransferProgress(bytesSent: 500, totalToSend: 1000)
         #expect(line(sent).hasSuffix("50 %  sent 500 B of 1.0 KiB  250 B/s  0:02"))
@@ -66,7 +66,7 @@ struct ProgressBarTests {
         #expect(drawn.withLock { $0.last } == "\r\u{1B}[K")
     }
 
-    @Test("A bar that was never drawn is not wiped")
+    @Test("A bar that was never drawn is not erased")
     func quick() {
         let bar = ProgressBar(columns: 80) { _ in Issue.record("something was drawn") }
         bar.show(progress(1))

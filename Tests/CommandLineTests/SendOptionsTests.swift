@@ -5,7 +5,7 @@ import Turnpike
 
 @Suite("The options of send")
 struct SendOptionsTests {
-    @Test("A URL alone is a GET, with content a POST, and a named method is what it is")
+    @Test("A URL alone is a GET, with content a POST; a named method is used")
     func methods() throws {
         #expect(try SendOptions(["http://a/"]).method == .get)
         #expect(try SendOptions(["http://a/", "-d", "x"]).method == .post)
@@ -14,7 +14,7 @@ struct SendOptionsTests {
         #expect(try SendOptions(["PURGE", "http://a/"]).method == "PURGE")
     }
 
-    @Test("Options stand anywhere, their values beside or behind them")
+    @Test("Options stand anywhere, with their values attached or in the next argument")
     func forms() throws {
         let options = try SendOptions([
             "-H", "X-A: 1", "POST", "-HX-B:2:3", "http://a/", "--stack=s.json", "-o", "out",
@@ -42,7 +42,7 @@ struct SendOptionsTests {
     }
 
     @Test(
-        "A wrong command line is told, and what it may have meant",
+        "A wrong command line is reported with a suggestion",
         arguments: [
             ([], "a URL is missing"),
             (["GET", "u", "v"], "unexpected \"v\" after a method and a URL"),
@@ -69,7 +69,7 @@ struct SendOptionsTests {
         #expect(error?.message.contains("hunter2") == false)
     }
 
-    @Test("A mark behind a delimiter does not hide it")
+    @Test("A combining mark after a delimiter does not hide it")
     func marks() throws {
         let options = try SendOptions([
             "-H", "X-A:\u{301}b", "-Fa=\u{301}b", "-Fc=@\u{301}f", "--stack=\u{301}s", "-o\u{301}o",

@@ -5,7 +5,7 @@ import TurnpikeTesting
 
 @testable import TurnpikeCommandLine
 
-@Suite("What send tells as JSON, and through a stack file")
+@Suite("send with JSON output and a stack file")
 struct SendReportTests {
     private let folder: TemporaryFolder
     private let terminal = FakeTerminal()
@@ -26,7 +26,7 @@ struct SendReportTests {
 
     private var report: JSONValue { terminal.answers.first ?? .null }
 
-    @Test("JSON comes as JSON, with head and figures")
+    @Test("JSON content is JSON in the report, with head and figures")
     func json() async throws {
         let response: JSONValue = [
             "status": 200, "headers": [["Content-Type", "application/json"]], "text": #"{"id": 1}"#,
@@ -41,7 +41,7 @@ struct SendReportTests {
         #expect(report["attempts"] == 1)
     }
 
-    @Test("Text comes as text, other bytes in base64")
+    @Test("Text content is text in the report, other bytes are base64")
     func text() async throws {
         #expect(try await send(["text": "grüße"], "--json") == 0)
         #expect(report["value"] == "grüße")
@@ -55,7 +55,7 @@ struct SendReportTests {
         #expect(binary.answers.first?["body"]?["base64"] == "/wA=")
     }
 
-    @Test("A file's name and size stand in the report, its content in the file")
+    @Test("The report has the name and size of a file, and the file has the content")
     func file() async throws {
         #expect(try await send(["text": "abc"], "--json", "-o", folder.path("out")) == 0)
         #expect(report["file"]?.string == folder.path("out"))
@@ -64,7 +64,7 @@ struct SendReportTests {
         #expect(folder.contents(of: "out") == Data("abc".utf8))
     }
 
-    @Test("An error is told in the report and by the exit status")
+    @Test("An error is in the report and sets the exit status")
     func error() async throws {
         let stack: JSONValue = [["use": "validate"]]
         #expect(try await send(["status": 404, "text": "gone"], stack: stack, "--json") == 5)
@@ -75,13 +75,13 @@ struct SendReportTests {
         #expect(terminal.messages.isEmpty)
     }
 
-    @Test("The stack of a file decides: without a validator any status is an answer")
+    @Test("The stack of a file decides: without a validator any status is a success")
     func stacks() async throws {
         #expect(try await send(["status": 404, "text": "gone"]) == 0)
         #expect(terminal.text == "gone")
     }
 
-    @Test("What a validator refuses is shown as far as it was kept")
+    @Test("Content that a validator refuses is shown as far as the error keeps it")
     func refused() async throws {
         let stack: JSONValue = [["use": "validate"]]
         #expect(try await send(["status": 500, "text": "sorry"], stack: stack) == 5)
@@ -89,7 +89,7 @@ struct SendReportTests {
         #expect(terminal.messages.contains("500"))
     }
 
-    @Test("A wrong stack file is told with all its mistakes")
+    @Test("All mistakes of a stack file are reported")
     func mistakes() async throws {
         let stack: JSONValue = [["use": "retri"], ["use": "retry", "attempts": "many"]]
         #expect(try await send([:], stack: stack) == 2)

@@ -22,7 +22,7 @@ struct SendTests {
         await SendCommand.run(arguments, terminal.terminal())
     }
 
-    @Test("The answer comes out byte for byte")
+    @Test("The response is written byte for byte")
     func bytes() async {
         let content = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 * 7) })
         server.route("/x", .data(content))
@@ -31,7 +31,7 @@ struct SendTests {
         #expect(terminal.messages.isEmpty)
     }
 
-    @Test("The answer comes out as it comes in")
+    @Test("The response is written as it arrives")
     func streamed() async {
         server.route("/x", .endless(Data("more".utf8)))
         let (shown, wasShown) = AsyncStream.makeStream(of: Void.self)
@@ -44,7 +44,7 @@ struct SendTests {
         #expect(seen.text.hasPrefix("more"))
     }
 
-    @Test("Method, header fields and content go out as they were given")
+    @Test("Method, header fields and content are sent as given")
     func request() async throws {
         server.route("/x", .text("ok"))
         let file = try folder.write("from a file", to: "body")
@@ -68,7 +68,7 @@ struct SendTests {
         #expect(server.requests.first?.body == Data("piped".utf8))
     }
 
-    @Test("Fields go out as a multipart form, files among them")
+    @Test("Fields and files are sent as a multipart form")
     func form() async throws {
         server.route("/x", .text("ok"))
         let file = try folder.write("a photo", to: "sea.txt")
@@ -83,7 +83,7 @@ struct SendTests {
         #expect(await send(url("x"), "-F", "photo=@" + folder.path("missing")) == 7)
     }
 
-    @Test("A status that is no success is told, its content shown, and the exit status says so")
+    @Test("An unsuccessful status is reported, its content shown, and the exit status set")
     func refused() async {
         server.route("/x", .status(404, body: Data("no such page".utf8)))
         #expect(await send(url("x")) == 5)
@@ -91,7 +91,7 @@ struct SendTests {
         #expect(terminal.messages.contains("404"))
     }
 
-    @Test("Redirects are followed, and passing faults tried again")
+    @Test("Redirects are followed, and transient failures retried")
     func gates() async {
         server.route("/a", .redirect(302, to: "/b"))
         server.route("/b", .status(503), .text("there"))
@@ -99,7 +99,7 @@ struct SendTests {
         #expect(terminal.text == "there")
     }
 
-    @Test("A file holds the answer, whole")
+    @Test("A file holds the complete response")
     func file() async throws {
         server.route("/x", .text("new"))
         try folder.write("old", to: "out")
@@ -109,7 +109,7 @@ struct SendTests {
         #expect(terminal.output.isEmpty)
     }
 
-    @Test("A file has the name that was given, whatever characters it has")
+    @Test("A file has the given name, whatever characters it contains")
     func fileNames() async throws {
         server.route("/x", .text("new"))
         let names = ["a b", "100%", "%41", "ü?#", String(repeating: "語", count: 80)]
@@ -137,7 +137,7 @@ struct SendTests {
     }
 
     @Test(
-        "What is refused or breaks off leaves the file as it was",
+        "A refused or incomplete response leaves the file unchanged",
         arguments: [
             (TestAnswer.status(500, body: Data("sorry".utf8)), 5),
             (.short(declared: 100, sent: Data("half".utf8)), 6),
@@ -159,7 +159,7 @@ struct SendTests {
         #expect(info.st_mode & S_IFMT == S_IFCHR)
     }
 
-    @Test("A file that cannot be written is told before anything is kept")
+    @Test("A file that cannot be written is reported before anything is stored")
     func badFile() async {
         server.route("/x", .text("x"))
         #expect(await send(url("x"), "-o", folder.path("no/such/folder")) == 7)
@@ -195,7 +195,7 @@ struct SendTests {
         #expect(await send() == 2)
     }
 
-    @Test("A reader that went away ends the call without a word")
+    @Test("A closed output ends the call without a message")
     func brokenPipe() async {
         server.route("/x", .bytes(10_000_000))
         terminal.close()

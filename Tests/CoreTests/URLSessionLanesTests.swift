@@ -35,7 +35,7 @@ struct URLSessionLanesTests {
         #expect(begin(5, there, in: &lanes) !== first)
     }
 
-    @Test("Beyond the limit of an origin exchanges stand in line, in order")
+    @Test("Exchanges beyond the limit of an origin wait in order")
     func line() throws {
         var lanes = Lanes(maxPerOrigin: 1)
         let session = try #require(begin(1, here, in: &lanes))
@@ -48,7 +48,7 @@ struct URLSessionLanesTests {
         #expect(begin(5, here, in: &lanes) === session)
     }
 
-    @Test("A few idle sessions are kept, those of other origins let go of first")
+    @Test("A few idle sessions are kept; those of other origins are released first")
     func surplus() throws {
         var lanes = Lanes(maxPerOrigin: 100)
         let old = try #require(begin(0, there, in: &lanes))
@@ -61,7 +61,7 @@ struct URLSessionLanesTests {
         #expect(lanes.removeAll().sessions.count == 32)
     }
 
-    @Test("What is no lane's is not known, and the end gives back all")
+    @Test("An unknown session is ignored, and the end releases all")
     func end() throws {
         var lanes = Lanes(maxPerOrigin: 1)
         let unknown = lanes.release(Session())

@@ -29,7 +29,7 @@ struct CircuitBreakerTests {
         return (client, answers, transport)
     }
 
-    @Test("Opens at the ratio, once the minimum of calls has ended, and then sends nothing")
+    @Test("The breaker opens at the ratio, after the minimum of calls, and then sends nothing")
     func opens() async throws {
         let breaker = CircuitBreaker(failureRatio: 0.5, minimum: 4)
         let statuses: [HTTPStatus] = [200, 503, 200, 503]
@@ -52,7 +52,7 @@ struct CircuitBreakerTests {
         #expect(try await client.get("http://b.example/").response().status == 200)
     }
 
-    @Test("Half-open, it lets the probes through and no more; their success closes it")
+    @Test("A half-open breaker lets only the probes through; their success closes it")
     func probes() async throws {
         let breaker = CircuitBreaker(minimum: 4, probes: 2)
         let (client, answers, transport) = await breaking(breaker)
@@ -71,7 +71,7 @@ struct CircuitBreakerTests {
         #expect(await code(of: client.get(anywhere)) == nil)
     }
 
-    @Test("Each failed probe doubles the time that it is open, up to the bound")
+    @Test("Each failed probe doubles the open time, up to the maximum")
     func growing() async throws {
         let breaker = CircuitBreaker(minimum: 4, open: .seconds(10), maxOpen: .seconds(35))
         let (client, answers, _) = await breaking(breaker)
@@ -102,7 +102,7 @@ struct CircuitBreakerTests {
         _ = held
     }
 
-    @Test("A cancelled call is no failure, and a cancelled probe gives its place back")
+    @Test("A cancelled call is not a failure, and a cancelled probe returns its place")
     func cancellation() async throws {
         let breaker = CircuitBreaker(minimum: 1, probes: 1)
         let (client, answers, transport) = await breaking(breaker, first: .ok())
@@ -131,7 +131,7 @@ struct CircuitBreakerTests {
         #expect(breaker.state(of: origin) == .closed)
     }
 
-    @Test("A deadline of the caller's says nothing of the server; an attempt's limit does")
+    @Test("The caller's deadline is not a failure of the server; an attempt timeout is")
     func deadlines() async throws {
         for (gate, expected) in [
             (Deadline(.seconds(1)) as any Gate, CircuitState.closed),
@@ -154,7 +154,7 @@ struct CircuitBreakerTests {
         }
     }
 
-    @Test("A body that breaks off is a failure; one that is dropped is none")
+    @Test("A body that breaks off is a failure; a dropped one is not")
     func bodies() async throws {
         let breaker = CircuitBreaker(minimum: 1)
         let cut = MockResponse.stream([Data("x".utf8)], thenThrow: ClientError(.incomplete, "cut"))
@@ -169,7 +169,7 @@ struct CircuitBreakerTests {
         #expect(breaker.state(of: origin) == .open, "two of four")
     }
 
-    @Test("Outside a retry it counts calls, inside it attempts")
+    @Test("The breaker counts calls outside a retry, and attempts inside")
     func position() async throws {
         for (isInside, counted) in [(true, 3), (false, 1)] {
             let seen = Mutex(0)
@@ -196,7 +196,7 @@ struct CircuitBreakerTests {
         #expect(breaker.state(of: origin) == .closed)
     }
 
-    @Test("A thousand origins and more are remembered no longer than there is room")
+    @Test("Circuits of more than a thousand origins are forgotten if there is no room")
     func bounded() async throws {
         let breaker = CircuitBreaker(minimum: 1)
         let client = Client(MockTransport { _ in .status(500) }, clock: clock, [breaker])

@@ -29,7 +29,7 @@ struct CoalesceTests {
         return calls
     }
 
-    @Test("Requests that are the same are sent once, and all get the answer")
+    @Test("Identical requests are sent once, and all get the response")
     func shared() async throws {
         let coalesce = Coalesce()
         let (client, transport) = client(coalesce, .ok(text: "one"))
@@ -44,14 +44,14 @@ struct CoalesceTests {
         #expect(transport.sentCount == 2, "an answer is not kept")
     }
 
-    @Test("There may be no bound at all")
+    @Test("A body limit of .max is allowed")
     func unbounded() async throws {
         let client = Client(MockTransport { _ in .ok(text: "x") }, [.coalesce(maxBody: .max)])
         #expect(try await client.get(anywhere).serialize(with: Text()) == "x")
     }
 
     @Test(
-        "What could tell one user or one request from another keeps them apart",
+        "Fields that may identify a user or a request keep requests apart",
         arguments: [
             Request(.get, anywhere, headers: ["Authorization": "Bearer b"]),
             Request(.get, anywhere, headers: ["Cookie": "id=2"]),
@@ -75,7 +75,7 @@ struct CoalesceTests {
     }
 
     @Test(
-        "Fields that tell who asks count, though they were named among those that do not",
+        "Fields that identify the caller count, even if they were named as ignored",
         arguments: [
             ("Authorization", 2), ("Cookie", 2), ("X-Api-Key", 2), ("Private-Token", 2),
             ("Proxy-Authorization", 2), ("X-CSRF-Token", 1), ("X-Sequence", 1),
@@ -94,7 +94,7 @@ struct CoalesceTests {
         #expect(transport.sentCount == sent)
     }
 
-    @Test("Gates or options of a call's own keep it apart; its trace does not")
+    @Test("A call's own gates or options keep it apart; its trace does not")
     func ownGates() async throws {
         let coalesce = Coalesce()
         let (client, transport) = client(coalesce, .ok(text: "x"))
@@ -111,7 +111,7 @@ struct CoalesceTests {
         #expect(transport.sentCount == 4)
     }
 
-    @Test("One who is cancelled leaves alone, be it the first", arguments: [0, 1, 2])
+    @Test("A cancelled caller leaves alone, even the first one", arguments: [0, 1, 2])
     func detaching(leaver: Int) async throws {
         let coalesce = Coalesce()
         let (client, transport) = client(coalesce, .ok(text: "x"))
@@ -126,7 +126,7 @@ struct CoalesceTests {
         #expect(transport.sentCount == 1)
     }
 
-    @Test("The last one to leave ends the exchange")
+    @Test("The last caller that leaves ends the exchange")
     func allLeave() async throws {
         let coalesce = Coalesce()
         let (client, transport) = client(coalesce, .ok(text: "x"))
@@ -138,7 +138,7 @@ struct CoalesceTests {
         #expect(transport.sentCount == 1)
     }
 
-    @Test("Each keeps its own deadline")
+    @Test("Each caller keeps its own deadline")
     func deadlines() async throws {
         let coalesce = Coalesce()
         let transport = MockTransport { _ in .ok(text: "x").delayed(by: .seconds(5)) }
@@ -155,7 +155,7 @@ struct CoalesceTests {
         #expect(transport.sentCount == 1)
     }
 
-    @Test("An error is the same for all")
+    @Test("All callers get the same error")
     func errors() async throws {
         let coalesce = Coalesce()
         let (client, transport) = client(coalesce, .connectionLost)
@@ -168,7 +168,7 @@ struct CoalesceTests {
         #expect(transport.sentCount == 1)
     }
 
-    @Test("Trailer fields are for all")
+    @Test("All callers get the trailer fields")
     func trailers() async throws {
         let coalesce = Coalesce()
         let answer = MockResponse.ok(text: "x").followed(by: ["X-Sum": "1"])
@@ -189,7 +189,7 @@ struct CoalesceTests {
     }
 
     @Test(
-        "A body above the bound, or without an end, goes on to the first alone",
+        "A body above the limit, or without an end, goes to the first caller alone",
         arguments: [
             MockResponse.stream(Array(repeating: Data("0123456789".utf8), count: 10)),
             .status(.ok, body: Data(repeating: 0x61, count: 100)),
@@ -207,7 +207,7 @@ struct CoalesceTests {
         #expect(transport.sentCount == 3)
     }
 
-    @Test("Values of fields that only look the same keep requests apart")
+    @Test("Field values that only look the same keep requests apart")
     func canonicalEquivalence() async throws {
         let (client, transport) = client(Coalesce(), .ok(text: "x"))
         let calls = ["Jos\u{E9}", "Jose\u{301}"].map { user in

@@ -29,7 +29,7 @@ struct ConcurrencyLimitTests {
         #expect(await code(of: client.get(anywhere)) == nil)
     }
 
-    @Test("A factor that is no number lowers the limit to its lowest")
+    @Test("A factor that is not a number lowers the limit to its minimum")
     func notANumber() async throws {
         let limit = ConcurrencyLimit(adaptive: AdaptiveLimit(decrease: .nan))
         let client = client(limit, .status(503))
@@ -37,7 +37,7 @@ struct ConcurrencyLimitTests {
         #expect(limit.limit(of: origin) == 4)
     }
 
-    @Test("An error gives the permit back")
+    @Test("An error returns the permit")
     func failed() async throws {
         let limit = ConcurrencyLimit(perOrigin: 1)
         let client = client(limit, .connectionLost)
@@ -45,7 +45,7 @@ struct ConcurrencyLimitTests {
         #expect(limit.underWay == 0)
     }
 
-    @Test("The line is first come first served, and one who leaves it frees the place at once")
+    @Test("The queue is first come, first served, and a call that leaves frees its place at once")
     func order() async throws {
         let limit = ConcurrencyLimit(perOrigin: 1, queue: 3)
         let client = client(limit)
@@ -68,7 +68,7 @@ struct ConcurrencyLimitTests {
         #expect(limit.underWay == 0)
     }
 
-    @Test("Who waits for a busy origin does not hold up others, and the total binds all")
+    @Test("Calls that wait for a busy origin do not delay others, and the total limits all")
     func origins() async throws {
         let limit = ConcurrencyLimit(total: 2, perOrigin: 1, queue: 10)
         let client = client(limit)
@@ -87,7 +87,7 @@ struct ConcurrencyLimitTests {
         #expect(limit.underWay == 0)
     }
 
-    @Test("A call whose deadline passes leaves the line")
+    @Test("A call whose deadline passes leaves the queue")
     func deadline() async throws {
         let limit = ConcurrencyLimit(perOrigin: 1, queue: 3)
         let client = client(limit)
@@ -101,7 +101,7 @@ struct ConcurrencyLimitTests {
         #expect(limit.underWay == 0)
     }
 
-    @Test("A refresh that needs the permit of the call which waits for it ends in its time")
+    @Test("A refresh that needs the permit of its waiting call ends by its time limit")
     func waitForItself() async throws {
         let limit = ConcurrencyLimit(total: 1, queue: 1)
         let box = ClientBox()

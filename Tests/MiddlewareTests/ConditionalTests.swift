@@ -36,7 +36,7 @@ struct ConditionalTests {
         return transport.sent.last?.request.headers["X-Marks"]
     }
 
-    @Test("Gates in a condition are passed or passed over; order is as written")
+    @Test("Gates in a condition apply or are skipped, in the order written")
     func conditions() async throws {
         let client = Client(
             transport,
@@ -61,7 +61,7 @@ struct ConditionalTests {
         #expect(try await marks(client.post("http://a.example/deep")) == "abcdef")
     }
 
-    @Test("A list says the same")
+    @Test("A list of gates behaves like a builder")
     func list() async throws {
         let client = Client(
             transport,
@@ -77,7 +77,7 @@ struct ConditionalTests {
                 == "1. When\n   1. Mark\n2. g\n   1. Mark\n   2. Mark\n3. Only\n   1. Mark")
     }
 
-    @Test("A condition sees the request as the gates before it left it, for each hop and attempt")
+    @Test("A condition sees the request as outer gates left it, for each hop and attempt")
     func perHop() async throws {
         let transport = MockTransport { request in
             request.url.path() == "/x"
@@ -102,7 +102,7 @@ struct ConditionalTests {
         #expect(sent.map { $0["X-Guest"] } == [nil, "yes"])
     }
 
-    @Test("A retry in a group is a retry around what follows the group")
+    @Test("A retry in a group also covers the gates after the group")
     func retryInside() async throws {
         let transport = MockTransport([
             .on(.get, "/x", .status(503), .ok()), .on(.post, "/x", .status(503), .ok()),
@@ -120,7 +120,7 @@ struct ConditionalTests {
         #expect(transport.sent.map { $0.request.headers["X-Marks"] } == ["m", "m", "m"])
     }
 
-    @Test("A gate inside that has no role is a fault of the client; shutdown reaches those inside")
+    @Test("An inner gate without a role is a fault of the client; a shutdown reaches inner gates")
     func lifeCycle() async throws {
         let faulty = Client(transport, [.when({ _ in false }, then: [NoRole()])])
         #expect(faulty.fault?.code == .configuration)
@@ -133,7 +133,7 @@ struct ConditionalTests {
         #expect(ended.withLock { $0 } == 2)
     }
 
-    @Test("A wish of a call is honoured where the group with its gate does not apply")
+    @Test("An option of a call applies even if the group with its gate is skipped")
     func options() async throws {
         let transport = MockTransport { _ in .status(404) }
         let stack: Stack = [.when({ $0.method == .post }, then: [.validate()])]

@@ -21,7 +21,7 @@ private let list = PublicSuffixes(parsing: "example\ncom")
 struct CookieJarTests {
     private let jar = CookieJar(suffixes: list)
 
-    @Test("Without a list, what hosts shared is gone: none of them could replace it")
+    @Test("Without a suffix list, shared cookies are dropped, because no host could replace them")
     func listIsGone() throws {
         jar.store(
             ["shared=1; Domain=a.example", "own=1"], from: try url("https://www.a.example/"),
@@ -31,7 +31,7 @@ struct CookieJarTests {
         #expect(jar.cookies.map(\.name) == ["own"])
     }
 
-    @Test("A dot before the domain, as other libraries write it, means nothing")
+    @Test("A dot before the domain, as other libraries write it, is ignored")
     func dotted() throws {
         let cookie = try Cookie(
             name: "a", value: "1", domain: ".A.example", isHostOnly: false, created: present)
@@ -43,7 +43,7 @@ struct CookieJarTests {
         }
     }
 
-    @Test("Cookies go where host, path and scheme are right")
+    @Test("Cookies are sent if host, path and scheme match")
     func matching() throws {
         jar.store(
             [
@@ -60,7 +60,7 @@ struct CookieJarTests {
         #expect(try sent(jar, "http://www.a.example/deeper") == "host=1; domain=2")
     }
 
-    @Test("Without a list a cookie goes back to its host alone")
+    @Test("Without a suffix list a cookie returns only to its host")
     func hostOnly() throws {
         let jar = CookieJar()
         jar.store(["a=1; Domain=a.example"], from: try url("http://www.a.example/"), at: present)
@@ -69,7 +69,7 @@ struct CookieJarTests {
         #expect(try sent(jar, "http://x.www.a.example/") == "")
     }
 
-    @Test("Longer paths go first, then older cookies; one that is set again keeps its place")
+    @Test("Longer paths are sent first, then older cookies; a cookie set again keeps its place")
     func order() throws {
         let origin = try url("http://a.example/")
         jar.store(["a=1; Path=/", "b=1; Path=/"], from: origin, at: present)
@@ -80,7 +80,7 @@ struct CookieJarTests {
                 == "c=1; a=2; b=1")
     }
 
-    @Test("Cookies end by time, and by a server's word")
+    @Test("Cookies end by their expiry, or when a server removes them")
     func ending() throws {
         let origin = try url("http://a.example/")
         jar.store(["a=1; Max-Age=10; Path=/", "b=1; Path=/"], from: origin, at: present)
@@ -104,7 +104,7 @@ struct CookieJarTests {
         #expect(jar.store(["s=3; Path=/"], from: try url("http://other.example/"), at: present))
     }
 
-    @Test("Behind a redirect of another site, Strict cookies stay and Lax ones want a safe method")
+    @Test("After a redirect from another site, Strict cookies stay and Lax ones need a safe method")
     func sameSite() throws {
         jar.store(
             [
@@ -127,7 +127,7 @@ struct CookieJarTests {
         #expect(try names(.get, ["https://a.example/"]) == "nlu")
     }
 
-    @Test("Sites are told apart by the registrable domain, exceptions and wildcards included")
+    @Test("Sites are distinguished by registrable domain, with exceptions and wildcards")
     func sites() throws {
         let list = PublicSuffixes(parsing: "jp\n*.kobe.jp\n!city.kobe.jp")
         let jar = CookieJar(suffixes: list)
@@ -150,7 +150,7 @@ struct CookieJarTests {
         }
     }
 
-    @Test("What somebody above a registrable domain has set does not come down to it")
+    @Test("A cookie set above a registrable domain does not reach it")
     func above() async throws {
         let list = PublicSuffixes(parsing: "jp\n*.kobe.jp")
         let jar = CookieJar(suffixes: list)
@@ -171,7 +171,7 @@ struct CookieJarTests {
         #expect(old.cookies.isEmpty)
     }
 
-    @Test("The least used cookie of a domain goes first, Secure ones last")
+    @Test("The least recently used cookie of a domain is removed first, Secure ones last")
     func eviction() throws {
         let origin = try url("https://a.example/")
         jar.store(["s=1; Secure; Path=/"], from: origin, at: present)
@@ -185,7 +185,7 @@ struct CookieJarTests {
         #expect(!names.contains("c2"))
     }
 
-    @Test("One request gets no more than a server takes")
+    @Test("One request gets no more cookies than a server accepts")
     func sentBytes() throws {
         let lines = (0..<100).map { "c\($0)=" + String(repeating: "x", count: 1000) }
         jar.store(lines, from: try url("http://a.example/"), at: present)
@@ -227,7 +227,7 @@ struct CookieJarTests {
         #expect(total > CookieJar.maxTotal * 9 / 10)
     }
 
-    @Test("Names, values and paths are the same byte by byte, not by their looks")
+    @Test("Names, values and paths are compared byte by byte, not by their looks")
     func canonicalEquivalence() throws {
         let page = try url("http://a.example/")
         #expect(jar.store(["\u{E9}=\u{E9}; Path=/"], from: page, at: present))

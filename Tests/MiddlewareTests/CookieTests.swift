@@ -40,7 +40,7 @@ struct CookieTests {
     }
 
     @Test(
-        "Prefixes bind over https too",
+        "Name prefixes are enforced over https too",
         arguments: [
             ("__Secure-a=1; Secure", true), ("__Secure-a=1", false),
             ("__Host-a=1; Secure; Path=/", true), ("__HOST-a=1; Secure; Path=/", true),
@@ -52,7 +52,7 @@ struct CookieTests {
     }
 
     @Test(
-        "Without a list a cookie is its host's own, whatever domain above it is named",
+        "Without a suffix list a cookie belongs to its host, whatever domain it names",
         arguments: [
             ("https://www.a.example/", "a.example"), ("https://www.a.example/", "www.a.example"),
             ("http://me.github.io/", "github.io"), ("http://127.0.0.1/", "127.0.0.1"),
@@ -64,7 +64,7 @@ struct CookieTests {
     }
 
     @Test(
-        "Domains with a list: the host itself, or one above it that is no public suffix",
+        "With a suffix list, a domain is the host or a parent that is not a public suffix",
         arguments: [
             ("https://www.a.example/", "a.example", "a.example", false),
             ("https://www.a.example/", ".A.Example", "a.example", false),
@@ -84,7 +84,7 @@ struct CookieTests {
         #expect(cookie.isHostOnly == isHostOnly)
     }
 
-    @Test("Suffixes beyond ASCII are known as hosts are")
+    @Test("Non-ASCII suffixes match as hosts do")
     func internationalizedSuffixes() {
         let list = PublicSuffixes(parsing: "公司.cn\n*.ไทย\nXN--J6W193G")
         #expect(list.contains("xn--55qx5d.cn"))
@@ -94,7 +94,7 @@ struct CookieTests {
     }
 
     @Test(
-        "No cookie for what strangers share",
+        "A cookie for a domain that strangers share is refused",
         arguments: [
             ("http://a.co.uk/", "co.uk"), ("http://a.co.uk/", "cO.uK"),
             ("http://a.com.au/", "com.au"),
@@ -119,7 +119,7 @@ struct CookieTests {
     }
 
     @Test(
-        "Ends: Max-Age before Expires, at most 400 days, none where nothing can be read",
+        "The expiry is Max-Age before Expires, at most 400 days, none if both are unreadable",
         arguments: [
             ("Max-Age=60", 60), ("Max-Age=99999999999999999999", 34_560_000), ("max-age=0", -1),
             ("Max-Age=-1", -1), ("Max-Age=abc", nil), ("Max-Age=", nil), ("Max-Age=1x", nil),
@@ -153,7 +153,7 @@ struct CookieTests {
     }
 
     @Test(
-        "What is no date is none",
+        "A text that is not a date is ignored",
         arguments: [
             "", "Jun 2021", "32 Jun 2021 10:18:14", "31 Jun 2021 10:18:14", "29 Feb 2001 10:18:14",
             "9 Jun 1600 10:18:14", "9 Jun 2021 24:00:00", "9 Jun 2021 10:60:00", "9 Jun 2021 10:18",
@@ -163,7 +163,7 @@ struct CookieTests {
         #expect(CookieDate.parse(text) == nil)
     }
 
-    @Test("The value is in no description")
+    @Test("No description shows the value")
     func secrecy() throws {
         let cookie = try #require(try read("sid=s3cret; Path=/"))
         var dumped = ""
@@ -195,7 +195,7 @@ struct CookieTests {
     }
 
     @Test(
-        "A domain above the host's own registrable one is refused, though it is no suffix itself",
+        "A domain above the registrable one is refused, even if it is not a suffix",
         arguments: [
             ("evil.foo.kobe.jp", "kobe.jp", nil), ("evil.foo.kobe.jp", "foo.kobe.jp", nil),
             ("www.evil.foo.kobe.jp", "evil.foo.kobe.jp", "*.evil.foo.kobe.jp"),
@@ -228,7 +228,7 @@ struct CookieTests {
         #expect(cookie.map { ($0.isHostOnly ? "" : "*.") + $0.domain } == reach)
     }
 
-    @Test("No line traps the parser, and what it takes can be sent")
+    @Test("No line traps the parser, and every accepted cookie can be sent")
     func noise() async throws {
         let pieces = [
             "a", "=", ";", " ", "\t", "Domain=", ".example", "a.example", "Path=/", "Expires=",
@@ -248,7 +248,7 @@ struct CookieTests {
         }
     }
 
-    @Test("No text traps the reader of dates")
+    @Test("No text traps the parser of dates")
     func dateNoise() async throws {
         let pieces = ["Jun", "10:", ":", "9", "2021", " ", "-", ",", "999999999999", "0"]
         try await forAllSeeds { generator in

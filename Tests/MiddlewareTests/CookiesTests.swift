@@ -32,7 +32,7 @@ struct CookiesTests {
         #expect(try await text(Client(transport, [.cookies()]).get("http://a.example/")) == "-")
     }
 
-    @Test("The caller's own line goes as it is; what is set is kept all the same")
+    @Test("The caller's own Cookie line is sent unchanged; new cookies are still kept")
     func ownLine() async throws {
         let client = Client(transport, clock: clock, [.cookies()])
         _ = try await text(client.get("http://a.example/?set=a=1"))
@@ -41,7 +41,7 @@ struct CookiesTests {
         #expect(try await text(client.get("http://a.example/")) == "a=1; b=2")
     }
 
-    @Test("A cookie that a redirect sets goes to the next hop, and never to another host")
+    @Test("A cookie that a redirect sets is sent to the next hop, but never to another host")
     func redirects() async throws {
         let client = Client(transport, clock: clock, [.redirect(), .cookies()])
         #expect(try await text(client.get("http://a.example/?set=a=1&to=/next")) == "a=1")
@@ -49,7 +49,7 @@ struct CookiesTests {
         #expect(transport.sent.last?.request.headers.contains(.cookie) == false)
     }
 
-    @Test("A redirect to the same URL is followed where a cookie makes the difference, else not")
+    @Test("A redirect to the same URL is followed only if a cookie has changed")
     func cookieTest() async throws {
         let transport = MockTransport { request in
             if request.headers.contains(.cookie) { return .ok(text: "in") }
@@ -75,7 +75,7 @@ struct CookiesTests {
         #expect(await code(of: client.get(anywhere)) == nil)
     }
 
-    @Test("Time is the client's")
+    @Test("The jar uses the client's clock")
     func time() async throws {
         let client = Client(transport, clock: clock, [.cookies()])
         _ = try await text(client.get("http://a.example/?set=a=1;%20Max-Age=60"))
@@ -151,7 +151,7 @@ struct SavedStateTests {
         return try #require(attributes[.posixPermissions] as? NSNumber).intValue & 0o777
     }
 
-    @Test("A jar comes back from its file, without the cookies that have no end")
+    @Test("A jar is restored from its file, without session cookies")
     func jar() async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let url = try #require(URL(string: "https://a.example/"))
@@ -175,7 +175,7 @@ struct SavedStateTests {
         #expect(try CookieJar(file: path, timeSource: clock).cookies.isEmpty)
     }
 
-    @Test("What is no cookie in a file is passed over; a file that cannot be read is an error")
+    @Test("Lines that are not cookies are skipped; a file that cannot be read is an error")
     func garbage() async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let good =
@@ -221,7 +221,7 @@ struct SavedStateTests {
         #expect(try String(contentsOfFile: path, encoding: .utf8).contains(#""name":"a""#))
     }
 
-    @Test("Clients whose stack files name one file share what it keeps")
+    @Test("Clients whose stack files name one file share its content")
     func sharedFile() async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         var registry = Registry()
@@ -252,7 +252,7 @@ struct SavedStateTests {
         #expect(try CookieJar(file: path).cookies.count == 2)
     }
 
-    @Test("Hosts come back from their file")
+    @Test("HSTS hosts are restored from their file")
     func hosts() async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let store = try HSTSStore(file: path, timeSource: clock)

@@ -100,7 +100,7 @@ struct CurlCommandTests {
             ])
     }
 
-    @Test("What curl would add of its own is said or suppressed")
+    @Test("Fields that curl would add are stated or suppressed")
     func defaults() throws {
         #expect(
             request(.get).curlCommand() == "curl --globoff --path-as-is 'http://a.example/x'")
@@ -112,7 +112,7 @@ struct CurlCommandTests {
         #expect(typed.curlCommand().components(separatedBy: "Content-Type").count == 2)
     }
 
-    @Test("What cannot be shown is read from standard input, a whole file from itself")
+    @Test("Content that cannot be shown is read from standard input, a whole file from its path")
     func notShown() throws {
         let folder = FileManager.default.temporaryDirectory
         let file = folder.appending(path: "it's $(id) \(UUID().uuidString)")
@@ -137,7 +137,7 @@ struct CurlCommandTests {
     }
 
     @Test(
-        "Secrets are hidden, typed or not, and the rest is left as it was",
+        "Secrets are hidden with or without a type, and the rest is unchanged",
         arguments: [
             ("application/json", "{\n  \"password\": \"s3cret\",\n  \"kept\": [1]\n}"),
             ("application/problem+json", #"{"api_key":{"a":"s3cret"},"kept":1}"#),
@@ -163,7 +163,7 @@ struct CurlCommandTests {
     }
 
     @Test(
-        "Header fields stand as they are, each once, a default's place taken",
+        "Header fields are unchanged, each once, instead of curl's defaults",
         arguments: [
             ("X-Custom-Header", #"{"page": "value"}"#), ("Accept-Language", "en-GB"),
         ] as [(HTTPHeaders.Name, String)])
@@ -179,7 +179,7 @@ struct CurlCommandTests {
     }
 
     @Test(
-        "Cookies are there, hidden, where some are sent: the jar's or the caller's",
+        "Cookies that are sent appear hidden, from the jar or the caller",
         arguments: [("the jar's", true), ("none", false), ("the caller's", true)])
     func vectorsOfCookies(source: String, areSent: Bool) async throws {
         let jar = CookieJar()
@@ -198,7 +198,7 @@ struct CurlCommandTests {
     }
 
     @Test(
-        "There is no command for what cannot be sent, and the shell does nothing",
+        "A request that cannot be sent gives a comment, and the shell does nothing",
         arguments: ["invalid_url", "http://", "ht tp://a.example/s3cret'$(id)"])
     func vectorsOfDefects(text: String) throws {
         let command = request(.get, to: Target(text)).curlCommand()
@@ -223,7 +223,7 @@ struct CurlCommandTests {
         #expect(!arguments.contains { $0.contains("p4ss") || $0.contains("-u") })
     }
 
-    @Test("Nothing in the content is alive in the shell")
+    @Test("The shell executes nothing in the content")
     func vectorsOfContents() throws {
         let text = #"a"b\c'd $e `f`"#
         let (arguments, _) = try run(request(.post, .text(text)).curlCommand())
@@ -231,7 +231,7 @@ struct CurlCommandTests {
         #expect(arguments[place + 1] == text)
     }
 
-    @Test("A redaction with more names hides them here too")
+    @Test("A redaction with added names hides them here too")
     func moreNames() {
         let redaction = Redaction.standard.adding(headers: ["X-Tenant"], query: ["user"])
         let command = request(
@@ -241,7 +241,7 @@ struct CurlCommandTests {
         #expect(!command.contains("s3cret"))
     }
 
-    @Test("OPTIONS for the server as a whole has its target in the command")
+    @Test("OPTIONS for the server as a whole sets --request-target")
     func asterisk() throws {
         let (arguments, _) = try run(request(.options, to: "http://a.example").curlCommand())
         let place = try #require(arguments.firstIndex(of: "--request-target"))

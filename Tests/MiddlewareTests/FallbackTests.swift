@@ -14,7 +14,7 @@ struct FallbackTests {
     }
 
     @Test(
-        "Failures are replaced, answers are not",
+        "Failures are replaced, responses are not",
         arguments: [
             (MockResponse.status(503), 200), (.status(500), 200), (.connectionLost, 200),
             (.status(404), 404), (.status(201), 201),
@@ -38,14 +38,14 @@ struct FallbackTests {
         }
     }
 
-    @Test("What the closure throws is what the call fails with")
+    @Test("An error of the closure fails the call")
     func throwing() async throws {
         struct Mine: Error {}
         let client = client(.status(503), Fallback { _, _ in throw Mine() })
         await #expect(throws: Mine.self) { try await client.get(anywhere).response() }
     }
 
-    @Test("A call that is given up gets no fallback; a deadline inside is a failure like others")
+    @Test("A cancelled call gets no fallback; an inner deadline is a failure like others")
     func givenUp() async throws {
         let fallback = Fallback(status: .ok)
         let slow = MockResponse.ok().delayed(by: .seconds(60))

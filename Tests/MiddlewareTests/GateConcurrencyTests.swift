@@ -67,7 +67,7 @@ struct GateConcurrencyTests {
         return codes
     }
 
-    @Test("A concurrency limit is never passed, and nobody is left in line")
+    @Test("A concurrency limit is never exceeded, and no call is left in the queue")
     func concurrencyLimit() async {
         for adaptive in [nil, AdaptiveLimit(pause: .zero)] {
             let transport = Crowd { $0 % 11 == 0 ? 503 : 200 }
@@ -99,7 +99,7 @@ struct GateConcurrencyTests {
         #expect(transport.openBodies == 0)
     }
 
-    @Test("A breaker probes with no more than it may, whatever comes at once")
+    @Test("A breaker never sends more probes than allowed under concurrent calls")
     func probes() async {
         let transport = Crowd { _ in 500 }
         let breaker = CircuitBreaker(minimum: 1, open: .nanoseconds(1), maxOpen: .nanoseconds(1))
@@ -108,7 +108,7 @@ struct GateConcurrencyTests {
         #expect(transport.openBodies == 0)
     }
 
-    @Test("Hedges give one answer each, and close all others")
+    @Test("Each hedged call gets one response, and all others are closed")
     func hedge() async {
         let transport = Crowd { $0 % 13 == 0 ? 503 : 200 }
         for delay in [HedgeDelay.fixed(.zero), .percentile(0.5, atLeast: .zero)] {
@@ -118,7 +118,7 @@ struct GateConcurrencyTests {
         }
     }
 
-    @Test("Coalesced calls all get an answer, with far fewer sends")
+    @Test("Coalesced calls all get a response, with far fewer sends")
     func coalesce() async {
         let transport = Crowd()
         let coalesce = Coalesce()

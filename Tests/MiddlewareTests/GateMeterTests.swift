@@ -6,7 +6,7 @@ import TurnpikeTesting
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 
-@Suite("What gates tell a meter")
+@Suite("Figures that gates report to a meter")
 struct GateMeterTests {
     private let clock = ManualClock()
     private let store = MetricsStore()
@@ -26,7 +26,7 @@ struct GateMeterTests {
         }
     }
 
-    @Test("A breaker tells each change of its circuits, and what it refuses")
+    @Test("A breaker reports each change of its circuits, and refused calls")
     func breaker() async throws {
         let isWell = Mutex(false)
         let transport = MockTransport { _ in isWell.withLock { $0 } ? .ok() : .status(503) }
@@ -51,7 +51,7 @@ struct GateMeterTests {
         #expect(lines("turnpike_circuit_breaker_refusals_total") == [refusals])
     }
 
-    @Test("A circuit that is forgotten is in no state in the metrics")
+    @Test("A forgotten circuit is removed from the metrics")
     func eviction() async throws {
         let client = Client(
             MockTransport { $0.origin?.host == "a.example" ? .status(503) : .ok() }, clock: clock,
@@ -67,7 +67,7 @@ struct GateMeterTests {
         expectState("open")
     }
 
-    @Test("A limit on calls tells how many are under way and wait, and what it refuses")
+    @Test("A concurrency limit reports running, waiting and refused calls")
     func permits() async throws {
         let transport = MockTransport { _ in .ok(text: "held") }
         let client = Client(
@@ -90,7 +90,7 @@ struct GateMeterTests {
         #expect(end.contains { $0.hasPrefix("turnpike_concurrency_limit_refusals_total{") })
     }
 
-    @Test("The limit of an origin that is forgotten is in no gauge")
+    @Test("The limit of a forgotten origin is removed from the gauges")
     func forgottenLimit() async throws {
         let store = MetricsStore(maxSeries: 3000)
         let client = Client(
@@ -105,7 +105,7 @@ struct GateMeterTests {
         #expect(limits.first { $0.key.labels["server.address"] == "h9.example" }?.value == 8)
     }
 
-    @Test("A rate limit tells how many wait, and a budget what it refuses")
+    @Test("A rate limit reports waiting calls, and a budget refused retries")
     func others() async throws {
         let budget = RetryBudget(ratio: 0, floorPerSecond: 0, meter: store)
         let client = Client(
@@ -150,7 +150,7 @@ struct GateMeterTests {
         #expect(lines(name) == ["\(name) 0", #"\#(name){turnpike_gate_id="inner"} 0"#])
     }
 
-    @Test("A gate that goes takes back what its gauges showed, and only that")
+    @Test("A gate that is released subtracts its own part of the gauges")
     func gone() async throws {
         func open() async throws -> Client {
             let client = Client(
@@ -173,9 +173,9 @@ struct GateMeterTests {
     }
 }
 
-@Suite("What gates tell a meter, from several threads")
+@Suite("Figures that gates report to a meter from several threads")
 struct GateMeterConcurrencyTests {
-    @Test("What a meter was told last is true, however calls race")
+    @Test("The last figure of a meter is right, however calls race")
     func last() async throws {
         let store = MetricsStore()
         let origin = Origin(scheme: "http", host: "a.example", port: 80)

@@ -54,7 +54,7 @@ struct GateSettingsTests {
     }
 
     @Test(
-        "A mistake is named with its path",
+        "A mistake has its path",
         arguments: [
             (#"{"use": "rateLimit"}"#, "stack[0].perSecond"),
             (#"{"use": "rateLimit", "perSecond": 0}"#, "stack[0].perSecond"),
@@ -98,7 +98,7 @@ struct GateSettingsTests {
         #expect(error?.retryAfter == .seconds(5))
     }
 
-    @Test("A lowered limit remembers the calls under way, and a raised one lets waiting calls go")
+    @Test("A lowered limit still counts the calls under way, and a raised one admits waiting calls")
     func permits() async throws {
         func gate(_ limit: Int) -> String {
             #"{"use": "concurrencyLimit", "total": \#(limit), "perOrigin": \#(limit), "queue": 1}"#
@@ -122,7 +122,7 @@ struct GateSettingsTests {
         #expect(limit.underWay == 0)
     }
 
-    @Test("Tokens are remembered over a reload; another rate begins anew")
+    @Test("A reload keeps the tokens, unless the rate changes")
     func limits() async throws {
         let rate = try configured(#"{"use": "rateLimit", "perSecond": 1, "queue": 0}"#)
         _ = try await rate.client.get(anywhere).response()

@@ -19,7 +19,7 @@ struct HSTSTests {
         return try await client.get(Target(url)).response().url.absoluteString
     }
 
-    @Test("A host that asked for TLS over TLS gets it")
+    @Test("A host that sent the field over TLS gets only https")
     func upgrade() async throws {
         let transport = transport("max-age=100")
         #expect(try await target(transport, "http://a.example/x") == "http://a.example/x")
@@ -34,7 +34,7 @@ struct HSTSTests {
         #expect(try await target(transport, "http://example/x") == "http://example/x")
     }
 
-    @Test("Hosts below, the end, and taking it back")
+    @Test("Subdomains, expiry and revocation")
     func life() async throws {
         let below = transport("max-age=100; includeSubDomains")
         _ = try await target(below, "https://a.example/")
@@ -47,7 +47,7 @@ struct HSTSTests {
         #expect(store.hosts.isEmpty)
     }
 
-    @Test("What was stored before says nothing of now")
+    @Test("The field of a stored response is ignored")
     func stored() async throws {
         let cache = Around { request, _, next in
             var head = try await next(request).head
@@ -60,14 +60,15 @@ struct HSTSTests {
         #expect(store.hosts.isEmpty)
     }
 
-    @Test("An address has no such wish", arguments: ["127.0.0.1", "0x7f000001", "[2606:4700::1]"])
+    @Test(
+        "An IP address is never stored", arguments: ["127.0.0.1", "0x7f000001", "[2606:4700::1]"])
     func addresses(host: String) async throws {
         _ = try await target(transport("max-age=100"), "https://\(host)/")
         #expect(store.hosts.isEmpty)
     }
 
     @Test(
-        "Lines are read as RFC 6797 says",
+        "Field lines are parsed by RFC 6797",
         arguments: [
             ("max-age=31536000", 31_536_000, false), ("MAX-AGE=\"1\" ; IncludeSubDomains", 1, true),
             (" ; max-age=1;; foo; bar=\"x;y\" ", 1, false), ("max-age=0", 0, false),
@@ -90,7 +91,7 @@ struct HSTSTests {
         ])
     func broken(text: String) { #expect(HSTSPolicy(text) == nil) }
 
-    @Test("No line traps the reader")
+    @Test("No line traps the parser")
     func noise() async throws {
         let pieces = [
             "max-age", "=", ";", "\"", "1", "9999999999", "includeSubDomains", ",", " ", "\\",
@@ -121,7 +122,7 @@ struct HSTSTests {
         #expect(await code(of: client.get("https://a.example/x")) == .redirect)
     }
 
-    @Test("The store is bounded; the wishes that end first go first")
+    @Test("The store is bounded; hosts that expire first are removed first")
     func bounds() {
         for number in 0..<HSTSStore.maxHosts + 100 {
             store.insert(

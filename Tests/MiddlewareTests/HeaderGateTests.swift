@@ -18,7 +18,7 @@ struct HeaderGateTests {
 
     // MARK: Idempotency-Key
 
-    @Test("A POST with a key is tried again, with the same key", arguments: HTTPMethod.keyed)
+    @Test("A POST with a key is retried with the same key", arguments: HTTPMethod.keyed)
     func sameKey(method: HTTPMethod) async throws {
         let client = Client(
             failing, [.idempotencyKey(), .retry(backoff: Backoff(base: .zero))])
@@ -29,7 +29,7 @@ struct HeaderGateTests {
         #expect(keys[0]?.wholeMatch(of: uuid) != nil)
     }
 
-    @Test("Inside a retry the key is the same too, though the retry does not see it")
+    @Test("A key set inside a retry is the same in all attempts")
     func insideRetry() async throws {
         let client = Client(
             failing, [.retry(backoff: Backoff(base: .zero)), .idempotencyKey()])
@@ -41,7 +41,7 @@ struct HeaderGateTests {
         #expect(other.sentCount == 1)
     }
 
-    @Test("A caller who forbids a second send is heard, key or no key")
+    @Test("A call marked as not retryable is not retried, even with a key")
     func notRetryable() async throws {
         let client = Client(failing, [.idempotencyKey(), .retry(backoff: Backoff(base: .zero))])
         let call = client.post(anywhere, body: .text("x")).retryable(false)
@@ -64,7 +64,7 @@ struct HeaderGateTests {
         #expect(try await keys(seed: 8) != first)
     }
 
-    @Test("A key of the caller's stays; other methods get none; the field may be named")
+    @Test("A caller's key stays; other methods get none; the field name can be set")
     func callersKey() async throws {
         let client = Client(
             failing, [.idempotencyKey(header: "X-Key"), .retry(backoff: Backoff(base: .zero))])
@@ -77,7 +77,7 @@ struct HeaderGateTests {
         #expect(values(.idempotencyKey, of: transport) == [nil, nil, nil, nil])
     }
 
-    @Test("Attempts side by side have one key")
+    @Test("Parallel attempts have one key")
     func concurrentAttempts() async throws {
         let twice = Around { request, _, next in
             async let first = next.attempt(request)
@@ -95,7 +95,7 @@ struct HeaderGateTests {
 
     // MARK: X-Request-ID
 
-    @Test("A call's name is the same in all attempts, and other gates find it")
+    @Test("The request ID is the same in all attempts, and other gates can read it")
     func requestID() async throws {
         let seen = MemoryLogSink()
         let client = Client(
@@ -120,7 +120,7 @@ struct HeaderGateTests {
 
     // MARK: Defaults
 
-    @Test("Defaults are set where nothing is, all lines of a name together")
+    @Test("Defaults are set for missing fields, all lines of a name together")
     func defaults() async throws {
         var headers: HTTPHeaders = ["X-A": "1"]
         headers.append("X-A", "2")
@@ -133,7 +133,7 @@ struct HeaderGateTests {
         #expect(sent[.acceptLanguage] == "de-AT;q=1.0, en;q=0.9")
     }
 
-    @Test("At most six languages are named, and nothing else passes for one")
+    @Test("At most six languages are sent, and only valid ones")
     func languages() async throws {
         let wanted = ["a b", "en\r\nX: y", "", "*", "a", "b", "c", "d", "e", "f", "überlang"]
         let client = Client(transport, [.defaultHeaders(languages: wanted)])
@@ -163,7 +163,7 @@ struct HeaderGateTests {
         #expect(DefaultHeaders.weighted(choices) == expected)
     }
 
-    @Test("A default that is no field fails the call and names the field")
+    @Test("A default that is not a valid field fails the call and names the field")
     func badDefault() async throws {
         let client = Client(transport, [.defaultHeaders(["X-A": "s3cret\r\nX-B: 1"])])
         let error = await #expect(throws: ClientError.self) {
@@ -176,7 +176,7 @@ struct HeaderGateTests {
 
     // MARK: User-Agent
 
-    @Test("The program is described, or the caller's own words stand")
+    @Test("The User-Agent describes the program, unless the caller sets one")
     func userAgent() async throws {
         let client = Client(transport, [.userAgent()])
         _ = try await client.get(anywhere).response()
@@ -190,7 +190,7 @@ struct HeaderGateTests {
         #expect(Array(sent.dropFirst()) == ["me/1", "shop/2"])
     }
 
-    @Test("The parts of a program stand in their order, and Unknown where there is none")
+    @Test("The parts of a User-Agent are in order, with Unknown for a missing one")
     func userAgentParts() {
         let known = UserAgent.describe(
             program: "Demo", version: "1.0", bundle: "com.demo.Demo", build: "1",
@@ -216,7 +216,7 @@ struct HeaderGateTests {
             ])
     }
 
-    @Test("The base URL can be asked for, and what is wrong with it is told")
+    @Test("The base URL may come from a closure, and a mistake in it is reported")
     func changingBaseURL() async throws {
         let bases = Counter(1)
         let client = Client(

@@ -20,14 +20,14 @@ struct HedgeTests {
         Task { try await call.serialize(with: Text()) }
     }
 
-    @Test("A part that is no number is the whole", arguments: [-Double.nan, .nan])
+    @Test("A percentile that is not a number counts as 1", arguments: [-Double.nan, .nan])
     func notANumber(part: Double) async throws {
         let (client, transport) = client(Hedge(after: .percentile(part)), [.ok(text: "a")])
         for _ in 0..<30 { _ = try await client.get(anywhere).response() }
         #expect(transport.sentCount == 30)
     }
 
-    @Test("An answer in time is the only one asked for")
+    @Test("A response in time starts no hedge")
     func inTime() async throws {
         let (client, transport) = client(
             Hedge(after: .seconds(1)), [.ok(text: "a").delayed(by: .milliseconds(900))])
@@ -39,7 +39,7 @@ struct HedgeTests {
         #expect(clock.timerCount == 0)
     }
 
-    @Test("The first answer wins, and the other attempt is cancelled")
+    @Test("The first response wins, and the other attempt is cancelled")
     func hedgeWins() async throws {
         let (client, transport) = client(
             Hedge(after: .seconds(1)),
@@ -76,7 +76,7 @@ struct HedgeTests {
         #expect(transport.sentCount == 2)
     }
 
-    @Test("A bad answer waits for a better one, and stands if none comes")
+    @Test("A bad response waits for a better one, and is returned if none comes")
     func badAnswers() async throws {
         for (second, expected) in [
             (MockResponse.ok(text: "b"), HTTPStatus.ok), (.connectionLost, .serviceUnavailable),
@@ -94,7 +94,7 @@ struct HedgeTests {
         }
     }
 
-    @Test("A failure before the delay is no reason to hedge")
+    @Test("A failure before the delay starts no hedge")
     func earlyFailure() async throws {
         let (client, transport) = client(Hedge(after: .seconds(1)), [.connectionLost])
         #expect(await code(of: client.get(anywhere)) == .connection)
@@ -102,7 +102,7 @@ struct HedgeTests {
         #expect(clock.timerCount == 0)
     }
 
-    @Test("Only safe methods with content at hand are hedged")
+    @Test("Only safe methods with replayable content are hedged")
     func unsafe() async throws {
         let slow = MockResponse.ok().delayed(by: .seconds(2))
         let stream = Body.stream(replayable: true) { AsyncStream<Data> { $0.finish() } }
@@ -177,7 +177,7 @@ struct HedgeTests {
     }
 
     @Test(
-        "A hedge that was granted too late to be sent gives its place back",
+        "A hedge that is granted too late to be sent returns its budget",
         arguments: [true, false])
     func lateGrant(byTask: Bool) async throws {
         // The call ends between the grant and the send.
@@ -209,7 +209,7 @@ struct HedgeTests {
         ending.client.client = nil
     }
 
-    @Test("A spent budget is asked once for a call, however small the delay")
+    @Test("A spent budget is asked once per call, however small the delay")
     func spentBudget() async throws {
         final class Notes: RequestLogger {
             let count = Mutex(0)
@@ -232,7 +232,7 @@ struct HedgeTests {
         #expect(transport.sentCount == 1)
     }
 
-    @Test("The delay follows what attempts took, once enough were measured")
+    @Test("The delay follows measured durations, once there are enough")
     func percentile() async throws {
         let (client, transport) = client(
             Hedge(after: .percentile(0.9, atLeast: .milliseconds(10)), budget: nil),

@@ -41,7 +41,7 @@ struct LateBodyTests {
         }
     }
 
-    @Test("A body that came in time is read after it", arguments: Watcher.allCases)
+    @Test("A body that arrived in time can be read after the deadline", arguments: Watcher.allCases)
     func late(watcher: Watcher) async throws {
         let client = Client(
             MockTransport { [pieces] _ in pieces }, clock: clock,
@@ -56,7 +56,8 @@ struct LateBodyTests {
     }
 
     @Test(
-        "A body that did not come in time ends at its deadline, unread", arguments: Watcher.allCases
+        "A body that did not arrive in time ends at its deadline, even unread",
+        arguments: Watcher.allCases
     )
     func underWay(watcher: Watcher) async throws {
         let client = Client(
@@ -69,7 +70,7 @@ struct LateBodyTests {
         #expect(error?.code == .deadlineExceeded)
     }
 
-    @Test("A body that broke off in time fails as it broke off")
+    @Test("A body that broke off in time keeps its own error")
     func broken() async throws {
         let client = Client(
             MockTransport { _ in
@@ -108,7 +109,7 @@ struct LateBodyTests {
         #expect(clock.timerCount == 0)
     }
 
-    @Test("A reader's wait for the last chunk is the last that is timed")
+    @Test("The wait for the last chunk is the last one with a time limit")
     func idleUntilLast() async throws {
         let client = Client(
             MockTransport { [pieces] _ in pieces }, clock: clock, [.idleTimeout(.seconds(10))])

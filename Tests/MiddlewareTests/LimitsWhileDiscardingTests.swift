@@ -54,7 +54,7 @@ private final class BombTransport: Transport {
     func shutdown() async {}
 }
 
-@Suite("Limits while a response is given up")
+@Suite("Limits while a response is discarded")
 struct LimitsWhileDiscardingTests {
     /// One way in which the content of a response is thrown away.
     struct Case: Sendable, CustomTestStringConvertible {
@@ -79,7 +79,7 @@ struct LimitsWhileDiscardingTests {
             ends: [.validation, .validation], sends: [1, 1]),
     ]
 
-    @Test("What is drained is little, and ended once", arguments: cases)
+    @Test("Little is drained, and the body ends once", arguments: cases)
     func drained(_ one: Case) async throws {
         let transport = BombTransport(one.status)
         let client = Client(transport, [one.gate, .limits()])
@@ -90,7 +90,7 @@ struct LimitsWhileDiscardingTests {
         #expect(transport.ends == 1)
     }
 
-    @Test("A limit that is lower holds there too", arguments: cases)
+    @Test("A lower limit applies there too", arguments: cases)
     func limited(_ one: Case) async throws {
         let transport = BombTransport(one.status)
         let client = Client(transport, [one.gate, .limits(Limits.Bounds(body: 20_000))])
@@ -101,7 +101,7 @@ struct LimitsWhileDiscardingTests {
         #expect(transport.ends == 1)
     }
 
-    @Test("What is read is bounded by the ratio, and ended once")
+    @Test("Draining is bounded by the ratio, and the body ends once")
     func read() async throws {
         let transport = BombTransport(200)
         #expect(await code(of: Client(transport, [.limits()]).get(anywhere)) == .tooLarge)
@@ -110,7 +110,9 @@ struct LimitsWhileDiscardingTests {
         #expect(transport.ends == 1)
     }
 
-    @Test("An event stream may repeat itself for as long as it likes", arguments: [true, false])
+    @Test(
+        "An event stream may be highly compressible for as long as it lasts",
+        arguments: [true, false])
     func streams(isStreaming: Bool) async throws {
         final class Repetition: ResponseBodySource {
             private let left = Mutex(200)
@@ -134,7 +136,9 @@ struct LimitsWhileDiscardingTests {
         #expect(await code(of: call) == (isStreaming ? nil : .tooLarge))
     }
 
-    @Test("Content in more codings than two is refused unread", arguments: ["gzip, gzip, gzip"])
+    @Test(
+        "Content with more than two codings is refused without being read",
+        arguments: ["gzip, gzip, gzip"])
     func codings(field: String) async throws {
         let transport = MockTransport { _ in
             .ok(text: "coded", headers: ["Content-Encoding": field])

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("LineSink")
 struct LineSinkTests {
-    @Test("A file that the log appends to is its owner's alone")
+    @Test("A log file is readable by its owner alone")
     func file() async throws {
         let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path()
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -20,7 +20,7 @@ struct LineSinkTests {
     }
 
     // A FIFO waits for its reader as long as it is opened in the plain way.
-    @Test("A FIFO that nobody reads is refused, and one that is read is written to")
+    @Test("A FIFO without a reader is refused, and one with a reader is written to")
     func fifo() async throws {
         let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path()
         #expect(unsafe mkfifo(path, 0o600) == 0)
@@ -34,7 +34,7 @@ struct LineSinkTests {
         #expect(handle.availableData == Data("one\n".utf8))
     }
 
-    @Test("A flush may wait for as long as one likes", arguments: [Int64.max, -1])
+    @Test("A flush may have any time limit", arguments: [Int64.max, -1])
     func flushLimit(seconds: Int64) async throws {
         let pipe = Pipe()
         let sink = LineSink(pipe.fileHandleForWriting, flushLimit: .seconds(seconds))
@@ -45,7 +45,7 @@ struct LineSinkTests {
         #expect(try pipe.fileHandleForReading.readToEnd() == Data("one\n".utf8))
     }
 
-    @Test("A line stays one line")
+    @Test("A line break in a value does not break the line")
     func forging() async throws {
         let pipe = Pipe()
         let sink = LineSink(pipe.fileHandleForWriting)
@@ -56,7 +56,7 @@ struct LineSinkTests {
         #expect(String(decoding: text, as: UTF8.self) == "one\\u{a}two\\u{d}\\u{2028}\\u{1b}[2J\n")
     }
 
-    @Test("Where nobody reads, lines are dropped and counted, and a flush gives up")
+    @Test("If nobody reads, lines are dropped and counted, and a flush gives up")
     func blocked() async throws {
         let pipe = Pipe()
         let sink = LineSink(

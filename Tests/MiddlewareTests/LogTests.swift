@@ -23,7 +23,7 @@ struct LogTests {
         #expect(sink.lines[2].contains("200 OK, 3 bytes"))
     }
 
-    @Test("Inside a retry it tells of attempts")
+    @Test("Inside a retry it logs attempts")
     func attempts() async throws {
         let transport = MockTransport([.any(.connectionLost, .ok(text: "abc"))])
         let client = Client(transport, [.retry(backoff: Backoff(base: .zero)), .log(to: sink)])
@@ -33,7 +33,7 @@ struct LogTests {
         #expect(sink.lines[1].contains("200 OK"))
     }
 
-    @Test("How a body ended is told", arguments: ["drop", "fail", "cancel"])
+    @Test("The end of a body is logged", arguments: ["drop", "fail", "cancel"])
     func ends(how: String) async throws {
         let clock = ManualClock()
         let answer: MockResponse =
@@ -80,7 +80,7 @@ struct LogTests {
         #expect(none.lines == [])
     }
 
-    @Test("More names can be hidden")
+    @Test("Names can be added to the hidden ones")
     func moreNames() async throws {
         let client = Client(
             MockTransport { _ in .ok() },
@@ -94,7 +94,7 @@ struct LogTests {
         #expect(sink.lines.allSatisfy { !$0.contains("s3cret") })
     }
 
-    @Test("Levels write what they say", arguments: Log.Level.allCases)
+    @Test("Each level writes its events", arguments: Log.Level.allCases)
     func levels(level: Log.Level) async throws {
         let transport = MockTransport([
             .any(.status(503), .status(302, headers: ["Location": "/y"]), .ok(text: "abc"))
@@ -122,7 +122,7 @@ struct LogTests {
         #expect(sink.lines.last?.contains("\"level\":\"error\"") == true)
     }
 
-    @Test("A JSON line has the figures and the texts")
+    @Test("A JSON line has all figures and texts")
     func json() async throws {
         let clock = ManualClock()
         let transport = MockTransport { _ in
@@ -154,7 +154,7 @@ struct LogTests {
         #expect(last["attempt"] == 1)
     }
 
-    @Test("A part of the calls is written, whole calls, and every failure")
+    @Test("Sampling writes complete calls, and every failure")
     func sampling() async throws {
         let transport = MockTransport { request in
             request.url.path() == "/fails" ? .failure(ClientError(.connection, "lost")) : .ok()
@@ -181,7 +181,7 @@ struct LogTests {
         #expect(some.filter { $0.contains("\"event\":\"failed\"") }.count == 30)
     }
 
-    @Test("Sampling does not change what the call's chance gives")
+    @Test("Sampling does not change the call's random numbers")
     func samplingIsAside() async throws {
         func key(_ stack: Stack) async throws -> String? {
             let transport = MockTransport { _ in .ok() }
@@ -192,7 +192,7 @@ struct LogTests {
         #expect(try await key([.log(to: sink, sampling: 0.5), .idempotencyKey()]) == plain)
     }
 
-    @Test("A line is bounded, whatever a peer sends", arguments: Log.Format.allCases)
+    @Test("The length of a line is bounded, whatever a peer sends", arguments: Log.Format.allCases)
     func bounded(format: Log.Format) async throws {
         let long = String(repeating: "ü", count: 100_000)
         var headers: HTTPHeaders = ["X-Long": long]
@@ -208,7 +208,7 @@ struct LogTests {
         #expect(sink.lines[2].contains("fields"))
     }
 
-    @Test("The peek takes what the reader pulls and nothing more")
+    @Test("The log's peek reads no more than the reader pulls")
     func peek() async throws {
         let chunks = (0..<5).map { Data("chunk \($0) ".utf8) }
         let answer = MockResponse.stream(chunks)

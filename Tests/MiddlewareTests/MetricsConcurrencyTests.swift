@@ -34,7 +34,7 @@ struct MetricsStoreConcurrencyTests {
         #expect(sink.lines.count == 1000)
     }
 
-    @Test("A sink under pressure writes whole lines, and tells how many it dropped")
+    @Test("A sink under load writes whole lines, and reports how many it dropped")
     func sink() async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: file) }

@@ -40,7 +40,7 @@ struct MetricsFileTests {
         await (try configured(other)).client.shutdown()
     }
 
-    @Test("A file that cannot be written is told when the client is made, with its place")
+    @Test("A file that cannot be written is reported with its path when the client is created")
     func unwritable() throws {
         let error = #expect(throws: ClientError.self) { try configured("/nonexistent/x.prom") }
         #expect(error?.code == .configuration)
@@ -52,7 +52,7 @@ struct MetricsFileTests {
         #expect(other?.message.hasPrefix("stack[0].to: ") == true, "\(other?.message ?? "")")
     }
 
-    @Test("A flush waits no longer than its limit for a place that takes nothing")
+    @Test("A flush waits no longer than its limit for a blocked file")
     func stuck() async {
         let queue = DispatchQueue(label: "turnpike.tests.stuck")
         let output = MetricsOutput(path: path, queue: queue, flushLimit: .milliseconds(20))
@@ -79,7 +79,7 @@ struct MetricsFileTests {
         #expect(written()?.contains("http_client_request_duration_seconds_count") == true)
     }
 
-    @Test("Two clients of a registry add to one file, and the last shutdown has all of it")
+    @Test("Two clients of a registry add to one file, which the last shutdown completes")
     func shared() async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let clients = try [configured(path), configured(path)]
@@ -92,7 +92,7 @@ struct MetricsFileTests {
         #expect(text.contains("h0.example") && text.contains("h1.example"))
     }
 
-    @Test("A reload tells of calls under way once, under the gate's id, or no more")
+    @Test("A reload counts running calls once, under the gate's id, or no longer")
     func reloaded() async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         func limit(_ total: Int, metrics: Bool) throws -> StackFile {
@@ -121,7 +121,7 @@ struct MetricsFileTests {
         for response in [held, other] { response.body.cancel(.drop) }
     }
 
-    @Test("Limits that a reload fixes are in no gauge any more")
+    @Test("Limits that a reload makes constant are removed from the gauges")
     func fixed() async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         func limit(_ adaptive: JSONValue) throws -> StackFile {
@@ -143,7 +143,7 @@ struct MetricsFileTests {
         }
     }
 
-    @Test("What is no regular file is written into and stays what it is")
+    @Test("A file that is not regular is written to, not replaced")
     func link() async throws {
         let target = path + ".target"
         defer {
@@ -159,7 +159,7 @@ struct MetricsFileTests {
         #expect(written()?.hasPrefix("# HELP") == true)
     }
 
-    @Test("What a meter is told after a flush is written when it is let go of")
+    @Test("Figures after a flush are written when the meter is released")
     func afterFlush() async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let kept = Mutex<(any GateMeter)?>(nil)

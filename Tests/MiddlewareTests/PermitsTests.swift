@@ -31,7 +31,7 @@ struct PermitsTests {
         }
     }
 
-    @Test("Who has waited for longest and may go is next, whatever came before", arguments: 0..<8)
+    @Test("The next permit goes to the longest waiting call that may run", arguments: 0..<8)
     func order(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let permits = Permits(total: 6, perOrigin: 2, queue: 10_000, adaptive: nil)
@@ -80,7 +80,7 @@ struct PermitsTests {
         return time
     }
 
-    @Test("Four times as many who wait, each for another origin, take about four times as long")
+    @Test("Four times as many waiting calls to different origins take about four times as long")
     func linear() throws {
         // The best of some: what else the machine does comes on top.
         let few = try (0..<3).map { _ in try timeToServe(1000) }.min() ?? .zero

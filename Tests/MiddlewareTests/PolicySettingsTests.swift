@@ -4,7 +4,7 @@ import Testing
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 
-@Suite("Stack files of the gates that say where requests go")
+@Suite("Stack files of the gates that decide where requests go")
 struct PolicySettingsTests {
     private let registry: Registry
 
@@ -49,7 +49,7 @@ struct PolicySettingsTests {
     }
 
     @Test(
-        "Mistakes are named with their place",
+        "Mistakes have their paths",
         arguments: [
             (#"{"use": "urlPolicy", "denyPrivate": "sometimes"}"#, "stack[0].denyPrivate"),
             (#"{"use": "urlPolicy", "schemes": ["ftp"]}"#, "stack[0].schemes[0]"),
@@ -78,7 +78,7 @@ struct PolicySettingsTests {
         #expect(issues.map(\.path) == [path])
     }
 
-    @Test("A check opens no file; what cannot be read is an error of the configuration")
+    @Test("A check opens no file; a file that cannot be read is a configuration error")
     func files() throws {
         let directory = FileManager.default.temporaryDirectory.path
         for gate in ["cookies", "hsts"] {
@@ -92,7 +92,7 @@ struct PolicySettingsTests {
         }
     }
 
-    @Test("A jar's file of a time with a list shares nothing without one")
+    @Test("A jar's file that was written with a suffix list shares no cookies without one")
     func listIsGone() async throws {
         let path =
             FileManager.default.temporaryDirectory.path + "/turnpike-\(UUID().uuidString).jar"

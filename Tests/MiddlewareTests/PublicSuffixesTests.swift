@@ -92,7 +92,7 @@ struct PublicSuffixesTests {
         }
     }
 
-    @Test("Without a list nobody knows what was registered")
+    @Test("Without a list there is no registrable domain")
     func noList() {
         #expect(PublicSuffixes.standard.registrableDomain(of: "www.example.com") == nil)
     }

@@ -14,7 +14,7 @@ struct RateLimitTests {
         Client(transport, clock: clock, Stack(gates))
     }
 
-    @Test("A burst passes at once, the others one by one")
+    @Test("A burst passes at once, later calls one by one")
     func pace() async throws {
         let client = client(RateLimit(perSecond: 5, burst: 2))
         for _ in 0..<2 { _ = try await client.get(anywhere).response() }
@@ -28,7 +28,7 @@ struct RateLimitTests {
         #expect(clock.timerCount == 0)
     }
 
-    @Test("The line is first come first served, and one who leaves it gives the place back")
+    @Test("The queue is first come, first served, and a call that leaves returns its place")
     func order() async throws {
         let limit = RateLimit(perSecond: 1, queue: 3)
         let client = client(limit)
@@ -51,7 +51,7 @@ struct RateLimitTests {
         #expect(clock.timerCount == 0)
     }
 
-    @Test("A call that cannot be served in time fails at once, and says when it could")
+    @Test("A call that cannot start in time fails at once with the time when it could")
     func late() async throws {
         let client = client(Deadline(.seconds(3)), RateLimit(perSecond: 0.25))
         _ = try await client.get(anywhere).response()
@@ -97,7 +97,7 @@ struct RateLimitTests {
         #expect(try await call.value == 200)
     }
 
-    @Test("Rates beyond all measure do no harm", arguments: [1e-300, 1e300, .infinity, 0, -1])
+    @Test("Extreme rates do no harm", arguments: [1e-300, 1e300, .infinity, 0, -1])
     func extremes(rate: Double) async throws {
         let client = client(RateLimit(perSecond: rate, burst: .max, queue: 1))
         for _ in 0..<10 { _ = try await client.get(anywhere).response() }

@@ -20,7 +20,7 @@ struct RedirectPolicyTests {
         Client(transport, [.redirect(onRedirect: policy)])
     }
 
-    @Test("A policy sees each hop, with what is about to be sent")
+    @Test("A policy sees each hop with the request that would be sent")
     func proposals() async throws {
         let client = client { proposal in
             #expect(proposal.hop == (proposal.response.status == 302 ? 1 : 2))
@@ -34,7 +34,7 @@ struct RedirectPolicyTests {
         #expect(try await response.body.collect(upTo: 100) == Data("end".utf8))
     }
 
-    @Test("A redirect may be the answer, with its body")
+    @Test("A policy may return the redirect with its body")
     func answer() async throws {
         let client = client { $0.changesOrigin ? .answer : .follow }
         let response = try await client.get(anywhere).response()
@@ -43,7 +43,7 @@ struct RedirectPolicyTests {
         #expect(transport.sentCount == 1)
     }
 
-    @Test("A redirect may be refused, in the policy's words")
+    @Test("A policy may refuse a redirect with its own message")
     func refuse() async throws {
         let error = await #expect(throws: ClientError.self) {
             try await client { _ in .refuse("not today") }.get(anywhere).response()
@@ -53,7 +53,7 @@ struct RedirectPolicyTests {
         #expect(error?.response?.status == 302)
     }
 
-    @Test("Another request may be sent in its place, within the rules")
+    @Test("A policy may send another request, within the rules")
     func send() async throws {
         let client = client { proposal in
             var other = proposal.following
@@ -67,7 +67,7 @@ struct RedirectPolicyTests {
     }
 
     @Test(
-        "What a policy sends is no way around the rules",
+        "The rules also apply to a request of the policy",
         arguments: ["http://a.example/x", "ftp://a.example/", "http:///"])
     func rulesHold(url: String) async throws {
         let url = try #require(URL(string: url))
@@ -80,7 +80,7 @@ struct RedirectPolicyTests {
         #expect(transport.sentCount == 1)
     }
 
-    @Test("A gate inside that moved a request to https is no change of origin, elsewhere it is one")
+    @Test("An upgrade to https by an inner gate does not change the origin; another host does")
     func movedInside() async throws {
         let secret: HTTPHeaders = ["Authorization": "s"]
         for (elsewhere, keeps) in [("https://a.example/x", true), ("https://m.example/x", false)] {
@@ -134,7 +134,7 @@ struct RedirectPolicyTests {
         }
     }
 
-    @Test("No Location traps, and none leads to anything but http and https")
+    @Test("No Location traps, and none leads to a scheme other than http and https")
     func noise() async throws {
         let pieces = [
             "http:", "https:", "//", "/", "\\", "@", ":", "?", "#", "%", "%2e", "..", "[", "]",

@@ -28,7 +28,7 @@ struct RedirectTests {
     }
 
     @Test(
-        "A Location's escapes stay as they are, beside what must be escaped too",
+        "Escapes in a Location stay unchanged, even next to characters that must be escaped",
         arguments: [
             ("/a b%20c|", "http://a.example/a%20b%20c%7C"),
             ("/ü?u=x y%2Fz&d=%41", "http://a.example/%C3%BC?u=x%20y%2Fz&d=%41"),
@@ -43,7 +43,7 @@ struct RedirectTests {
         #expect(transport.sent.last?.request.url.absoluteString == expected)
     }
 
-    @Test("A redirect's own content may be long, but not without end", arguments: [3, 30])
+    @Test("The content of a redirect may be long, but not endless", arguments: [3, 30])
     func content(chunks: Int) async throws {
         let chunk = Data(count: 4096)
         let transport = MockTransport { request in
@@ -62,7 +62,7 @@ struct RedirectTests {
     }
 
     @Test(
-        "Methods and bodies change as RFC 9110 says",
+        "Methods and bodies change by RFC 9110",
         arguments: [
             (301, HTTPMethod.post, HTTPMethod.get, ""), (302, .post, .get, ""),
             (303, .post, .get, ""), (303, .put, .get, ""),
@@ -93,7 +93,7 @@ struct RedirectTests {
     }
 
     @Test(
-        "A change of origin takes credentials and unknown fields away",
+        "A change of origin removes credentials and unknown fields",
         arguments: [
             "http://b.example/y", "http://a.example:81/y", "https://a.example/y", "//b.example/y",
         ])
@@ -104,14 +104,14 @@ struct RedirectTests {
         #expect(Set(names) == ["Accept", "Accept-Language", "User-Agent", "traceparent"])
     }
 
-    @Test("The same origin keeps all fields, spelled in another way too")
+    @Test("The same origin keeps all fields, even if it is spelled differently")
     func sameOrigin() async throws {
         let transport = transport(["http://a.example/x": (302, "HTTP://A.EXAMPLE:80/y")])
         _ = try await client(transport).get(anywhere, headers: Self.secrets).response()
         #expect(transport.sent.last?.request.headers == Self.secrets)
     }
 
-    @Test("What was dropped stays dropped, also on the way back")
+    @Test("A dropped field stays dropped, also on the way back")
     func bounce() async throws {
         let transport = transport([
             "http://a.example/x": (302, "http://b.example/y"),
@@ -131,7 +131,7 @@ struct RedirectTests {
     }
 
     @Test(
-        "What must not be followed is an error that keeps the head",
+        "A redirect that must not be followed is an error with the head",
         arguments: [
             "file:///etc/passwd", "FILE:///etc/passwd", "ftp://a.example/", "data:text/plain,x",
             "javascript:alert(1)",
@@ -149,7 +149,7 @@ struct RedirectTests {
         #expect(transport.sentCount == 1)
     }
 
-    @Test("https does not lead to http, unless that is allowed; credentials do not go along")
+    @Test("A redirect from https to http is refused unless allowed, and drops credentials")
     func downgrade() async throws {
         let table: [String: (HTTPStatus, String)] = [
             "https://a.example/x": (302, "http://a.example/y")
@@ -162,7 +162,7 @@ struct RedirectTests {
         #expect(allowed.sent.last?.request.headers.contains(.authorization) == false)
     }
 
-    @Test("A circle ends at its first repetition, a growing chain at the limit")
+    @Test("A loop ends at its first repetition, a growing chain at the limit")
     func loops() async throws {
         let circle = transport([
             "http://a.example/x": (302, "/y"), "http://a.example/y": (302, "/x"),
@@ -190,7 +190,7 @@ struct RedirectTests {
     }
 
     @Test(
-        "Redirects that are none come back as they are",
+        "Responses that are not redirects are returned unchanged",
         arguments: [
             (200, "/y"), (300, "/y"), (304, "/y"), (305, "/y"), (302, ""), (201, "/y"),
         ])
@@ -207,7 +207,7 @@ struct RedirectTests {
         #expect(try await response.body.collect(upTo: 10) == Data("moved".utf8))
     }
 
-    @Test("A body that cannot be sent again makes the redirect the answer")
+    @Test("If the body cannot be sent again, the redirect is returned")
     func oneShotBody() async throws {
         let transport = transport(["http://a.example/x": (307, "/y")])
         let body = Body.stream {
@@ -227,7 +227,7 @@ struct RedirectTests {
                 == 200)
     }
 
-    @Test("User information in a Location makes no credential")
+    @Test("User information in a Location does not become a credential")
     func userInformation() async throws {
         let transport = transport(["http://a.example/x": (302, "http://evil:s3cret@a.example/y")])
         _ = try await client(transport).get(anywhere).response()
@@ -237,7 +237,7 @@ struct RedirectTests {
     }
 
     @Test(
-        "Locations resolve against the present hop",
+        "Locations resolve against the current hop",
         arguments: [
             ("z", "http://a.example/dir/z"), ("../z", "http://a.example/z"),
             ("?q=1", "http://a.example/dir/x?q=1"),

@@ -42,7 +42,7 @@ struct RetryAfterTests {
         }
     }
 
-    @Test("A wish beyond the limit is told, with the limit", arguments: Order.allCases)
+    @Test("A Retry-After above the limit is reported with the limit", arguments: Order.allCases)
     func beyondLimit(order: Order) async throws {
         for wish in ["120", "Tue, 14 Nov 2023 22:15:20 GMT"] {
             let error = try #require(
@@ -57,7 +57,7 @@ struct RetryAfterTests {
         }
     }
 
-    @Test("A wish that was obeyed in vain is told", arguments: Order.allCases)
+    @Test("A Retry-After that was obeyed in vain is reported", arguments: Order.allCases)
     func obeyed(order: Order) async throws {
         let error = try #require(try await error(order.stack(Retry(attempts: 2)), after: "5"))
         #expect(error.attempts == 2 && error.retryAfter == .seconds(5))
@@ -95,7 +95,7 @@ struct RetryAfterTests {
         #expect(error.message.contains("budget"))
     }
 
-    @Test("Without a retry, and for a status that none tries again, the wish is told all the same")
+    @Test("Retry-After is reported even without a retry, and for statuses that are not retried")
     func unlisted() async throws {
         #expect(try await error([.validate()], after: "7")?.retryAfter == .seconds(7))
         let moved = try await error([.validate(), .retry()], status: 404, after: "7")
@@ -104,7 +104,7 @@ struct RetryAfterTests {
         #expect(try await error([.validate(), .retry()], after: nil)?.retryAfter == nil)
     }
 
-    @Test("A wish beyond the deadline is told by the deadline's error")
+    @Test("A Retry-After beyond the deadline is reported by the deadline's error")
     func deadline() async throws {
         let transport = MockTransport { _ in .status(503, headers: ["Retry-After": "20"]) }
         let client = Client(transport, clock: clock, [.deadline(.seconds(5)), .retry()])
@@ -114,7 +114,7 @@ struct RetryAfterTests {
         #expect(error?.code == .deadlineExceeded && error?.retryAfter == .seconds(20))
     }
 
-    @Test("The reason is that of the outcome, and not of what came of it")
+    @Test("The reason belongs to the outcome, not to a later error")
     func otherErrors() async throws {
         struct Broken: ContentSerializer {
             func serialize(_ content: Data, of head: ResponseHead) throws -> String {

@@ -23,7 +23,7 @@ struct RetryAroundRedirectTests {
     }
 
     @Test(
-        "What a server took and led on from is not sent again, however the next hop fails",
+        "A request that a server accepted and redirected is not sent again if the next hop fails",
         arguments: [301, 302, 303])
     func taken(status: Int) async {
         for answer in [MockResponse.connectionRefused, .status(408)] {
@@ -34,7 +34,7 @@ struct RetryAroundRedirectTests {
         }
     }
 
-    @Test("The error of a later hop does not say that nothing was sent")
+    @Test("An error of a later hop does not say that nothing was sent")
     func phase() async throws {
         let client = Client(transport(303, then: .connectionRefused), [.redirect()])
         let error = await #expect(throws: ClientError.self) {
@@ -44,7 +44,7 @@ struct RetryAroundRedirectTests {
         #expect(error?.transfer?.isUnsent == false)
     }
 
-    @Test("What was led on untaken may be sent again; so may idempotent methods and marked calls")
+    @Test("After a 307 the request may be sent again, as may idempotent methods and marked calls")
     func untaken() async {
         let repeated = transport(307, then: .connectionRefused)
         _ = try? await Client(repeated, [.retry(attempts: 2, backoff: now), .redirect()])

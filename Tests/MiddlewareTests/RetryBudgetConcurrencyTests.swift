@@ -9,7 +9,7 @@ struct RetryBudgetConcurrencyTests {
     private let origin = Origin(scheme: "http", host: "a.example", port: 80)
     private let now = MonotonicInstant(nanoseconds: 1_000_000_000)
 
-    @Test("No more is granted than there is, and what is given back is granted again")
+    @Test("A budget grants no more than it has, and grants again what is returned")
     func bound() async {
         let budget = RetryBudget(ratio: 0.5, window: .seconds(10), floorPerSecond: 0)
         var granted = await withTaskGroup(of: Int.self) { group in

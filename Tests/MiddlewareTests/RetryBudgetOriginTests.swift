@@ -15,7 +15,7 @@ struct RetryBudgetOriginTests {
         (0..<10_000).first { _ in !budget.withdraw(for: origin(number), at: now) } ?? 10_000
     }
 
-    @Test("Each origin keeps its own account, whoever came before and whichever was forgotten")
+    @Test("Each origin keeps its own account, whichever others were forgotten")
     func accounts() {
         let budget = RetryBudget(ratio: 1, floorPerSecond: 0)
         let last = 1500
@@ -32,7 +32,7 @@ struct RetryBudgetOriginTests {
         #expect(retries(of: 0, in: budget) == 0)
     }
 
-    @Test("A clock may begin below zero: what came before zero counts on behind it")
+    @Test("A clock may begin below zero: earlier calls still count after zero")
     func belowZero() {
         let budget = RetryBudget(ratio: 1, window: .seconds(10), floorPerSecond: 0)
         func second(_ number: Int64) -> MonotonicInstant {

@@ -19,7 +19,7 @@ struct RetryCompositionTests {
         return transport.sentCount
     }
 
-    @Test("Either of two policies tries again; the first condition is asked first")
+    @Test("Either of two policies may retry; the first condition is asked first")
     func union() async {
         let conflict = RetryPolicy(statuses: [409], codes: [], urlErrors: [])
         #expect(await sends(.never, .status(503)) == 1)
@@ -35,13 +35,13 @@ struct RetryCompositionTests {
         #expect(await sends(final.or(always), .status(404)) == 3)
     }
 
-    @Test("A call that its caller marks so is never tried again")
+    @Test("A call that is marked as not retryable is never retried")
     func notRetryable() async {
         #expect(await sends(.standard, .status(503)) { $0.retryable(false) } == 1)
         #expect(await sends(.standard, .connectionRefused) { $0.retryable(false) } == 1)
     }
 
-    @Test("Decorrelated waits grow from what was waited last, between the base and the bound")
+    @Test("Decorrelated delays grow from the previous delay, between base and maximum")
     func decorrelated() {
         let backoff = Backoff(base: .seconds(1), max: .seconds(20), jitter: .decorrelated)
         func wait(_ previous: Duration?, _ unit: Double) -> Duration {
@@ -55,7 +55,7 @@ struct RetryCompositionTests {
         #expect(wait(.zero, 1) == .seconds(3))
     }
 
-    @Test("The wait before is the one that was waited")
+    @Test("The previous delay is the one that was used")
     func previousDelay() async throws {
         let client = Client(
             MockTransport { _ in .status(500) }, clock: clock,
@@ -77,7 +77,7 @@ struct RetryCompositionTests {
         #expect(try await call.value.status == 500)
     }
 
-    @Test("The error tells of every attempt")
+    @Test("The error lists every attempt")
     func history() async throws {
         let transport = MockTransport([
             .any(.status(503).delayed(by: .seconds(1)), .connectionRefused, .status(502))
@@ -108,7 +108,7 @@ struct RetryCompositionTests {
         #expect(second?.history.map(\.errorType) == ["connection", "connection", "connection"])
     }
 
-    @Test("A call that is not tried again has no history")
+    @Test("A call without a retry has no history")
     func noHistory() async throws {
         let client = Client(
             MockTransport { _ in .connectionLost }, clock: clock, [.retry(attempts: 1)])

@@ -55,7 +55,7 @@ struct RetryFailTests {
         }
     }
 
-    @Test("No retry further out tries again, however many there are")
+    @Test("No outer retry tries again, however many there are")
     func nested() async {
         for outer: [any Gate] in [
             [.retry(backoff: now)], [Stubborn()], [.retry(backoff: now), Stubborn()],
@@ -73,7 +73,7 @@ struct RetryFailTests {
         #expect(sends == 4 && error is Enough)
     }
 
-    @Test("A retry further out goes on where the inner one only stops")
+    @Test("An outer retry continues if the inner one only stops")
     func stopping() async {
         struct Stopping: RequestRetrier {
             func retry(_ outcome: Outcome, context: Context) async -> RetryDecision { .stop }
@@ -84,7 +84,7 @@ struct RetryFailTests {
         #expect(transport.sentCount == 4)
     }
 
-    @Test("No redirect and no challenge that its error holds is followed")
+    @Test("A redirect or challenge in its error is not followed")
     func refusedResponses() async {
         let there: HTTPHeaders = ["Location": "http://a.example/y"]
         let moved = ResponseHead(status: 302, headers: there, url: URL(filePath: "/"))
@@ -110,7 +110,7 @@ struct RetryFailTests {
         }
     }
 
-    @Test("A hedge that is under way is given up with it, and no other one is sent")
+    @Test("A hedge under way is cancelled with the call, and no other one is sent")
     func hedges() async throws {
         let count = Mutex(0)
         // The first is late, the second fails: without the last word the first would win.
@@ -134,7 +134,7 @@ struct RetryFailTests {
         #expect(transport.sentCount == 2 && clock.timerCount == 0)
     }
 
-    @Test("A bad answer that waits for a better one does not take its place")
+    @Test("A bad response that waits for a better one does not replace the error")
     func heldAnswer() async throws {
         struct EndsErrors: RequestRetrier {
             func retry(_ outcome: Outcome, context: Context) async -> RetryDecision {
@@ -172,7 +172,7 @@ struct RetryFailTests {
         #expect(transport.sentCount == 1)
     }
 
-    @Test("What answers in its place may")
+    @Test("A fallback may respond in its place")
     func fallback() async throws {
         let transport = MockTransport { _ in .status(503) }
         let own = Around { request, _, next in
@@ -194,7 +194,7 @@ struct RetryFailTests {
         #expect(try await client.get(anywhere).response().status == 200)
     }
 
-    @Test("The cause is kept: the error before as what is underlying, the response as such")
+    @Test("The cause is kept: an error as underlying, a response as response")
     func cause() async throws {
         let ending = Ending(error: ClientError(.auth, "log in again"))
         let broken = await sending([], ending, answers: .connectionLost)

@@ -55,7 +55,7 @@ struct RetryOfWholeCallSeenTests {
         _ = try await call.value
     }
 
-    @Test("The head's time is the head's, for the call and for each attempt")
+    @Test("The time of the head is measured for the call and for each attempt")
     func headTime() async throws {
         let (call, attempt) = (Told(), Told())
         let (client, _) = client(
@@ -93,7 +93,7 @@ struct RetryOfWholeCallSeenTests {
             ])
     }
 
-    @Test("A failure is told with its head, and the attempt's time reaches to it")
+    @Test("A failure is reported with its head, and counts in the attempt's time")
     func summaries() async throws {
         let told = Told()
         let budget = RetryBudget(ratio: 0, floorPerSecond: 0)
@@ -119,7 +119,7 @@ struct RetryOfWholeCallSeenTests {
         #expect(last?.history.map(\.errorType) == ["incomplete", "validation"])
     }
 
-    @Test("Progress begins again with the attempt")
+    @Test("Progress begins again with each attempt")
     func progress() async throws {
         let (client, _) = client([broken(), whole()], [.retry(backoff: now)])
         let told = Mutex<[Int64]>([])
@@ -135,7 +135,7 @@ struct RetryOfWholeCallSeenTests {
         #expect(told.withLock { $0 } == [2, 0, 1, 3])
     }
 
-    @Test("A permit inside is given back before the wait, and when the content is here")
+    @Test("An inner permit is returned before the delay, and when the content is complete")
     func permits() async throws {
         let limit = ConcurrencyLimit(total: 1)
         let held = Mutex<[Int]>([])
@@ -157,7 +157,7 @@ struct RetryOfWholeCallSeenTests {
         #expect(held.withLock { $0 } == [0])
     }
 
-    @Test("A permit of what is larger lives until its end")
+    @Test("The permit of larger content is held until its end")
     func largePermit() async throws {
         let limit = ConcurrencyLimit(total: 1)
         let held = Mutex<[Int]>([])
@@ -176,7 +176,7 @@ struct RetryOfWholeCallSeenTests {
         #expect(limit.underWay == 0)
     }
 
-    @Test("A breaker inside hears of each attempt, one outside of the call")
+    @Test("An inner breaker counts each attempt, an outer one the call")
     func breaker() async throws {
         for isInside in [true, false] {
             let breaker = CircuitBreaker(minimum: 1)
@@ -191,7 +191,7 @@ struct RetryOfWholeCallSeenTests {
         }
     }
 
-    @Test("Calls that share an exchange get one whole answer")
+    @Test("Calls that share an exchange get one complete response")
     func coalesced() async throws {
         let coalesce = Coalesce()
         let (client, transport) = client(
@@ -206,7 +206,7 @@ struct RetryOfWholeCallSeenTests {
         #expect(transport.sentCount == 2)
     }
 
-    @Test("A fallback outside answers for content that does not come")
+    @Test("An outer fallback replaces content that does not arrive")
     func fallback() async throws {
         let budget = RetryBudget(ratio: 0, floorPerSecond: 0)
         let (client, _) = client(
@@ -218,7 +218,7 @@ struct RetryOfWholeCallSeenTests {
         #expect(try await client.get(anywhere).serialize(with: Text()) == "else")
     }
 
-    @Test("Behind a hedge the attempt that won is kept, and its break is tried again")
+    @Test("The winner of an inner hedge is kept, and retried if it breaks off")
     func hedgeInside() async throws {
         let (client, transport) = client(
             [
@@ -235,7 +235,7 @@ struct RetryOfWholeCallSeenTests {
         #expect(transport.sentCount == 3)
     }
 
-    @Test("A hedge's loser says nothing of the winner's body")
+    @Test("The losing attempt of a hedge does not affect the winner's body")
     func hedgeTimeline() async throws {
         let (client, _) = client(
             [
@@ -274,7 +274,7 @@ struct RetryOfWholeCallSeenTests {
         #expect(seen.withLock { $0.last }?.trailers["X-Sum"] == "2")
     }
 
-    @Test("A retry outside of another one goes on where that one has stopped")
+    @Test("An outer retry continues after an inner one has stopped")
     func nested() async throws {
         let (client, transport) = client(
             [broken(), broken(), whole()],
@@ -283,7 +283,7 @@ struct RetryOfWholeCallSeenTests {
         #expect(transport.sentCount == 3)
     }
 
-    @Test("A retrier of one's own keeps what it asks for")
+    @Test("A custom retrier keeps as much as it asks for")
     func ownRetrier() async throws {
         struct Own: RequestRetrier {
             let bytes: Int

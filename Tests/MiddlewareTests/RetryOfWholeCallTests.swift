@@ -36,7 +36,7 @@ struct RetryOfWholeCallTests {
         }
     }
 
-    @Test("Content that breaks off is asked for again, and the value is the second answer's alone")
+    @Test("Content that breaks off is requested again, and the value is from the second response")
     func again() async throws {
         let (client, transport) = client([broken, whole], [.retry(backoff: now)])
         let response = try await client.get(anywhere).serialize(with: Reading(bytes: .max))
@@ -46,7 +46,7 @@ struct RetryOfWholeCallTests {
         #expect(response.timeline.bodyBytesReceived == 3)
     }
 
-    @Test("Where the caller gets the stream, the head ends the retries", arguments: [true, false])
+    @Test("If the caller gets a stream, the head ends the retries", arguments: [true, false])
     func streamed(isSerialized: Bool) async throws {
         let (client, transport) = client([broken, whole], [.retry(backoff: now)])
         let error = await #expect(throws: ClientError.self) {
@@ -61,7 +61,7 @@ struct RetryOfWholeCallTests {
     }
 
     @Test(
-        "What may be sent twice is, and nothing else",
+        "Only requests that may be sent twice are retried",
         arguments: [
             (Request(.get, anywhere), 3), (Request(.put, anywhere, body: .text("x")), 3),
             (Request(.delete, anywhere), 3), (Request(.post, anywhere), 1),
@@ -84,7 +84,7 @@ struct RetryOfWholeCallTests {
         #expect(transport.sentCount == expected)
     }
 
-    @Test("The caller's word counts")
+    @Test("A call that is marked retryable, or not, is treated so")
     func word() async {
         let (client, transport) = client([broken], [.retry(backoff: now)])
         _ = await code(of: client.get(anywhere).retryable(false))
@@ -93,7 +93,7 @@ struct RetryOfWholeCallTests {
         #expect(transport.sentCount == 4)
     }
 
-    @Test("A policy without broken content, and one attempt, keep nothing")
+    @Test("A policy without incomplete content, or a single attempt, keeps nothing")
     func policies() async {
         for stack: Stack in [
             [.retry(policy: .never, backoff: now)], [.retry(attempts: 1)],
@@ -109,7 +109,7 @@ struct RetryOfWholeCallTests {
         #expect(transport.sentCount == 2)
     }
 
-    @Test("The call ends as it does without retries, and tells of each attempt")
+    @Test("The call ends as without retries, and lists each attempt")
     func exhausted() async throws {
         let (client, _) = client([broken], [.retry(attempts: 3, backoff: now)])
         let error = await #expect(throws: ClientError.self) {
@@ -121,7 +121,9 @@ struct RetryOfWholeCallTests {
         #expect(error?.history.map(\.status) == [nil, nil, 200])
     }
 
-    @Test("A refused status is not kept, nor what has no content", arguments: [404, 204])
+    @Test(
+        "Content of a refused status, or of a response without content, is not kept",
+        arguments: [404, 204])
     func notKept(status: Int) async {
         let answer = MockResponse.stream(
             [Data("ab".utf8)], status: HTTPStatus(status), thenThrow: ClientError(.incomplete, "x"))
@@ -133,7 +135,7 @@ struct RetryOfWholeCallTests {
         #expect(sent.sentCount <= 3)
     }
 
-    @Test("Content of any code but a success's is judged at the head")
+    @Test("A response that is not a success is judged by its head")
     func codes() async {
         for status: HTTPStatus in [404, 410, 302, 501] {
             let answer = MockResponse.stream(
@@ -147,7 +149,7 @@ struct RetryOfWholeCallTests {
     // MARK: Limits
 
     @Test(
-        "Larger content is handed on as it comes, with nothing lost",
+        "Larger content is passed on as it arrives, without loss",
         arguments: [(4, 2), (5, 2), (6, 1), (1000, 1)])
     func larger(count: Int, expected: Int) async throws {
         let chunks = (0..<count).map { _ in Data("x".utf8) }
@@ -161,7 +163,7 @@ struct RetryOfWholeCallTests {
         #expect(try await good.get(anywhere).serialize(with: Text()).count == count)
     }
 
-    @Test("Content that says it is larger is not waited for")
+    @Test("Content with a larger declared length is not awaited")
     func announced() async throws {
         let seen = Mutex(false)
         let stack: Stack = [
@@ -185,7 +187,7 @@ struct RetryOfWholeCallTests {
         _ = await call.value
     }
 
-    @Test("No more is kept than the terminal reads, or may collect")
+    @Test("No more is kept than the terminal method reads or may collect")
     func collected() async throws {
         let chunks = (0..<100).map { _ in Data("x".utf8) }
         let cut = MockResponse.stream(chunks, thenThrow: ClientError(.incomplete, "x"))
@@ -202,7 +204,9 @@ struct RetryOfWholeCallTests {
         }
     }
 
-    @Test("A deadline and a cancellation end what is kept", arguments: ["deadline", "task", "all"])
+    @Test(
+        "A deadline and a cancellation end the keeping of content",
+        arguments: ["deadline", "task", "all"])
     func ended(how: String) async throws {
         let slow = MockResponse.stream([Data("a".utf8), Data("b".utf8)], every: .seconds(60))
         let (client, transport) = client(
@@ -221,7 +225,7 @@ struct RetryOfWholeCallTests {
         #expect(clock.timerCount == 0)
     }
 
-    @Test("A body that nobody but its reader can wake ends with the call")
+    @Test("A body that only its reader can wake ends with the call")
     func foreignBody() async throws {
         let stack: Stack = [
             .deadline(.seconds(5)), .retry(backoff: now),
@@ -239,7 +243,7 @@ struct RetryOfWholeCallTests {
     }
 
     @Test(
-        "Content that stands still is given up, and asked for again, whichever side the limit is on",
+        "Stalled content is requested again, whether the limit is inside or outside",
         arguments: ["outside", "outside of a replay", "inside"])
     func idle(place: String) async throws {
         let still = MockResponse.stream([Data("a".utf8)], every: .seconds(60))
@@ -259,7 +263,7 @@ struct RetryOfWholeCallTests {
         #expect(clock.timerCount == 0)
     }
 
-    @Test("A limit up to the head, outside of the retry, is not one on the body")
+    @Test("An outer limit up to the head does not limit the body")
     func headLimit() async throws {
         let slow = MockResponse.stream([Data("a".utf8)], every: .seconds(60))
         let (client, _) = client([slow], [.attemptTimeout(.seconds(5)), .retry(backoff: now)])
@@ -279,7 +283,7 @@ struct RetryOfWholeCallTests {
         #expect(try await second.value == "a")
     }
 
-    @Test("A spent budget tries nothing again, and the cause is told")
+    @Test("A spent budget retries nothing, and the cause is kept")
     func budget() async throws {
         let budget = RetryBudget(ratio: 0, floorPerSecond: 0)
         let (client, transport) = client([broken], [.retry(backoff: now, budget: budget)])

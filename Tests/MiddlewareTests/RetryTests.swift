@@ -20,7 +20,7 @@ struct RetryTests {
     }
 
     @Test(
-        "Passing statuses are tried again, others are not",
+        "Transient statuses are retried, others are not",
         arguments: [
             (408, 3), (425, 3), (429, 3), (500, 3), (502, 3), (503, 3), (504, 3), (200, 1),
             (301, 1), (400, 1), (401, 1),
@@ -31,7 +31,7 @@ struct RetryTests {
     }
 
     @Test(
-        "Idempotent methods are tried again, others are not",
+        "Idempotent methods are retried, others are not",
         arguments: [
             (HTTPMethod.get, 3), (.head, 3), (.put, 3), (.delete, 3), (.options, 3), (.trace, 3),
             (.query, 3), (.post, 1),
@@ -42,20 +42,20 @@ struct RetryTests {
         #expect(await sends(method, .connectionLost) == expected)
     }
 
-    @Test("A request that never left, or did not come whole, is tried again whatever its method")
+    @Test("A request that was not sent, or not completely, is retried whatever its method")
     func unsent() async {
         #expect(await sends(.post, .connectionRefused) == 3)
         #expect(await sends(.post, .status(408)) == 3)
     }
 
-    @Test("The caller's word, or a key, makes a method repeatable")
+    @Test("A mark of the caller, or a key, makes a method retryable")
     func marked() async {
         #expect(await sends(.post, .status(503)) { $0.retryable() } == 3)
         #expect(await sends(.post, .status(503)) { $0.header(.idempotencyKey, "k") } == 3)
     }
 
     @Test(
-        "Errors of the network are tried again, others are not",
+        "Network errors are retried, others are not",
         arguments: [
             (ClientError.Code.connection, 3), (.dns, 3), (.attemptTimeout, 3), (.connectTimeout, 3),
             (.tls, 1), (.protocol, 1),
@@ -66,7 +66,7 @@ struct RetryTests {
         #expect(await sends(.get, .failure(ClientError(code, "x"))) == expected)
     }
 
-    @Test("An error of someone else's is not tried again, unless a condition says so")
+    @Test("A foreign error is not retried, unless a condition says so")
     func conditions() async {
         struct Foreign: Error {}
         #expect(await sends(.get, .failure(Foreign())) == 1)
@@ -82,14 +82,14 @@ struct RetryTests {
         #expect(transport.sentCount == 3)
     }
 
-    @Test("A body that breaks off after its head is not tried again")
+    @Test("A body that breaks off after its head is not retried")
     func brokenBody() async {
         #expect(
             await sends(.get, .stream([Data("x".utf8)], thenThrow: ClientError(.incomplete, "x")))
                 == 1)
     }
 
-    @Test("The last outcome stands: a response as it came, an error as it was")
+    @Test("The last outcome is returned unchanged, as a response or an error")
     func exhausted() async throws {
         let client = Client(
             MockTransport { _ in .status(503, body: Data("later".utf8)) }, clock: clock,
@@ -105,7 +105,7 @@ struct RetryTests {
                 ).get(anywhere)) == .connection)
     }
 
-    @Test("Waits double from the base up to the bound")
+    @Test("Delays double from the base up to the maximum")
     func backoff() {
         let backoff = Backoff(
             base: .milliseconds(50), throttledBase: .seconds(1), max: .seconds(20), jitter: .none)
@@ -130,7 +130,7 @@ struct RetryTests {
                 == .seconds(10))
     }
 
-    @Test("The wait is drawn from the client's chance")
+    @Test("The delay comes from the client's random numbers")
     func jitter() async throws {
         func wait(seed: UInt64) async throws -> Duration {
             let clock = ManualClock()
@@ -169,7 +169,7 @@ struct RetryTests {
     }
 
     @Test(
-        "A Retry-After that cannot be read, or lies in the past, asks nothing",
+        "An unreadable or past Retry-After is ignored",
         arguments: [
             "soon", "-1", "1.5", "", "Tue, 14 Nov 2023 22:13:15 GMT", "0x10",
         ])
@@ -215,7 +215,7 @@ struct RetryBudgetTests {
         MonotonicInstant(nanoseconds: Int64(seconds * 1e9))
     }
 
-    @Test("Retries are a part of the calls, and a floor on top")
+    @Test("Retries are limited to a share of the calls plus a minimum")
     func ratio() {
         let budget = RetryBudget(ratio: 0.2, window: .seconds(10), floorPerSecond: 0.1)
         for _ in 0..<50 { budget.deposit(for: origin, at: at(1)) }
@@ -225,7 +225,7 @@ struct RetryBudgetTests {
         #expect(budget.withdraw(for: origin, at: at(11)), "the window has moved on")
     }
 
-    @Test("What is given back can be used again")
+    @Test("A returned retry can be used again")
     func giveBack() {
         let budget = RetryBudget(ratio: 0, window: .seconds(10), floorPerSecond: 0.1)
         #expect(budget.withdraw(for: origin, at: at(1)))
@@ -264,7 +264,7 @@ struct RetryBudgetTests {
         #expect(transport.sentCount == 5)
     }
 
-    @Test("A retry that is never sent gives its place back")
+    @Test("A retry that is never sent is returned to the budget")
     func abandoned() async throws {
         let budget = RetryBudget(ratio: 0, window: .seconds(10), floorPerSecond: 0.1)
         let clock = ManualClock()

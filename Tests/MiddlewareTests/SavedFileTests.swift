@@ -6,7 +6,7 @@ import TurnpikeTesting
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 
-@Suite("Whose files of cookies and hosts are used")
+@Suite("Trust in files of cookies and hosts")
 struct SavedFileTests {
     private let clock = ManualClock()
     private let folder = TemporaryPlace()
@@ -37,7 +37,7 @@ struct SavedFileTests {
         }
     }
 
-    @Test("A file that is a link stays one", arguments: Kind.allCases)
+    @Test("A file that is a link stays a link", arguments: Kind.allCases)
     func link(kind: Kind) async throws {
         try folder.makeFolder("real")
         try folder.link("jar", to: "real/jar")
@@ -68,7 +68,8 @@ struct SavedFileTests {
     }
 
     @Test(
-        "What another user owns is refused", .enabled(if: geteuid() == 0), arguments: Kind.allCases)
+        "A folder or file of another user is refused",
+        .enabled(if: geteuid() == 0), arguments: Kind.allCases)
     func owners(kind: Kind) async throws {
         try folder.makeFolder("a")
         try await add(kind, at: folder["a/jar"])
@@ -83,7 +84,7 @@ struct SavedFileTests {
     }
 
     @Test(
-        "A folder that becomes untrustworthy costs no call, and is told once",
+        "A folder that becomes untrusted fails no call, and is reported once",
         arguments: Kind.allCases)
     func later(kind: Kind) async throws {
         let transport = MockTransport { request in
@@ -121,7 +122,7 @@ struct SavedFileTests {
     }
 
     @Test(
-        "What could not be written is written by the next flush, though nothing has changed since",
+        "Changes that could not be written are written by the next flush",
         arguments: Kind.allCases)
     func again(kind: Kind) async throws {
         try folder.makeFolder("a")
@@ -146,7 +147,8 @@ struct SavedFileTests {
     }
 
     @Test(
-        "What a killed writer has left goes when the file is opened next", arguments: Kind.allCases)
+        "Leftovers of a killed writer are removed when the file is opened",
+        arguments: Kind.allCases)
     func leftovers(kind: Kind) async throws {
         try await add(kind, at: path)
         for name in ["jar.4711-1.tmp", "jar.4711-2.tmp", "jar.txt"] {
@@ -156,7 +158,7 @@ struct SavedFileTests {
         #expect(folder.names("") == ["jar", "jar.txt"])
     }
 
-    @Test("Files that stack files name by a link and by themselves are one")
+    @Test("A file named directly and by a link in stack files is one file")
     func sharedLink() async throws {
         try folder.makeFolder("real")
         try Data().write(to: URL(filePath: folder["real/jar"]))
@@ -192,7 +194,7 @@ struct HSTSClockTests {
     private let folder = TemporaryPlace()
     private let present = Date(timeIntervalSince1970: 1_700_000_000)
 
-    @Test("A clock that was ahead once makes no host forgotten")
+    @Test("A clock that was once ahead makes no host forgotten")
     func ahead() async throws {
         let path = folder["hosts"]
         let clock = ManualClock(date: present)
@@ -210,7 +212,7 @@ struct HSTSClockTests {
         #expect(after.requiresTLS("b.example", at: present))
     }
 
-    @Test("Where room is needed, those go first that have ended")
+    @Test("If room is needed, expired hosts are removed first")
     func room() {
         let store = HSTSStore()
         for number in 0..<HSTSStore.maxHosts {

@@ -27,7 +27,7 @@ struct SecretFieldsTests {
 
     private let way = ["http://a.example/1", "http://a.example/2", "http://b.example/"]
 
-    @Test("They do not go where a redirect leads to another server, nor back; others do")
+    @Test("Secret fields do not follow a redirect to another server, nor back; others do")
     func elsewhere() async throws {
         let back = way + ["http://a.example/3"]
         for gate: any Gate in [
@@ -38,7 +38,7 @@ struct SecretFieldsTests {
         }
     }
 
-    @Test("The caller's own choice, and a host's step to https, lead nowhere else")
+    @Test("The caller's own URL, or an upgrade to https, sends the fields nowhere else")
     func home() async throws {
         let gate = SetHeaders(Self.fields)
         for way in [["http://b.example/"], ["http://a.example/", "https://a.example/"]] {
@@ -48,7 +48,7 @@ struct SecretFieldsTests {
         #expect(try await carriers(of: "X-Api-Key", gate, way: down) == Array(down.prefix(1)))
     }
 
-    @Test("Origins that are named get them, and no others do")
+    @Test("Only the listed origins get the fields")
     func named() async throws {
         for gate: any Gate in [
             SetHeaders(Self.fields, origins: ["http://a.example", "http://b.example"]),
@@ -64,7 +64,7 @@ struct SecretFieldsTests {
         #expect(await code(of: faulty.get(anywhere)) == .configuration)
     }
 
-    @Test("A host's step to https on its own port leads nowhere else either")
+    @Test("An upgrade to https on a port of its own sends the fields nowhere else either")
     func ownPort() async throws {
         let gate = SetHeaders(Self.fields)
         let way = ["http://a.example:8080/", "https://a.example:8080/"]

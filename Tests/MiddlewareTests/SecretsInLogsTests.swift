@@ -111,7 +111,7 @@ struct SecretsInLogsTests {
         #expect(sink.lines.allSatisfy { !$0.contains { $0.isNewline } })
     }
 
-    @Test("What a server repeats is hidden byte by byte, whatever mark stands beside it")
+    @Test("A secret that a server repeats is hidden, whatever mark is next to it")
     func repeated() async throws {
         let echo = "\u{301}pl4nted-e\u{301}, pl4nted-\u{E9}\u{200D} pl4nted-two\u{301}"
         let client = Client(

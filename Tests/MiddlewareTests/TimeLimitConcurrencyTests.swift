@@ -7,7 +7,7 @@ import TurnpikeTesting
 
 @Suite("Time limits, from several threads")
 struct TimeLimitConcurrencyTests {
-    @Test("A limit that meets the answer gives the caller one of the two")
+    @Test("A limit that races with the response gives the caller one of the two")
     func race() async {
         let transport = MockTransport(recordLimit: 0) { request in
             .ok(text: "x").delayed(by: .microseconds(Int(request.body.length ?? 0)))

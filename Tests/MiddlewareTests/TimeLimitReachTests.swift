@@ -11,7 +11,7 @@ import TurnpikeTesting
 struct TimeLimitReachTests {
     private let clock = ManualClock()
 
-    @Test("A limit in a group that is passed over spares the one around it nothing")
+    @Test("A limit in a skipped group does not weaken the outer one")
     func passedOver() async throws {
         let began = AsyncStream.makeStream(of: Void.self)
         let release = AsyncStream.makeStream(of: Void.self)
@@ -33,7 +33,7 @@ struct TimeLimitReachTests {
         release.continuation.finish()
     }
 
-    @Test("A task that is cancelled on its way in sends nothing from the tasks that a gate begins")
+    @Test("A task that is cancelled early sends nothing from the tasks that a gate begins")
     func cancelledOnTheWay() async throws {
         let leaving = Around { request, _, next in
             unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
@@ -67,7 +67,7 @@ struct TimeLimitReachTests {
     }
 
     @Test(
-        "A body without content whose exchange goes on is waited for no longer than any",
+        "A body without content whose exchange continues is awaited no longer than others",
         arguments: [ClientError.Code.deadlineExceeded, .idleTimeout])
     func unfinished(limit: ClientError.Code) async throws {
         let client = Client(
@@ -85,7 +85,7 @@ struct TimeLimitReachTests {
         #expect(clock.timerCount == 0)
     }
 
-    @Test("A body that is thrown away is not read beyond the limit of its call")
+    @Test("A discarded body is not read beyond the limit of its call")
     func thrownAway() async throws {
         // Its reader waits until it is cancelled; no context knows it.
         final class Still: ResponseBodySource {

@@ -38,7 +38,7 @@ struct TimeLimitTests {
     }
 
     @Test(
-        "A deadline ends a user's gate that sleeps in its own way, and one that cannot be woken",
+        "A deadline ends a custom gate that sleeps by itself or cannot be cancelled",
         arguments: [true, false])
     func sleepingGate(isCooperative: Bool) async throws {
         let transport = MockTransport { _ in .ok() }
@@ -70,7 +70,7 @@ struct TimeLimitTests {
     }
 
     @Test(
-        "A limit ends what is deaf to it: a gate, a policy, an answer, a body, under other limits too",
+        "A limit ends gates, policies, responses and bodies that ignore cancellation",
         arguments: Deaf.allCases, [10, 100])
     func notHeard(_ place: Deaf, attemptSeconds: Int) async throws {
         let began = AsyncStream.makeStream(of: Void.self)
@@ -119,7 +119,7 @@ struct TimeLimitTests {
 
     enum Deaf: CaseIterable { case gate, policy, answer, body }
 
-    @Test("What is inside a limit sees that its task is cancelled, and nothing outside does")
+    @Test("A limit cancels the task of inner gates, but not of outer ones")
     func taskInside() async throws {
         let inside = OneShot<Bool>()
         let began = AsyncStream.makeStream(of: Void.self)
@@ -144,7 +144,7 @@ struct TimeLimitTests {
         never.continuation.finish()
     }
 
-    @Test("A reader's wait is timed while it may be one: not where the body is all there")
+    @Test("The wait of a reader is limited, unless the body is complete")
     func complete() async throws {
         struct AtOnce: Transport {
             var capabilities: TransportCapabilities { [] }
@@ -169,7 +169,7 @@ struct TimeLimitTests {
         }
     }
 
-    @Test("Nothing is left waiting when a call ends in time")
+    @Test("No timer is left when a call ends in time")
     func disarmed() async throws {
         let client = Client(
             MockTransport { request in
@@ -200,7 +200,7 @@ struct TimeLimitTests {
         }
     }
 
-    @Test("The caller's cancellation is a cancellation, under a deadline too")
+    @Test("The caller's cancellation stays a cancellation under a deadline")
     func cancellation() async throws {
         let client = Client(
             MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock,
@@ -212,7 +212,7 @@ struct TimeLimitTests {
         #expect(clock.timerCount == 0)
     }
 
-    @Test("An attempt's limit covers the head alone, and a retry tries again")
+    @Test("An attempt timeout covers only the head, and a retry tries again")
     func attempt() async throws {
         let transport = MockTransport([
             .any(.ok().delayed(by: .seconds(60)), .stream([Data("x".utf8)], every: .seconds(100)))
@@ -231,7 +231,7 @@ struct TimeLimitTests {
         #expect(transport.sentCount == 2)
     }
 
-    @Test("Without a retry an attempt's limit is an error of its own")
+    @Test("Without a retry an attempt timeout has an error code of its own")
     func attemptError() async throws {
         let client = Client(
             MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock,
@@ -243,7 +243,7 @@ struct TimeLimitTests {
         #expect(await call.value == .attemptTimeout)
     }
 
-    @Test("Where the deadline leaves less than the attempt's limit, the deadline decides")
+    @Test("If the deadline leaves less than the attempt timeout, the deadline decides")
     func shorterDeadline() async throws {
         let client = Client(
             MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock,
@@ -254,7 +254,7 @@ struct TimeLimitTests {
         #expect(await call.value == .deadlineExceeded)
     }
 
-    @Test("A still body is idle; a slow reader and a steady drip are not")
+    @Test("A stalled body is idle; a slow reader or a steady drip is not")
     func idle() async throws {
         let chunks = [Data("a".utf8), Data("b".utf8)]
         let steady = Client(
@@ -278,7 +278,7 @@ struct TimeLimitTests {
         #expect(clock.timerCount == 0)
     }
 
-    @Test("A body below the least rate is idle too")
+    @Test("A body below the minimum rate is idle too")
     func rate() async throws {
         let chunks = Array(repeating: Data("x".utf8), count: 100)
         let client = Client(

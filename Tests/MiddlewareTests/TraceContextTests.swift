@@ -24,7 +24,7 @@ struct TraceContextTests {
         try headers.map { try #require(TraceParent(parsing: $0["traceparent"] ?? "")) }
     }
 
-    @Test("Each attempt is a span of its own in the call's trace")
+    @Test("Each attempt has its own span in the call's trace")
     func attempts() async throws {
         let headers = try await sent(
             [.retry(backoff: Backoff(base: .zero)), .traceContext()],
@@ -37,7 +37,7 @@ struct TraceContextTests {
         #expect(headers.allSatisfy { $0["tracestate"] == nil })
     }
 
-    @Test("The caller's trace continues, with its state and marks")
+    @Test("The caller's trace continues, with its state and flags")
     func continues() async throws {
         let headers = try await sent(
             [.traceContext()],
@@ -52,7 +52,7 @@ struct TraceContextTests {
         #expect(headers[0]["tracestate"] == "a=1,b@v=x y")
     }
 
-    @Test("The position around the task continues; the request's own goes before it")
+    @Test("The task's trace context continues, unless the request has its own")
     func ambient() async throws {
         let ambient = TraceParent(parsing: "00-\(trace)-\(span)-03", tracestate: "a=1")
         try await TraceParent.$current.withValue(ambient) {
@@ -70,7 +70,7 @@ struct TraceContextTests {
     }
 
     @Test(
-        "What is not valid begins a new trace and drops the state",
+        "An invalid trace context begins a new trace and drops the state",
         arguments: [
             "", "x", "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
             "00-00000000000000000000000000000000-b7ad6b7169203331-01",
@@ -109,7 +109,7 @@ struct TraceContextTests {
         #expect(headers[0].values(of: "traceparent").count == 1)
     }
 
-    @Test("Two lines are no position")
+    @Test("Two traceparent lines are invalid")
     func twoLines() async throws {
         var doubled: HTTPHeaders = ["traceparent": "00-\(trace)-\(span)-01"]
         doubled.append("traceparent", "00-\(trace)-\(span)-01")
@@ -127,7 +127,7 @@ struct TraceContextTests {
     }
 
     @Test(
-        "A state that is not valid is not passed on",
+        "An invalid tracestate is not passed on",
         arguments: [
             "a", "=1", "a=", "A=1", "a=b=c", "@a=1", "a=\u{e9}", ", ,", "a =1", "a.b=1", "_a=1",
             "a=1,b=", "a=1,b=c=d", "a=1,\u{e9}=1",
@@ -141,7 +141,7 @@ struct TraceContextTests {
     }
 
     @Test(
-        "A state is read as level 2 of the standard has it",
+        "A tracestate is parsed by level 2 of the standard",
         arguments: [
             ("a=1", "a=1"), ("a=1,b=2", "a=1,b=2"), (" a=1 \t , \t b=2,c=3 ", "a=1,b=2,c=3"),
             ("a=1,", "a=1"), ("a=1,a=1", "a=1"), ("a=1,b=2,a=3", "a=1,b=2"),
@@ -157,14 +157,14 @@ struct TraceContextTests {
         #expect(parent?.state == expected ?? state)
     }
 
-    @Test("A position with blanks around it is one", arguments: [" %", "\t%", "% ", "\t % \t"])
+    @Test("A traceparent may have blanks around it", arguments: [" %", "\t%", "% ", "\t % \t"])
     func blanks(form: String) {
         let text = form.replacingOccurrences(of: "%", with: "00-\(trace)-\(span)-01")
         #expect(TraceParent(parsing: text)?.traceID == trace)
     }
 
     @Test(
-        "Several lines of a state are one list, and an empty line adds nothing",
+        "Several tracestate lines are one list, and an empty line adds nothing",
         arguments: [
             (["a=1,b=2", "c=3,d=4", "e=5"], "a=1,b=2,c=3,d=4,e=5"), (["a=1", ""], "a=1"),
             (["", "a=1"], "a=1"), (["a=1 \t", "\t b=2"], "a=1,b=2"), (["a=1", "a=2"], "a=1"),
@@ -186,13 +186,13 @@ struct TraceContextTests {
         #expect(sent.values(of: "tracestate") == (expected.map { [$0] } ?? []))
     }
 
-    @Test("A state without a position is not passed on")
+    @Test("A tracestate without a traceparent is not passed on")
     func stateAlone() async throws {
         let sent = try await sent([.traceContext()], headers: ["tracestate": "a=1"])[0]
         #expect(sent["traceparent"] != nil && sent["tracestate"] == nil)
     }
 
-    @Test("A state that is too long loses long members first, then the last")
+    @Test("A tracestate that is too long loses long members first, then the last ones")
     func longState() {
         let long = "long=" + String(repeating: "v", count: 200)
         let many = (0..<31).map { "k\($0)=" + String(repeating: "v", count: 20) }
@@ -204,7 +204,7 @@ struct TraceContextTests {
         #expect(!state.contains("long"))
     }
 
-    @Test("A part of the traces that begin here is marked, by the call's chance")
+    @Test("A share of new traces is sampled, by the call's random numbers")
     func sampling() async throws {
         func marks(_ sampling: Double) async throws -> Int {
             var marked = 0

@@ -27,7 +27,7 @@ struct URLPolicyTests {
     }
 
     @Test(
-        "A pattern that could match nothing fails calls, and is no gap in what is denied",
+        "A pattern that can match nothing fails all calls, instead of denying nothing",
         arguments: [
             "http://evil.example", "evil.example:80", "büro.example", "*.", "*", "*.*.example", "",
         ])
@@ -60,7 +60,7 @@ struct URLPolicyTests {
     }
 
     @Test(
-        "Hosts that URL parsers may change never lead inside either",
+        "Hosts that URL parsers may rewrite never lead to private addresses",
         arguments: [
             "１２７.０.０.１", "127。0。0。1", "127．0．0．1", "①②⑦.⓪.⓪.①", "ｌｏｃａｌｈｏｓｔ", "loc\u{AD}alhost",
             "%31%32%37.0.0.1", "127%2e0.0.1", "%6cocalhost", "[fe80::1%25eth0]",
@@ -94,7 +94,7 @@ struct URLPolicyTests {
     }
 
     @Test(
-        "Names that are local by their form are refused, and nobody is asked",
+        "Local names are refused without resolving them",
         arguments: [
             "localhost", "LOCALHOST", "localhost.", "a.localhost", "intranet", "printer.local",
             "metadata.google.internal", "router.home.arpa", "nas.lan", "host.localdomain",
@@ -141,7 +141,7 @@ struct URLPolicyTests {
         #expect(await outcome(policy, "https://3221225985/") == nil)
     }
 
-    @Test("On redirects alone, the caller's own URL may be private and a hop may not")
+    @Test("With onRedirect the caller's own URL may be private, but not a hop")
     func onRedirect() async throws {
         let transport = MockTransport { request in
             request.url.path() == "/x"
@@ -171,7 +171,7 @@ struct URLPolicyTests {
         }
     }
 
-    @Test("What is no address never traps, and is no public one")
+    @Test("A text that is not an address does not trap and is not public")
     func noise() async throws {
         let pieces = ["0x", "127", ".", ":", "::", "ffff", "[", "]", "%", "%2e", "1", "08", "a"]
         try await forAllSeeds { generator in
@@ -232,7 +232,7 @@ extension SeededGenerator {
 
 @Suite("SystemHostResolver")
 struct SystemHostResolverTests {
-    @Test("The hosts file counts, and what has no address is an error of name resolution")
+    @Test("The hosts file is used, and a name without address is a resolution error")
     func system() async throws {
         let resolver = SystemHostResolver()
         let addresses = try await resolver.addresses(of: "localhost", context: Context())
@@ -244,7 +244,7 @@ struct SystemHostResolverTests {
         }
     }
 
-    @Test("One name is asked for once at a time and kept for a while; others wait for a thread")
+    @Test("A name is resolved once at a time and kept for a while; others wait for a thread")
     func sharing() async throws {
         let asked = Mutex<[String]>([])
         let gate = DispatchSemaphore(value: 0)
@@ -271,7 +271,7 @@ struct SystemHostResolverTests {
         #expect(asked.withLock { $0.count } == before + 1)
     }
 
-    @Test("Who waits for a name can be cancelled by task and by context")
+    @Test("A wait for a name can be cancelled by task and by context")
     func cancellation() async throws {
         let gate = DispatchSemaphore(value: 0)
         defer {

@@ -22,7 +22,7 @@ struct SmallGateTests {
         #expect((await code(of: client.get(anywhere)) == nil) == accepted)
     }
 
-    @Test("One call may have other rules", arguments: [Stack([.validate()]), Stack()])
+    @Test("A call may have its own rules", arguments: [Stack([.validate()]), Stack()])
     func option(stack: Stack) async {
         let client = Client(answer(404, type: nil), stack)
         #expect(await code(of: client.get(anywhere).validate(status: [404])) == nil)
@@ -31,7 +31,7 @@ struct SmallGateTests {
     }
 
     @Test(
-        "The content type must be one that was asked for",
+        "The content type must be one that was requested",
         arguments: [
             ("application/json", "application/json; charset=utf-8", true),
             ("application/json", "APPLICATION/JSON", true),
@@ -67,7 +67,7 @@ struct SmallGateTests {
         #expect(await code(of: any.get(anywhere).header(.accept, "a/b")) == nil)
     }
 
-    @Test("Header fields are set and added, a bad one fails the call")
+    @Test("Header fields are set and added, and an invalid one fails the call")
     func setHeaders() async throws {
         let transport = answer(200, type: nil)
         let client = Client(
@@ -79,7 +79,7 @@ struct SmallGateTests {
         #expect(await code(of: bad.get(anywhere)) == .invalidRequest)
     }
 
-    @Test("Bodies are bounded as they come, announced ones before they are read")
+    @Test("Bodies are limited as they arrive, and by their declared length before they are read")
     func bodyLimit() async throws {
         let endless = MockTransport { _ in .stream(Array(repeating: Data(count: 1000), count: 1000))
         }
@@ -99,7 +99,7 @@ struct SmallGateTests {
             await code(of: Client(endless, []).get(anywhere).limits(.init(body: 5))) == .tooLarge)
     }
 
-    @Test("What is collected in memory is bounded, streams are not, unless a limit is set")
+    @Test("Collected content is limited; streams only if a limit is set")
     func collectLimit() async throws {
         let transport = MockTransport { _ in .stream([Data(count: 100)]) }
         let narrow = Client(
@@ -132,7 +132,7 @@ struct SmallGateTests {
         #expect(await code(of: Client(transport, [.limits()]).get(anywhere)) == nil)
     }
 
-    @Test("Content may not grow without bound by decoding")
+    @Test("The expansion of decoded content is limited")
     func ratio() async throws {
         let gate = Around { request, _, next in
             var response = try await next(request)
@@ -155,7 +155,7 @@ struct SmallGateTests {
         func cancel(_ reason: CancelReason) {}
     }
 
-    @Test("No more of a type that is refused is told than a line of it, however few its characters")
+    @Test("An error shows at most a line of a refused content type")
     func longType() async throws {
         let type = "text/e" + String(repeating: "\u{301}", count: 100_000)
         let client = Client(

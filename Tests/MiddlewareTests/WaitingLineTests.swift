@@ -4,7 +4,7 @@ import Testing
 
 @Suite("WaitingLine")
 struct WaitingLineTests {
-    @Test("Those who leave from behind one who waits for ever leave nothing")
+    @Test("Waiters that leave behind one that waits for ever leave nothing")
     func leaving() {
         var line = WaitingLine()
         line.append(Waiter(ticket: 0))
@@ -20,7 +20,7 @@ struct WaitingLineTests {
         #expect(line.placeCount == 0)
     }
 
-    @Test("Places that are let go of change nobody's turn")
+    @Test("Places that are given up change nobody's turn")
     func order() {
         var line = WaitingLine()
         for ticket in 0..<1000 as Range<UInt64> { line.append(Waiter(ticket: ticket)) }

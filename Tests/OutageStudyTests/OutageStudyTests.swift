@@ -11,7 +11,7 @@ struct OutageStudyTests {
         return scenario
     }
 
-    @Test("Its laws hold, whatever the seed", arguments: [1, 2, 3] as [UInt64])
+    @Test("The laws of the study hold for every seed", arguments: [1, 2, 3] as [UInt64])
     func laws(seed: UInt64) async throws {
         let outcomes = try await Study(Self.scenario(seed)).run()
         #expect(outcomes.map(\.strategy) == Strategy.allCases)
@@ -41,7 +41,7 @@ struct OutageStudyTests {
         }
     }
 
-    @Test("The same seed gives the same bytes, another seed others")
+    @Test("The same seed gives the same bytes, another seed different ones")
     func repeats() async throws {
         func run(_ seed: UInt64) async throws -> [String] {
             let scenario = Self.scenario(seed)
@@ -55,7 +55,7 @@ struct OutageStudyTests {
         #expect(first[2].hasPrefix("<svg ") && first[2].hasSuffix("</svg>\n"))
     }
 
-    @Test("Recovery is told by the calls that succeed")
+    @Test("Recovery is measured by successful calls")
     func recovery() {
         var scenario = Scenario.small
         (scenario.before, scenario.outage, scenario.after) = (1, 1, 20)

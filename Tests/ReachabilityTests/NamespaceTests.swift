@@ -70,7 +70,7 @@ struct NamespaceTests {
     }
 
     @Test(
-        "Without an address of more than its link it is none, nor is loopback",
+        "An interface with only a link-local address, or loopback, is not a path",
         .enabled("unshare and ip") { await canMakeInterfaces() })
     func linkLocal() async {
         let lines = await lines(

@@ -11,7 +11,7 @@ private let alone = NetworkPath(interfaces: [])
 
 @Suite("Path monitor")
 struct PathMonitorTests {
-    @Test("Gives the present path, then changes, each once")
+    @Test("The monitor gives the current path, then each change once")
     func changes() async {
         let monitor = PathMonitor(connected)
         var paths = monitor.paths.makeAsyncIterator()
@@ -22,7 +22,7 @@ struct PathMonitorTests {
         #expect(!monitor.current.isReachable)
     }
 
-    @Test("The system's monitor agrees with itself and stops when it is let go of")
+    @Test("The system's monitor is consistent and stops when it is released")
     func system() async throws {
         var monitor: PathMonitor? = .system()
         let path = try #require(monitor?.current)
@@ -65,7 +65,7 @@ struct WaitForConnectivityTests {
         }
     }
 
-    @Test("The first attempt goes at once, the next when there is a way")
+    @Test("The first attempt starts at once, the next when there is a path")
     func waits() async throws {
         let transport = failingOnce()
         async let response = client(transport).get("http://a.example/").response()
@@ -76,7 +76,7 @@ struct WaitForConnectivityTests {
         #expect(transport.sentCount == 2 && clock.timerCount == 0)
     }
 
-    @Test("When the limit has passed the attempt is made all the same")
+    @Test("After the limit the attempt is made anyway")
     func limit() async throws {
         let transport = failingOnce()
         async let response = client(transport, .seconds(5)).get("http://a.example/").response()
@@ -85,7 +85,7 @@ struct WaitForConnectivityTests {
         #expect(try await response.status == 200)
     }
 
-    @Test("This machine itself needs no way", arguments: ["localhost", "127.0.0.1"])
+    @Test("Loopback needs no path", arguments: ["localhost", "127.0.0.1"])
     func local(host: String) async throws {
         let transport = failingOnce()
         #expect(try await client(transport).get("http://\(host)/").response().status == 200)

@@ -29,7 +29,7 @@ struct SameTextsTests {
     }
 
     @Test(
-        "What one refuses the other refuses, with its place",
+        "A text that one refuses is refused by the other, with the position",
         arguments: [
             #"{"name":"a",}"#, #"{"x":01}"#, #"{"x":+1}"#, #"{"x":.5}"#, #"{"x":1.}"#,
             #"{"x":NaN}"#,
@@ -46,7 +46,7 @@ struct SameTextsTests {
     }
 
     @Test(
-        "What is no UTF-8 is refused by both",
+        "A text that is not UTF-8 is refused by both",
         arguments: [String.Encoding.utf16, .utf16LittleEndian, .utf32])
     func encodings(encoding: String.Encoding) async throws {
         await refuses(try #require(#"{"name":"a"}"#.data(using: encoding)))
@@ -65,7 +65,7 @@ struct SameTextsTests {
     }
 
     @Test(
-        "What one reads the other reads",
+        "A text that one reads is read by the other",
         arguments: [
             #"{"name":"a"}"#, #" {"name" : "a" , "x" : [ ] } "#, #"{"name":"a","name":"b"}"#,
             #"{"name":"a","x":-0}"#,
@@ -80,7 +80,7 @@ struct SameTextsTests {
     }
 
     @Test(
-        "A value is what stands in the text, wherever it is decoded",
+        "A JSONValue equals the text, wherever it is decoded",
         arguments: [
             "0", "-0", "1", "1.0", "1e2", "18446744073709551615", "18446744073709551616",
             "-9223372036854775809", "123456789012345678901234567890",
@@ -111,7 +111,7 @@ struct SameTextsTests {
         for try await line in lines { #expect(line == value) }
     }
 
-    @Test("Other decoders decide by themselves")
+    @Test("Other decoders have their own rules")
     func ownDecoders() async throws {
         let snake = JSONValueDecoder {
             let decoder = JSONDecoder()

@@ -13,7 +13,7 @@ private struct User: Codable, Sendable, Equatable {
 
 @Suite("Serializers")
 struct SerializerTests {
-    @Test("Data comes as it is, nothing included")
+    @Test("Data is returned unchanged, even if it is empty")
     func data() async throws {
         #expect(try await call("abc").data() == Data("abc".utf8))
         #expect(try await call("").data().isEmpty)
@@ -21,7 +21,7 @@ struct SerializerTests {
     }
 
     @Test(
-        "Text is decoded by mark, label and default",
+        "Text is decoded by byte order mark, charset and default",
         arguments: [
             ("text/plain; charset=utf-8", [0xC3, 0xA9], "é"), (nil, [0xC3, 0xA9], "é"),
             ("application/json", [0xC3, 0xA9], "é"),
@@ -62,7 +62,7 @@ struct SerializerTests {
     }
 
     @Test(
-        "What is not valid in its encoding, or in none that is known, is an error",
+        "Text that is invalid in its encoding, or in an unknown one, is an error",
         arguments: [
             ("text/plain; charset=utf-8", [0xFF]), (nil, [0x6E, 0xEF, 0x76]),
             ("text/plain; charset=klingon", [0x61]),
@@ -85,7 +85,7 @@ struct SerializerTests {
         #expect(error?.response?.status == 200)
     }
 
-    @Test("A given encoding counts above all")
+    @Test("A given encoding has priority")
     func givenEncoding() async throws {
         let type = "text/plain; charset=utf-8"
         #expect(try await call(type: type, Data([0xE9])).string(encoding: .isoLatin1) == "é")
@@ -96,7 +96,7 @@ struct SerializerTests {
     }
 
     @Test(
-        "Nothing is a value only where a response never has content",
+        "Empty content is a value only if a response never has content",
         arguments: [
             (HTTPStatus(204), HTTPMethod.get, true), (205, .get, true), (200, .head, true),
             (200, .get, false), (201, .post, false),
@@ -115,7 +115,7 @@ struct SerializerTests {
         #expect(await fails { _ = try await call.decode(User.self) })
     }
 
-    @Test("JSON is any value, and its faults have a place")
+    @Test("JSON may be any value, and its mistakes have a position")
     func json() async throws {
         let value = try await call(type: "application/json", #"{"a":[1,2.5]}"#).json()
         #expect(value["a"]?[1]?.double == 2.5)
@@ -129,7 +129,7 @@ struct SerializerTests {
     }
 
     @Test(
-        "Property lists, XML and binary, are any value",
+        "Property lists may be any value, in XML or binary",
         arguments: [PropertyListSerialization.PropertyListFormat.xml, .binary])
     func propertyList(format: PropertyListSerialization.PropertyListFormat) async throws {
         let value: PropertyListValue = .dictionary([
@@ -147,7 +147,7 @@ struct SerializerTests {
     }
 
     @Test(
-        "A type is decoded by the content's type",
+        "A value is decoded by the content's type",
         arguments: [
             "application/json", "application/JSON; charset=utf-8", "application/problem+json", nil,
         ])
@@ -166,7 +166,7 @@ struct SerializerTests {
     }
 
     @Test(
-        "A decoding error names the path, keeps head and content, and quotes nothing",
+        "A decoding error names the path, has head and content, and quotes nothing",
         arguments: [
             (#"{"id":"s3cret"}"#, "$.id is not of type Int"),
             (#"{"name":"s3cret"}"#, "$.id is missing"),
@@ -185,7 +185,7 @@ struct SerializerTests {
         #expect(error.map { !"\($0)".contains("s3cret") } == true)
     }
 
-    @Test("A type that no decoder reads is an error that says so; a given decoder reads it")
+    @Test("A type without a decoder is an error that says so; a given decoder reads it")
     func unknownTypes() async throws {
         let error = await #expect(throws: ClientError.self) {
             try await call(type: "text/html", "<p>").decode(User.self)
@@ -196,7 +196,7 @@ struct SerializerTests {
                 User.self, with: JSONValueDecoder()) == User(id: 2))
     }
 
-    @Test("The table asks for what it reads, and gives by type")
+    @Test("The table accepts the types that it reads, and chooses by type")
     func table() async throws {
         #expect(SerializerTable.standard.names.count == 6)
         let transport = MockTransport { _ in .ok(json: ["a": 1]) }
@@ -213,7 +213,7 @@ struct SerializerTests {
         #expect(try await call(type: "a/b+json", "[]").auto() as? JSONValue == [])
     }
 
-    @Test("A registered serializer takes the place of its name, or stands behind the others")
+    @Test("A registered serializer replaces that of its name, or comes after the others")
     func register() async throws {
         struct Shout: ContentSerializer {
             func serialize(_ content: Data, of head: ResponseHead) -> String {

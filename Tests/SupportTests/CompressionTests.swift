@@ -55,7 +55,7 @@ struct CompressionTests {
         #expect(Self.content.starts(with: result.content))
     }
 
-    @Test("Members of gzip are one content; other bytes behind the end are nothing")
+    @Test("Several gzip members are one content; other bytes after the end are ignored")
     func members() throws {
         let coded = try compressed(Data("a".utf8), .gzip) + compressed(Data("b".utf8), .gzip)
         #expect(try inflated(coded, .gzip).content == Data("ab".utf8))
@@ -72,7 +72,7 @@ struct CompressionTests {
         #expect(result.hasEnded)
     }
 
-    @Test("Bytes of another format are a fault", arguments: CompressionFormat.allCases)
+    @Test("Bytes of another format are an error", arguments: CompressionFormat.allCases)
     func corrupt(format: CompressionFormat) throws {
         #expect(throws: CompressionFault.corrupt) {
             try inflated(Data("this is not compressed".utf8), format)

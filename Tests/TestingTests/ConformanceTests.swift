@@ -19,12 +19,12 @@ struct GateConformanceTests {
         Named { .metrics(MetricsStore()) },
     ]
 
-    @Test("To what every gate holds", arguments: gates, InterceptorConformance.checks)
+    @Test("Gates meet every requirement", arguments: gates, InterceptorConformance.checks)
     func conforms(_ gate: Named, _ check: InterceptorConformance.Check) async throws {
         try await check.run(on: gate.make())
     }
 
-    @Test("A gate that collects is found out")
+    @Test("A gate that collects content is found")
     func collecting() async throws {
         struct Collecting: Interceptor {
             func intercept(

@@ -22,7 +22,7 @@ struct FaultTransportTests {
         return (client, transport, mock)
     }
 
-    @Test("A refused request reaches nothing, a lost one does")
+    @Test("A refused request reaches no server, a lost one does")
     func connections() async throws {
         let (refusing, events, untouched) = client([.refuse(share: 1)])
         let refused = await #expect(throws: ClientError.self) {
@@ -38,7 +38,7 @@ struct FaultTransportTests {
         #expect(lost?.transfer?.isUnsent == false && reached.sentCount == 1)
     }
 
-    @Test("A body breaks after just so many bytes, and what is behind it is closed")
+    @Test("A body breaks off after the given number of bytes, and the rest is closed")
     func broken() async throws {
         for (fault, code) in [
             (Fault.reset(after: 4...4, share: 1), ClientError.Code.connection),
@@ -57,13 +57,13 @@ struct FaultTransportTests {
         #expect(try await whole.get(Self.url).data().count == 10, "there is nothing behind its end")
     }
 
-    @Test("A range may end where numbers do")
+    @Test("A range may end at the largest number")
     func openRange() async throws {
         let (client, _, _) = client([.truncate(after: 0...Int.max, share: 1)])
         _ = try await client.get(Self.url).response()
     }
 
-    @Test("A drip takes its time on the clock and loses nothing")
+    @Test("A drip takes its time on the clock and loses no byte")
     func drip() async throws {
         let simulation = Simulation(seed: 1)
         let text = try await simulation.run { simulation in
@@ -102,7 +102,7 @@ struct FaultTransportTests {
         }
     }
 
-    @Test("The same seed gives the same faults whatever runs beside, another seed others")
+    @Test("The same seed gives the same faults whatever else runs, another seed others")
     func repeats() async throws {
         func run(_ seed: UInt64, order: UInt64) async throws -> [FaultTransport.Event] {
             try await Simulation(seed: order).run { simulation in

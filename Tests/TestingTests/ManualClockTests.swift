@@ -10,7 +10,7 @@ import TurnpikeTesting
 struct ManualClockTests {
     private let clock = ManualClock(date: Date(timeIntervalSince1970: 100))
 
-    @Test("Handlers run in the order of their times, each at its own")
+    @Test("Handlers run in the order of their times, each at its own time")
     func order() {
         let notes = Notes()
         for (name, delay) in [("c", 3), ("a", 1), ("b", 1)] {
@@ -25,7 +25,7 @@ struct ManualClockTests {
         #expect(clock.date == Date(timeIntervalSince1970: 103))
     }
 
-    @Test("What a handler schedules runs within the same advance")
+    @Test("A timer that a handler schedules runs within the same advance")
     func nested() {
         let notes = Notes()
         _ = clock.schedule(after: .seconds(1)) { [clock] in
@@ -57,7 +57,7 @@ struct ManualClockTests {
         #expect(!clock.advanceToNextTimer())
     }
 
-    @Test("A timer that an advance brings near enough is one that was waited for")
+    @Test("Waiting for a timer ends when an advance brings one near enough")
     func nearing() async {
         _ = clock.schedule(after: .seconds(10)) {}
         let notes = Notes()
@@ -71,7 +71,7 @@ struct ManualClockTests {
         #expect(notes.all == ["near"])
     }
 
-    @Test("A task that is cancelled waits for no timer", arguments: [true, false])
+    @Test("A cancelled task waits for no timer", arguments: [true, false])
     func cancelledWaiter(isWaiting: Bool) async {
         let notes = Notes()
         let waiter = Task.inheriting { [clock] in

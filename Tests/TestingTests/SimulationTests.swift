@@ -39,7 +39,7 @@ struct SimulationTests {
         #expect(first == (try await Self.flakyCalls(seed: 11, calls: 10_000)))
     }
 
-    @Test("What waits for nothing inside ends as an error that names the seed")
+    @Test("A task that waits for something outside ends as an error that names the seed")
     func stalls() async {
         let simulation = Simulation(seed: 5)
         let error = await #expect(throws: SimulationError.self) {
@@ -52,7 +52,7 @@ struct SimulationTests {
         #expect(error?.seed == 5)
     }
 
-    @Test("A run that can have no thread ends at once, and its body never begins")
+    @Test("A run without a thread ends at once, and its body never begins")
     func threadless() async {
         // No system gives a stack of so many bytes.
         let simulation = Simulation(

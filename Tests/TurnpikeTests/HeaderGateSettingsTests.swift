@@ -5,7 +5,7 @@ import Turnpike
 @Suite("Settings of gates that set header fields")
 struct HeaderGateSettingsTests {
     @Test(
-        "A stack file makes them",
+        "A stack file creates the gates",
         arguments: [
             (#"{"use": "idempotencyKey"}"#, "Idempotency-Key"),
             (#"{"use": "idempotencyKey", "header": "X-Key"}"#, "X-Key"),
@@ -27,7 +27,7 @@ struct HeaderGateSettingsTests {
     }
 
     @Test(
-        "A mistake names its place",
+        "A mistake has its path",
         arguments: [
             (#"{"use": "idempotencyKey", "header": "a b"}"#, "stack[0].header"),
             (#"{"use": "requestID", "header": ""}"#, "stack[0].header"),

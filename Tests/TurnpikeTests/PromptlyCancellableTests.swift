@@ -40,7 +40,7 @@ private struct Broken: Interceptor, PromptlyCancellable {
     }
 }
 
-@Suite("Gates of a user's that promise to end soon")
+@Suite("Custom gates that promise to end soon")
 struct PromptlyCancellableTests {
     private func client(_ stack: Stack, _ clock: ManualClock = ManualClock()) -> Client {
         Client(

@@ -41,7 +41,7 @@ struct ReportingTransportTests {
             transport: transport, stack: stack, serializers: .standard, timeSource: ManualClock())
     }
 
-    @Test("Its phase times stand in the timeline")
+    @Test("Its phase times are in the timeline")
     func phaseTimes() async throws {
         let response = try await client(Reporting()).get("https://a.example/").response()
         let times = response.timeline
@@ -73,7 +73,7 @@ struct ReportingTransportTests {
         #expect(running.timeline.bodyBytesSent == 5)
     }
 
-    @Test("What a given-up attempt reports late does not enter the times of the next one")
+    @Test("A late report of an abandoned attempt does not change the times of the next one")
     func lateReport() async throws {
         let first = Mutex<Context?>(nil)
         let transport = Reporting { number, context in
@@ -130,7 +130,7 @@ private final class Bridge: RequestLogger {
 
 @Suite("Values of a call in its events")
 struct CallEventValueTests {
-    @Test("A logger finds them, also when the body has ended")
+    @Test("A logger can read them, also when the body has ended")
     func values() async throws {
         let bridge = Bridge()
         let client = Client(
@@ -147,7 +147,7 @@ struct CallEventValueTests {
     }
 }
 
-@Suite("What keeps a client from sending")
+@Suite("Faults that keep a client from sending")
 struct ClientFaultTests {
     private struct NoRole: Gate {}
 
@@ -158,7 +158,7 @@ struct ClientFaultTests {
 
     private final class Counter: Sendable { let value = Mutex(0) }
 
-    @Test("A gate without a role is told when the client is made, and no gate runs")
+    @Test("A gate without a role is reported when the client is created, and no gate runs")
     func gateWithoutRole() async throws {
         let count = Counter()
         let transport = MockTransport { _ in .ok() }
@@ -177,7 +177,7 @@ struct ClientFaultTests {
         #expect(try await client.get("https://a.example/").response().status == 200)
     }
 
-    @Test("A base URL that is none is told too")
+    @Test("An invalid base URL is reported too")
     func baseURL() {
         let client = Client(
             baseURL: "http://a b/", transport: MockTransport { _ in .ok() }, stack: [],

@@ -22,7 +22,7 @@ struct RequestTrailerGateTests {
         }
     }
 
-    @Test("A retry and a redirect that repeat the content make them anew")
+    @Test("A retry and a redirect that repeat the content compute them again")
     func replays() async throws {
         let transport = MockTransport([
             .on(.put, "/x", .status(503), .status(307, headers: ["Location": "/y"])),
@@ -54,7 +54,7 @@ struct RequestTrailerGateTests {
         #expect(transport.sent.last?.trailers.isEmpty == true)
     }
 
-    @Test("Content with trailers stays as it is where it would be compressed")
+    @Test("Content with trailers is not compressed")
     func compression() async throws {
         let transport = MockTransport { _ in .ok() }
         let client = Client(transport: transport, stack: [.compressBodies()])
@@ -79,7 +79,8 @@ struct RequestTrailerGateTests {
     }
 
     @Test(
-        "A cassette sends them on, whether the body can be opened again", arguments: [true, false])
+        "A cassette passes them on, whether or not the body can be opened again",
+        arguments: [true, false])
     func cassette(isReplayable: Bool) async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: file) }
@@ -102,7 +103,7 @@ struct RequestTrailerGateTests {
         }
     }
 
-    @Test("There is no curl command with them")
+    @Test("A request with them has no curl command")
     func curlCommand() {
         let request = Request(.post, Self.url, body: numbered(.text("hello")))
         #expect(request.curlCommand().contains("curl sends no trailers"))

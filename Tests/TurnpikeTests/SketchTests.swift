@@ -132,7 +132,7 @@ private struct SketchCSV: ContentSerializer {
 struct SketchTests {
     private let url = "http://a.example/thing"
 
-    @Test("A hedge gives the faster answer and its body outlives the race")
+    @Test("A hedge returns the faster response, and its body outlives the race")
     func hedge() async throws {
         let clock = ManualClock()
         let transport = MockTransport([
@@ -148,7 +148,7 @@ struct SketchTests {
         #expect(clock.timerCount == 0, "the slow attempt no longer waits")
     }
 
-    @Test("A coalescer sends once for several callers, and a caller that leaves takes nobody along")
+    @Test("A coalescer sends once for several callers, and a caller that leaves ends no other")
     func coalescer() async throws {
         let clock = ManualClock()
         let transport = MockTransport { _ in .ok(text: "one").delayed(by: .seconds(1)) }
@@ -164,7 +164,7 @@ struct SketchTests {
         #expect(transport.sentCount == 1)
     }
 
-    @Test("A caching tee stores what was read whole, and only that")
+    @Test("A caching tee stores only content that was read completely")
     func cache() async throws {
         let transport = MockTransport([
             .any(.stream([Data("ab".utf8)], thenThrow: URLError(.unknown)), .ok(text: "abc"))
@@ -207,7 +207,7 @@ struct SketchTests {
         await #expect(throws: SketchIdle.Idle.self) { try await reading.value }
     }
 
-    @Test("A serializer of one's own asks for its type and gives its value")
+    @Test("A custom serializer asks for its type and gives its value")
     func serializer() async throws {
         let transport = MockTransport { _ in
             .status(200, headers: ["Content-Type": "text/csv"], body: Data("a,b\nc,d".utf8))

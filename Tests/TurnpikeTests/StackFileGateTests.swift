@@ -44,7 +44,7 @@ struct StackFileGateTests {
     }
 
     @Test(
-        "A setting of a wrong type, or beyond its bounds, is a mistake at its place",
+        "A setting of a wrong type, or out of bounds, is a mistake with its path",
         arguments: [
             (["use": "deadline", "seconds": 0], "seconds: found 0"),
             (["use": "deadline", "secnds": 1], "secnds: there is no such setting; did you mean"),
@@ -77,7 +77,7 @@ struct StackFileGateTests {
         #expect(found.first?.hasPrefix("stack[1]." + expected) == true, "\(found)")
     }
 
-    @Test("What URLSession cannot do is unsupported, whole and by name")
+    @Test("A setting that URLSession does not support is an error by name")
     func unsupported() throws {
         let transport: JSONValue = [
             "use": "urlsession", "maxConnectionsPerHost": 4, "trust": ["ca": "x"], "proxy": "x",
@@ -95,7 +95,7 @@ struct StackFileGateTests {
         #expect(error?.code == .unsupported)
     }
 
-    @Test("The preset is the stack that a client has without one")
+    @Test("The preset is the default stack of a client")
     func preset() throws {
         let file = try ConfiguredClient(StackFile(["stack": "standard"]))
         #expect(file.client.stack.gates.map(\.name) == Client().stack.gates.map(\.name))
@@ -103,7 +103,7 @@ struct StackFileGateTests {
         #expect(missing.client.stack.gates.map(\.name) == Client().stack.gates.map(\.name))
     }
 
-    @Test("A plugin's or a user's gate is one line")
+    @Test("A plugin's or a user's gate is registered in one line")
     func ownGate() async throws {
         struct Tenant: SynchronousRequestAdapter {
             let name: String
@@ -141,7 +141,7 @@ struct StackFileGateTests {
         #expect(sent[0].body.count == 99 && sent[1].body.first == 0x78 && sent[1].body.count < 50)
     }
 
-    @Test("A retry budget is kept over a reload, and follows a ratio that changes")
+    @Test("A reload keeps the retry budget and applies a changed ratio")
     func budgets() async throws {
         func file(_ more: JSONObject) throws -> StackFile {
             var retry: JSONObject = [

@@ -5,7 +5,7 @@ import Turnpike
 
 @Suite("The standard stack, from several threads")
 struct StandardStackConcurrencyTests {
-    @Test("A thousand calls at once get their own answers, the lost ones at the second attempt")
+    @Test("A thousand concurrent calls get their own responses, lost ones at the second attempt")
     func calls() async throws {
         let lost = Mutex<Set<String>>([])
         let transport = MockTransport(recordLimit: 0) { request in

@@ -60,9 +60,9 @@ private struct StampAndRetry: RequestAdapter, RequestRetrier {
     }
 }
 
-@Suite("A user's own gates")
+@Suite("Custom gates")
 struct UserGateTests {
-    @Test("An adapter changes the request, waiting or not")
+    @Test("An adapter changes the request, with or without waiting")
     func adapters() async throws {
         let transport = MockTransport { _ in .ok() }
         let client = Client(transport: transport) {
@@ -74,7 +74,7 @@ struct UserGateTests {
         #expect(transport.sent.first?.request.headers["X-Region"] == "north")
     }
 
-    @Test("A retrier decides, the framework does the rest")
+    @Test("A retrier decides, and the framework does the rest")
     func retrier() async throws {
         let transport = MockTransport([.any(.status(418), .status(418), .ok(text: "tea"))])
         let client = Client(transport: transport) { RetryTeapots() }
@@ -93,7 +93,7 @@ struct UserGateTests {
         }
     }
 
-    @Test("A logger hears the events of its pass in order")
+    @Test("A logger receives the events of its pass in order")
     func logger() async throws {
         let journal = Journal()
         let client = Client(transport: MockTransport { _ in .ok(text: "x") }) { journal }
@@ -123,7 +123,7 @@ struct UserGateTests {
         #expect(transport.sent.first?.request.url.absoluteString == "http://a.example/x/detour")
     }
 
-    @Test("A type of two roles takes both, the retrier around the adapter")
+    @Test("A type of two roles has both, the retrier around the adapter")
     func twoRoles() async throws {
         let transport = MockTransport { _ in .ok() }
         let client = Client(transport: transport, stack: [StampAndRetry()])

@@ -39,7 +39,7 @@ struct XMLTests {
             ])
     }
 
-    @Test("Events come in order, and an error of the closure ends them")
+    @Test("Events arrive in order, and an error of the closure ends them")
     func events() async throws {
         let seen = Mutex<[XMLEvent]>([])
         try await call("<a x='1'>t<b/></a>").xmlEvents { event in seen.withLock { $0.append(event) }
@@ -57,7 +57,7 @@ struct XMLTests {
     }
 
     @Test(
-        "What is no XML, or would expand, read files or nest without end, is refused",
+        "Content that is not XML, or would expand, read files or nest without end, is refused",
         arguments: [
             "", "x", "<a>", "<a></b>", "<a>&nope;</a>",
             "<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>",
@@ -84,7 +84,7 @@ struct XMLTests {
         #expect(try XMLTree(parsing: latin).name == "ÿ")
     }
 
-    @Test("A document type is refused, or passed over where a setting says so")
+    @Test("A document type is refused, or skipped if a setting says so")
     func documentType() throws {
         var limits = XMLLimits()
         let types = [
@@ -127,7 +127,7 @@ struct XMLTests {
     }
 
     @Test(
-        "What may stand in a document is read by its standard",
+        "Everything that the standard allows in a document is read",
         arguments: [
             ("<a b = 'x\ty\r\nz' c=\"'&quot;&#10;&lt;\"/>", ["b": "x y z", "c": "'\"\n<"], ""),
             ("<a>1\r\n2\r3<![CDATA[\r\n&amp;]]></a>", [:], "1\n2\n3\n&amp;"),
@@ -153,7 +153,7 @@ struct XMLTests {
     }
 
     @Test(
-        "What is not well formed is refused with its place",
+        "A document that is not well-formed is refused with its position",
         arguments: [
             "<a>\n<b></a>", "<a>\n</b>", "<a>\n", "\n", "<a/>\nx", "<a/>\n<b/>", "x\n<a/>",
             "</a>\n",
@@ -188,14 +188,14 @@ struct XMLTests {
         #expect(error?.message.contains(/: line [12], column \d+$/) == true)
     }
 
-    @Test("An instruction whose name begins like the declaration is passed over, however long")
+    @Test("An instruction whose name begins like the declaration is skipped, however long")
     func stylesheet() throws {
         let reference = String(repeating: "x", count: 300)
         let content = "<?xml-stylesheet href='\(reference)' encoding='nope'?><a>1</a>"
         #expect(try XMLTree(parsing: Data(content.utf8)).text == "1")
     }
 
-    @Test("Two names that only look the same are not taken for one")
+    @Test("Two names that only look the same are different")
     func canonicalEquivalence() throws {
         #expect(throws: ClientError.self) {
             try XMLTree(parsing: Data("<a e\u{301}='1' \u{E9}='2'/>".utf8))
@@ -206,7 +206,7 @@ struct XMLTests {
     }
 
     @Test(
-        "The encoding is that of the mark, of the Content-Type, or of the declaration, in this order"
+        "The encoding is from the byte order mark, the Content-Type or the declaration, in order"
     )
     func encodings() async throws {
         let declared = "<?xml version='1.0' encoding='%'?><a>\u{E9}</a>"
@@ -236,7 +236,7 @@ struct XMLTests {
         await #expect(throws: ClientError.self) { try await text(content("nope", .utf8)) }
     }
 
-    @Test("Attributes and what is handed out are bounded")
+    @Test("Attributes and produced bytes are bounded")
     func bounds() throws {
         let attributes = (0..<11).map { " a\($0)='1'" }.joined()
         let content = Data("<a\(attributes)>\(String(repeating: "x", count: 100))</a>".utf8)
@@ -253,7 +253,7 @@ struct XMLTests {
         #expect(error?.message.contains("more than 10 attributes") == true)
     }
 
-    @Test("A cancellation and a deadline end the reading of what has come whole")
+    @Test("A cancellation and a deadline end the parsing of complete content")
     func endsBetweenPieces() async throws {
         let content = "<a>" + String(repeating: "<b>x</b>", count: 100_000) + "</a>"
         let count = Count()
@@ -292,7 +292,7 @@ struct XMLTests {
         }
     }
 
-    @Test("A table that has it gives it for XML")
+    @Test("A table with the serializer uses it for XML")
     func table() async throws {
         var table = SerializerTable()
         table.register(XMLSerializer(), as: "xml", for: XMLSerializer.mediaTypes)

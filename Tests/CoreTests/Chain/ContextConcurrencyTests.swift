@@ -12,7 +12,7 @@ struct ContextConcurrencyTests {
         let ended = Tally()
     }
 
-    @Test("A handler that meets a cancellation is called once, wherever it was registered")
+    @Test("A handler that races with a cancellation is called once, wherever it was registered")
     func handlers() async {
         let races = (0..<2000).map { _ in Race() }
         await atOnce(
@@ -30,7 +30,7 @@ struct ContextConcurrencyTests {
         #expect(races.allSatisfy { $0.ended.count <= 1 })
     }
 
-    @Test("A child hears of its parent once, however many register on it at the same time")
+    @Test("A child is told of its parent's cancellation once, however many handlers register")
     func children() async {
         struct Family: Sendable {
             let parent = Context(timeSource: ManualClock())
@@ -53,7 +53,7 @@ struct ContextConcurrencyTests {
         static let scope = ContextScope.call
     }
 
-    @Test("Values may be read and written from everywhere")
+    @Test("Values may be read and written from any thread")
     func values() async {
         let contexts = (0..<1000).map { _ in Context(timeSource: ManualClock()) }
         await atOnce(

@@ -12,7 +12,7 @@ private enum PerAttempt: ContextKey {
 
 @Suite("Context")
 struct ContextTests {
-    @Test("Values of the call reach all attempts, values of an attempt go with it")
+    @Test("Values of a call reach all its attempts; values of an attempt end with it")
     func scopes() async throws {
         let notes = Notes()
         let outer = Around { request, context, next in
@@ -35,7 +35,7 @@ struct ContextTests {
         #expect(notes.all == ["1 fresh", "2 inner", "2 fresh", "3 inner", "3 outer"])
     }
 
-    @Test("The first reason counts, and reaches what is inside")
+    @Test("The first reason counts and reaches inner contexts")
     func cancellation() {
         struct First: Error {}
         struct Second: Error {}
@@ -54,7 +54,7 @@ struct ContextTests {
         withExtendedLifetime(early) {}
     }
 
-    @Test("What is inside can be cancelled alone")
+    @Test("An inner context can be cancelled alone")
     func child() {
         let context = Context(timeSource: ManualClock())
         let left = context.child()
@@ -111,7 +111,7 @@ struct ContextTests {
         #expect(clock.timerCount == 0)
     }
 
-    @Test("Chance depends on the seed and the call alone")
+    @Test("Random numbers depend only on the seed and the call")
     func random() {
         func numbers(_ seed: UInt64) -> [UInt64] {
             let context = Context(

@@ -46,7 +46,7 @@ struct PlanTests {
         #expect(notes.all == ["> a", "> b", "< b", "< a"])
     }
 
-    @Test("Several lines of cookies go to every transport as one", arguments: [1, 2, 3])
+    @Test("Several Cookie lines reach every transport as one", arguments: [1, 2, 3])
     func cookies(count: Int) async throws {
         let sent = Notes()
         let transport = MockTransport { request in
@@ -62,7 +62,7 @@ struct PlanTests {
     }
 
     @Test(
-        "A part of the content is asked for without a coding, unless the caller names some",
+        "A range request asks for no content coding, unless the caller names some",
         arguments: [
             ([:], nil), (["Range": "bytes=0-9"], "identity"),
             (["Range": "bytes=0-9", "Accept-Encoding": "gzip"], "gzip"),
@@ -75,7 +75,7 @@ struct PlanTests {
         #expect(try await call.serialize(with: Text()) == codings ?? "none")
     }
 
-    @Test("A type of several roles is lowered in a fixed order")
+    @Test("A gate of several roles becomes nodes in a fixed order")
     func lowering() async throws {
         let notes = Notes()
         let transport = MockTransport { _ in
@@ -93,7 +93,7 @@ struct PlanTests {
             ])
     }
 
-    @Test("An intercept of one's own is that and nothing else")
+    @Test("A gate with its own intercept has no other role")
     func interceptorWins() async throws {
         struct Both: Interceptor, SynchronousRequestAdapter {
             func adapt(_ request: inout Request, context: Context) {
@@ -119,7 +119,7 @@ struct PlanTests {
         #expect(call.request.headers.isEmpty)
     }
 
-    @Test("A gate may answer without the transport")
+    @Test("A gate may return a response without the transport")
     func shortCircuit() async throws {
         let transport = MockTransport { _ in .ok() }
         let client = Client(
@@ -128,7 +128,7 @@ struct PlanTests {
         #expect(transport.sentCount == 0)
     }
 
-    @Test("A thirteenth send is refused, whatever loops", arguments: [true, false])
+    @Test("A thirteenth send is refused, whichever gate loops", arguments: [true, false])
     func sendLimit(opensAttempts: Bool) async throws {
         let transport = MockTransport { _ in .ok() }
         let client = Client(
@@ -148,7 +148,7 @@ struct PlanTests {
         #expect(transport.sentCount == 12)
     }
 
-    @Test("A request that a gate made invalid is refused behind the last gate")
+    @Test("A request that a gate has made invalid is refused after the last gate")
     func lastLook() async throws {
         let transport = MockTransport { _ in .ok() }
         let client = Client(transport, Tag(value: "a\r\nX-Injected: s3cret"))

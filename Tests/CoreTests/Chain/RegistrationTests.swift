@@ -8,7 +8,7 @@ import TurnpikeTesting
 
 @Suite("CancelRegistration")
 struct RegistrationTests {
-    @Test("Keeps a derived context reachable for a cancellation further out")
+    @Test("A registration keeps a derived context reachable for an outer cancellation")
     func keepsContext() async throws {
         let clock = ManualClock()
         let outer = Context(timeSource: clock)
@@ -20,7 +20,7 @@ struct RegistrationTests {
         registration.end()
     }
 
-    @Test("Handlers are called in the order of their coming, and only inside of what is cancelled")
+    @Test("Handlers are called in the order of registration, and only inside the cancelled scope")
     func order() {
         let outer = Context(timeSource: ManualClock())
         let middle = outer.child()
@@ -40,7 +40,7 @@ struct RegistrationTests {
         late.end()
     }
 
-    @Test("A handler that another one has ended is not called any more, wherever it waits")
+    @Test("A handler that another handler has removed is not called any more")
     func endedByAnother() {
         let outer = Context(timeSource: ManualClock())
         let inner = outer.child()
@@ -57,7 +57,7 @@ struct RegistrationTests {
         for registration in [first, third] { registration.end() }
     }
 
-    @Test("What waits in a context goes with it, if nobody ended it")
+    @Test("Handlers are released with their context, even if nobody removed them")
     func forgotten() {
         final class Token: Sendable {}
         let outer = Context(timeSource: ManualClock())
@@ -71,7 +71,7 @@ struct RegistrationTests {
         outer.cancel(.handle)
     }
 
-    @Test("Ending all calls reaches what waits in each of them, and nothing of later ones")
+    @Test("Cancelling all calls reaches the handlers of each call, but not of later calls")
     func generation() async throws {
         let notes = Notes()
         let client = Client(
@@ -93,7 +93,7 @@ struct RegistrationTests {
         #expect(notes.all.count == 3)
     }
 
-    @Test("Loggers hear of what runs under a detached context")
+    @Test("Loggers receive the events of a detached context")
     func detachedObservers() async throws {
         let notes = Notes()
         struct Logger: RequestLogger {

@@ -34,7 +34,7 @@ struct RoleTests {
         Retrying(notes: notes, decide: decide)
     }
 
-    @Test("A body that a gate gives a request is sent with its type, unless there is one")
+    @Test("A body that a gate sets is sent with its type, unless the request has one")
     func bodyOfAGate() async throws {
         struct Wrapping: SynchronousRequestAdapter {
             func adapt(_ request: inout Request, context: Context) {
@@ -50,7 +50,7 @@ struct RoleTests {
     }
 
     @Test(
-        "A refused response keeps head and up to 4 KiB of content in the error, and its body is given up"
+        "A refused response keeps its head and up to 4 KiB of content in the error"
     )
     func validation() async throws {
         let big = Data(repeating: 0x61, count: 100_000)
@@ -88,7 +88,7 @@ struct RoleTests {
     }
 
     @Test(
-        "The innermost retrier is asked first, one further out where it has stopped",
+        "The innermost retrier is asked first, an outer one after it has stopped",
         arguments: [
             ("the inner one stops", false, ["A", "B"]), ("the inner one retries", true, ["A"]),
         ])
@@ -107,7 +107,7 @@ struct RoleTests {
         #expect(notes.all == expected && transport.sentCount == 2)
     }
 
-    @Test("A one-shot body is sent once, and the first outcome stands")
+    @Test("A one-shot body is sent once, and the first outcome is final")
     func oneShot() async throws {
         let transport = MockTransport { _ in .status(503) }
         let client = Client(transport, retrying { _ in .retry(after: .zero) })
@@ -122,7 +122,7 @@ struct RoleTests {
         #expect(notes.all == ["abandoned"])
     }
 
-    @Test("A replayable stream is sent whole in each attempt")
+    @Test("A replayable stream is sent completely in each attempt")
     func replay() async throws {
         let transport = MockTransport([.any(.status(503), .status(200))])
         let client = Client(transport, retrying { $0.status == 503 ? .retry(after: .zero) : .stop })
@@ -217,7 +217,7 @@ struct RoleTests {
         #expect(innerTransport.sentCount == 6)
     }
 
-    @Test("A task that outlives the retrying call it was begun in tries again as any other")
+    @Test("A task that outlives the retrying call that began it retries as any other")
     func outliving() async throws {
         let innerTransport = MockTransport { _ in .status(503) }
         let inner = Client(
@@ -239,7 +239,7 @@ struct RoleTests {
         #expect(try await begun.withLock { $0 }?.value == 3)
     }
 
-    @Test("Every response that is given up is closed, also on the last attempt")
+    @Test("Every discarded response is closed, also on the last attempt")
     func discarding() async throws {
         let clock = ManualClock()
         let open = Atomic(0)

@@ -7,7 +7,7 @@ import TurnpikeTesting
 
 @Suite("Call")
 struct CallTests {
-    @Test("Nothing is sent before a terminal, and each terminal sends anew")
+    @Test("Nothing is sent before a terminal method, and each terminal method sends again")
     func lazy() async throws {
         let transport = MockTransport { _ in .ok(text: "x") }
         let call = Client(transport).get(anywhere)
@@ -17,7 +17,7 @@ struct CallTests {
         #expect(transport.sentCount == 2)
     }
 
-    @Test("The terminal's serializer asks for its types where the caller did not")
+    @Test("The serializer sets Accept, unless the caller did")
     func accept() async throws {
         struct Asking: ContentSerializer {
             var accept: [MediaType] { [.json, MediaType("text", "*", quality: 0.5)] }
@@ -33,7 +33,7 @@ struct CallTests {
             ])
     }
 
-    @Test("A body's type is sent where the caller named none")
+    @Test("The type of a body is sent, unless the caller named one")
     func contentType() async throws {
         let transport = MockTransport { _ in .ok() }
         let client = Client(transport)
@@ -59,7 +59,7 @@ struct CallTests {
         #expect(sent[1].headers[.authorization] == "mine")
     }
 
-    @Test("An error tells of the request as sent, and of the attempts")
+    @Test("An error names the request as sent, and the attempts")
     func errors() async throws {
         let transport = MockTransport([.any(.connectionLost)])
         let client = Client(
@@ -86,7 +86,7 @@ struct CallTests {
         await #expect(throws: Mine.self) { try await client.get(anywhere).response() }
     }
 
-    @Test("A wish brings its gate where the stack has none, outermost, and is read where it has")
+    @Test("An option adds its gate outermost if the stack has none, otherwise that gate reads it")
     func wishes() async throws {
         enum Wish: RequestOptionKey {
             static func gate(for value: String) -> (any Gate)? { Granting(fallback: "unused") }
@@ -106,7 +106,7 @@ struct CallTests {
         #expect(transport.sent.map { $0.request.headers["X-Wish"] } == ["a", "b", "default"])
     }
 
-    @Test("The timeline grows until the value is there")
+    @Test("The timeline grows until the value is available")
     func timeline() async throws {
         let clock = ManualClock()
         let transport = MockTransport { _ in
@@ -142,7 +142,7 @@ struct ClientTests {
         #expect(error?.message.contains("base URL") == true)
     }
 
-    @Test("cancelAll ends what is under way and spares what comes later")
+    @Test("cancelAll ends the calls under way, but not later ones")
     func cancelAll() async throws {
         let clock = ManualClock()
         let transport = MockTransport { request in
@@ -184,7 +184,7 @@ struct ClientTests {
         #expect(notes.all == ["gate", "done"])
     }
 
-    @Test("Shutdown cancels what outlasts its grace")
+    @Test("Shutdown cancels calls that outlast its grace period")
     func shutdownGrace() async throws {
         let clock = ManualClock()
         let client = Client(MockTransport { _ in .ok().delayed(by: .seconds(3600)) }, clock: clock)
@@ -206,7 +206,7 @@ struct RunningCallTests {
         Client(MockTransport { _ in response }, clock: clock)
     }
 
-    @Test("Several tasks await one exchange; one that leaves takes nobody along")
+    @Test("Several tasks await one exchange; one that leaves does not end it for the others")
     func awaiters() async throws {
         let transport = MockTransport { _ in .ok(text: "x").delayed(by: .seconds(1)) }
         let running = Client(transport, clock: clock).get(anywhere).start(Text())
@@ -232,7 +232,7 @@ struct RunningCallTests {
         #expect(running.state == .cancelled)
     }
 
-    @Test("Letting go of the handle cancels, unless it was detached", arguments: [false, true])
+    @Test("Dropping the handle cancels the call, unless it was detached", arguments: [false, true])
     func dropping(detached: Bool) async throws {
         let done = AsyncStream.makeStream(of: String.self)
         struct Telling: ContentSerializer {
@@ -260,7 +260,7 @@ struct RunningCallTests {
         }
     }
 
-    @Test("Progress is told as it comes, to one that comes late too, and ends with the call")
+    @Test("Progress is reported as it comes, also to a late reader, and ends with the call")
     func progress() async throws {
         let chunk = Data(repeating: 1, count: 10)
         let running = client(.stream([chunk, chunk], every: .seconds(1))).get(anywhere).start(
@@ -281,7 +281,7 @@ struct RunningCallTests {
         #expect(late == [20])
     }
 
-    @Test("A call that the client refuses gives a handle that says so")
+    @Test("A call that the client refuses gives a handle with the error")
     func refused() async throws {
         let client = client(.ok())
         await client.shutdown()

@@ -4,7 +4,7 @@ import TurnpikeTesting
 
 @testable import TurnpikeCore
 
-@Suite("Shutdown in a task that is cancelled")
+@Suite("Shutdown in a cancelled task")
 struct CancelledShutdownTests {
     /// Tells how many calls are under way when it is closed.
     private struct Closing: SynchronousRequestAdapter {
@@ -13,7 +13,7 @@ struct CancelledShutdownTests {
         func shutdown() async { close() }
     }
 
-    @Test("It cuts the grace short, and closes nothing before the calls have ended")
+    @Test("It shortens the grace period, and closes nothing before the calls have ended")
     func order() async throws {
         let (began, mayEnd) = (SharedValue<Void>(), SharedValue<Void>())
         let (clock, notes) = (ManualClock(), Notes())
@@ -38,7 +38,7 @@ struct CancelledShutdownTests {
         await #expect(throws: CancellationError.self) { try await call.value }
     }
 
-    @Test("It waits no longer than a second for what someone holds on to")
+    @Test("It waits at most a second for responses that are still held")
     func held() async throws {
         let (clock, notes) = (ManualClock(), Notes())
         let client = Client(

@@ -20,7 +20,7 @@ struct ClientConcurrencyTests {
         }
     }
 
-    @Test("A shutdown in the midst of calls lets each end, and lets none begin")
+    @Test("A shutdown during calls lets each of them end, and none begin")
     func shutdown() async {
         for grace in [Duration.zero, .seconds(5)] {
             let client = Client(transport, clock: SystemTimeSource())
@@ -53,7 +53,7 @@ struct ClientConcurrencyTests {
         #expect(await end(of: client.get(anywhere)) == "ab")
     }
 
-    @Test("All who wait for a running call return, and those who stay hear the same")
+    @Test("All tasks that wait for a running call return, with the same outcome unless cancelled")
     func awaiters() async {
         let client = Client(transport, clock: SystemTimeSource())
         let returned = Tally()

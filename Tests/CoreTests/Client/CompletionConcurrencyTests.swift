@@ -7,7 +7,7 @@ import TurnpikeTesting
 
 @Suite("Completion handlers, from several threads")
 struct CompletionConcurrencyTests {
-    @Test("Each handler is called exactly once, whoever wins: the cancellation or the response")
+    @Test("Each handler is called exactly once, whether the cancellation or the response wins")
     func once() async {
         let client = Client(
             MockTransport { _ in .stream([Data("a".utf8)], every: .microseconds(100)) },

@@ -21,7 +21,7 @@ struct CompletionTests {
             transport: MockTransport { _ in answer }, stack: stack, serializers: SerializerTable())
     }
 
-    @Test("A handler is called once on its queue, though the handle is gone")
+    @Test("A handler is called once on its queue, even if the handle was dropped")
     func once() async throws {
         let count = Mutex(0)
         let text = try await withCheckedThrowingContinuation { continuation in
@@ -35,7 +35,7 @@ struct CompletionTests {
         #expect(text == "a" && count.withLock { $0 } == 1)
     }
 
-    @Test("A cancelled call, and one that has ended already, are told too")
+    @Test("A handler is called for a cancelled call and for one that has already ended")
     func cancelled() async throws {
         let running = client(.ok().delayed(by: .seconds(3600))).get("http://a.example/").start(
             PlainText())
@@ -54,7 +54,7 @@ struct CompletionTests {
         for result in all { #expect(throws: CancellationError.self) { try result.get() } }
     }
 
-    @Test("Readers of a monitor get the events of their time, until the client is shut down")
+    @Test("Readers of a monitor get the events since they began, until the client is shut down")
     func monitor() async throws {
         let monitor = CallMonitor()
         let client = client(.ok(text: "a"), [monitor])

@@ -8,7 +8,7 @@ import TurnpikeTesting
 struct OpenCallsTests {
     private let clock = ManualClock()
 
-    @Test("A client tells which calls are under way, without their secrets")
+    @Test("A client lists the calls under way, without their secrets")
     func list() async throws {
         let client = Client(MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock)
         #expect(client.runningCalls.isEmpty)
@@ -40,7 +40,7 @@ struct OpenCallsTests {
         #expect(client.runningCalls.isEmpty)
     }
 
-    @Test("Before it is sent a call is told of as it was described, then as its gates made it")
+    @Test("A call is listed as described before it is sent, then as its gates changed it")
     func described() async throws {
         let change = Around { request, context, next in
             try await context.sleep(for: .seconds(1))
@@ -62,13 +62,13 @@ struct OpenCallsTests {
     typealias State = RunningCall<String>.State
 
     @Test(
-        "States follow one another by one table",
+        "States follow one another by a single table",
         arguments: State.allCases, State.allCases)
     func states(from: State, to: State) {
         #expect(from.canBecome(to) == (from == .running && to != .running))
     }
 
-    @Test("None comes back to where it began")
+    @Test("No state leads back to itself")
     func noWayBack() async throws {
         let running = Client(MockTransport { _ in .ok(text: "x") }, clock: clock)
             .get(anywhere).start(Text())

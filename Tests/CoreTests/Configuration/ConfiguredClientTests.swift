@@ -62,7 +62,7 @@ struct ConfiguredClientTests {
     }
 
     @Test(
-        "A bad file leaves the last good one in force and says why",
+        "A bad file keeps the previous stack in force and throws the reasons",
         arguments: [
             (["stack": [["use": "mrak"]]], "stack[0].use: "),
             (["stack": [["use": "broken"]]], "stack[0]: "),
@@ -81,7 +81,7 @@ struct ConfiguredClientTests {
         #expect(request.headers["X-Count"] == "2")
     }
 
-    @Test("A transport is made once, and again only where its part of the file has changed")
+    @Test("A transport is created once, and again only if its part of the file has changed")
     func transports() throws {
         let made = Mutex(0)
         var registry = Registry.forTests(transport)
@@ -107,7 +107,7 @@ struct ConfiguredClientTests {
         #expect(made.withLock { $0 } == 2)
     }
 
-    @Test("A gate whose factory fails at the second look changes nothing either")
+    @Test("A gate whose factory fails only when it is built changes nothing either")
     func lateFailure() async throws {
         var registry = Registry.forTests(transport)
         registry.register(gate: "late") { settings in
@@ -123,7 +123,7 @@ struct ConfiguredClientTests {
     }
 
     @Test(
-        "What a gate remembers survives where its id, or its name and position, is the same",
+        "The state of a gate survives if its id, or its name and position, is the same",
         arguments: [
             // The stack after the reload, and the count of the call that follows one before it.
             ([["use": "counter"]], "2"), ([["use": "counter"], ["use": "mark"]], "2"),
@@ -138,7 +138,7 @@ struct ConfiguredClientTests {
         #expect(try await sent(client).headers["X-Count"] == expected)
     }
 
-    @Test("State that a gate keeps whatever its rules takes over new ones, once they are in force")
+    @Test("State that outlives a change of rules gets the new rules once they are in force")
     func updated() async throws {
         var registry = Registry.forTests(transport)
         registry.register(gate: "steps") { settings in
@@ -185,7 +185,7 @@ struct ConfiguredClientTests {
         }
     }
 
-    @Test("What a stack kept is let go of once another is in force that does not ask for it")
+    @Test("State is released once a stack is in force that does not use it")
     func released() throws {
         let kept = Mutex(Weak())
         var registry = Registry.forTests(transport)
@@ -203,7 +203,7 @@ struct ConfiguredClientTests {
         #expect(kept.withLock { $0.steps == nil })
     }
 
-    @Test("An id keeps state wherever its gate moves")
+    @Test("An id keeps the state of a gate that moves")
     func keptByID() async throws {
         let client = try configured([["use": "counter", "id": "c"]])
         _ = try await sent(client)
@@ -212,7 +212,7 @@ struct ConfiguredClientTests {
         #expect(try await sent(client).headers["X-Count"] == "2")
     }
 
-    @Test("State that a stack does not ask for is let go of")
+    @Test("State that a stack does not use is released")
     func dropped() async throws {
         let client = try configured([["use": "counter"]])
         _ = try await sent(client)
@@ -222,7 +222,7 @@ struct ConfiguredClientTests {
         #expect(try await sent(client).headers["X-Count"] == "1")
     }
 
-    @Test("The transport stays where its part of the file does")
+    @Test("The transport stays if its part of the file is unchanged")
     func sameTransport() throws {
         var registry = Registry()
         registry.registerTransports()
@@ -238,7 +238,7 @@ struct ConfiguredClientTests {
         #expect(client.client.transport as? MockTransport !== before)
     }
 
-    @Test("Two that share an id in one file are told")
+    @Test("Two gates with one id are a mistake")
     func sameID() async throws {
         let stack: JSONValue = [["use": "counter", "id": "c"], ["use": "mark", "id": "c"]]
         let error = #expect(throws: ClientError.self) { try configured(stack) }
@@ -248,7 +248,7 @@ struct ConfiguredClientTests {
 
 @Suite("ConfiguredClientConcurrencyTests")
 struct ConfiguredClientConcurrencyTests {
-    @Test("Each call sees one stack whole, however often it is replaced")
+    @Test("Each call runs through one complete stack, however often it is replaced")
     func swaps() async throws {
         let transport = MockTransport { _ in .status(200) }
         func file(_ number: Int) throws -> StackFile {

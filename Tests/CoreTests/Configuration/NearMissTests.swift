@@ -18,13 +18,15 @@ struct NearMissTests {
         #expect(NearMiss.hint(for: name, among: names) == "; did you mean \"\(expected)\"?")
     }
 
-    @Test("Else all that is allowed is listed", arguments: ["cache", "x", "", "deadbeef0000"])
+    @Test(
+        "If no name is near, all allowed names are listed",
+        arguments: ["cache", "x", "", "deadbeef0000"])
     func far(name: String) {
         #expect(
             NearMiss.hint(for: name, among: names) == "; allowed: deadline, log, redirect, retry")
     }
 
-    @Test("Where nothing is allowed nothing is listed")
+    @Test("If no name is allowed, nothing is listed")
     func nothing() { #expect(NearMiss.hint(for: "x", among: [String]()) == "") }
 
     @Test("A name of any length takes little time")

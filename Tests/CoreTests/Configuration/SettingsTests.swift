@@ -20,7 +20,7 @@ struct SettingsTests {
         }
     }
 
-    @Test("Values are read as they are, and missing ones and nulls give the default")
+    @Test("Values are read unchanged; missing ones and null give the default")
     func values() throws {
         let object: JSONObject = [
             "text": "a", "int": 3, "double": 0.5, "bool": true, "seconds": 1.5, "choice": "green",
@@ -51,7 +51,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "A mistake tells its place, what was found and what is wanted",
+        "A mistake has its path, what was found and what was expected",
         arguments: [
             ("string", 3, "k: found a number; expected a string, {\"env\": …} or {\"file\": …}"),
             ("string", ["a": 1, "b": 2], "k: found an object; expected a string"),
@@ -98,7 +98,7 @@ struct SettingsTests {
         #expect(lines.first?.hasPrefix(expected) == true, "\(lines)")
     }
 
-    @Test("All mistakes are told at once, in nested places too, and with the keys nobody asked for")
+    @Test("All mistakes are reported at once, also nested ones and unknown keys")
     func all() {
         let lines = mistakes(in: ["a": 1, "b": ["c": "x", "cc": 1], "atempts": 3]) { settings in
             _ = settings.string("a")
@@ -114,7 +114,7 @@ struct SettingsTests {
         #expect(lines.contains("atempts: there is no such setting; did you mean \"attempts\"?"))
     }
 
-    @Test("A text that stands in a wrong place is not shown: it may be a secret")
+    @Test("A string in the wrong place is not shown, because it may be a secret")
     func secrets() {
         let lines = mistakes(in: ["seconds": "hunter2", "list": "hunter2"]) { settings in
             _ = settings.seconds("seconds", default: .zero)
@@ -124,7 +124,7 @@ struct SettingsTests {
         #expect(!lines.joined().contains("hunter2"))
     }
 
-    @Test("A text may come from the environment or from a file")
+    @Test("A string may come from the environment or from a file")
     func references() throws {
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: file) }
@@ -140,7 +140,7 @@ struct SettingsTests {
         }
     }
 
-    @Test("A reference to nothing is told by its name")
+    @Test("A reference to a missing variable or file is reported by its name")
     func brokenReferences() throws {
         let lines = mistakes(
             in: ["a": ["env": "TURNPIKE_NOT_SET"], "b": ["file": "/no/such/file"]]
@@ -157,7 +157,7 @@ struct SettingsTests {
         #expect(binary.first?.contains("cannot be read as text") == true)
     }
 
-    @Test("What the transport cannot do is another kind of mistake")
+    @Test("A setting that the transport does not support is another kind of mistake")
     func unsupported() {
         let error = #expect(throws: ClientError.self) {
             try Settings.read(["proxy": "x", "other": .null]) { settings in

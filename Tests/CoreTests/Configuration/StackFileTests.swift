@@ -13,14 +13,14 @@ struct StackFileTests {
     }
 
     @Test(
-        "What is no JSON object is no stack file",
+        "A stack file must be a JSON object",
         arguments: ["", "x", "[]", "3", "{", #"{"stack": [], "stack": []}"#, "{}}"])
     func noObject(text: String) {
         let error = #expect(throws: ClientError.self) { try StackFile(parsing: Data(text.utf8)) }
         #expect(error?.code == .configuration)
     }
 
-    @Test("A syntax error tells where it is")
+    @Test("A syntax error has its position")
     func syntax() {
         let error = #expect(throws: ClientError.self) {
             try StackFile(parsing: Data("{\n  \"stack\": [,]\n}".utf8))
@@ -28,7 +28,7 @@ struct StackFileTests {
         #expect(error?.message.contains("line 2") == true, "\(error?.message ?? "")")
     }
 
-    @Test("A file that is not there is told by its path")
+    @Test("A missing file is reported by its path")
     func missing() {
         let error = #expect(throws: ClientError.self) {
             try StackFile(contentsOf: URL(filePath: "/no/such/stack.json"))
@@ -38,7 +38,7 @@ struct StackFileTests {
     }
 
     @Test(
-        "A mistake tells its place",
+        "A mistake has its path",
         arguments: [
             (#"{"stak": []}"#, "stak: there is no such setting; did you mean \"stack\"?"),
             (#"{"stack": 3}"#, "stack: expected an array of gates, or the name of a stack"),
@@ -75,7 +75,7 @@ struct StackFileTests {
         #expect(found.first?.hasPrefix(expected) == true, "\(found)")
     }
 
-    @Test("All mistakes of a file are told at once")
+    @Test("All mistakes of a file are reported at once")
     func all() throws {
         let found = try mistakes(
             """
@@ -90,7 +90,7 @@ struct StackFileTests {
             ])
     }
 
-    @Test("A check makes and opens nothing")
+    @Test("A check creates and opens nothing")
     func dryRun() throws {
         let made = Notes()
         var registry = Registry.forTests()
@@ -129,7 +129,7 @@ struct StackFileTests {
         #expect(transport.sent.first?.request.headers.values(of: "X-Mark") == ["a", "b"])
     }
 
-    @Test("Without a stack it is the standard one; the first transport is that of files without")
+    @Test("A file without a stack gets the standard one, a file without a transport the first one")
     func defaults() throws {
         let file = try StackFile([:])
         #expect(try client(file, registry).client.stack.gates.count == 1)
@@ -138,7 +138,7 @@ struct StackFileTests {
         #expect(try client(bare, registry).client.stack.gates.isEmpty)
     }
 
-    @Test("A name that is registered again takes the place of the first")
+    @Test("A name that is registered again replaces the first registration")
     func registeredAgain() {
         var registry = Registry.forTests()
         let count = registry.gateNames.count

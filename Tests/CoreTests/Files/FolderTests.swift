@@ -19,7 +19,7 @@ struct FolderTests {
     }
 
     @Test(
-        "A link in the place of a folder or a file is refused, and named", arguments: [true, false])
+        "A link in place of a folder or a file is refused by name", arguments: [true, false])
     func links(isTrusted: Bool) throws {
         let trust: Folder.Trust = isTrusted ? .own : .any
         try place.makeFolder("elsewhere")
@@ -50,7 +50,7 @@ struct FolderTests {
     }
 
     @Test(
-        "What others may write to is refused, and told with its mode",
+        "A folder or file that others may write to is refused, and its mode is reported",
         arguments: [0o777, 0o770, 0o707, 0o722])
     func modes(mode: Int) throws {
         try place.makeFolder("a")
@@ -77,7 +77,7 @@ struct FolderTests {
         close(try folder.openFile("file", O_RDONLY))
     }
 
-    @Test("What another user owns is refused", .enabled(if: geteuid() == 0))
+    @Test("A folder or file of another user is refused", .enabled(if: geteuid() == 0))
     func owners() throws {
         try place.makeFolder("a")
         try place.makeFolder("a/b")
@@ -98,7 +98,7 @@ struct FolderTests {
         #expect(try lax.target(ofLink: "link") == "file")
     }
 
-    @Test("What is no regular file is refused at once: a pipe does not wait for its other end")
+    @Test("A file that is not regular is refused at once: a pipe does not wait for its other end")
     func kinds() throws {
         try place.makePipe("pipe")
         try place.makeFolder("folder")
@@ -111,7 +111,7 @@ struct FolderTests {
         try folder.checkFile("none")
     }
 
-    @Test("A folder stays the same one, whatever takes its place")
+    @Test("An open folder stays the same, whatever replaces it")
     func replaced() throws {
         try place.makeFolder("a")
         try place.makeFolder("victim")
@@ -139,7 +139,7 @@ struct FolderTests {
         #expect(try place.mode("other") == 0o700 && place.mode("other/b") == 0o600)
     }
 
-    @Test("A folder that may not be listed can be used all the same")
+    @Test("A folder that may not be listed can still be used")
     func unlisted() throws {
         try place.makeFolder("a")
         try place.setMode(0o300, of: "a")

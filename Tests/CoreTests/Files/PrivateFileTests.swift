@@ -14,7 +14,7 @@ struct PrivateFileTests {
         PrivateFile(place[name], trust: trust, followsLink: link)
     }
 
-    @Test("A link stays one: what it leads to is read and replaced")
+    @Test("A link stays a link: its target is read and replaced")
     func links() throws {
         try place.makeFolder("real")
         try place.write("old", to: "real/file")
@@ -35,7 +35,7 @@ struct PrivateFileTests {
         #expect(throws: FileFault.self) { try file("circle").read(maxBytes: 10) }
     }
 
-    @Test("A link is refused where it must not lead a write elsewhere")
+    @Test("A link is refused if it could redirect a write")
     func refusedLink() throws {
         try place.write("precious", to: "victim")
         try place.link("file", to: "victim")
@@ -66,7 +66,7 @@ struct PrivateFileTests {
         #expect(throws: FileFault.self) { try file("a/file").write(Data("y".utf8)) }
     }
 
-    @Test("What is no regular file stays what it is", arguments: [Folder.Trust.own, .any])
+    @Test("A file that is not regular is not replaced", arguments: [Folder.Trust.own, .any])
     func kinds(trust: Folder.Trust) throws {
         try place.makePipe("pipe")
         let pipe = file("pipe", trust: trust)
@@ -78,7 +78,7 @@ struct PrivateFileTests {
         }
     }
 
-    @Test("What a killed writer has left goes, what a living one writes and what is like it stays")
+    @Test("Leftovers of a killed writer are removed; files of a living one and similar names stay")
     func leftovers() throws {
         let dead = ["jar.77-123.tmp", "jar.1-0.tmp"]
         let others = [
@@ -99,7 +99,7 @@ struct PrivateFileTests {
         file("none/jar").removeLeftovers()
     }
 
-    @Test("Many writers at once leave one whole content, and no file beside it")
+    @Test("Concurrent writers leave one complete content and no other file")
     func writers() async throws {
         let file = file("file")
         await withTaskGroup(of: Void.self) { group in

@@ -7,7 +7,7 @@ import TurnpikeSupport
 @Suite("HMACSHA256")
 struct HMACSHA256Tests {
     @Test(
-        "Gives the codes of RFC 4231 §4",
+        "HMACSHA256 gives the codes of RFC 4231 §4",
         arguments: [
             (
                 Data(repeating: 0x0B, count: 20), Data("Hi There".utf8),

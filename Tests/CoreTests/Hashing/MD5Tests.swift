@@ -7,7 +7,7 @@ import TurnpikeSupport
 @Suite("MD5")
 struct MD5Tests {
     @Test(
-        "Gives the digests of RFC 1321 §A.5",
+        "MD5 gives the digests of RFC 1321 §A.5",
         arguments: [
             ("", "d41d8cd98f00b204e9800998ecf8427e"), ("a", "0cc175b9c0f1b6a831c399e269772661"),
             ("abc", "900150983cd24fb0d6963f7d28e17f72"),
@@ -25,7 +25,7 @@ struct MD5Tests {
         #expect(MD5.digest(Data(text.utf8)).hexadecimal == digest)
     }
 
-    @Test("Bytes in pieces give the digest of the whole, wherever they are cut")
+    @Test("Bytes in pieces give the digest of the whole, however they are cut")
     func pieces() {
         let data = Data((0..<200).map { UInt8($0) })
         for cut in 0...200 {

@@ -7,7 +7,7 @@ import TurnpikeSupport
 @Suite("SHA256")
 struct SHA256Tests {
     @Test(
-        "The examples of FIPS 180-4, and every length at which the padding changes",
+        "SHA256 gives the digests of FIPS 180-4, also at lengths where the padding changes",
         arguments: [
             ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
             ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
@@ -40,7 +40,7 @@ struct SHA256Tests {
         #expect(SHA256.digest(Data(text.utf8)).hexadecimal == digest)
     }
 
-    @Test("A digest does not depend on how the bytes come", arguments: [1, 3, 63, 64, 65, 1000])
+    @Test("A digest does not depend on how the bytes are cut", arguments: [1, 3, 63, 64, 65, 1000])
     func portions(size: Int) {
         let data = Data((0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         var hash = SHA256()

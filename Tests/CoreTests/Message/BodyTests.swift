@@ -64,7 +64,7 @@ struct BodyTests {
         await #expect(throws: ClientError.self) { while try await reader.next() != nil {} }
     }
 
-    @Test("A one-shot stream is sent once, a replayable one makes its sequence anew")
+    @Test("A one-shot stream is sent once, a replayable one creates its sequence again")
     func streams() async throws {
         let once = Body.stream { [self] in chunks("a", "", "b") }
         #expect(once.isReplayable)
@@ -78,14 +78,14 @@ struct BodyTests {
         for _ in 0..<2 { #expect(try await read(again) == Data("ab".utf8)) }
     }
 
-    @Test("A stream that breaks its word on the length is an error", arguments: [1, 5])
+    @Test("A stream that differs from its declared length is an error", arguments: [1, 5])
     func lengths(declared: Int64) async throws {
         let body = Body.stream(length: declared) { [self] in chunks("ab", "c") }
         #expect(body.length == declared)
         await #expect(throws: ClientError.self) { try await read(body) }
     }
 
-    @Test("A body that could not be made keeps its error")
+    @Test("A body that could not be created keeps its error")
     func catching() throws {
         struct Bad: Error {}
         let body = Body.catching { throw Bad() }

@@ -4,7 +4,7 @@ import TurnpikeTesting
 
 @testable import TurnpikeCore
 
-@Suite("Content where there must be none")
+@Suite("Content of a response that must have none")
 struct ContentRefusalTests {
     private struct Bytes: ContentSerializer {
         var emptyOutput: Int? { 0 }
@@ -18,7 +18,7 @@ struct ContentRefusalTests {
     }
 
     @Test(
-        "Is refused when it is read",
+        "The content is refused when it is read",
         arguments: [
             (HTTPMethod.get, MockResponse.status(205, body: Data("x".utf8))),
             (.post, .stream([Data("x".utf8)], status: 205)), (.head, .stream([Data("x".utf8)])),
@@ -32,7 +32,7 @@ struct ContentRefusalTests {
         #expect(error?.response?.status == response.status && error?.request?.method == method)
     }
 
-    @Test("Nothing is no content")
+    @Test("A response without content is accepted")
     func nothing() async throws {
         for status: HTTPStatus in [204, 205] {
             #expect(try await read(.get, .status(status)) == 0)

@@ -8,7 +8,7 @@ struct HTTPDateTests {
     private let now = Date(timeIntervalSince1970: 1_700_000_000)
 
     @Test(
-        "Reads the three forms of RFC 9110",
+        "HTTPDate reads the three forms of RFC 9110",
         arguments: [
             "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
             "Sun Nov  6 08:49:37 1994", " Sun, 06 Nov 1994 08:49:37 GMT ",
@@ -27,7 +27,7 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "What is no date gives nil",
+        "A text that is not a date gives nil",
         arguments: [
             "", "0", "-1", "tomorrow", "Sun, 31 Feb 2024 08:49:37 GMT",
             "Sun, 06 Nov 1994 24:49:37 GMT",
@@ -43,14 +43,14 @@ struct HTTPDateTests {
     func nonsense(text: String) { #expect(HTTPDate.parse(text, now: now) == nil) }
 
     @Test(
-        "Writes what it reads",
+        "HTTPDate writes what it reads",
         arguments: [0, 784_111_777, 951_782_400, 1_709_164_800, 4_102_444_799])
     func roundTrip(seconds: Double) {
         let date = Date(timeIntervalSince1970: seconds)
         #expect(HTTPDate.parse(HTTPDate.format(date), now: now) == date)
     }
 
-    @Test("Writes the weekday")
+    @Test("HTTPDate writes the weekday")
     func weekday() {
         #expect(HTTPDate.format(Date(timeIntervalSince1970: 0)) == "Thu, 01 Jan 1970 00:00:00 GMT")
         #expect(HTTPDate.format(Date(timeIntervalSince1970: .nan)).hasSuffix(" GMT"))
@@ -64,7 +64,7 @@ struct HTTPDateTests {
 @Suite("SetCookieLines")
 struct SetCookieLinesTests {
     @Test(
-        "Joined lines are taken apart, dates are not",
+        "Joined lines are split, but not within dates",
         arguments: [
             (["a=1"], "a=1"), (["a=1; Path=/", "b=2"], "a=1; Path=/, b=2"),
             (["a=1, b=2"], "a=1, b=2"), (["a=1; Path=/,b=2"], "a=1; Path=/,b=2"),
@@ -96,7 +96,7 @@ struct RedactionTests {
         ])
     func urls(text: String, expected: String) { #expect(Redaction.standard.url(text) == expected) }
 
-    @Test("More names can be hidden, none fewer")
+    @Test("Names can be added to the hidden ones, but not removed")
     func adding() {
         let stricter = Redaction.standard.adding(headers: ["X-Tenant"], query: ["user"])
         #expect(stricter.hides(header: "x-tenant"))
@@ -106,7 +106,7 @@ struct RedactionTests {
         #expect(!Redaction.standard.hides(header: "x-tenant"))
     }
 
-    @Test("Nothing printed can forge a line")
+    @Test("Printed text cannot forge a line")
     func controls() {
         #expect(Redaction.standard.url("http://h/\r\nx") == "http://h/\\u{d}\\u{a}x")
         #expect(Redaction.standard.text("a\u{1B}[0m\u{202E}b") == "a\\u{1b}[0m\\u{202e}b")

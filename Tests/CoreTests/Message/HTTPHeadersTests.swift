@@ -90,7 +90,7 @@ struct HTTPHeadersTests {
         #expect(left != ["A": "1", "b": "3"])
     }
 
-    @Test("Values are the same byte by byte, not by their looks")
+    @Test("Values are compared byte by byte, not by their looks")
     func canonicalEquivalence() {
         let composed: HTTPHeaders = ["X-User": "Jos\u{E9}"]
         let decomposed: HTTPHeaders = ["X-User": "Jose\u{301}"]

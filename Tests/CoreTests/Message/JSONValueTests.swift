@@ -48,7 +48,7 @@ struct JSONValueTests {
     }
 
     @Test(
-        "What is no JSON is refused with its place",
+        "Text that is not JSON is refused with its position",
         arguments: [
             "", " ", "{", "[1,]", "{\"a\":1,}", "{\"a\"}", "{a:1}", "[1 2]", "01", "-", "1.", "1e",
             "+1", ".5", "tru", "nul", "NaN", "Infinity", "'a'", "\"a", "\"\\x\"", "\"\\u12\"",
@@ -70,7 +70,7 @@ struct JSONValueTests {
         #expect(throws: Never.self) { try JSONValue(parsing: Data([0xEF, 0xBB, 0xBF, 0x31])) }
     }
 
-    @Test("The place of a fault is told by line and column, the text is not")
+    @Test("A syntax error has line and column, but none of the text")
     func place() throws {
         let error = #expect(throws: JSONSyntaxError.self) {
             try JSONValue(parsing: "{\n  \"password\": \"s3cret\",\n  oops\n}")
@@ -80,7 +80,7 @@ struct JSONValueTests {
         #expect(error.map { !"\($0)".contains("s3cret") } == true)
     }
 
-    @Test("Depth, long numbers and numbers out of range end in an error, soon")
+    @Test("Deep nesting, long numbers and numbers out of range are refused early")
     func bombs() {
         for bomb in [
             String(repeating: "[", count: 1_000_000), String(repeating: "{\"a\":", count: 200_000),
@@ -150,7 +150,9 @@ struct JSONValueTests {
         #expect(try JSONDecoder().decode(JSONValue.self, from: data) == value)
     }
 
-    @Test("Names and texts that only look the same are others (RFC 8259 §8.3)", arguments: [0, 20])
+    @Test(
+        "Names and strings that only look the same are different (RFC 8259 §8.3)",
+        arguments: [0, 20])
     func canonicalEquivalence(others: Int) throws {
         let filling = (0..<others).map { "\"\($0)\":0," }.joined()
         let text = "{\(filling)\"\u{E9}\":1,\"e\u{301}\":2}"

@@ -50,7 +50,7 @@ struct MediaTypeTests {
     }
 
     @Test(
-        "What is no media type gives nil",
+        "A text that is not a media type gives nil",
         arguments: ["", "text", "/", "a/", "/b", "a/b/c", "a b/c", "a/b c", ";q=1"])
     func nonsense(text: String) { #expect(MediaType(parsing: text) == nil) }
 
@@ -74,14 +74,14 @@ struct MediaTypeTests {
         #expect(!json.contains(.any))
     }
 
-    @Test("A list keeps its order and passes over what is no range")
+    @Test("A list keeps its order and skips items that are not media ranges")
     func list() {
         let list = MediaType.list("text/html, nonsense, application/*;q=0.2,*/*;q=0")
         #expect(list.map(\.essence) == ["text/html", "application/*", "*/*"])
         #expect(list.map(\.quality) == [1, 0.2, 0])
     }
 
-    @Test("Prints as it stands in a field, weights to three digits")
+    @Test("A media type prints as in a field, with weights of at most three digits")
     func printing() {
         #expect(MediaType("a", "b", quality: 0.3999999).description == "a/b;q=0.4")
         #expect(MediaType("a", "b", quality: 0.05).description == "a/b;q=0.05")

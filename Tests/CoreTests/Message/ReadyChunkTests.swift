@@ -8,7 +8,7 @@ import TurnpikeTesting
 private struct Broken: Error {}
 
 /// What an exchange has at hand is read without a wait, and the rest in its place.
-@Suite("Chunks that are here")
+@Suite("Chunks that are ready")
 struct ReadyChunkTests {
     private let exchange: Exchange
     private let body: ResponseBody
@@ -38,7 +38,7 @@ struct ReadyChunkTests {
     }
 
     @Test(
-        "Order and number of pulls are the same, whether or not there is a wait",
+        "Order and number of pulls do not depend on waiting",
         arguments: [true, false])
     func order(waiting: Bool) async throws {
         feed(waiting: waiting, "a", "b", "c")
@@ -55,7 +55,7 @@ struct ReadyChunkTests {
         #expect(chunks == [Data("a".utf8), Data("b".utf8), Data("c".utf8)])
     }
 
-    @Test("An error behind chunks that are here ends the body with it, once")
+    @Test("An error after ready chunks ends the body with that error, once")
     func failure() async throws {
         receive("a")
         exchange.fail(Broken())
@@ -68,7 +68,7 @@ struct ReadyChunkTests {
         #expect(ends.withLock { $0 } == [true])
     }
 
-    @Test("A bound holds for chunks that are here")
+    @Test("A limit holds for ready chunks")
     func bound() async throws {
         receive("abc")
         receive("def")
@@ -77,7 +77,7 @@ struct ReadyChunkTests {
     }
 
     @Test(
-        "A reader whose task is cancelled gets nothing more of what is here, and its source hears of it",
+        "A reader whose task is cancelled gets no more ready chunks, and its source is cancelled",
         arguments: Reading.allCases, [true, false])
     func cancellation(reading: Reading, isWrapped: Bool) async throws {
         let cancels = Tally()
@@ -101,7 +101,7 @@ struct ReadyChunkTests {
         #expect(cancels.count == 1)
     }
 
-    @Test("Nothing is read by a task that was cancelled before")
+    @Test("A task that was cancelled before reads nothing")
     func cancelledBefore() async throws {
         let reader = Task {
             unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
@@ -110,7 +110,7 @@ struct ReadyChunkTests {
         await #expect(throws: CancellationError.self) { try await reader.value }
     }
 
-    @Test("Of a body without content there is nothing that a cancellation could take")
+    @Test("A cancellation does not fail a body without content")
     func cancelledEmpty() async throws {
         let reader = Task {
             unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }

@@ -7,7 +7,7 @@ import Testing
 struct RequestTests {
     private let url = URL(string: "https://user:s3cret@h.example/p?token=s3cret&q=1#code=s3cret")
 
-    @Test("Is one pointer wide, and a copy's change does not show in the original")
+    @Test("A request is one pointer wide, and changing a copy does not change the original")
     func copyOnWrite() throws {
         #expect(MemoryLayout<Request>.size == MemoryLayout<AnyObject>.size)
         let original = Request(.get, try #require(URL(string: "http://a.example/")))
@@ -22,7 +22,7 @@ struct RequestTests {
         #expect(!original.options.isRetryable)
     }
 
-    @Test("Whether it may be repeated is the caller's word first, then the method's or the key's")
+    @Test("The caller decides first whether a request may be repeated, then its method or key")
     func repeatable() throws {
         let url = try #require(URL(string: "http://a.example/"))
         #expect(Request(.put, url).isRepeatable)
@@ -56,7 +56,7 @@ struct RequestTests {
     }
 
     @Test(
-        "Framing fields are the transport's",
+        "Framing fields are set by the transport alone",
         arguments: [
             ("Transfer-Encoding", "chunked"), ("Content-Length", "2"), ("Host", "evil"),
             ("Connection", "close"), ("Upgrade", "x"), ("Keep-Alive", "1"),
@@ -69,7 +69,7 @@ struct RequestTests {
         #expect(request.fault != nil)
     }
 
-    @Test("Framing fields that say what the transport will say are let through")
+    @Test("Framing fields with the value that the transport would set are accepted")
     func harmlessFraming() throws {
         let request = Request(
             .post, try #require(URL(string: "http://a.example:81/")),

@@ -37,7 +37,7 @@ struct RequestTrailerTests {
     }
 
     @Test(
-        "They are made of the content that was read, anew each time",
+        "They are computed from the content that was read, again for each attempt",
         arguments: ["empty", "data", "stream", "parts"])
     func kinds(kind: String) async throws {
         let stream = Body.stream(replayable: true) {
@@ -75,7 +75,7 @@ struct RequestTrailerTests {
         #expect(Body.text("x").followed(by: [:]).inMemory != nil)
     }
 
-    @Test("The mock gets them, and the field Trailer announces them")
+    @Test("MockTransport receives them, and the field Trailer announces them")
     func mock() async throws {
         let transport = MockTransport { _ in .ok() }
         let call = client(transport).post(
@@ -88,7 +88,7 @@ struct RequestTrailerTests {
     }
 
     @Test(
-        "Names that have no place behind content fail the call before anything is sent",
+        "Names that are not allowed in trailers fail the call before anything is sent",
         arguments: [
             "Content-Length", "transfer-encoding", "Host", "Authorization", "Cookie", "Trailer",
             "TE", "Content-Type", "Content-Encoding", "Cache-Control", "If-Match", "X A", "",
@@ -116,7 +116,7 @@ struct RequestTrailerTests {
         #expect(!asked.withLock { $0 })
     }
 
-    @Test("What cannot be sent fails the call at the end of its content", arguments: 0..<4)
+    @Test("Fields that cannot be sent fail the call at the end of the content", arguments: 0..<4)
     func atTheEnd(kind: Int) async throws {
         struct Mine: Error {}
         let transport = MockTransport { _ in .ok() }
@@ -137,7 +137,7 @@ struct RequestTrailerTests {
         #expect(transport.sentCount == 0)
     }
 
-    @Test("Transports that send none refuse the call by name")
+    @Test("Transports without request trailers refuse the call and name the feature")
     func unsupported() async throws {
         let mock = MockTransport(capabilities: []) { _ in .ok() }
         for transport in [mock, URLSessionTransport()] as [any Transport] {
@@ -154,7 +154,7 @@ struct RequestTrailerTests {
         }
     }
 
-    @Test("A part of a body has none, so that none is lost")
+    @Test("A part of a body cannot have any, so that none is lost")
     func part() async throws {
         let transport = MockTransport { _ in .ok() }
         let body = Body.concatenating([Self.counted(.text("abc")), .text("d")])

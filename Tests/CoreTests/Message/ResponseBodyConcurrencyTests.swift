@@ -16,7 +16,7 @@ struct ResponseBodyConcurrencyTests {
         }
     }
 
-    @Test("Read, cancelled and let go of at once, a body ends once")
+    @Test("A body that is read, cancelled and dropped at the same time ends once")
     func ends() async {
         let ends = (0..<500).map { _ in Tally() }
         let bodies = ends.map { tally in
@@ -48,7 +48,7 @@ struct ResponseBodyConcurrencyTests {
         #expect(results.all.count { $0 == "\(ClientError.Code.unsupported)" } == 500)
     }
 
-    @Test("A body that is dropped in the midst of a pull ends")
+    @Test("A body that is dropped during a pull ends")
     func drop() async {
         let ended = Tally()
         await withTaskGroup { group in

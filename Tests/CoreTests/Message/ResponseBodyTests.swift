@@ -39,7 +39,7 @@ private final class Ends: Sendable {
 
 @Suite("ResponseBody")
 struct ResponseBodyTests {
-    @Test("Is read chunk by chunk and ends once")
+    @Test("A body is read chunk by chunk and ends once")
     func reading() async throws {
         let body = ResponseBody(source: FedSource(["ab", "c"]))
         let ends = Ends()
@@ -61,7 +61,7 @@ struct ResponseBodyTests {
         }
     }
 
-    @Test("Nothing to read is an end from the beginning")
+    @Test("A body without content has ended from the beginning")
     func empty() async throws {
         let ends = Ends()
         let body = ResponseBody.empty
@@ -70,7 +70,7 @@ struct ResponseBodyTests {
         #expect(try await body.collect(upTo: 0).isEmpty)
     }
 
-    @Test("Letting go of the body ends the transfer")
+    @Test("Dropping the body ends the transfer")
     func dropOfBody() async throws {
         let source = FedSource(["ab"], finishes: false)
         let ends = Ends()
@@ -82,7 +82,7 @@ struct ResponseBodyTests {
         #expect(ends.all == ["dropped/0"])
     }
 
-    @Test("Letting go of the iterator ends the transfer while the response lives")
+    @Test("Dropping the iterator ends the transfer while the response lives")
     func dropOfIterator() async throws {
         let source = FedSource(["ab", "cd"], finishes: false)
         let body = ResponseBody(source: source)
@@ -109,7 +109,7 @@ struct ResponseBodyTests {
         #expect(ends.all == ["cancelled/0"])
     }
 
-    @Test("A sequence that answers behind the end is let go of, also while the body is not")
+    @Test("A sequence that answers after the end is released, even while the body is kept")
     func lateAnswer() async throws {
         let (began, mayAnswer, ended) = (
             SharedValue<Void>(), SharedValue<Void>(), SharedValue<Void>()
@@ -152,7 +152,7 @@ struct ResponseBodyTests {
         withExtendedLifetime(body) {}
     }
 
-    @Test("A wait that begins while the body ends leaves no timer behind")
+    @Test("A wait that begins while the body ends leaves no timer")
     func endWhileArming() async throws {
         struct Ending: TimeSource {
             let clock: ManualClock
@@ -175,7 +175,7 @@ struct ResponseBodyTests {
         #expect(clock.timerCount == 0)
     }
 
-    @Test("A gate's reason is what the waiting reader is told")
+    @Test("The waiting reader gets the reason of the gate that cancels")
     func cancelWithError() async throws {
         struct Late: Error {}
         let body = ResponseBody(AsyncStream<Data> { _ in })
@@ -184,7 +184,7 @@ struct ResponseBodyTests {
         await #expect(throws: Late.self) { try await body.collect(upTo: 10) }
     }
 
-    @Test("An error comes behind the chunks before it")
+    @Test("An error comes after the chunks before it")
     func failure() async throws {
         struct Broken: Error {}
         let transport = MockTransport { _ in

@@ -44,7 +44,7 @@ struct TargetTests {
     }
 
     @Test(
-        "Hosts and ports of all kinds are let through",
+        "Hosts and ports of all kinds are accepted",
         arguments: [
             "http://[::1]/", "http://[::1]:65535/", "http://[fe80::1%25eth0]/", "http://[::]/",
             "http://[::ffff:192.0.2.1]:8080/x?a=[b]:99999#@[c]", "http://192.0.2.1:1/",
@@ -59,7 +59,7 @@ struct TargetTests {
     }
 
     @Test(
-        "What leaves the host, or is no URL, is refused",
+        "A text that leaves the host, or is not a URL, is refused",
         arguments: [
             "//evil.example/x", "//\u{FE0F}evil.example/x", "//\u{200D}evil.example/x",
             "//\u{301}evil.example/x", "\\\u{FE0F}evil.example", "/\\\u{FE0F}evil.example",
@@ -95,7 +95,7 @@ struct TargetTests {
     }
 
     @Test(
-        "An escape stays one, whatever stands beside it",
+        "An escape stays unchanged beside any other character",
         arguments: [
             ("x y%2Fz", "https://h.example/api/v1/x%20y%2Fz"),
             ("/é%20?q=a b%26c&[x]=%5b", "https://h.example/%C3%A9%20?q=a%20b%26c&%5Bx%5D=%5b"),
@@ -132,7 +132,7 @@ struct TargetTests {
         #expect(try Origin(#require(URL(string: "ftp://h/"))) == nil)
     }
 
-    @Test("A name beyond ASCII goes out, and is known, as DNS spells it (RFC 5891)")
+    @Test("A non-ASCII host is sent and compared as punycode (RFC 5891)")
     func internationalized() {
         let request = Request(.get, Target("https://bücher.example:8443/ä"))
         #expect(request.fault == nil)

@@ -19,7 +19,7 @@ struct TargetURITests {
         "", "/", "/p@q", "?q=@", "#f@g", "\\", "/%41?a=b#c", "?", "#", "/:x?[y]#a#b",
     ]
 
-    @Test("Says of a URL what Foundation says")
+    @Test("A TargetURI agrees with Foundation's URL")
     func agrees() throws {
         var read = 0
         for scheme in Self.schemes {
@@ -53,7 +53,7 @@ struct TargetURITests {
         #expect(Origin(url) == origin, "\(url)")
     }
 
-    @Test("A relative URL of Foundation's has the authority of its base")
+    @Test("A relative URL of Foundation has the authority of its base")
     func relative() throws {
         let base = try #require(URL(string: "http://a.example:81/x"))
         let url = try #require(URL(string: "y", relativeTo: base))
@@ -61,14 +61,14 @@ struct TargetURITests {
         #expect(TargetURI(url).originForm == "/y")
     }
 
-    @Test("Host names beyond ASCII are those of DNS, beside a user too")
+    @Test("Non-ASCII host names become punycode, also with user information")
     func international() throws {
         let url = try #require(URL(string: "http://ä@ö/"))
         #expect(TargetURI(url).origin?.host == "xn--nda")
     }
 
     @Test(
-        "The absolute form has neither user nor fragment, and else every byte as it was",
+        "The absolute form omits user and fragment, and keeps every other byte",
         arguments: [
             ("http://u:p@h:1/%2f%2F?#f", "http://h:1/%2f%2F?"), ("http://h#", "http://h"),
             ("HTTP://H?x", "HTTP://H?x"), ("http://@h/", "http://h/"),
@@ -118,7 +118,7 @@ struct TargetURITests {
         #expect(uri.url.absoluteString == expected)
     }
 
-    @Test("An empty reference, and one that no parser takes, are none")
+    @Test("An empty or invalid reference gives nil")
     func none() throws {
         let base = TargetURI(try #require(URL(string: "http://h/a")))
         for text in ["", "http://h:x/", "http://[::1", "//" + String(repeating: "a", count: 5000)] {

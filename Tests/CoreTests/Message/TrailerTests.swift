@@ -16,7 +16,7 @@ struct TrailerTests {
     }
 
     @Test(
-        "They are there behind the last byte, without those that have no place there",
+        "They are available after the last byte, without forbidden fields",
         arguments: [
             MockResponse.ok(text: "abc"), .stream([Data("a".utf8), Data("bc".utf8)]), .ok(),
         ]
@@ -32,7 +32,7 @@ struct TrailerTests {
         #expect(response.headers == head)
     }
 
-    @Test("A body that breaks off, or is given up, has none")
+    @Test("A body that breaks off or is dropped has none")
     func broken() async throws {
         let cut = try await response(
             .stream([Data("a".utf8)], thenThrow: ClientError(.incomplete, "cut")))
@@ -43,7 +43,7 @@ struct TrailerTests {
         #expect(left.trailers.isEmpty)
     }
 
-    @Test("HEAD has none, nor has a response without content")
+    @Test("A response to HEAD or without content has none")
     func bodiless() async throws {
         let response = try await response(.status(204))
         _ = try await response.body.collect(upTo: 10)
@@ -67,7 +67,7 @@ struct TrailerTests {
         #expect(atEnd.withLock { $0["X-Sum"] } == "1", "who changes a body can check them")
     }
 
-    @Test("An exchange keeps those that came before its end")
+    @Test("An exchange keeps those that arrived before its end")
     func exchange() async throws {
         let clock = ManualClock()
         let client = Client(
@@ -93,7 +93,7 @@ struct TrailerTests {
         func shutdown() async {}
     }
 
-    @Test("URLSession says that it has none")
+    @Test("URLSession does not declare trailers")
     func capability() {
         #expect(!URLSessionTransport().capabilities.contains(.trailers))
     }

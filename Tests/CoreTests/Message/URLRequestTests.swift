@@ -31,14 +31,14 @@ struct URLRequestTests {
         #expect(try Request(foundation()).body.isEmpty)
     }
 
-    @Test("Several lines of cookies go out as one that a server can read")
+    @Test("Several Cookie lines are written as one")
     func cookies() throws {
         var request = Request(.get, "http://a.example/x", headers: ["Cookie": "a=1"])
         request.headers.append("cookie", "b=2")
         #expect(try URLRequest(request).value(forHTTPHeaderField: "Cookie") == "a=1; b=2")
     }
 
-    @Test("What came out goes in again as it was")
+    @Test("A converted request converts back unchanged")
     func roundTrip() throws {
         let target: Target = "http://a.example/p%20q?x=%26&y#f"
         let request = Request(
@@ -56,7 +56,7 @@ struct URLRequestTests {
         #expect(bare.httpMethod == "GET" && bare.httpBody == nil)
     }
 
-    @Test("What does not fit is refused, and says why")
+    @Test("A request that does not fit is refused with the reason")
     func refused() throws {
         var streamed = try foundation()
         streamed.httpBodyStream = InputStream(data: Data("x".utf8))
@@ -72,7 +72,7 @@ struct URLRequestTests {
         }
     }
 
-    @Test("A request that cannot be sent makes no URLRequest for another URL")
+    @Test("An invalid request does not become a URLRequest for another URL")
     func defect() throws {
         let request = Request(.get, "//elsewhere", headers: ["X-A": "1"])
         let error = #expect(throws: ClientError.self) { try URLRequest(request) }

@@ -18,7 +18,7 @@ struct ContentRedactionTests {
         }
     }
 
-    @Test("No kind of content keeps a secret", arguments: ContentSample.all)
+    @Test("No kind of content shows a secret", arguments: ContentSample.all)
     func contents(sample: ContentSample) throws {
         #expect(tells(sample.content) || sample.testDescription.contains("quoted-printable"))
         let redactor = ExchangeRedactor(.standard)
@@ -36,7 +36,7 @@ struct ContentRedactionTests {
     }
 
     @Test(
-        "Delimiters one behind the other end nothing",
+        "Consecutive delimiters do not end the process",
         arguments: ["--b\r\n--b--\r\n", "--b\n--b--\n", "--b\r\n--b\r\n--b--", "--b\n--b\n--b\n"],
         [true, false])
     func delimiters(text: String, isCut: Bool) {
@@ -49,7 +49,7 @@ struct ContentRedactionTests {
         #expect("\(error)".contains("no"))
     }
 
-    @Test("Property lists in property lists are read to a bound of levels")
+    @Test("Nested property lists are read to a bounded depth")
     func levels() {
         var list = Data("x".utf8)
         func big(_ number: Int, bytes: Int) -> Data {
@@ -66,7 +66,7 @@ struct ContentRedactionTests {
         #expect(!shown.withheld.isEmpty)
     }
 
-    @Test("What was redacted stays the same a second time", arguments: ContentSample.all)
+    @Test("Redacting redacted content changes nothing", arguments: ContentSample.all)
     func again(sample: ContentSample) {
         let redactor = ExchangeRedactor(.standard)
         let once = redactor.content(sample.content, headers: sample.headers).content
@@ -75,7 +75,9 @@ struct ContentRedactionTests {
         #expect(twice.withheld.isEmpty)
     }
 
-    @Test("Wherever content is cut off, nothing of a secret is kept", arguments: ContentSample.all)
+    @Test(
+        "Content that is cut off anywhere keeps nothing of a secret",
+        arguments: ContentSample.all)
     func cut(sample: ContentSample) {
         let part = Data(ContentSample.secret.utf8.dropLast(3))
         let redactor = ExchangeRedactor(.standard)
@@ -100,7 +102,7 @@ struct ContentRedactionTests {
         }
     }
 
-    @Test("What a message has shown is hidden in later ones, in every spelling")
+    @Test("A secret of one message is hidden in later ones, in every spelling")
     func repeated() throws {
         let secret = "pl4nted+s3cret/\"one"
         let encoded = "pl4nted%2Bs3cret%2F%22one"
@@ -153,7 +155,7 @@ struct ContentRedactionTests {
         }
     }
 
-    @Test("A property list and JSON can be read afterwards, and their values keep their kinds")
+    @Test("Redacted property lists and JSON can be decoded, and their values keep their kinds")
     func kinds() throws {
         let redactor = ExchangeRedactor(.standard)
         let value: [String: Any] = [
@@ -184,7 +186,7 @@ struct ContentRedactionTests {
                 == #"{"token":{"a":["REDACTED",0,0,true,null,""]},"total_tokens":54321,"b":1.50}"#)
     }
 
-    @Test("Names that are added count in all kinds of content")
+    @Test("Added names are hidden in all kinds of content")
     func added() {
         let redactor = ExchangeRedactor(.standard.adding(query: ["Customer"]))
         let samples = [
@@ -208,7 +210,7 @@ struct ContentRedactionTests {
         }
     }
 
-    @Test("Content without secrets stays as it was, byte by byte")
+    @Test("Content without secrets stays the same byte by byte")
     func untouched() throws {
         let redactor = ExchangeRedactor(.standard)
         let list = try PropertyListSerialization.data(

@@ -13,7 +13,7 @@ struct JSONRedactionTests {
     }
 
     @Test(
-        "A name is what its escapes mean",
+        "A name is compared after its escapes are resolved",
         arguments: [
             #"{"n\u0061me":"password","v\u0061lue":"hunter2"}"#,
             #"{"k\u0065y":"p\u0061ssword","value":"hunter2"}"#, #"{"p\u0061ssword":"hunter2"}"#,
@@ -26,7 +26,7 @@ struct JSONRedactionTests {
         #expect(!shown.contains("hunter2"))
     }
 
-    @Test("A short number is hidden too where its name tells that it is a secret")
+    @Test("A short number is hidden too if its name says that it is a secret")
     func numbers() {
         #expect(
             Self.recorded(#"{"cvv":123,"pin":[42],"otp":7}"#) == #"{"cvv":0,"pin":[0],"otp":0}"#)

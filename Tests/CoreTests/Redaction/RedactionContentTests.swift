@@ -33,7 +33,7 @@ struct RedactionContentTests {
         ])
     func json(text: String, expected: String) { #expect(shown(text, .json) == expected) }
 
-    @Test("Wherever JSON is cut off or broken, nothing of a secret is shown")
+    @Test("JSON that is cut off or broken anywhere shows nothing of a secret")
     func brokenJSON() {
         let text = #"{"a":[1,{"password":"hunter2 and more","deep":{"token":["hunter2"]}}],"b":1}"#
         for count in 0...text.utf8.count {
@@ -47,7 +47,7 @@ struct RedactionContentTests {
     }
 
     @Test(
-        "JSON by other names is JSON",
+        "JSON is recognised by all its media types",
         arguments: ["application/problem+json", "application/x-ndjson"])
     func jsonTypes(type: String) {
         #expect(!shown("{\"token\":\"hunter2\"}", MediaType(parsing: type)).contains("hunter2"))
@@ -62,7 +62,7 @@ struct RedactionContentTests {
         ])
     func form(text: String, expected: String) { #expect(shown(text, .form) == expected) }
 
-    @Test("URLs in texts lose their user and their secret items")
+    @Test("URLs in strings lose their user information and their secret query items")
     func urls() {
         let text = "see http://user:hunter2@a.example/?token=hunter3&b=1 there"
         for type in [MediaType.plainText, .json] {
@@ -72,7 +72,7 @@ struct RedactionContentTests {
         }
     }
 
-    @Test("What is no text is told by its size, and control characters are escaped")
+    @Test("Content that is not text is shown by its size, and control characters are escaped")
     func other() {
         #expect(shown("abc", .octetStream) == "(3 bytes)")
         #expect(shown("abc", nil) == "(3 bytes)")
@@ -83,7 +83,7 @@ struct RedactionContentTests {
     }
 
     @Test(
-        "Keys are secret by what they open, whatever stands before it",
+        "A key is secret by the end of its name, whatever its prefix",
         arguments: [
             "Ocp-Apim-Subscription-Key", "x-functions-key", "DD-APPLICATION-KEY", "X-Master-Key",
             "x-amz-server-side-encryption-customer-key", "AccountKey", "X-Signing-Key",
@@ -103,7 +103,7 @@ struct RedactionContentTests {
                 == "{\"customer\":\"REDACTED\",\"token\":\"REDACTED\"}")
     }
 
-    @Test("A large content takes time that grows with its size")
+    @Test("Large content takes time in proportion to its size")
     func large() {
         let text = String(repeating: "{\"a\":[", count: 20_000) + "\"password\":\"hunter2"
         #expect(!shown(text, .json).contains("hunter2"))

@@ -91,7 +91,7 @@ struct RedactionCostTests {
         #expect(many < few * 2, "\(few), \(many)")
     }
 
-    @Test("A long secret is not looked for from each of its beginnings")
+    @Test("A long secret is not searched for again from each of its beginnings")
     func longSecret() {
         let secret = String(repeating: "ab1", count: 1_000)
         let text = CostlyText("text/plain", "ab1", head: "x")

@@ -12,7 +12,7 @@ struct RedactionScalarTests {
         Data(text.utf8).range(of: Data("cret".utf8)) != nil
     }
 
-    @Test("A mark behind a delimiter of a URL does not hide it", arguments: behind)
+    @Test("A combining mark after a delimiter of a URL does not hide it", arguments: behind)
     func urls(mark: String) {
         for url in [
             "http://a/?\(mark)token=s3cret", "http://a/?token=\(mark)s3cret",
@@ -27,7 +27,7 @@ struct RedactionScalarTests {
         }
     }
 
-    @Test("A mark behind a delimiter of a text does not hide it", arguments: behind)
+    @Test("A combining mark after a delimiter of text does not hide it", arguments: behind)
     func texts(mark: String) {
         let token = "ghp_0123456789abcdefcret"
         for text in [
@@ -40,7 +40,7 @@ struct RedactionScalarTests {
         }
     }
 
-    @Test("A mark behind a delimiter of content does not hide it", arguments: behind)
+    @Test("A combining mark after a delimiter of content does not hide it", arguments: behind)
     func contents(mark: String) {
         for (text, type) in [
             ("password=\(mark)s3cret", MediaType.form), ("a=1&\(mark)password=s3cret", .form),

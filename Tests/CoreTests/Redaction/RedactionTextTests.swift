@@ -99,7 +99,7 @@ struct RedactionTextTests {
         "signature_algorithm=RS256", "password_changed_at: 2024-01-01", "and/or, his/her, 1/2",
     ]
 
-    @Test("What tells no secret is shown as it is", arguments: ordinary)
+    @Test("Text without a secret is shown unchanged", arguments: ordinary)
     func shows(text: String) throws {
         #expect(Redaction.standard.text(text) == text)
         #expect(Redaction.standard.text("(\(text))") == "(\(text))")
@@ -110,7 +110,7 @@ struct RedactionTextTests {
         #expect(Redaction.standard.value(of: field) == text)
     }
 
-    @Test("Where a text is cut off, nothing of a secret is shown", arguments: hidden)
+    @Test("Text that is cut off shows nothing of a secret", arguments: hidden)
     func cut(text: String) {
         let data = Data("see \(text) there".utf8)
         for count in 0...data.count {

@@ -8,7 +8,7 @@ struct RedactionURLTests {
     private let token = "eyJhbGciOiJIUzI1NiJ9.e30.abc-def_ghi"
 
     @Test(
-        "A URL shows no secret, wherever it stands in it",
+        "A URL shows no secret in any of its parts",
         arguments: [
             ("http://a/?x=1&token=s3cret", "http://a/?x=1&token=REDACTED"),
             ("http://a/?x=1;token=s3cret", "http://a/?x=1;token=REDACTED"),
@@ -35,7 +35,7 @@ struct RedactionURLTests {
     func urls(url: String, expected: String) { #expect(Redaction.standard.url(url) == expected) }
 
     @Test(
-        "What is no secret is shown as it is",
+        "A URL without a secret is shown unchanged",
         arguments: [
             "http://a/users/1/posts/2024-01-01?page=2&sort=-name#top",
             "http://a/?q=a+b%20c&e=x@y.z",
@@ -45,7 +45,7 @@ struct RedactionURLTests {
         ])
     func shown(url: String) { #expect(Redaction.standard.url(url) == url) }
 
-    @Test("Credentials are known by their looks")
+    @Test("Credentials are recognised by their form")
     func looks() {
         let secrets = [
             token, "ghp_0123456789abcdef0123", "sk_live_0123456789abcdef", "AKIA0123456789ABCDEF",
@@ -63,7 +63,7 @@ struct RedactionURLTests {
     }
 
     @Test(
-        "Texts show no credential",
+        "Text shows no credential",
         arguments: [
             ("sent Bearer s3cret, got 401", "sent Bearer REDACTED, got 401"),
             ("Authorization: Basic dXNlcjpzM2NyZXQ=", "Authorization: Basic REDACTED"),
@@ -78,7 +78,7 @@ struct RedactionURLTests {
         #expect(Redaction.standard.text(text) == expected)
     }
 
-    @Test("What was redacted is left alone by a second time")
+    @Test("Redacting a redacted text changes nothing")
     func idempotent() {
         for text in [
             "http://u:p@a/x;sid=1/?token=x#code=y Bearer abc123 password=x", "q=\(token)",
@@ -110,7 +110,7 @@ struct RedactionURLTests {
         #expect(whole.contains("REDACTED"))
     }
 
-    @Test("Text that is packed into itself takes bounded time")
+    @Test("Text that is nested in itself takes bounded time")
     func packed() {
         var text = "token=s3cret"
         for _ in 0..<12 {

@@ -18,7 +18,7 @@ struct SystemTimeSourceConcurrencyTests {
         }
     }
 
-    @Test("Of timers scheduled and cancelled everywhere, each that stays runs, and none runs twice")
+    @Test("Each timer that is not cancelled runs exactly once, under concurrent use")
     func timers() async {
         let source = SystemTimeSource()
         let plans = (0..<4000).map { Plan(number: $0) }

@@ -61,7 +61,7 @@ struct SystemTimeSourceTests {
         #expect(seen.isSuperset(of: timers[250...].map(\.number)))
     }
 
-    @Test("What a handler captured is let go of when its timer is cancelled")
+    @Test("The captures of a handler are released when its timer is cancelled")
     func release() {
         final class Thing: Sendable {}
         weak var thing: Thing?
@@ -76,7 +76,7 @@ struct SystemTimeSourceTests {
         #expect(thing == nil)
     }
 
-    @Test("Huge and negative delays are no trap")
+    @Test("Huge and negative delays do not trap")
     func extremes() {
         let far = source.schedule(after: .seconds(Int64.max)) {}
         far.cancel()

@@ -19,7 +19,7 @@ struct ExchangeConcurrencyTests {
         }
     }
 
-    @Test("Ended from all sides at once, each exchange ends once and its reader returns")
+    @Test("An exchange that many sides end at once ends once, and its reader returns")
     func ends() async {
         struct Broken: Error {}
         let races = (0..<1000).map { _ in Race() }
@@ -42,7 +42,7 @@ struct ExchangeConcurrencyTests {
         #expect(races.allSatisfy { $0.cancels.count <= 1 })
     }
 
-    @Test("A reader that is dropped while chunks come gives the exchange up, unless it had ended")
+    @Test("A reader that is dropped while chunks arrive cancels the exchange, unless it has ended")
     func drops() async throws {
         let races = (0..<500).map { _ in Race() }
         await atOnce(
@@ -65,7 +65,7 @@ struct ExchangeConcurrencyTests {
     }
 
     @Test(
-        "A producer and its reader share a buffer: every byte comes once and in order",
+        "Every byte from a producer reaches its reader once and in order",
         arguments: [true, false])
     func flow(spills: Bool) async throws {
         let context = Context(timeSource: ManualClock())

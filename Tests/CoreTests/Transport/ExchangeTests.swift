@@ -36,7 +36,7 @@ struct ExchangeTests {
         #expect(notes.all.isEmpty, "what ended by itself is not cancelled")
     }
 
-    @Test("A failure comes behind what came before it")
+    @Test("A failure comes after the chunks before it")
     func failure() async throws {
         struct Broken: Error {}
         let exchange = exchange()
@@ -50,7 +50,7 @@ struct ExchangeTests {
         #expect(seen == 3)
     }
 
-    @Test("A producer above the high water mark pauses, and goes on below the low one")
+    @Test("A producer pauses above the high water mark and resumes below the low one")
     func flow() async throws {
         let exchange = exchange()
         exchange.receive(opening)
@@ -67,7 +67,7 @@ struct ExchangeTests {
     }
 
     @Test(
-        "The first reason decides, and the transport hears it once",
+        "The first reason decides, and the transport is told once",
         arguments: ["task", "gate", "drop", "finish"])
     func firstReason(first: String) async throws {
         struct Late: Error {}
@@ -91,7 +91,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("A context that was cancelled before ends the exchange at once")
+    @Test("A context that is already cancelled ends the exchange at once")
     func cancelledBefore() async throws {
         context.cancel(.handle)
         let exchange = exchange()
@@ -99,7 +99,7 @@ struct ExchangeTests {
         await #expect(throws: CancellationError.self) { try await exchange.response() }
     }
 
-    @Test("Who waits for the head or a chunk is woken at once by its task's cancellation")
+    @Test("Cancelling a task that waits for the head or a chunk wakes it at once")
     func wakeUp() async throws {
         let exchange = exchange()
         let waiting = Task { try await exchange.response() }
@@ -126,7 +126,7 @@ struct ExchangeTests {
     }
 
     @Test(
-        "What outruns its reader goes to a file and comes back in order, and memory stays bounded")
+        "Bytes ahead of the reader go to a file and come back in order, in bounded memory")
     func spilling() async throws {
         let exchange = exchange(.spilling(memoryLimit: 1000, fileLimit: 1_000_000))
         exchange.receive(opening)
@@ -162,7 +162,7 @@ struct ExchangeTests {
         #expect(error?.code == .tooLarge)
     }
 
-    @Test("An exchange that its transport lets go of before its end keeps no call open")
+    @Test("An exchange that its transport drops before its end keeps no call open")
     func letGo() async throws {
         struct Refusing: Transport {
             struct Refusal: Error {}

@@ -37,7 +37,7 @@ struct ForeignChunkTests {
             })
     }
 
-    @Test("Foreign bytes become data, and go back once", arguments: [1, 4096, 4097, 60_000])
+    @Test("Foreign bytes become data and are released once", arguments: [1, 4096, 4097, 60_000])
     func data(count: Int) async throws {
         let exchange = exchange()
         exchange.receive(
@@ -60,7 +60,7 @@ struct ForeignChunkTests {
         #expect(notes.all == ["freed a"])
     }
 
-    @Test("What a cancellation finds, or what comes behind it, goes back unread")
+    @Test("Bytes at or after a cancellation are released unread")
     func cancelled() async throws {
         let exchange = exchange()
         exchange.receive(Exchange.Opening(head: head))
@@ -71,13 +71,13 @@ struct ForeignChunkTests {
         #expect(notes.all.filter { $0.hasPrefix("freed") } == ["freed a", "freed b", "freed c"])
     }
 
-    @Test("What nobody reads goes back with the exchange")
+    @Test("Bytes that nobody reads are released with the exchange")
     func dropped() {
         do { exchange().receive(chunk("a", 3)) }
         #expect(notes.all == ["freed a"])
     }
 
-    @Test("A head that turns out to be none ends the exchange with its error")
+    @Test("An invalid head ends the exchange with its error")
     func broken() async throws {
         let exchange = exchange()
         let error = ClientError(.protocol, "no HTTP")

@@ -19,7 +19,7 @@ struct MockTransportTests {
         #expect(pattern.match(path) == found)
     }
 
-    @Test("Stubs answer by method, path, query, header and content, the first that fits")
+    @Test("The first stub that fits method, path, query, header and content responds")
     func matching() async throws {
         let transport = MockTransport([
             .on(.get, "/search", where: [.query("q", "swift")], .status(201)),
@@ -48,7 +48,7 @@ struct MockTransportTests {
         #expect(try await status(Request(.post, "\(base)/users", body: .text("[]"))) == 404)
     }
 
-    @Test("A stub that answers a number of times leaves the rest to the next")
+    @Test("A stub with a limited number of responses leaves the rest to the next one")
     func times() async throws {
         let transport = MockTransport([
             MockStub.on(.get, "/x", .status(500), .status(501)).times(3),
@@ -60,7 +60,7 @@ struct MockTransportTests {
         #expect(statuses == [500, 501, 501, 200, 200])
     }
 
-    @Test("What matches nothing fails with what keeps it from the nearest stub")
+    @Test("A request that matches no stub fails with the difference from the nearest one")
     func strict() async throws {
         let transport = MockTransport([
             .on(.delete, "/y", .status(200)),
@@ -81,7 +81,7 @@ struct MockTransportTests {
         #expect(throws: ClientError.self) { try transport.verify() }
     }
 
-    @Test("What was sent can be asked for by route and read as what it is")
+    @Test("Sent requests can be found by route, with their content decoded")
     func assertions() async throws {
         let transport = MockTransport { _ in .ok() }
         let client = Client(transport)
@@ -99,7 +99,7 @@ struct MockTransportTests {
         try transport.verify()
     }
 
-    @Test("Latencies keep to their distribution, on the clock and from the call's chance")
+    @Test("Latencies follow their distribution, with the call's clock and random numbers")
     func latencies() {
         #expect(MockLatency.uniform(.seconds(1) ... .seconds(3)).at(share: 0.5) == .seconds(2))
         #expect(MockLatency.constant(.seconds(4)).at(share: 0.9) == .seconds(4))
@@ -113,7 +113,7 @@ struct MockTransportTests {
     }
 
     @Test(
-        "Faults tell their phase",
+        "Faults have their phase",
         arguments: [
             (.hostNotFound, .dns, true), (.connectionRefused, .connection, true),
             (.connectTimeout, .connectTimeout, true), (.handshakeFailed, .tls, true),
@@ -129,7 +129,7 @@ struct MockTransportTests {
         #expect(error?.transfer?.isUnsent == isUnsent)
     }
 
-    @Test("A matcher looks at bytes, not at what looks the same")
+    @Test("A matcher compares bytes, not looks")
     func canonicalEquivalence() throws {
         let request = Request(
             .get, "http://a.example/?name=Jose%CC%81&Jos%C3%A9=1", headers: ["X-A": "e\u{301}"])
@@ -143,7 +143,7 @@ struct MockTransportTests {
         #expect(RequestMatcher.json("a.\u{301}b", "\u{E9}").mismatch(request, body: body) != nil)
     }
 
-    @Test("A form that was sent is read by bytes, and an empty name is one")
+    @Test("A sent form is parsed by bytes, and may have an empty name")
     func form() async throws {
         let transport = MockTransport { _ in .ok() }
         let body = Body.data(Data("a=\u{301}b&\u{301}c=d+&=e".utf8), type: .form)
@@ -153,7 +153,7 @@ struct MockTransportTests {
         #expect(form.map(\.value) == ["\u{301}b", "d ", "e"])
     }
 
-    @Test("A body that fails is told of as other transports do", arguments: [0, 1, 2])
+    @Test("A failing body is the same error as with other transports", arguments: [0, 1, 2])
     func failingBody(kind: Int) async throws {
         struct Broken: Error {}
         let errors: [any Error] = [

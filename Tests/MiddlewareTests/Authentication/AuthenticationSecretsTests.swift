@@ -17,7 +17,7 @@ struct AuthenticationSecretsTests {
         return text
     }
 
-    @Test("No gate, token, store or provider prints its secret, however it is printed")
+    @Test("No gate, token, store or provider prints its secret in any way")
     func printing() throws {
         let secret = Self.secret
         let url = try #require(URL(string: "http://u:\(secret)@a.example/token?api_key=\(secret)"))
@@ -38,7 +38,7 @@ struct AuthenticationSecretsTests {
         }
     }
 
-    @Test("Neither log nor error tells a token, a password or an answer")
+    @Test("Neither log nor error shows a token, a password or a response")
     func logs() async throws {
         let secret = Self.secret
         let url = try #require(URL(string: "http://a.example/token"))

@@ -40,7 +40,7 @@ struct AuthenticationSettingsTests {
         }
     }
 
-    @Test("bearer refreshes by a form, and a reload keeps its token")
+    @Test("bearer refreshes with a form, and a reload keeps its token")
     func bearer() async throws {
         let transport = api()
         let configured = try configured(Self.bearer, transport)
@@ -55,7 +55,7 @@ struct AuthenticationSettingsTests {
         #expect(transport.sentCount == 4, "the token is not refreshed anew")
     }
 
-    @Test("bearer gets tokens for the client's own identity, with which the URL may be written too")
+    @Test("bearer gets tokens by client credentials, which the URL may contain too")
     func clientCredentials() async throws {
         let gates: [JSONObject] = [
             [
@@ -95,7 +95,7 @@ struct AuthenticationSettingsTests {
         #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
     }
 
-    @Test("bearer bounds its refreshes and names its origins")
+    @Test("bearer has settings for the number of refreshes and for origins")
     func bounds() async throws {
         var gate = Self.bearer
         gate["maxRefreshes"] = 0
@@ -108,7 +108,7 @@ struct AuthenticationSettingsTests {
     }
 
     @Test(
-        "A credential without a list of origins stays at its first one, over a reload too",
+        "A credential without a list of origins keeps its first origin, also after a reload",
         arguments: [
             ["use": "basic", "user": "u", "password": "p"],
             ["use": "digest", "user": "u", "password": "p"], ["use": "bearer", "token": "t"],
@@ -137,7 +137,7 @@ struct AuthenticationSettingsTests {
         #expect(try await configured.client.get(anywhere).response().status == 200)
     }
 
-    @Test("digest goes on counting its nonce after a reload")
+    @Test("digest continues to count its nonce after a reload")
     func nonces() async throws {
         let server = DigestServer()
         let gate: JSONObject = ["use": "digest", "user": "u", "password": "p"]
@@ -163,7 +163,7 @@ struct AuthenticationSettingsTests {
     }
 
     @Test(
-        "A reload keeps the token that lives, whatever else it changes",
+        "A reload keeps the current token, whatever else it changes",
         arguments: [
             ["scope": ["b"]], ["clientSecret": "q"], ["token": "other"], ["timeout": 3], [:],
         ] as [JSONObject])
@@ -193,7 +193,7 @@ struct AuthenticationSettingsTests {
         }
     }
 
-    @Test("A refresh that is out during a reload comes home; another scope is then asked for")
+    @Test("A refresh that is under way during a reload is kept; another scope is requested later")
     func reloadDuringRefresh() async throws {
         let clock = ManualClock()
         let server = RotatingTokenServer(answeringAfter: .seconds(1))
@@ -220,7 +220,7 @@ struct AuthenticationSettingsTests {
             ])
     }
 
-    @Test("Two gates with one refresh token share what it brings")
+    @Test("Two gates with one refresh token share the new token")
     func twoGates() async throws {
         let server = RotatingTokenServer()
         var gates = [Self.bearer, Self.bearer]
@@ -238,7 +238,7 @@ struct AuthenticationSettingsTests {
         #expect(server.forms.count == 1)
     }
 
-    @Test("basic and digest take a name and a password")
+    @Test("basic and digest have a user and a password")
     func others() async throws {
         let server = DigestServer()
         let digest: JSONObject = ["use": "digest", "user": "u", "password": "p"]
@@ -251,7 +251,7 @@ struct AuthenticationSettingsTests {
     }
 
     @Test(
-        "A mistake is named with its place, and without the secret",
+        "A mistake has its path, and does not show the secret",
         arguments: [
             (["use": "basic", "user": "u"], "stack[0].password"),
             (["use": "basic", "user": "a:S3CRET", "password": "p"], "stack[0].user"),

@@ -16,7 +16,7 @@ struct BasicAuthenticationTests {
     }
 
     @Test(
-        "Name and password go out unasked, in UTF-8 (RFC 7617 §2)",
+        "User and password are sent without a challenge, in UTF-8 (RFC 7617 §2)",
         arguments: [
             ("Aladdin", "open sesame", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="),
             ("test", "123£", "dGVzdDoxMjPCow=="),
@@ -36,7 +36,7 @@ struct BasicAuthenticationTests {
     }
 
     @Test(
-        "A name or password that cannot be sent fails the call before it is",
+        "A user or password that cannot be sent fails the call before anything is sent",
         arguments: [("a:b", "p"), ("a\r\nb", "p"), ("a", "p\0"), ("a\u{7F}", "p")])
     func invalid(user: String, password: String) async throws {
         let transport = MockTransport { _ in .ok() }

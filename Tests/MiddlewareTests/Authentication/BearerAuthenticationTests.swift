@@ -14,7 +14,7 @@ struct BearerAuthenticationTests {
         BearerTokens(first.map { BearerToken($0) }, provider: provider)
     }
 
-    @Test("A fixed token is sent as it is, and its refusal stands")
+    @Test("A fixed token is sent unchanged, and a 401 is returned")
     func fixed() async throws {
         let transport = guarded { $0 == "other" }
         let client = Client(transport, [.bearer(token: "t")])
@@ -22,7 +22,7 @@ struct BearerAuthenticationTests {
         #expect(transport.authorizations == ["Bearer t"])
     }
 
-    @Test("A refused token is refreshed and the request sent again, body and all")
+    @Test("A refused token is refreshed, and the request is sent again with its body")
     func replay() async throws {
         let transport = guarded { $0 == "t1" }
         let client = Client(transport, [.bearer(tokens())])
@@ -36,7 +36,7 @@ struct BearerAuthenticationTests {
     }
 
     @Test(
-        "A refusal counts whether a validator stands inside or outside",
+        "A refusal is handled whether a validator is inside or outside",
         arguments: [true, false])
     func validated(isInside: Bool) async throws {
         let transport = guarded { $0 == "t1" }
@@ -46,7 +46,7 @@ struct BearerAuthenticationTests {
         #expect(provider.count == 1)
     }
 
-    @Test("Without a token the first call gets one before it is sent")
+    @Test("Without a token the first call refreshes before it is sent")
     func none() async throws {
         let transport = guarded { $0 == "t1" }
         let client = Client(transport, [.bearer(tokens(nil))])
@@ -54,7 +54,7 @@ struct BearerAuthenticationTests {
         #expect(transport.authorizations == ["Bearer t1"])
     }
 
-    @Test("No token and no provider fails the call before it is sent")
+    @Test("A call without token and provider fails before it is sent")
     func missing() async throws {
         let transport = guarded { _ in true }
         let client = Client(transport, [.bearer(BearerTokens())])
@@ -76,7 +76,7 @@ struct BearerAuthenticationTests {
         #expect(transport.authorizations == ["Bearer t1"])
     }
 
-    @Test("An empty token from a provider is a refresh that failed")
+    @Test("An empty token from a provider is a failed refresh")
     func emptyRefresh() async throws {
         struct Nothing: BearerTokenProvider {
             func token(replacing old: BearerToken?, by exchange: TokenExchange) -> BearerToken {
@@ -89,7 +89,7 @@ struct BearerAuthenticationTests {
         #expect(transport.sentCount == 0 && tokens.current == nil)
     }
 
-    @Test("A request is sent again once per call, whatever stands around the gate")
+    @Test("A request is sent again once per call, whatever gates are around")
     func once() async throws {
         let transport = guarded { _ in false }
         let again = RetryPolicy(statuses: [401])
@@ -103,7 +103,7 @@ struct BearerAuthenticationTests {
         #expect(provider.count == 1)
     }
 
-    @Test("Attempts side by side, as those of a hedge, are refused alike and all sent again")
+    @Test("Parallel attempts, as of a hedge, that are refused are all sent again")
     func sideBySide() async throws {
         let transport = guarded { $0 == "t1" }
         let provider = CountingProvider { _, _ in await transport.waitForSends(3) }
@@ -123,7 +123,7 @@ struct BearerAuthenticationTests {
         #expect(provider.count == 1)
     }
 
-    @Test("An error without a response is nobody's refusal")
+    @Test("An error without a response is not a refusal")
     func noResponse() async throws {
         let transport = MockTransport { _ in .connectionLost }
         let client = Client(transport, [.bearer(tokens())])
@@ -133,7 +133,7 @@ struct BearerAuthenticationTests {
     }
 
     @Test(
-        "Only a 401 that a new token could mend is one (RFC 6750 §3.1)",
+        "Only a 401 that a new token could fix is a refusal (RFC 6750 §3.1)",
         arguments: [
             (401, #"Bearer realm="x""#, 2), (401, #"Bearer error="invalid_token""#, 2),
             (401, "Basic realm=x", 2), (401, #"Bearer error="expired_token""#, 2),
@@ -150,7 +150,7 @@ struct BearerAuthenticationTests {
         #expect(transport.sentCount == sends)
     }
 
-    @Test("A body that can be sent once is; the 401 stands, and the next call refreshes first")
+    @Test("A one-shot body is sent once; the 401 is returned, and the next call refreshes first")
     func oneShotBody() async throws {
         let transport = guarded { $0 == "t1" }
         let client = Client(transport, [.bearer(tokens())])
@@ -172,7 +172,7 @@ struct BearerAuthenticationTests {
         #expect(provider.count == 0)
     }
 
-    @Test("The refused response is given up, so that its connection is free during the refresh")
+    @Test("The refused response is discarded, so that its connection is free during the refresh")
     func discards() async throws {
         let ended = Counter(1)
         let transport = guarded { $0 == "t1" }
@@ -208,7 +208,7 @@ struct BearerAuthenticationTests {
         #expect(transport.authorizations == ["Bearer t0", "-", "Bearer t1"])
     }
 
-    @Test("A provider may use the client whose calls it serves: the gate lets it pass")
+    @Test("A provider may use the client that it serves: the gate lets its requests pass")
     func sameClient() async throws {
         let box = ClientBox()
         let transport = guarded { $0 == "t1" }

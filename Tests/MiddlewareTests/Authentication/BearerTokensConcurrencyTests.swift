@@ -24,7 +24,7 @@ struct BearerTokensConcurrencyTests {
         #expect(transport.authorizations.filter { $0 == "Bearer t1" }.count == 1000)
     }
 
-    @Test("Every caller gets one end while some leave, and no waiter is lost")
+    @Test("Every caller gets one outcome while some leave, and no waiter is lost")
     func leaving() async throws {
         let clock = ManualClock()
         let transport = guarded { $0 == "t1" }

@@ -33,7 +33,7 @@ struct BearerTokensTests {
         #expect(transport.sentCount == 12)
     }
 
-    @Test("A token that has ended is replaced before anything is sent, once for two calls")
+    @Test("An expired token is replaced before anything is sent, once for two calls")
     func ended() async throws {
         let transport = guarded { $0 == "t1" }
         let provider = CountingProvider { _, exchange in
@@ -49,7 +49,7 @@ struct BearerTokensTests {
         #expect(transport.authorizations == ["Bearer t1", "Bearer t1"])
     }
 
-    @Test("A token near its end is replaced while calls go on with it")
+    @Test("A token near its expiry is replaced while calls continue with it")
     func leeway() async throws {
         let transport = guarded { _ in true }
         let provider = CountingProvider(life: .seconds(100)) { number, exchange in
@@ -73,7 +73,7 @@ struct BearerTokensTests {
         #expect(provider.count == 1)
     }
 
-    @Test("A renewal that fails hurts nobody, and is not repeated before the token ends")
+    @Test("An early renewal that fails affects no call, and is not repeated before the expiry")
     func failedRenewal() async throws {
         let transport = guarded { _ in true }
         let provider = CountingProvider { number, _ in if number == 1 { throw Broken() } }
@@ -87,7 +87,7 @@ struct BearerTokensTests {
         #expect(transport.authorizations == ["Bearer t0", "Bearer t0", "Bearer t2"])
     }
 
-    @Test("A short life is not renewed before its half is over")
+    @Test("A short-lived token is not renewed before half of its lifetime")
     func shortLife() async throws {
         let transport = guarded { _ in true }
         let provider = CountingProvider(life: .seconds(10))
@@ -101,7 +101,7 @@ struct BearerTokensTests {
         await until { provider.count == 2 }
     }
 
-    @Test("A late 401 for an old token only signs anew")
+    @Test("A late 401 for an old token only signs again with the new one")
     func late() async throws {
         let transport = MockTransport { request in
             let isValid = request.headers[.authorization] == "Bearer t1"
@@ -142,7 +142,7 @@ struct BearerTokensTests {
         #expect(provider.count == 2, "the next call may try again")
     }
 
-    @Test("A 401 for what was on its way when the refresh failed shares that failure")
+    @Test("A 401 for a request that was under way when the refresh failed shares that failure")
     func lateFailure() async throws {
         let transport = MockTransport { request in
             let isSlow = request.url.path() == "/slow"
@@ -202,7 +202,7 @@ struct BearerTokensTests {
     }
 
     @Test(
-        "A deaf provider costs each call its time limit, and is given up in the end",
+        "A provider that never answers costs each call its time limit, and is abandoned later",
         arguments: [true, false])
     func timeLimit(spends: Bool) async throws {
         let transport = guarded { $0 == "t2" }
@@ -248,7 +248,7 @@ struct BearerTokensTests {
         #expect(provider.count == 6)
     }
 
-    @Test("With no refresh allowed the first is one too many")
+    @Test("If no refresh is allowed, a refused call fails")
     func noneAllowed() async throws {
         let transport = guarded { _ in false }
         let provider = CountingProvider()
@@ -257,7 +257,7 @@ struct BearerTokensTests {
         #expect(provider.count == 0)
     }
 
-    @Test("Another token can be put in force, also while a refresh is under way")
+    @Test("Another token can be set, also while a refresh is under way")
     func replace() async throws {
         let transport = guarded { $0 == "signed-in" }
         let provider = CountingProvider { _, exchange in
@@ -273,7 +273,7 @@ struct BearerTokensTests {
         #expect(tokens.current?.value == "signed-in", "what comes of the old refresh is dropped")
     }
 
-    @Test("New tokens are told before the calls that wait go on")
+    @Test("New tokens are reported before the waiting calls continue")
     func onRefresh() async throws {
         let transport = guarded { $0 == "t1" }
         let saved = Mutex<[String]>([])

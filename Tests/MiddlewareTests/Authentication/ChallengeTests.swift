@@ -16,7 +16,7 @@ struct ChallengeTests {
     }
 
     @Test(
-        "Each form of RFC 9110 §11.6.1 is read",
+        "Each form of a challenge in RFC 9110 §11.6.1 is parsed",
         arguments: [
             ("Basic realm=\"a\"", ["basic realm=<a>"]),
             ("bAsIc rEaLm=h", ["basic realm=<h>"]),
@@ -48,7 +48,7 @@ struct ChallengeTests {
     func forms(line: String, expected: [String]) { #expect(challenges(line) == expected) }
 
     @Test(
-        "What stands before a fault counts, the fault and what follows does not",
+        "Challenges before a mistake count; the mistake and what follows do not",
         arguments: [
             ("Digest realm=\"abc", [String]()),
             ("Basic realm=a, Digest realm=\"abc", ["basic realm=<a>"]),
@@ -88,7 +88,7 @@ struct ChallengeTests {
         #expect(challenges("X " + parameters.dropLast().joined(separator: ",")).count == 1)
     }
 
-    @Test("Any bytes give challenges or none, and end")
+    @Test("Parsing any bytes ends, with challenges or without")
     func noise() {
         var generator = SeededGenerator(seed: 0x5EED)
         let alphabet = Array("Basic Digest realm=\"x\\,, \t~/=é\u{7F}".unicodeScalars)

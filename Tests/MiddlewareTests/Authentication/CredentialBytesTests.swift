@@ -5,11 +5,11 @@ import TurnpikeTesting
 @testable import TurnpikeMiddleware
 
 /// Credentials are the same where their bytes are, not where they look so.
-@Suite("Credentials by bytes")
+@Suite("Credentials are compared by bytes")
 struct CredentialBytesTests {
     private static let (composed, decomposed) = ("\u{E9}", "e\u{301}")
 
-    @Test("Tokens that look the same are two")
+    @Test("Tokens that only look the same are different")
     func tokens() {
         let token = BearerToken(Self.composed, refreshToken: "r")
         #expect(token != BearerToken(Self.decomposed, refreshToken: "r"))
@@ -20,7 +20,7 @@ struct CredentialBytesTests {
         #expect(Set([token, BearerToken(Self.decomposed, refreshToken: "r")]).count == 2)
     }
 
-    @Test("A nonce that looks like the one before is another one")
+    @Test("Nonces that only look the same are different")
     func nonces() async throws {
         let nonces = [Self.composed, Self.decomposed]
         let transport = MockTransport { request in

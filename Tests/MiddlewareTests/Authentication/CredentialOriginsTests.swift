@@ -29,7 +29,7 @@ struct CredentialOriginsTests {
             .map { $0.request.url.absoluteString }
     }
 
-    @Test("The base URL's origin has the credential, whatever is asked first")
+    @Test("The credential belongs to the origin of the base URL, whatever is requested first")
     func base() async throws {
         let transport = transport()
         let client = client(transport, base: "https://api.example/v1/")
@@ -39,7 +39,7 @@ struct CredentialOriginsTests {
         #expect(carriers(transport) == ["https://api.example/v1/users"])
     }
 
-    @Test("Without a base URL it is the origin of the first request, for good")
+    @Test("Without a base URL the credential belongs to the origin of the first request")
     func first() async throws {
         let transport = transport()
         let client = client(transport)
@@ -64,7 +64,7 @@ struct CredentialOriginsTests {
     }
 
     @Test(
-        "A text that is no origin fails calls before anything is sent",
+        "A text that is not an origin fails calls before anything is sent",
         arguments: [
             "", "a.example", "ftp://a.example", "https://a.example/path", "https://a.example?q",
             "https://u@a.example", "https://", "*",
@@ -76,7 +76,7 @@ struct CredentialOriginsTests {
         #expect(transport.sentCount == 0)
     }
 
-    @Test("Among its own origins a redirect takes the credential along")
+    @Test("A redirect among the credential's own origins keeps it")
     func within() async throws {
         let transport = transport(["http://a.example/x": "http://b.example/y"])
         _ = try await client(transport, ["http://a.example", "http://b.example"])
@@ -84,7 +84,7 @@ struct CredentialOriginsTests {
         #expect(carriers(transport) == ["http://a.example/x", "http://b.example/y"])
     }
 
-    @Test("What a redirect dropped stays dropped, back at home and led home from abroad")
+    @Test("A credential that a redirect dropped stays dropped, even on the way back")
     func bounce() async throws {
         let table = [
             "http://a.example/x": "http://evil.example/y",
@@ -100,7 +100,7 @@ struct CredentialOriginsTests {
         #expect(carriers(home) == [])
     }
 
-    @Test("A gate that was silent at first is not bound by where a redirect leads")
+    @Test("A redirect does not choose the origin of a gate that has not signed yet")
     func silent() async throws {
         let transport = transport(["http://a.example/x": "http://evil.example/y"])
         let client = Client(
@@ -113,7 +113,7 @@ struct CredentialOriginsTests {
         #expect(transport.authorizations == ["Basic dTpw", "-"])
     }
 
-    @Test("A 401 from where a redirect inside the gate led is no answer to the credential")
+    @Test("A 401 of another origin, behind a redirect inside the gate, is ignored")
     func redirectInside() async throws {
         let transport = MockTransport { request in
             request.url.host() == "a.example"
@@ -134,7 +134,7 @@ struct CredentialOriginsTests {
         #expect(transport.authorizations == ["Bearer t0", "-", "-", "-"])
     }
 
-    @Test("An attempt begins at home with the credential, wherever the one before it was led")
+    @Test("Each attempt begins with the credential, wherever a redirect led the previous one")
     func attempts() async throws {
         let table = [
             "http://a.example/x": "http://b.example/", "http://b.example/": "http://a.example/z",

@@ -79,7 +79,7 @@ struct CredentialPropertyTests {
         return Array(credentials[..<place]) + [Redirect(limit: 6)] + Array(credentials[place...])
     }
 
-    @Test("No credential is ever sent off its origins, whatever the world")
+    @Test("No credential is ever sent to another origin, for random servers and stacks")
     func origins() async throws {
         var carried = 0
         for run in Law.runs {

@@ -16,7 +16,7 @@ struct DigestAuthenticationTests {
     }
 
     @Test(
-        "Each algorithm and protection is answered as the server checks it",
+        "Each algorithm and quality of protection is answered as the server expects",
         arguments: ["MD5", "MD5-sess", "SHA-256", "SHA-256-sess"],
         ["auth", "auth-int", "auth,auth-int", ""])
     func kinds(algorithm: String, qop: String) async throws {
@@ -38,7 +38,7 @@ struct DigestAuthenticationTests {
         #expect(server.transport.sent.last?.body == Data("ab".utf8))
     }
 
-    @Test("The strongest is chosen among lines and lists, the first of equal ones; never Basic")
+    @Test("The strongest challenge is chosen, the first of equal ones, and never Basic")
     func strongest() async throws {
         for lines in [
             [#"Basic realm="r""#, #"Digest realm="r", nonce="m", algorithm=MD5"#, "$"],
@@ -54,7 +54,7 @@ struct DigestAuthenticationTests {
     }
 
     @Test(
-        "What cannot be answered stands, and no password goes out",
+        "A challenge that cannot be answered is returned, and no password is sent",
         arguments: [
             #"Basic realm="r""#, #"Digest realm="r""#, #"Digest nonce="n""#, "Digest", "",
             #"Digest realm="r", nonce="n", algorithm=FOO"#,
@@ -69,7 +69,7 @@ struct DigestAuthenticationTests {
         #expect(transport.authorizations == ["-"])
     }
 
-    @Test("After a refused answer the server's wish for Basic is not heard")
+    @Test("After a refused answer a challenge for Basic is not answered")
     func downgrade() async throws {
         let count = Counter(1)
         let transport = MockTransport { _ in
@@ -92,7 +92,7 @@ struct DigestAuthenticationTests {
         #expect(server.transport.sentCount == 2)
     }
 
-    @Test("A stale nonce is replaced silently, a nonce that is always stale is not chased")
+    @Test("A stale nonce is replaced once; a nonce that is always stale is not")
     func stale() async throws {
         let server = DigestServer(uses: 1)
         let client = client(server)
@@ -103,7 +103,7 @@ struct DigestAuthenticationTests {
         #expect(never.transport.sentCount == 3)
     }
 
-    @Test("A nonce that the server has forgotten is replaced, though it is not called stale")
+    @Test("A nonce that the server has forgotten is replaced, even if it is not called stale")
     func forgotten() async throws {
         let server = DigestServer()
         let client = client(server)
@@ -122,7 +122,7 @@ struct DigestAuthenticationTests {
         #expect(server.counts == [1, 1, 1, 1])
     }
 
-    @Test("A body that can be sent once is; the next request answers at once")
+    @Test("A one-shot body is sent once; the next request answers without a challenge")
     func oneShotBody() async throws {
         let server = DigestServer()
         let client = client(server)
@@ -133,7 +133,7 @@ struct DigestAuthenticationTests {
     }
 
     @Test(
-        "A refusal counts whether a validator stands inside or outside", arguments: [true, false])
+        "A refusal is handled whether a validator is inside or outside", arguments: [true, false])
     func validated(isInside: Bool) async throws {
         let server = DigestServer()
         let gates: [any Gate] = [DigestAuthentication(user: "u", password: "p"), Validate()]
@@ -141,7 +141,7 @@ struct DigestAuthenticationTests {
         #expect(try await client.get(anywhere).response().status == 200)
     }
 
-    @Test("A name beyond ASCII, or with quotes, is written as RFC 7616 §3.4 says")
+    @Test("A user name that is not ASCII, or has quotes, is written by RFC 7616 §3.4")
     func names() async throws {
         for (user, field) in [
             ("Jäsøn Doe", "username*=UTF-8''J%C3%A4s%C3%B8n%20Doe"),
@@ -159,7 +159,7 @@ struct DigestAuthenticationTests {
         #expect(sent.contains("userhash=true"))
     }
 
-    @Test("A domain bounds where an answer goes unasked")
+    @Test("A domain limits the URLs that get an answer without a challenge")
     func domain() async throws {
         let server = DigestServer { [$0 + #", domain="/a http://b.example/x""#] }
         let client = client(server)
@@ -173,7 +173,7 @@ struct DigestAuthenticationTests {
 
 @Suite("Nonces of many origins")
 struct DigestSessionsTests {
-    @Test("Beyond a thousand origins the one unused for longest is challenged anew, no other")
+    @Test("Beyond a thousand origins only the least recently used one is challenged again")
     func eviction() async throws {
         let challenge = #"Digest realm="r", nonce="n", qop="auth""#
         let transport = MockTransport(recordLimit: 5000) { request in

@@ -54,7 +54,7 @@ struct DigestVectorTests {
     }
 
     @Test(
-        "The target is what is sent: path and query, encoded",
+        "The target is path and query as they are sent, encoded",
         arguments: [
             ("http://a.example", "/"), ("http://a.example?x=1", "/?x=1"),
             ("http://a.example/a%20b/?q=%C3%A9#f", "/a%20b/?q=%C3%A9"),

@@ -61,7 +61,7 @@ struct OAuthTests {
         #expect(tokens.current?.expires == clock.date + 60)
     }
 
-    @Test("A client may show itself in the form, and a public one has no secret")
+    @Test("A client may authenticate in the form, and a public client has no secret")
     func identities() async throws {
         for (secret, expected) in [
             ("s&", "grant_type=client_credentials&client_id=svc&client_secret=s%26"),
@@ -77,7 +77,7 @@ struct OAuthTests {
         }
     }
 
-    @Test("A refresh token is used, replaced where the server gives another, and else kept")
+    @Test("A refresh token is kept unless the server sends another one")
     func refresh() async throws {
         let transport = server(
             .ok(json: ["access_token": "a1", "refresh_token": "r1"]),
@@ -95,7 +95,7 @@ struct OAuthTests {
             ])
     }
 
-    @Test("Without a refresh token nothing is sent")
+    @Test("A refresh without a refresh token sends nothing")
     func noRefreshToken() async throws {
         let transport = server(.ok(), accepting: "a1")
         let tokens = BearerTokens(BearerToken("a0"), provider: RefreshTokenGrant(try endpoint()))
@@ -107,7 +107,7 @@ struct OAuthTests {
         #expect(forms(transport) == [])
     }
 
-    @Test("Any client can carry the requests, the one that is served too")
+    @Test("Any client can send the requests, also the one that is served")
     func throughClient() async throws {
         let transport = server(.ok(json: ["access_token": "a1"]), accepting: "a1")
         let box = ClientBox()
@@ -131,7 +131,7 @@ struct OAuthTests {
     }
 
     @Test(
-        "An endpoint that has moved within its origin is followed, whatever gates are around",
+        "A redirect of the endpoint within its origin is followed, whatever gates are around",
         arguments: [307, 308] as [HTTPStatus], [nil, true, false] as [Bool?])
     func moved(status: HTTPStatus, clientRedirects: Bool?) async throws {
         let transport = MockTransport { request in
@@ -194,7 +194,7 @@ struct OAuthTests {
         #expect(transport.sent.map { $0.request.url.path() } == ["/token", "/moved"])
     }
 
-    @Test("Nor through the client's own gates, where a redirect stands inside")
+    @Test("Secrets of a form do not follow a redirect gate inside the client's stack either")
     func redirectedInside() async throws {
         let transport = MockTransport { request in
             switch request.url.path() {
@@ -217,7 +217,7 @@ struct OAuthTests {
     }
 
     @Test(
-        "What is no token is an error that names its code (RFC 6749 §5.2)",
+        "A response without a token is an error with its code (RFC 6749 §5.2)",
         arguments: [
             Refusal(
                 answer: .status(400, json: ["error": "invalid_grant"]), code: .invalidGrant,
@@ -259,7 +259,7 @@ struct OAuthTests {
         #expect(error.map { !"\($0)".contains("S3CRET") } == true)
     }
 
-    @Test("A huge answer is not read")
+    @Test("A huge response is not read")
     func huge() async throws {
         let chunks = Array(repeating: Data(repeating: 0x20, count: 65_536), count: 100)
         let transport = server(.stream(chunks), accepting: "a")
@@ -272,7 +272,7 @@ struct OAuthTests {
     }
 
     @Test(
-        "A lifetime may be a number or a text; what is none is no lifetime",
+        "A lifetime may be a number or a string; anything else is ignored",
         arguments: [
             (JSONValue(60), 60.0), ("60", 60), (0, 0), (-1, nil), ("soon", nil), (nil, nil),
             (1e300, 315_360_000),
@@ -285,7 +285,7 @@ struct OAuthTests {
         #expect(tokens.current?.expires == expected.map { clock.date + $0 })
     }
 
-    @Test("An error that is told under 200 is the error")
+    @Test("An error in a response with status 200 is that error")
     func errorUnderOK() async throws {
         let transport = server(
             .ok(json: ["error": "invalid_grant", "error_description": "gone"]), accepting: "a1")
@@ -300,7 +300,7 @@ struct OAuthTests {
         #expect(cause?.status == .ok)
     }
 
-    @Test("A token that is over when it comes is used until it is refused")
+    @Test("A token that is already expired is used until it is refused")
     func noLife() async throws {
         let transport = server(
             .ok(json: ["access_token": "a1", "expires_in": 0]), accepting: "a1")

@@ -6,7 +6,7 @@ import TurnpikeTesting
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 
-@Suite("A refresh that was sent comes home")
+@Suite("A refresh that was sent is never lost")
 struct RefreshComesHomeTests {
     private let clock = ManualClock()
     private let server = RotatingTokenServer(answeringAfter: .seconds(40))
@@ -30,7 +30,7 @@ struct RefreshComesHomeTests {
         return call
     }
 
-    @Test("cancelAll ends the calls; the answer is kept, told, and used by later calls")
+    @Test("cancelAll ends the calls; the new token is kept, reported and used later")
     func cancelAll() async throws {
         let saved = Mutex<[String?]>([])
         let tokens = try tokens { token in saved.withLock { $0.append(token.refreshToken) } }
@@ -48,7 +48,7 @@ struct RefreshComesHomeTests {
         await until { clock.timerCount == 0 }
     }
 
-    @Test("Calls of other clients go on waiting for the same answer")
+    @Test("Calls of other clients continue to wait for the same refresh")
     func sharedTokens() async throws {
         let tokens = try tokens()
         let first = Client(server.transport(), clock: clock, [.bearer(tokens)])
@@ -64,7 +64,7 @@ struct RefreshComesHomeTests {
         #expect(server.forms.count == 1)
     }
 
-    @Test("A call waits for no longer than the time limit; the answer that comes later counts")
+    @Test("A call waits no longer than the time limit; a later response still counts")
     func timeLimit() async throws {
         let client = Client(server.transport(), clock: clock, [.bearer(try tokens())])
         let call = await waiting(client)
@@ -80,7 +80,7 @@ struct RefreshComesHomeTests {
         await until { clock.timerCount == 0 }
     }
 
-    @Test("Time limits inside of the gate do not give the answer up")
+    @Test("Time limits inside the gate do not end the refresh")
     func innerLimits() async throws {
         let stack: Stack = [
             .bearer(try tokens()), .deadline(.seconds(10)), .attemptTimeout(.seconds(5)),
@@ -98,7 +98,7 @@ struct RefreshComesHomeTests {
         #expect(server.forms.count == 1)
     }
 
-    @Test("Nor do those of the endpoint's own client, nor its cancelAll")
+    @Test("Time limits and cancelAll of the endpoint's own client do not end it either")
     func ownClient() async throws {
         let authorization = Client(
             server.transport(), clock: clock,
@@ -117,7 +117,7 @@ struct RefreshComesHomeTests {
         #expect(server.forms.count == 1)
     }
 
-    @Test("An endpoint's answer that may have spent the token is not asked for again")
+    @Test("A refresh that may have spent the token is not sent again")
     func noSecondSend() async throws {
         let transport = MockTransport { request in
             request.method == .post ? .connectionLost : .status(401)
@@ -130,7 +130,7 @@ struct RefreshComesHomeTests {
     }
 
     @Test(
-        "A shutdown waits for the answer, as long as a call would and no longer",
+        "A shutdown waits for the refresh as long as a call would, and no longer",
         arguments: [20, 40])
     func shutdown(seconds: Int) async throws {
         let delay = Duration.seconds(seconds)
@@ -153,7 +153,7 @@ struct RefreshComesHomeTests {
         #expect(tokens.current?.value == (seconds < 30 ? "a1" : "a0"))
     }
 
-    @Test("An answer that never comes is given up in the end, and another refresh begun")
+    @Test("A refresh without a response is abandoned at last, and another one begins")
     func neverAnswered() async throws {
         let transport = MockTransport { request in
             request.method == .post
@@ -171,7 +171,7 @@ struct RefreshComesHomeTests {
         }
     }
 
-    @Test("Where nothing is spent, a late answer does not keep the next call from asking again")
+    @Test("If no refresh token is spent, the next call may refresh again before a late response")
     func repeatable() async throws {
         let count = Counter(1)
         let transport = MockTransport { request in
@@ -195,7 +195,7 @@ struct RefreshComesHomeTests {
     }
 
     @Test(
-        "Who waits for a refresh goes on with the token of one that took its place",
+        "A call that waits for a refresh continues with the token of the one that replaced it",
         arguments: [true, false])
     func superseded(fails: Bool) async throws {
         let count = Counter(1)
@@ -234,7 +234,7 @@ struct RefreshComesHomeTests {
         #expect(tokens.current?.value == "a2")
     }
 
-    @Test("A token that somebody puts in force is not overwritten by what comes late")
+    @Test("A token that was set explicitly is not overwritten by a late refresh")
     func replaced() async throws {
         let tokens = try tokens()
         let client = Client(server.transport(), clock: clock, [.bearer(tokens)])

@@ -112,7 +112,7 @@ struct CredentialLawsTests {
         }
     }
 
-    @Test("Who waits for a token gets the one end of its refresh, or leaves; nobody is lost")
+    @Test("Each call that waits for a token gets the outcome of its refresh, or leaves")
     func waiters() async throws {
         for number in Law.runs { try await waiters(number) }
     }

@@ -16,7 +16,7 @@ struct LimiterLawsTests {
         let waiter: Waiter
     }
 
-    @Test("Permits stay within their bounds, lines are first come first served, nobody is lost")
+    @Test("Permits stay in bounds, queues are first come, first served, and no call is lost")
     func permits() {
         for run in Law.runs {
             var dice = Dice(seed: Law.seed(run))
@@ -75,7 +75,7 @@ struct LimiterLawsTests {
         }
     }
 
-    @Test("A rate is never exceeded, lines are first come first served, nobody is lost")
+    @Test("A rate is never exceeded, queues are first come, first served, and no call is lost")
     func rates() {
         for run in Law.runs {
             var dice = Dice(seed: Law.seed(run))

@@ -30,7 +30,7 @@ struct RetryVectorTests {
     }
 
     @Test(
-        "What can be sent twice is retried (RFC 9110 §9.2.2)",
+        "Requests that may be sent twice are retried (RFC 9110 §9.2.2)",
         arguments: [
             (.get, true), (.put, true), (.options, true), (.trace, true), (.patch, false),
         ] as [(HTTPMethod, Bool)])
@@ -39,7 +39,7 @@ struct RetryVectorTests {
     }
 
     @Test(
-        "Each retry waits twice as long as the one before it, up to the limit",
+        "Each delay is twice the previous one, up to the maximum",
         arguments: [(1, 2, 1000), (2, 2, nil), (2, 4, 2000), (3, 4, 4000), (4, 4, nil)]
             as [(Int, Int, Int?)])
     func counts(retries: Int, limit: Int, wait: Int?) async {
@@ -71,7 +71,7 @@ struct RetryVectorTests {
     }
 
     @Test(
-        "Failures that another attempt would meet again are not",
+        "Failures that another attempt would repeat are not retried",
         arguments: [
             URLError.Code.backgroundSessionRequiresSharedContainer, .badURL, .cancelled,
             .cannotCloseFile, .cannotCreateFile, .cannotDecodeContentData, .cannotMoveFile,

@@ -19,7 +19,7 @@ struct CombiningTests {
     }
 
     @Test(
-        "Prefixes that guard JSON are taken away",
+        "Guard prefixes of JSON are removed",
         arguments: [
             ("a prefix before an object", ")]}',\n{}", "{}"), ("no prefix", "{}", "{}"),
             ("Angular", ")]}'\r\n[1]", "[1]"),
@@ -31,7 +31,7 @@ struct CombiningTests {
         #expect(try await call(content).serialize(with: text) == expected)
     }
 
-    @Test("A preprocessor's error is told with the head and the content")
+    @Test("A preprocessor's error has the head and the content")
     func preprocessorError() async throws {
         let failing = DataSerializer().preprocessed(by: ContentPreprocessor { _ in throw Thrown() })
         let error = await #expect(throws: ClientError.self) {
@@ -41,7 +41,7 @@ struct CombiningTests {
         #expect(error?.response?.status == 200 && error?.responseBody == Data("abc".utf8))
     }
 
-    @Test("Nothing, or a few blanks, is a value where the rule says so")
+    @Test("Empty or blank content is a value if the rule says so")
     func empty() async throws {
         let rule = EmptyContentRule.any.countingBlanks()
         let json = JSONSerializer().valueForEmpty(.null, where: rule)
@@ -92,7 +92,7 @@ struct CombiningTests {
         #expect(transport.sentCount == 1)
     }
 
-    @Test("JSON is read from the types that it is registered for, and from no other")
+    @Test("JSON is read only from the types that it is registered for")
     func responses() async throws {
         var table = SerializerTable()
         table.register(JSONSerializer(), as: "json", for: [.json, "text/json", "text/javascript"])
@@ -107,7 +107,7 @@ struct CombiningTests {
     }
 
     @Test(
-        "Text by its charset",
+        "Text is decoded by its charset",
         arguments: [
             ("no type: UTF-8", [0xC3, 0xA9], nil, "é"),
             ("UTF-8", [0xC3, 0xA9], "text/plain; charset=utf-8", "é"),
@@ -149,7 +149,7 @@ struct CombiningTests {
     }
 
     @Test(
-        "Nothing is a value only where a response never has content",
+        "Empty content is a value only if a response never has content",
         arguments: [
             Nothing("string", .get, 200, false), Nothing("string", .get, 204, true),
             Nothing("string", .head, 200, true), Nothing("string", .get, 304, false),

@@ -47,7 +47,7 @@ struct CompressBodiesTests {
         return (sent.request, sent.body)
     }
 
-    @Test("Bytes in memory become fewer, of a known length")
+    @Test("Compressed bytes in memory have a known length")
     func data() async throws {
         let (request, body) = try await sent(.data(content, type: .json), CompressBodies(.deflate))
         #expect(request.headers[.contentEncoding] == "deflate")
@@ -72,7 +72,7 @@ struct CompressBodiesTests {
         #expect(inflated(bytes, upTo: content.count) == content)
     }
 
-    @Test("A file, or a range of it, is compressed while it is sent, as often as it must be")
+    @Test("A file, or a range of it, is compressed while it is sent, in each attempt")
     func file() async throws {
         let file = FileManager.default.temporaryDirectory.appending(
             path: "turnpike-\(UUID().uuidString).txt")
@@ -91,7 +91,7 @@ struct CompressBodiesTests {
         #expect(small.body == content[..<1000])
     }
 
-    @Test("A file that is not there fails the call before anything is sent")
+    @Test("A missing file fails the call before anything is sent")
     func missingFile() async throws {
         let transport = MockTransport { _ in .ok() }
         let client = Client(
@@ -103,7 +103,7 @@ struct CompressBodiesTests {
         #expect(error?.code == .upload)
     }
 
-    @Test("A body that could not be made fails the call before anything is sent")
+    @Test("A body that could not be created fails the call before anything is sent")
     func fault() async throws {
         struct Bad: Error {}
         let wasAsked = Atomic(false)
@@ -125,7 +125,7 @@ struct CompressBodiesTests {
         #expect(size == content.count)
     }
 
-    @Test("Small bodies, coded ones and those of compressed types stay as they are")
+    @Test("Small, coded and already compressed bodies stay unchanged")
     func untouched() async throws {
         let small = try await sent(.data(Data(count: 1023)), CompressBodies())
         #expect(small.body.count == 1023 && !small.request.headers.contains(.contentEncoding))

@@ -10,7 +10,7 @@ import TurnpikeTesting
 struct DownloadFolderTests {
     private let server = RangeServer()
 
-    @Test("A link that takes the folder's place leads nothing elsewhere", arguments: [true, false])
+    @Test("A link that replaces the folder redirects no write", arguments: [true, false])
     func swapped(replaces: Bool) async throws {
         let directory = try TemporaryDirectory()
         let folder = directory.url.appending(path: "downloads", directoryHint: .isDirectory)
@@ -38,7 +38,7 @@ struct DownloadFolderTests {
         #expect(content == server.setup.withLock { $0.content })
     }
 
-    @Test("A link that has the file's name is replaced and not followed")
+    @Test("A link with the file's name is replaced, not followed")
     func link() async throws {
         let directory = try TemporaryDirectory()
         let victim = directory.url.appending(path: "victim")
@@ -53,7 +53,7 @@ struct DownloadFolderTests {
         #expect(directory.names == ["big.bin", "victim"])
     }
 
-    @Test("What was removed while it came leaves no empty file in its place")
+    @Test("A file that was removed during a download is not replaced by an empty one")
     func removed() async throws {
         let directory = try TemporaryDirectory()
         let error = await #expect(throws: ClientError.self) {

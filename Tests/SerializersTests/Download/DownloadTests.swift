@@ -52,7 +52,7 @@ struct DownloadTests {
         #expect(chosen.url.lastPathComponent == "200-x.txt")
     }
 
-    @Test("A missing directory is an error unless it may be made")
+    @Test("A missing directory is an error unless it may be created")
     func missingDirectory() async throws {
         let place = DownloadDestination.file(directory.url.appending(path: "a/b/c.bin"))
         let error = await #expect(throws: ClientError.self) { try await call().download(to: place) }
@@ -61,7 +61,7 @@ struct DownloadTests {
         #expect(try isWhole(file))
     }
 
-    @Test("A file that is there is an error unless it may be replaced")
+    @Test("An existing file is an error unless it may be replaced")
     func occupied() async throws {
         let file = directory.url.appending(path: "big.bin")
         try Data("old".utf8).write(to: file)
@@ -86,7 +86,7 @@ struct DownloadTests {
         #expect(directory.names == ["big.bin", "victim"])
     }
 
-    @Test("A refused download shows how its answer began, however long it is")
+    @Test("A refused download shows the beginning of the response, however long it is")
     func refusedAtLength() async throws {
         let content = Data(repeating: 0x78, count: 10_000)
         let transport = MockTransport { _ in
@@ -100,7 +100,7 @@ struct DownloadTests {
     }
 
     @Test(
-        "A name with a slash, or no file URL, is refused",
+        "A name with a slash, or a URL that is not a file URL, is refused",
         arguments: ["a/b", "a/\u{301}b", "..", "", "a\0b"])
     func badNames(name: String) async throws {
         let error = await #expect(throws: ClientError.self) {
@@ -111,7 +111,7 @@ struct DownloadTests {
         await #expect(throws: ClientError.self) { try await call().download(to: .file(web)) }
     }
 
-    @Test("An answer that is no success is not saved")
+    @Test("An unsuccessful response is not saved")
     func errorStatus() async throws {
         let transport = MockTransport { _ in .status(404, body: Data("not found".utf8)) }
         let client = Client(transport: transport, stack: [], serializers: SerializerTable())
@@ -123,7 +123,7 @@ struct DownloadTests {
         #expect(directory.names.isEmpty)
     }
 
-    @Test("A transfer that breaks is taken up by a range within the call")
+    @Test("A transfer that breaks off is resumed by a range within the call")
     func resumes() async throws {
         server.update { $0.cut = 30_000 }
         let file = try await call().download(to: directory.url)
@@ -133,7 +133,7 @@ struct DownloadTests {
         #expect(directory.names == ["big.bin"])
     }
 
-    @Test("What cannot be told apart from another version is not taken up")
+    @Test("A download without a strong validator is not resumed")
     func weak() async throws {
         server.update {
             $0.cut = 30_000
@@ -147,7 +147,7 @@ struct DownloadTests {
         #expect(server.ranges == [nil] && directory.names.isEmpty)
     }
 
-    @Test("A date of modification serves where it is well before the response's")
+    @Test("A modification date is used if it is well before the response's date")
     func date() async throws {
         server.update {
             $0.cut = 60_000
@@ -163,7 +163,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("A version that changed starts over, and no file is made of two")
+    @Test("A changed version starts over, and no file mixes two versions")
     func changed() async throws {
         server.update { $0.cut = 30_000 }
         let options = DownloadOptions(resumes: 0, keepsPartialFile: true)
@@ -180,7 +180,7 @@ struct DownloadTests {
         #expect(server.ranges == [nil, "bytes=30000-"] && directory.names == ["big.bin"])
     }
 
-    @Test("A failed or cancelled download leaves nothing, unless it is told to")
+    @Test("A failed or cancelled download leaves nothing, unless it is asked to")
     func cleanup() async throws {
         server.update { $0.cut = 30_000 }
         let error = await #expect(throws: ClientError.self) {

@@ -14,7 +14,7 @@ struct FileNameTests {
     }
 
     @Test(
-        "Are read by RFC 6266 and RFC 8187, and made one harmless component",
+        "A name is parsed by RFC 6266 and RFC 8187, and made a harmless component",
         arguments: [
             ("attachment; filename=\"report.txt\"", "report.txt"),
             ("ATTACHMENT; FILENAME=\"x.txt\"", "x.txt"),
@@ -52,7 +52,7 @@ struct FileNameTests {
     func read(disposition: String, expected: String) { #expect(name(disposition) == expected) }
 
     @Test(
-        "Fall back to the URL, then to a word, where nothing is left",
+        "If no name is left, the URL's is used, then a default",
         arguments: [
             (".", "report"), ("..", "report"), ("", "report"), ("dir/", "report"),
             ("\u{1}\u{7F}", "report"),
@@ -65,7 +65,7 @@ struct FileNameTests {
         #expect(name(nil, "/a/%2F%E2%80%8D..%2F%E2%80%8Db") == "b")
     }
 
-    @Test("Have at most 255 bytes, with their extension, and no character cut in two")
+    @Test("A name has at most 255 bytes, with its extension and whole characters")
     func length() {
         let long = name("attachment; filename=\"\(String(repeating: "n", count: 5000)).txt\"")
         #expect(long.utf8.count == 255 && long.hasSuffix("n.txt"))
@@ -79,7 +79,7 @@ struct FileNameTests {
         #expect(name("attachment; filename=\"\(stacked).txt\"", "/b") == "b")
     }
 
-    @Test("Are found in time linear in the field")
+    @Test("A name is found in time linear in the field")
     func hostile() {
         #expect(name("attachment; " + String(repeating: ";", count: 100_000), "/b") == "b")
     }

@@ -8,7 +8,7 @@ import TurnpikeTesting
 
 @Suite("Tags of resumed downloads")
 struct ResumeTagTests {
-    @Test("One that begins with a mark is a tag, and another that looks the same is another")
+    @Test("Tags are compared byte by byte and may begin with a combining mark")
     func bytes() async throws {
         let server = RangeServer()
         let directory = try TemporaryDirectory()
@@ -34,7 +34,7 @@ struct ResumeTagTests {
 
     // Such a server has given the middle of another version with the right range.
     @Test(
-        "A part that names no validator is none, although the range fits",
+        "A part without a validator is refused, even if the range fits",
         arguments: [true, false])
     func unnamed(isWithinCall: Bool) async throws {
         let server = RangeServer()
@@ -66,7 +66,7 @@ struct ResumeTagTests {
     }
 
     @Test(
-        "A success that is neither a part nor the whole keeps what has come, and fails",
+        "A success that is neither a part nor the whole fails and keeps the received bytes",
         arguments: [201, 202, 204, 205, 207, 226] as [HTTPStatus])
     func otherSuccess(status: HTTPStatus) async throws {
         let server = RangeServer()
@@ -97,7 +97,7 @@ struct ResumeTagTests {
     }
 
     @Test(
-        "A refusal that names another version than what has come begins anew",
+        "A 416 that names another version starts over",
         arguments: [("\"v1\"", true), (nil, true), ("\"v2\"", false), ("W/\"v1\"", false)]
             as [(String?, Bool)])
     func refusal(tag: String?, isSame: Bool) async throws {
@@ -132,7 +132,7 @@ struct ResumeTagTests {
     }
 
     @Test(
-        "A part of what was changed at another date, has a tag now, or names neither is none",
+        "A part with another date, a new tag or neither is refused",
         arguments: [
             (nil, "Mon, 01 Jan 2024 00:00:00 GMT", true), (nil, nil, false),
             (nil, "Tue, 02 Jan 2024 00:00:00 GMT", false),

@@ -29,7 +29,7 @@ struct ResumeTests {
         return try #require(error?.resumeData)
     }
 
-    @Test("The error of a broken transfer has what a later one needs")
+    @Test("The error of a broken transfer has the resume data")
     func fromError() async throws {
         let data = try await broken()
         #expect(data.receivedBytes == 30_000 && data.totalBytes == 100_000)
@@ -45,7 +45,7 @@ struct ResumeTests {
     }
 
     @Test(
-        "A date tells the content where no tag does, if it lies long enough before the answer",
+        "A date identifies the content without a tag, if it is well before the response's date",
         arguments: [(nil, 86_400, true), (nil, 30, false), (1, 30, true), (0, 30, false)]
             as [(Int?, Int, Bool)])
     func byDate(sentAfter: Int?, age: Int, isStrong: Bool) async throws {
@@ -63,7 +63,7 @@ struct ResumeTests {
     }
 
     @Test(
-        "A name that was changed where it was kept leads nowhere else", arguments: ["..", "../up"])
+        "A changed name in stored resume data leads to no other file", arguments: ["..", "../up"])
     func changedName(name: String) async throws {
         let data = try await broken()
         let text = String(decoding: try JSONEncoder().encode(data), as: UTF8.self)
@@ -76,7 +76,7 @@ struct ResumeTests {
         #expect(other.names == [name == ".." ? "download" : "up"])
     }
 
-    @Test("What lies beside the destination is found by the same URL alone")
+    @Test("Resume data beside the destination is found only for the same URL")
     func found() async throws {
         _ = try await broken()
         #expect(directory.names.count == 2)
@@ -93,7 +93,7 @@ struct ResumeTests {
         #expect(directory.names == ["big.bin", "other.bin"])
     }
 
-    @Test("The last byte alone may be what is left")
+    @Test("A download may resume for the last byte alone")
     func lastByte() async throws {
         _ = try await broken(after: 99_999)
         let file = try await call().download(to: directory.url, options: kept)
@@ -101,7 +101,7 @@ struct ResumeTests {
         #expect(file.resumedFrom == 99_999 && server.ranges == [nil, "bytes=99999-"])
     }
 
-    @Test("All that was left but the name needs no byte more")
+    @Test("A complete partial file only has to be renamed")
     func complete() async throws {
         let data = try await broken()
         try content.write(to: data.partialFile)
@@ -118,7 +118,7 @@ struct ResumeTests {
     }
 
     @Test(
-        "Ranges that contradict what is known start over, and never make a wrong file",
+        "Contradicting ranges start over and never give a wrong file",
         arguments: [
             Hostile(testDescription: "another start") { headers, _ in
                 headers[.contentRange] = "bytes 30007-99999/100000"
@@ -178,7 +178,7 @@ struct ResumeTests {
         #expect(directory.names == ["big.bin"])
     }
 
-    @Test("A part that nobody asked for is refused")
+    @Test("A part that was not requested is refused")
     func unasked() async throws {
         let transport = MockTransport { _ in
             .status(206, headers: ["Content-Range": "bytes 0-0/9"], body: Data("x".utf8))
@@ -212,7 +212,7 @@ struct ResumeTests {
         while !directory.names.isEmpty { await Task.yield() }
     }
 
-    @Test("A stop gives what a later download needs")
+    @Test("A stop gives the resume data")
     func stopped() async throws {
         let (running, gate) = try await halfway()
         let data = try #require(await running.stop())
@@ -224,7 +224,7 @@ struct ResumeTests {
         #expect(try Data(contentsOf: file.url) == content && file.resumedFrom == 50_000)
     }
 
-    @Test("A stop leaves no file that nobody could go on from")
+    @Test("A stop leaves no file that cannot be resumed")
     func stoppedForGood() async throws {
         let (running, gate) = try await halfway(tag: nil)
         #expect(await running.stop() == nil)
@@ -232,7 +232,7 @@ struct ResumeTests {
         #expect(directory.names.isEmpty)
     }
 
-    @Test("A pause keeps what has come, and going on asks for the rest")
+    @Test("A pause keeps the received bytes, and resuming requests the rest")
     func paused() async throws {
         let (running, gate) = try await halfway()
         #expect(running.pause() && running.state == .paused)
@@ -245,7 +245,7 @@ struct ResumeTests {
         #expect(!running.pause() && directory.names == ["big.bin"])
     }
 
-    @Test("A pause keeps nothing beyond it: a failure after going on leaves no file")
+    @Test("After a pause, a failure leaves no file")
     func failedAfterPause() async throws {
         let (running, gate) = try await halfway()
         #expect(running.pause())
@@ -262,7 +262,7 @@ struct ResumeTests {
         #expect(running.state == .failed && directory.names.isEmpty)
     }
 
-    @Test("A reader of progress who comes late gets the latest state")
+    @Test("A late reader of progress gets the latest state")
     func lateReader() async throws {
         let (running, gate) = try await halfway()
         for await progress in running.progress {
@@ -274,7 +274,7 @@ struct ResumeTests {
     }
 
     @Test(
-        "States follow one another by one table",
+        "States follow one another by a single table",
         arguments: [
             (
                 "a paused one resumes", RunningDownload.State.paused, RunningDownload.State.running,

@@ -35,7 +35,7 @@ struct WaitTests {
     }
 
     @Test(
-        "A download that waits to go on is listed, and ended with the rest",
+        "A download that waits to resume is listed, and ended with the other calls",
         arguments: End.allCases)
     func download(end: End) async throws {
         let server = RangeServer()
@@ -53,7 +53,9 @@ struct WaitTests {
         while !directory.names.isEmpty { await Task.yield() }
     }
 
-    @Test("A stream of events that waits to be asked for again is, too", arguments: End.allCases)
+    @Test(
+        "A stream of events that waits to reconnect is listed and ended, too",
+        arguments: End.allCases)
     func events(end: End) async throws {
         let transport = ScriptedTransport({ request in
             Response(

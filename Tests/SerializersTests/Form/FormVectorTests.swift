@@ -247,26 +247,26 @@ private let beyond: [FormVector] = [
 
 @Suite("Form encoder")
 struct FormVectorTests {
-    @Test("Encodes by its options", arguments: formats)
+    @Test("The encoder follows its options", arguments: formats)
     func encodes(vector: FormVector) throws { #expect(try vector.encode() == vector.expected) }
 
-    @Test("Encodes values of any JSON kind", arguments: untyped)
+    @Test("The encoder encodes JSON values of every kind", arguments: untyped)
     func untypedValues(vector: FormVector) throws {
         #expect(try vector.encode() == vector.expected)
     }
 
-    @Test("Encodes what the options promise besides", arguments: beyond)
+    @Test("The encoder keeps the other promises of its options", arguments: beyond)
     func more(vector: FormVector) throws { #expect(try vector.encode() == vector.expected) }
 
     private struct Thrown: Error {}
 
-    @Test("A value without names has no fields")
+    @Test("A value without named members is refused")
     func root() {
         #expect(throws: ClientError.self) { try FormEncoder().encode("string") }
         #expect(throws: ClientError.self) { try FormEncoder().encode([1]) }
     }
 
-    @Test("What a closure throws comes out")
+    @Test("An error of a closure is thrown")
     func closures() {
         var encoder = FormEncoder()
         encoder.data = .custom { _ in throw Thrown() }

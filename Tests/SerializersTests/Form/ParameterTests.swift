@@ -104,7 +104,7 @@ struct ParameterTests {
         return (sent.request, sent.body)
     }
 
-    @Test("Parameters go where method and wish say", arguments: placements)
+    @Test("Parameters are placed by method and option", arguments: placements)
     func placement(vector: PlacementVector) async throws {
         let sent = try await sent { client in
             client.request(
@@ -119,7 +119,7 @@ struct ParameterTests {
     @Test("Values are escaped as in a query", arguments: queries)
     func escapes(vector: FormVector) throws { #expect(try vector.encode() == vector.expected) }
 
-    @Test("The form's type can go without a charset")
+    @Test("The form's type can omit the charset")
     func bareType() async throws {
         var encoder = FormEncoder()
         encoder.statesCharset = false
@@ -129,13 +129,13 @@ struct ParameterTests {
         #expect(sent.body == Data("key=value".utf8))
     }
 
-    @Test("A query of one's own making is sent as it is")
+    @Test("A custom query is sent unchanged")
     func ownQuery() async throws {
         let sent = try await sent { $0.get("http://h/p?key**value") }
         #expect(sent.request.url.query() == "key**value")
     }
 
-    @Test("A slash behind a relative path stays")
+    @Test("A slash after a relative path stays")
     func trailingSlash() async throws {
         let client = Client(
             baseURL: "http://example.com/v1/", transport: MockTransport { _ in .ok() }, stack: [],
@@ -143,14 +143,14 @@ struct ParameterTests {
         #expect(client.get("foo/").request.url.absoluteString == "http://example.com/v1/foo/")
     }
 
-    @Test("A name that is empty is a name, and not the root")
+    @Test("An empty name is a name, not the root")
     func emptyName() throws {
         let value: [String: [String: [String: Int]]] = ["": ["a": ["": 1]]]
         #expect(try FormEncoder().encode(value) == "%5Ba%5D%5B%5D=1")
         #expect(try FormEncoder().encode(["": 1]) == "=1")
     }
 
-    @Test("A dictionary whose keys are no names keeps each value with its key")
+    @Test("A dictionary whose keys are not strings keeps each value with its key")
     func keyedByNumbers() throws {
         var encoder = FormEncoder()
         encoder.arrays = .repeated
@@ -165,7 +165,7 @@ struct ParameterTests {
         #expect(sent.body == Data("b=1%202&a&b=%26".utf8))
     }
 
-    @Test("What cannot be encoded fails the call before anything is sent")
+    @Test("A value that cannot be encoded fails the call before anything is sent")
     func fails() async throws {
         let transport = MockTransport { _ in .ok() }
         let client = Client(transport: transport, stack: [], serializers: .standard)
@@ -194,7 +194,7 @@ struct ParameterTests {
         #expect(sent.request.headers[.contentType] == type)
     }
 
-    @Test("A list is a JSON body, and nothing is none")
+    @Test("An array is a JSON body, and nil sets no body")
     func json() async throws {
         let list = try await sent { $0.post(anywhere, json: ["foo", "bar", "baz"]) }
         #expect(list.body == Data(#"["foo","bar","baz"]"#.utf8))
@@ -217,7 +217,7 @@ struct ParameterTests {
         #expect(sent.body.starts(with: Data("bplist".utf8)) == (format == .binary))
     }
 
-    @Test("A property list has names of text alone")
+    @Test("The keys of a property list must be strings")
     func propertyListKeys() async throws {
         let untyped: [AnyHashable: Any] = [42: "value"]
         let error = #expect(throws: ClientError.self) { try PropertyListValue(untyped: untyped) }
@@ -236,7 +236,7 @@ struct ParameterTests {
         #expect(throws: ClientError.self) { try Body.propertyList(encoding: ["a": Opaque()]) }
     }
 
-    @Test("JSON is written as the call's encoder does", arguments: [HTTPMethod.post, .put, .patch])
+    @Test("JSON is written by the call's encoder", arguments: [HTTPMethod.post, .put, .patch])
     func jsonEncoder(method: HTTPMethod) async throws {
         struct Item: Encodable { let theName = "a/b", at = Date(timeIntervalSince1970: 1) }
         let encoder = JSONEncoder()

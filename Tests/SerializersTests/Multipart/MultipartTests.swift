@@ -24,7 +24,7 @@ private func temporaryFile(_ name: String, _ content: Data) throws -> URL {
 
 @Suite("Multipart form data")
 struct MultipartTests {
-    @Test("Text stands under its name")
+    @Test("A text is a part with its name")
     func text() async throws {
         var form = MultipartFormData(boundary: "BOUNDARY")
         form.append("Lorem ipsum dolor sit amet.", name: "data")
@@ -78,7 +78,7 @@ struct MultipartTests {
     }
 
     @Test(
-        "What is wrong with a part fails the call before anything is sent",
+        "A mistake in a part fails the call before anything is sent",
         arguments: [
             "remote file", "no extension", "header", "boundary", "empty boundary", "missing file",
         ])
@@ -102,7 +102,7 @@ struct MultipartTests {
         #expect(transport.sentCount == 0)
     }
 
-    @Test("What is in memory stays there")
+    @Test("Content in memory stays in memory")
     func memory() {
         var form = MultipartFormData()
         form.append(Data(count: 9_999_999), name: "part")
@@ -169,7 +169,7 @@ struct MultipartTests {
         await #expect(throws: (any Error).self) { while try await reader.next() != nil {} }
     }
 
-    @Test("A form can be written to a file, and to nothing else")
+    @Test("A form can be written to a file URL, and to no other URL")
     func writing() async throws {
         let directory = try TemporaryDirectory()
         var form = MultipartFormData(boundary: "B")
@@ -186,7 +186,7 @@ struct MultipartTests {
     }
 
     @Test(
-        "Content that holds the boundary is refused: its rest would be read as parts",
+        "Content that contains the boundary is refused, because its rest would be read as parts",
         arguments: ["--B", "x\r\n--B\r\n\r\ny", "x\n--B--", "a --B"])
     func boundaryInContent(text: String) {
         var form = MultipartFormData(boundary: "B")
@@ -196,7 +196,7 @@ struct MultipartTests {
         #expect(fault?.message.contains("boundary") == true)
     }
 
-    @Test("What only looks like the boundary stands, and a boundary of its own needs no check")
+    @Test("Text that resembles the boundary is allowed, and a random boundary needs no check")
     func noBoundaryInContent() async throws {
         var form = MultipartFormData(boundary: "B")
         form.append("-B --b B--", name: "a")
@@ -207,7 +207,7 @@ struct MultipartTests {
     }
 
     @Test(
-        "The boundary is told whatever kind of form the caller names",
+        "The boundary is added to any multipart type that the caller names",
         arguments: [
             ("multipart/form-data", "multipart/form-data; boundary=B"),
             ("multipart/mixed; a=b; boundary=other", "multipart/mixed; a=b; boundary=B"),

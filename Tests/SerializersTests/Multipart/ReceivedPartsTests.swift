@@ -18,7 +18,7 @@ struct ReceivedPartsTests {
             .get(anywhere)
     }
 
-    @Test("Come in order, whatever the chunks", arguments: [1, 2, 3, 7, 1000])
+    @Test("Parts arrive in order, whatever the chunks", arguments: [1, 2, 3, 7, 1000])
     func parts(chunk: Int) async throws {
         let content =
             "a preamble\r\n--B bx\r\n--B b \t\r\nContent-Type: application/json\r\nX-A: 1\r\n\r\n{\"a\":1}\r\n"
@@ -68,7 +68,7 @@ struct ReceivedPartsTests {
     }
 
     @Test(
-        "What is cut, too large or no multipart is an error, behind the parts before it",
+        "Cut off, too large or non-multipart content is an error after the parts before it",
         arguments: [
             ("--B b\r\n\r\nx\r\n--B b\r\n\r\ny", nil, ClientError.Code.incomplete, 1),
             ("", nil, .incomplete, 0), ("x", "text/plain", .serialization, 0),

@@ -17,7 +17,7 @@ struct PropertyListBodyTests {
     }
 
     @Test(
-        "What XML cannot hold is refused instead of sent, and can go as binary",
+        "A string that XML cannot hold is refused, but can be sent as binary",
         arguments: ["a\u{1}b", "\0", "\u{B}", "\u{1F}", "\u{FFFE}", "x\u{FFFF}"])
     func illegal(text: String) throws {
         for value in [
@@ -36,7 +36,7 @@ struct PropertyListBodyTests {
         #expect(try Body.propertyList(encoding: ["k": text], format: .binary).length ?? 0 > 0)
     }
 
-    @Test("Tabs, line breaks and all that is beyond ASCII may stand in XML")
+    @Test("Tabs, line breaks and non-ASCII characters are allowed in XML")
     func legal() throws {
         let value = PropertyListValue.string("a\tb\nc \u{7F}é\u{FFFD}😃")
         #expect(try PropertyListValue(parsing: value.data()) == value)

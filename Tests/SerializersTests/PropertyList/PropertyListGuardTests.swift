@@ -27,7 +27,7 @@ struct PropertyListGuardTests {
             ]).map { Data($0.utf8) }
     }
 
-    @Test("Property lists that would overflow, never end, or are of another kind are refused soon")
+    @Test("Property lists that would overflow or never end, or of another kind, are refused early")
     func propertyListBombs() async throws {
         func list(_ objects: [[UInt8]]) -> Data {
             var content = Data("bplist00".utf8)
@@ -79,7 +79,7 @@ struct PropertyListGuardTests {
         }
     }
 
-    @Test("A text that many places share does not become many texts without end")
+    @Test("A string that many places share does not expand without bound")
     func sharedTexts() throws {
         func word(_ value: Int) -> [UInt8] {
             (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) }
@@ -112,7 +112,7 @@ struct PropertyListGuardTests {
         }
     }
 
-    @Test("Integers of 16 bytes are exact, or refused where 64 bits do not hold them")
+    @Test("Integers of 16 bytes are exact, or refused if they do not fit 64 bits")
     func longIntegers() async throws {
         func list(_ bytes: [UInt8]) -> Data {
             var content = Data("bplist00".utf8)

@@ -8,7 +8,7 @@ import TurnpikeTesting
 @Suite("Lines and JSON lines")
 struct LinesTests {
     @Test(
-        "Lines end in LF or CRLF, and the last needs no end",
+        "Lines end in LF or CRLF, and the last one needs no line ending",
         arguments: [
             ("", []), ("\n", [""]), ("a", ["a"]), ("a\n", ["a"]), ("a\r\nb\nc", ["a", "b", "c"]),
             ("\n\na\n\n", ["", "", "a", ""]), ("a\rb\n", ["a\rb"]), ("é\n日本\n", ["é", "日本"]),
@@ -24,7 +24,7 @@ struct LinesTests {
     }
 
     @Test(
-        "A line may have as many bytes as the limit, wherever it is cut", arguments: [1, 4, 5, 99])
+        "A line may have as many bytes as the limit, however it is cut", arguments: [1, 4, 5, 99])
     func limit(chunk: Int) async {
         let fits = await all(body("12345\n12345\r\n1", chunk: chunk).lines(maxBytes: 6))
         #expect(fits.items == ["12345", "12345", "1"])
@@ -43,7 +43,7 @@ struct LinesTests {
         #expect((error as? ClientError)?.code == .tooLarge)
     }
 
-    @Test("A line that is no UTF-8 is told by its number, behind those before it")
+    @Test("A line that is not UTF-8 is reported by its number, after the lines before it")
     func invalid() async {
         let source = Portions(Data([0x61, 0x0A, 0xFF, 0x0A, 0x62]), of: 2, failure: nil)
         let (lines, error) = await all(ResponseBody(source: source).lines())
@@ -59,7 +59,7 @@ struct LinesTests {
         #expect(error is BrokenOff)
     }
 
-    @Test("Nothing is sent before the first line is asked for, and a dropped reader ends the body")
+    @Test("Nothing is sent before the first line is read, and dropping the reader ends the body")
     func lazy() async throws {
         let transport = ScriptedTransport({ request in
             Response(to: request, status: 200, body: body("a\nb\n"))
@@ -84,7 +84,7 @@ struct LinesTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("JSON lines are values, and blank lines nothing", arguments: [1, 3, 1000])
+    @Test("JSON lines are values, and blank lines are skipped", arguments: [1, 3, 1000])
     func jsonLines(chunk: Int) async {
         let text = "{\"a\":1}\n\n \t\r\n[2]\r\nnull\n\"é\""
         let (values, error) = await all(body(text, chunk: chunk).jsonLines())
@@ -92,7 +92,7 @@ struct LinesTests {
         #expect(error == nil)
     }
 
-    @Test("A line that is no JSON is told by its number, or passed over")
+    @Test("A line that is not JSON is reported by its number, or skipped")
     func badJSON() async {
         let text = "1\n\n{\n2\n"
         let (values, error) = await all(body(text).jsonLines())
@@ -112,7 +112,7 @@ struct LinesTests {
         #expect((error as? ClientError)?.code == .serialization)
     }
 
-    @Test("Lines become values of a type, and what does not fit tells no content")
+    @Test("Lines become values of a type, and the error of a mismatch shows no content")
     func decoded() async {
         struct Item: Decodable, Sendable, Equatable { let id: Int }
         let items = await all(call("{\"id\":1}\n{\"id\":2}\n").jsonLines(of: Item.self))
@@ -122,7 +122,7 @@ struct LinesTests {
         #expect((bad.error as? ClientError)?.message.contains("hunter2") == false)
     }
 
-    @Test("The call's limit on lines holds")
+    @Test("The call's limit on lines applies")
     func callLimit() async {
         let transport = ScriptedTransport({ request in
             Response(to: request, status: 200, body: body("1\n1234567\n"))

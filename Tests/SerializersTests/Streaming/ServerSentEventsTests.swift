@@ -43,7 +43,7 @@ struct ServerSentEventsTests {
     }
 
     @Test(
-        "Events are read by the rules of WHATWG HTML §9.2, wherever the bytes are cut",
+        "Events are parsed by WHATWG HTML §9.2, however the bytes are cut",
         arguments: [
             ("data: a\n\n", [ServerSentEvent(data: "a")]),
             (
@@ -89,7 +89,7 @@ struct ServerSentEventsTests {
         }
     }
 
-    @Test("Bytes that are no UTF-8 are replaced, not refused")
+    @Test("Bytes that are not UTF-8 are replaced, not refused")
     func invalidText() async {
         let transport = ScriptedTransport({ request in
             let content = Data("data: a".utf8) + Data([0xFF]) + Data("b\n\n".utf8)
@@ -123,7 +123,7 @@ struct ServerSentEventsTests {
         }
     }
 
-    @Test("The request asks for a stream that no cache answers")
+    @Test("The request asks for an event stream, without a cache")
     func request() async {
         let transport = ScriptedTransport(Self.stream(""))
         _ = await all(client(transport).get(anywhere).events(reconnects: 0, lastEventID: "41"))
@@ -133,7 +133,7 @@ struct ServerSentEventsTests {
         #expect(headers?[.lastEventID] == "41")
     }
 
-    @Test("A stream that ends or breaks is asked for again, behind its last whole event")
+    @Test("A stream that ends or breaks off reconnects after its last complete event")
     func reconnects() async {
         let clock = ManualClock()
         let lost = ClientError(.incomplete, "lost")
@@ -177,7 +177,7 @@ struct ServerSentEventsTests {
         await clock.waitForTimer(in: .seconds(20))
     }
 
-    @Test("A stream that falls silent is asked for again, behind its last event")
+    @Test("A stream that falls silent reconnects after its last event")
     func idle() async {
         let clock = ManualClock()
         let (open, stream) = Self.open()
@@ -228,7 +228,7 @@ struct ServerSentEventsTests {
     }
 
     @Test(
-        "What will not change by asking again is an error at once",
+        "An error that a reconnection cannot fix is thrown at once",
         arguments: [
             (stream("", status: 500), .validation), (stream("", status: 201), .validation),
             (stream("", type: "text/plain"), .serialization),
@@ -250,7 +250,7 @@ struct ServerSentEventsTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("What may cost something is asked for once, unless the caller vouches for it")
+    @Test("An unsafe method is sent once, unless the call is retryable")
     func unsafeMethods() async {
         let lost = ClientError(.incomplete, "lost")
         let post = { (transport: ScriptedTransport, clock: any TimeSource) in
@@ -280,7 +280,7 @@ struct ServerSentEventsTests {
         #expect(vouched.requests.map { $0.headers[.lastEventID] } == [nil, "1", "1"])
     }
 
-    @Test("What was not sent is asked for again, whatever the method")
+    @Test("A request that was not sent is sent again, whatever its method")
     func unsent() async {
         let clock = ManualClock()
         let transport = ScriptedTransport(
@@ -296,7 +296,7 @@ struct ServerSentEventsTests {
     }
 
     @Test(
-        "A GET is not asked for again where the caller forbids it, nor after the reader has stopped"
+        "A GET is not sent again if the caller forbids it, or after the reader has stopped"
     )
     func finished() async throws {
         let transport = ScriptedTransport(Self.stream("data: a\n\n"), Self.stream("data: b\n\n"))
@@ -313,7 +313,7 @@ struct ServerSentEventsTests {
         #expect(other.requests.count == 1 && clock.timerCount == 0)
     }
 
-    @Test("An empty id takes back the one before, the caller's too")
+    @Test("An empty id removes the last one, also the caller's")
     func emptyID() async {
         let clock = ManualClock()
         let transport = ScriptedTransport(
@@ -330,7 +330,7 @@ struct ServerSentEventsTests {
         #expect(transport.requests.map { $0.headers[.lastEventID] } == ["0", "0", nil])
     }
 
-    @Test("An id that no field may hold is the event's, and is not asked for")
+    @Test("An id that is not a valid field value belongs to the event, but is not sent")
     func unsendableID() async {
         let clock = ManualClock()
         let transport = ScriptedTransport(

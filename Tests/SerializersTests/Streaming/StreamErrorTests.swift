@@ -79,7 +79,7 @@ struct StreamErrorTests {
     }
 
     @Test(
-        "What breaks off tells of the request as it was sent, and of the response",
+        "A stream that breaks off names the request as sent, and the response",
         arguments: Stream.allCases)
     func broken(stream: Stream) async {
         let headers = headers(stream)
@@ -91,7 +91,9 @@ struct StreamErrorTests {
         check(error, stream, .incomplete)
     }
 
-    @Test("So does what cannot be read", arguments: [Stream.jsonLines, .typedLines, .parts])
+    @Test(
+        "An item that cannot be read names both",
+        arguments: [Stream.jsonLines, .typedLines, .parts])
     func unreadable(stream: Stream) async {
         let headers = headers(stream)
         let error = await error(of: stream) { _ in
@@ -100,7 +102,7 @@ struct StreamErrorTests {
         check(error, stream, stream == .parts ? error?.code ?? .protocol : .serialization)
     }
 
-    @Test("So does what is no UTF-8")
+    @Test("A line that is not UTF-8 names both")
     func invalidText() async {
         let headers = headers(.lines)
         let error = await error(of: .lines) { _ in
@@ -110,7 +112,7 @@ struct StreamErrorTests {
     }
 
     @Test(
-        "So does what is too large for its limit",
+        "An item above its limit names both",
         arguments: [Stream.lines, .jsonLines, .events, .parts])
     func tooLarge(stream: Stream) async {
         struct Short: Interceptor {
@@ -129,7 +131,7 @@ struct StreamErrorTests {
         check(error, stream, .tooLarge)
     }
 
-    @Test("A refused event stream tells how long its server asks to wait")
+    @Test("The error of a refused event stream has the server's Retry-After")
     func refused() async {
         let error = await error(of: .events) { _ in
             .status(503, headers: ["Retry-After": "9", "Content-Type": "text/event-stream"])

@@ -11,7 +11,7 @@ struct CassetteFileTests {
     private let folder = CassetteFolder()
 
     @Test(
-        "What records refuses a link in the file's place, before anything is sent",
+        "A recording refuses a link in place of the file, before anything is sent",
         arguments: [CassetteTransport.Mode.record, .recordMissing], [true, false])
     func link(mode: CassetteTransport.Mode, isThere: Bool) async throws {
         let victim = folder.url.appending(path: "victim")
@@ -29,7 +29,7 @@ struct CassetteFileTests {
                 == (isThere ? Data("precious".utf8) : nil))
     }
 
-    @Test("A link that takes the file's place later is refused, too, and the reason told")
+    @Test("A link that replaces the file later is refused too, with the reason")
     func laterLink() async throws {
         let (client, cassette, _) = try folder.recording { _ in .ok(text: "x") }
         let victim = folder.url.appending(path: "victim")
@@ -42,7 +42,7 @@ struct CassetteFileTests {
         #expect(FileManager.default.contents(atPath: victim.path()) == Data("precious".utf8))
     }
 
-    @Test("A replay reads through a link, and whosever the folder is")
+    @Test("A replay reads through a link, and from a folder of any owner")
     func replayed() async throws {
         let (client, _, _) = try folder.recording { _ in .ok(text: "x") }
         _ = try await client.get(Self.url).string()
@@ -55,7 +55,7 @@ struct CassetteFileTests {
         #expect(try await folder.replaying().client.get(Self.url).string() == "x")
     }
 
-    @Test("What a killed recording has left goes with the next one")
+    @Test("Leftovers of a killed recording are removed by the next one")
     func leftovers() async throws {
         try folder.write("")
         let left = folder.url.appending(path: "tape.har.4711-1.tmp")
@@ -65,7 +65,7 @@ struct CassetteFileTests {
         #expect(!FileManager.default.fileExists(atPath: left.path()))
     }
 
-    @Test("A date that lies ahead by more than the expiry is no better than one that lies behind")
+    @Test("A date in the future by more than the expiry has expired too")
     func future() async throws {
         let ahead = ManualClock(date: Date(timeIntervalSince1970: 1_750_000_000))
         let (client, _, _) = try folder.recording(clock: ahead) { _ in .ok(text: "x") }

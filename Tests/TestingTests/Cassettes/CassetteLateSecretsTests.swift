@@ -11,7 +11,7 @@ struct CassetteLateSecretsTests {
 
     // As an instance's metadata service hands out a token.
     @Test(
-        "What a later exchange shows to be a secret is hidden in the earlier ones",
+        "A secret that a later exchange reveals is hidden in the earlier ones",
         arguments: [
             "text/plain", "application/octet-stream", "application/json", "text/html",
         ])
@@ -37,7 +37,7 @@ struct CassetteLateSecretsTests {
     }
 
     @Test(
-        "A cookie without a name, and what a semicolon cuts off from a value, is none the less one")
+        "A cookie without a name, and a value's part after a semicolon, are hidden as cookies")
     func cookies() async throws {
         let (client, _, _) = try folder.recording { _ in
             .status(

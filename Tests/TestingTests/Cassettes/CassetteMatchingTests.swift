@@ -5,7 +5,7 @@ import TurnpikeTesting
 
 @testable import TurnpikeCore
 
-@Suite("What a cassette takes for the same request")
+@Suite("Requests that a cassette considers the same")
 struct CassetteMatchingTests {
     private let folder = CassetteFolder()
 
@@ -59,7 +59,7 @@ struct CassetteMatchingTests {
             try await replay(Request(.post, "https://a.example/", body: body("second"))) == "found")
     }
 
-    @Test("The report names the nearest exchange and all that keeps the request from it")
+    @Test("The report names the nearest exchange and all differences from it")
     func report() async throws {
         let (client, _, _) = try folder.recording { _ in .ok(text: "found") }
         _ = try await client.get("https://a.example/other").data()
@@ -86,7 +86,7 @@ struct CassetteMatchingTests {
                 "the path is /another, not /other"))
     }
 
-    @Test("A stack that swallows the failure is found out by verify")
+    @Test("verify() finds a failure that a stack swallows")
     func verify() async throws {
         try await record(Request(.get, "https://a.example/asked"))
         let (client, cassette) = try folder.replaying()
@@ -98,7 +98,7 @@ struct CassetteMatchingTests {
         #expect(error?.message.contains("/wrong") == true)
     }
 
-    @Test("Rules leave out origin, content and names, and add header fields")
+    @Test("Rules can ignore origin, content and names, and add header fields")
     func rules() async throws {
         try await record(
             Request(
@@ -125,7 +125,7 @@ struct CassetteMatchingTests {
         #expect(try await replay(changed, matching) == "found")
     }
 
-    @Test("Each exchange once, where the last one is not to be repeated")
+    @Test("Each exchange is replayed once, if the last one is not repeated")
     func once() async throws {
         try await record(Request(.get, "https://a.example/"))
         let (client, _) = try folder.replaying(options: CassetteOptions(repeatsLast: false))
@@ -136,7 +136,7 @@ struct CassetteMatchingTests {
         #expect(error?.message.contains("has no further answer") == true)
     }
 
-    @Test("What only looks the same is another request")
+    @Test("A request that only looks the same is different")
     func canonicalEquivalence() async throws {
         try await record(Request(.get, "https://a.example/x?q=e%CC%81"))
         #expect(try await replay(Request(.get, "https://a.example/x?q=e%CC%81")) == "found")

@@ -37,7 +37,7 @@ struct CassetteSecretsTests {
                 type: MediaType(parsing: "multipart/form-data; boundary=\(boundary)")))
     }
 
-    @Test("Content that is coded, so that nobody can look into it, is not recorded")
+    @Test("Encoded content, which cannot be searched, is not recorded")
     func coded() async throws {
         let (client, _, _) = try folder.recording { _ in
             .status(200, headers: ["Content-Encoding": "gzip"], body: Data([0x1F, 0x8B, 0x08]))
@@ -129,7 +129,7 @@ struct CassetteSecretsTests {
         }
     }
 
-    @Test("What is left can be used: names of cookies, kinds of values, harmless fields")
+    @Test("Redaction keeps names of cookies, kinds of values and harmless fields")
     func left() async throws {
         try await record()
         let entry = try folder.entries()[0]
@@ -152,7 +152,7 @@ struct CassetteSecretsTests {
         #expect(try folder.entries()[7]["request"]?["url"] == "https://a.example/sessions/REDACTED")
     }
 
-    @Test("A replay matches on the redacted form: with other secrets, and what answers gave")
+    @Test("A replay matches redacted requests: with other secrets, and with those of responses")
     func replays() async throws {
         try await record()
         let (client, cassette) = try folder.replaying()
@@ -165,7 +165,7 @@ struct CassetteSecretsTests {
         #expect(cassette.unmatched.isEmpty)
     }
 
-    @Test("Further names are hidden, and nothing where it is switched off")
+    @Test("Added names are hidden, and nothing if redaction is off")
     func names() async throws {
         let request = Request(
             .get, "https://a.example/?email=ada@b.example", headers: ["X-Who": "ada"])
@@ -182,7 +182,7 @@ struct CassetteSecretsTests {
         }
     }
 
-    @Test("A compressed request is kept without its content, which nobody can look into")
+    @Test("A compressed request is recorded without its content, which cannot be searched")
     func compressed() async throws {
         let body = Body.data(Data([0x1F, 0x8B, 1, 2, 3]), type: .json)
         let headers: HTTPHeaders = ["Content-Encoding": "gzip"]
@@ -229,7 +229,7 @@ struct CassetteSecretsTests {
         }
     }
 
-    @Test("Marks beside a secret do not hide it", arguments: ["\u{301}", "\u{200D}"])
+    @Test("Combining marks next to a secret do not hide it", arguments: ["\u{301}", "\u{200D}"])
     func marks(mark: String) async throws {
         let (client, _, _) = try folder.recording { _ in
             .ok(
@@ -251,7 +251,7 @@ struct CassetteSecretsTests {
         }
     }
 
-    @Test("A secret beyond those that can be looked for keeps the file from being written")
+    @Test("A file with more secrets than can be searched for is not written")
     func tooMany() async throws {
         @Sendable func token(_ number: Int) -> String {
             "planted-\(number)-" + Self.secret("token")

@@ -11,7 +11,7 @@ struct CassetteTests {
     private static let url: Target = "https://a.example/items"
     private let folder = CassetteFolder()
 
-    @Test("What was recorded is replayed without a transport: head, content, several answers")
+    @Test("A recording is replayed without a transport: head, content, several responses")
     func roundTrip() async throws {
         let turn = Atomic(0)
         let binary = Data((0...255).map { UInt8($0) })
@@ -58,7 +58,7 @@ struct CassetteTests {
         #expect(files[0].contains(#""startedDateTime": "2023-11-14T22:13:21.500Z""#))
     }
 
-    @Test("Exchanges stand in the order in which they were sent, whatever ends first")
+    @Test("Exchanges are in the order in which they were sent, whichever ends first")
     func order() async throws {
         let hold = AsyncStream.makeStream(of: Void.self)
         let arrival = AsyncStream.makeStream(of: Void.self)
@@ -80,7 +80,7 @@ struct CassetteTests {
         #expect(urls == ["https://a.example/first", "https://a.example/second"])
     }
 
-    @Test("Recording what is missing sends that alone, and keeps what is there")
+    @Test("The mode record-missing sends only missing requests, and keeps the others")
     func missing() async throws {
         let (first, _, _) = try folder.recording { .ok(text: "old \($0.url.path())") }
         _ = try await first.get("https://a.example/a").data()
@@ -98,7 +98,7 @@ struct CassetteTests {
         }
     }
 
-    @Test("Recording anew replaces the file at the first exchange, passing touches nothing")
+    @Test("The mode record replaces the file at the first exchange; passing touches nothing")
     func anew() async throws {
         try folder.write("what no cassette can be")
         let (passing, _, sent) = try folder.recording(.pass) { _ in .ok(text: "x") }
@@ -110,7 +110,7 @@ struct CassetteTests {
         #expect(try folder.entries().count == 1)
     }
 
-    @Test("The file is for its owner alone, and nothing else is left in the folder")
+    @Test("The file is readable by its owner alone, and no other file is left")
     func file() async throws {
         let (client, cassette, _) = try folder.recording { _ in .ok(text: "x") }
         for _ in 0..<3 { _ = try await client.get(Self.url).data() }
@@ -123,7 +123,7 @@ struct CassetteTests {
         #expect(names == ["tape.har"])
     }
 
-    @Test("A file that cannot be written is told at the next request, and by verify")
+    @Test("A file that cannot be written is reported by the next request and by verify()")
     func unwritable() async throws {
         let inside = folder.file.appending(path: "tape.har")
         let mock = MockTransport { _ in .ok(text: "x") }
@@ -140,7 +140,7 @@ struct CassetteTests {
         #expect(throws: ClientError.self) { try cassette.save() }
     }
 
-    @Test("Streams are recorded as they pass, and come again in the same chunks")
+    @Test("Streams are recorded as they pass, and replayed in the same chunks")
     func streams() async throws {
         let chunks = ["one", "two", "three"].map { Data($0.utf8) }
         let (client, _, mock) = try folder.recording { _ in .stream(chunks) }
@@ -167,7 +167,7 @@ struct CassetteTests {
         #expect(got == ["one", "two", "three"])
     }
 
-    @Test("What its reader left is recorded as far as it came, and fails there")
+    @Test("Content that its reader left is recorded as far as it arrived, and fails there")
     func partial() async throws {
         let (client, _, _) = try folder.recording { _ in
             .stream([Data("event 1\n".utf8), Data("event 2\n".utf8)])
@@ -183,7 +183,7 @@ struct CassetteTests {
         #expect(got == Data("event 1\n".utf8))
     }
 
-    @Test("What no transport answered, and content that broke off, is not recorded")
+    @Test("A request without a response, and content that broke off, are not recorded")
     func failures() async throws {
         let turn = Atomic(0)
         let (client, cassette, _) = try folder.recording(stack: [.retry(attempts: 3)]) { _ in
@@ -209,7 +209,7 @@ struct CassetteTests {
         #expect(broken.recordedCount == 0)
     }
 
-    @Test("More than is kept fails, rather than a recording that lacks something")
+    @Test("Content above the limit fails, instead of an incomplete recording")
     func tooLarge() async throws {
         let (client, _, _) = try folder.recording(options: CassetteOptions(maxBytes: 10)) { _ in
             .ok(text: "eleven bytes")
@@ -222,7 +222,7 @@ struct CassetteTests {
         }
     }
 
-    @Test("An exchange that is too old fails a replay, and is made anew in its place")
+    @Test("An expired exchange fails a replay, and is recorded again in its place")
     func expiry() async throws {
         let clock = ManualClock()
         let (client, _, _) = try folder.recording(clock: clock) {
@@ -259,7 +259,7 @@ struct CassetteTests {
         #expect(error?.code == .configuration)
     }
 
-    @Test("A thousand calls at once are recorded, and replayed each with its own answer")
+    @Test("A thousand concurrent calls are recorded, and each replayed with its own response")
     func many() async throws {
         let (client, cassette, _) = try folder.recording { .ok(text: $0.url.path()) }
         let response = try await client.get("https://a.example/0").response()
@@ -284,7 +284,7 @@ struct CassetteTests {
         }
     }
 
-    @Test("A shut down cassette answers nothing")
+    @Test("A cassette that was shut down responds to nothing")
     func shutdown() async throws {
         let (client, cassette, _) = try folder.recording { _ in .ok(text: "x") }
         await cassette.shutdown()

@@ -19,7 +19,7 @@ struct CassetteWireTests {
             limit: .seconds(240))
     }
 
-    @Test("A session with redirects, cookies and a failure replays when its server is gone")
+    @Test("A session with redirects, cookies and a failure is replayed without its server")
     func session() async throws {
         let server = try TestServer()
         server.route("/start", .redirect(302, to: "/login"))

@@ -9,7 +9,7 @@ import TurnpikeTesting
 struct HARFileTests {
     private let folder = CassetteFolder()
 
-    @Test("What is recorded holds to the schema of HAR 1.2")
+    @Test("A recording conforms to the schema of HAR 1.2")
     func schema() async throws {
         let clock = ManualClock()
         let (client, cassette, _) = try folder.recording(clock: clock) { request in
@@ -52,7 +52,7 @@ struct HARFileTests {
         #expect(try folder.har()["log"]?["creator"]?["name"] == "Turnpike")
     }
 
-    @Test("The checker of the schema sees mistakes")
+    @Test("The checker of the schema finds mistakes")
     func checker() throws {
         let faults = HARSchema.faults(
             of: try JSONValue(parsing: #"{"log":{"version":1,"entries":[{"time":-5}],"more":1}}"#))
@@ -63,7 +63,7 @@ struct HARFileTests {
         #expect(faults.contains("$.log.entries[0].request is missing"))
     }
 
-    @Test("What the caller left encoded comes again as it came, where nothing is redacted")
+    @Test("Encoded content is replayed unchanged if nothing is redacted")
     func encoded() async throws {
         let bytes = Data([0x1F, 0x8B, 8, 0, 0xFF])
         let plain = CassetteOptions(redaction: nil)
@@ -121,7 +121,7 @@ struct HARFileTests {
         #expect(names == ["sid", "lang", "made"])
     }
 
-    @Test("The least that a tool may write replays")
+    @Test("The smallest file that a tool may write is replayed")
     func least() async throws {
         try folder.write(
             """
@@ -132,7 +132,9 @@ struct HARFileTests {
         #expect(try await client.get("http://a.example").string() == "x")
     }
 
-    @Test("Lines that a tool joined with line ends are lines again", arguments: ["\\n", "\\r\\n"])
+    @Test(
+        "Field lines that a tool joined with line breaks are split again",
+        arguments: ["\\n", "\\r\\n"])
     func joined(lineEnd: String) async throws {
         try folder.write(
             """
@@ -145,7 +147,7 @@ struct HARFileTests {
         #expect(head.headers.values(of: .setCookie).count == 2)
     }
 
-    @Test("What others wrote stays when something is added")
+    @Test("Members of other tools stay when an exchange is added")
     func kept() async throws {
         try folder.write(Self.exported)
         let before = try folder.har()

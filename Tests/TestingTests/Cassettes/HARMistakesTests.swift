@@ -108,7 +108,7 @@ struct HARMistakesTests {
     ]
 
     @Test(
-        "In the file are refused with their place, and nothing traps",
+        "Mistakes in the file are refused with their path, and nothing traps",
         arguments: mistakes.filter { !$0.complaint.hasPrefix("log.entries[") })
     func refused(_ mistake: Mistake) throws {
         let folder = CassetteFolder()
@@ -125,7 +125,7 @@ struct HARMistakesTests {
     }
 
     @Test(
-        "In one exchange cost that one alone, and are told",
+        "Mistakes in an exchange skip only that exchange, and are reported",
         arguments: mistakes.filter { $0.complaint.hasPrefix("log.entries[") })
     func skipped(_ mistake: Mistake) async throws {
         let folder = CassetteFolder()
@@ -143,7 +143,7 @@ struct HARMistakesTests {
         #expect(error?.message.contains(mistake.complaint) == true)
     }
 
-    @Test("What is skipped stays in the file when it is written anew")
+    @Test("A skipped exchange stays in the file when it is written again")
     func kept() async throws {
         let folder = CassetteFolder()
         try folder.write(Self.log(#"{"request":"?","mark":[1,2]}"#))
@@ -157,14 +157,14 @@ struct HARMistakesTests {
         #expect(entries[1] == ["request": "?", "mark": [1, 2]])
     }
 
-    @Test("A file that is missing says how to make it")
+    @Test("The error of a missing file says how to create it")
     func missing() {
         let folder = CassetteFolder()
         let error = #expect(throws: ClientError.self) { try CassetteTransport(file: folder.file) }
         #expect(error?.message.contains("record it with the mode record or record-missing") == true)
     }
 
-    @Test("Cut anywhere, or with any byte changed, a file is read or refused")
+    @Test("A file that is cut off, or has a changed byte, is read or refused")
     func damaged() async throws {
         let folder = CassetteFolder()
         let (client, _, _) = try folder.recording { _ in

@@ -46,7 +46,7 @@ struct TestServerTests {
         RangeCase(range: "bytes=", status: 200, contentRange: nil, content: "abcdefghij"),
     ]
 
-    @Test("Ranges are answered as RFC 9110 wants", arguments: ranges)
+    @Test("Ranges are answered by RFC 9110", arguments: ranges)
     func range(_ expected: RangeCase) async throws {
         server.route("/file", .ranges(of: Self.letters))
         let response = try await client.get("file", headers: ["Range": expected.range]).response()
@@ -64,7 +64,7 @@ struct TestServerTests {
         #expect(text.contains("Content-Range: bytes 9-9/10\r\n\r\nj\r\n--range--"))
     }
 
-    @Test("If-Range with another tag or date gives all")
+    @Test("If-Range with another tag or date gives the whole content")
     func ifRange() async throws {
         let date = Date(timeIntervalSince1970: 784_111_777)
         server.route("/file", .ranges(of: Self.letters, tag: "\"v2\"", lastModified: date))
@@ -83,7 +83,7 @@ struct TestServerTests {
             try await client.head("file", headers: ["Range": "bytes=0-0"]).response().status == 200)
     }
 
-    @Test("The gauges tell connections and requests: open, accepted, the most at once")
+    @Test("The gauges count connections and requests: open, accepted and the most at once")
     func gauges() async throws {
         let hold = TestHold()
         server.route("/held", .text("late").held(by: hold))
@@ -104,7 +104,7 @@ struct TestServerTests {
         #expect(server.counts.peak == 3)
     }
 
-    @Test("A task that is cancelled waits for nothing to happen")
+    @Test("A cancelled task does not wait")
     func cancelledWaiter() async {
         let left = OneShot<Void>()
         let waiter = Task { [server] in
@@ -125,7 +125,7 @@ struct TestServerTests {
         await server.wait { $0.abandoned == 1 && $0.inFlight == 0 }
     }
 
-    @Test("Requests in chunks are read with their trailers, and answers in chunks have some")
+    @Test("Chunked requests are read with their trailers, and chunked responses may have trailers")
     func chunked() async throws {
         server.route(
             "/up",
@@ -140,7 +140,7 @@ struct TestServerTests {
         #expect(request.trailers == ["X-End": "yes"] && request.isComplete)
     }
 
-    @Test("HEAD has the head alone, whatever the answer")
+    @Test("A response to HEAD is the head alone")
     func head() async throws {
         server.route("/chunked", .chunked([Data("x".utf8)]).thenClose())
         server.route("/drip", .drip(Data("xy".utf8), every: .milliseconds(1)).thenClose())
@@ -173,7 +173,7 @@ struct TestServerTests {
         #expect(await held.hasPrefix("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200"))
     }
 
-    @Test("Content that drips drips by one byte at least")
+    @Test("Dripping content has at least one byte per drip")
     func drip() async throws {
         server.route("/", .drip(Data("xy".utf8), bytes: 0, every: .milliseconds(1)).thenClose())
         let answer = await rawExchange(
@@ -181,7 +181,7 @@ struct TestServerTests {
         #expect(answer.hasSuffix("\r\n\r\nxy"))
     }
 
-    @Test("A request is read by bytes: a delimiter with a mark behind it is one")
+    @Test("A request is parsed by bytes: a delimiter before a combining mark is a delimiter")
     func delimiters() async throws {
         server.route("/\u{301}", .text("x").thenClose())
         let text =

@@ -4,7 +4,7 @@ import Turnpike
 
 @Suite("Order of the stack")
 struct OrderOfTheStackExamples {
-    @Test("A log outside a retry tells of calls, one inside of attempts")
+    @Test("A log outside a retry logs calls, one inside logs attempts")
     func logs() async throws {
         let sink = MemoryLogSink()
         let stack: Stack = [
@@ -20,7 +20,7 @@ struct OrderOfTheStackExamples {
         #expect(sink.lines.count == 4, "\(sink.lines)")
     }
 
-    @Test("A call's wishes count for it alone")
+    @Test("A call's options apply to it alone")
     func wishes() async throws {
         let transport = MockTransport { request in
             .status(

@@ -12,7 +12,7 @@ struct SecretsAndRedactionExamples {
         #expect("\(request)".contains("api_key=REDACTED&q=x"))
     }
 
-    @Test("More names can be hidden")
+    @Test("Names can be added to the hidden ones")
     func more() {
         let rules = Redaction.standard.adding(headers: ["X-Customer"], query: ["email"])
         #expect(

@@ -23,7 +23,7 @@ struct TestingYourClientExamples {
         try transport.verify()
     }
 
-    @Test("A recording is replayed without its service, and without its credential")
+    @Test("A recording is replayed without its service and credential")
     func cassette() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(
             path: "turnpike-article-\(UUID().uuidString)")
@@ -43,7 +43,7 @@ struct TestingYourClientExamples {
         #expect(!String(decoding: try Data(contentsOf: file), as: UTF8.self).contains("s3cret"))
     }
 
-    @Test("Options say what is hidden, compared and too old")
+    @Test("Options choose what is hidden, compared and expired")
     func options() {
         let options = CassetteOptions(
             redaction: .standard.adding(query: ["email"]),

@@ -63,7 +63,7 @@ struct WritingAGateExamples {
         #expect(transport.sent.first?.request.headers["X-Tenant"] == "blue")
     }
 
-    @Test("A retrier judges, and the framework waits and sends")
+    @Test("A retrier decides, and the framework waits and sends")
     func retrier() async throws {
         let transport = MockTransport([.any(.status(423), .status(423), .ok(text: "open"))])
         let clock = ManualClock()
@@ -95,7 +95,7 @@ struct WritingAGateExamples {
         #expect(counted.withLock { $0 } == [5])
     }
 
-    @Test("A value of the call is seen by gates further in")
+    @Test("A value of the call is visible to inner gates")
     func values() {
         let context = Context(timeSource: ManualClock())
         context[TenantKey.self] = "blue"

@@ -127,7 +127,7 @@ struct SecretPlacesTests {
         }
     }
 
-    @Test("The runs cover the pairs that they say they do")
+    @Test("The runs cover the stated pairs")
     func pairs() {
         let runs = (0..<Run.count).map(Run.init)
         #expect(Set(runs.map { [$0.carrier, $0.answer] }).count == Run.count)
@@ -141,7 +141,7 @@ struct SecretPlacesTests {
         }
     }
 
-    @Test("None is in any output", arguments: SecretSpelling.all.indices)
+    @Test("No secret is in any output", arguments: SecretSpelling.all.indices)
     func planted(index: Int) async throws {
         let spelling = SecretSpelling.all[index]
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
@@ -163,7 +163,7 @@ struct SecretPlacesTests {
         }
     }
 
-    @Test("None is in any content that is shown or recorded", arguments: SecretSpelling.all)
+    @Test("No secret is in any shown or recorded content", arguments: SecretSpelling.all)
     func contents(spelling: SecretSpelling) async throws {
         let recording = try Recording()
         defer { recording.remove() }
@@ -181,7 +181,7 @@ struct SecretPlacesTests {
         #expect(PlantedSecret.leaks(in: texts).isEmpty)
     }
 
-    @Test("None is in any field that is shown or recorded", arguments: SecretSpelling.all)
+    @Test("No secret is in any shown or recorded field", arguments: SecretSpelling.all)
     func fields(spelling: SecretSpelling) async throws {
         let recording = try Recording()
         defer { recording.remove() }

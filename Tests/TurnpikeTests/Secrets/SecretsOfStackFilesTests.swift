@@ -41,7 +41,7 @@ struct SecretsOfStackFilesTests {
         "pl4nted", "inf0-pl4nted", "GET pl4nted",
     ]
 
-    @Test("No message holds one", arguments: places)
+    @Test("No message contains a secret", arguments: places)
     func references(place: String) throws {
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: file) }
@@ -70,7 +70,7 @@ struct SecretsOfStackFilesTests {
     }
 
     @Test(
-        "A wrong choice that is referred to is told without its likeness, one in the file with it")
+        "A wrong choice from a reference is reported without a suggestion, others with one")
     func choice() throws {
         let variable = "TURNPIKE_TESTS_\(UUID().uuidString.replacing("-", with: "_"))"
         setenv(variable, "debgu", 1)

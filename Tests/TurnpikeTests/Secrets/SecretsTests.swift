@@ -98,7 +98,7 @@ struct SecretsTests {
         Case("a query") { _ in ["token": "s3cret", "q": "kept"] as Query },
     ]
 
-    @Test("None is printed, whatever the call ends with", arguments: cases)
+    @Test("No secret is printed, whatever the call ends with", arguments: cases)
     private func planted(one: Case) async throws {
         let answers: [MockResponse] = [
             .status(
