@@ -142,7 +142,7 @@ let package = Package(
             name: "CurlTests",
             dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeSupport", "TurnpikeTesting"],
             path: "Tests/CurlTests", swiftSettings: settings),
-        // What a user writes: no access beyond `public`, and none of the upcoming features.
+        // Compiled like the code of a user: `public` access only, and no upcoming features.
         .testTarget(
             name: "TurnpikeTests", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Tests/TurnpikeTests", packageAccess: false),

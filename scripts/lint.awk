@@ -1,4 +1,4 @@
-# The project rules that the compiler does not check. Prints the violations.
+# Checks the rules of the project that the compiler does not check, and prints each violation.
 #
 # - The folder of a file decides which modules it may import; only the umbrella module may use `@_exported`.
 # - A file has at most 300 lines.

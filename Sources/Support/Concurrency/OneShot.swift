@@ -1,8 +1,8 @@
 import Synchronization
 
-/// A value that is settled once, by whoever comes first, and awaited by one task.
+/// A value that is settled once, by the first caller, and awaited by one task.
 ///
-/// It joins a callback, a timer and a cancellation.
+/// Use it if a callback, a timer and a cancellation compete for one result.
 public final class OneShot<Value: Sendable>: Sendable {
     // SAFETY: only the code that takes the continuation out of the state resumes it.
     @safe private enum State {

@@ -121,7 +121,7 @@ public final class Folder: Sendable {
         }
     }
 
-    // MARK: What is in it
+    // MARK: Contents
 
     /// Returns the status of a name without following a link, or nil if it does not exist.
     public func status(of name: String) throws(FileFault) -> stat? {
@@ -197,7 +197,7 @@ public final class Folder: Sendable {
         }
     }
 
-    // MARK: What it is
+    // MARK: Checks
 
     /// Whether the path still leads to this folder, so that it was neither moved nor replaced.
     public var isStillThere: Bool {

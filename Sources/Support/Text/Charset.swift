@@ -9,7 +9,7 @@ import Musl
 /// A character encoding that is named by a peer.
 public enum Charset {
     case foundation(String.Encoding)
-    /// An encoding that Foundation does not support on Linux and the C library's iconv does.
+    /// An encoding that the C library's iconv supports, but Foundation on Linux does not.
     case library(String)
 
     /// Creates the encoding for a label, ignoring ASCII case and surrounding whitespace.

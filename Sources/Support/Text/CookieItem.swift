@@ -13,11 +13,12 @@ public struct CookieItem: Sendable, Hashable {
         }
     }
 
-    /// All pieces of a line, empty ones too; in a `Set-Cookie` line the attributes come behind the
-    /// first one.
+    /// Returns all pieces of a line, including empty ones.
+    ///
+    /// In a `Set-Cookie` line the first piece is the cookie and the others are its attributes.
     /// - Parameters:
     ///   - line: The line.
-    ///   - limit: How many semicolons are looked for.
+    ///   - limit: The largest number of semicolons at which the line is split.
     /// - Returns: At least one piece.
     public static func pieces(_ line: String, limit: Int = .max) -> [CookieItem] {
         line.utf8.split(
@@ -25,7 +26,7 @@ public struct CookieItem: Sendable, Hashable {
         ).map(CookieItem.init)
     }
 
-    /// The pieces of a line that are not empty.
+    /// Returns the pieces of a line, without empty ones.
     public static func list(_ line: String) -> [CookieItem] {
         line.utf8.split(separator: UInt8(ascii: ";")).map(CookieItem.init)
     }

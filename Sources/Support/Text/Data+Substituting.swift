@@ -1,7 +1,7 @@
 public import Foundation
 
 extension Data {
-    /// The bytes with others in the place of some of them.
+    /// Returns the data with each occurrence of some bytes replaced by others.
     public func substituting(_ bytes: Data, with other: Data) -> Data {
         guard !bytes.isEmpty, range(of: bytes) != nil else { return self }
         var result = Data()

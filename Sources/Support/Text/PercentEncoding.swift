@@ -18,10 +18,10 @@ public struct PercentEncoding: Sendable {
     /// The unreserved characters (RFC 3986 §2.3): safe in every part.
     public static let unreserved = PercentEncoding(alsoAllowing: "-._~")
 
-    /// The characters of a query item: unreserved, and `/` and `?`, which a query may hold as they
-    /// are (RFC 3986 §3.4).
+    /// The characters of a query item: the unreserved ones, and `/` and `?`, which a query may
+    /// contain without encoding (RFC 3986 §3.4).
     ///
-    /// This is Alamofire's set.
+    /// Alamofire uses the same set.
     public static let queryItem = PercentEncoding(alsoAllowing: "-._~/?")
 
     /// Whether a byte needs no encoding.
