@@ -1,4 +1,4 @@
-/// A mistake in a stack file: where it is, what was found, and what is allowed.
+/// A mistake in a stack file: where it is, what was found, and what was expected.
 public struct ConfigurationIssue: Hashable, Sendable, CustomStringConvertible {
     /// The kind of mistake.
     public enum Kind: Hashable, Sendable {
@@ -10,7 +10,7 @@ public struct ConfigurationIssue: Hashable, Sendable, CustomStringConvertible {
 
     /// The path in the file: `stack[2].attempts`.
     public let path: String
-    /// What was found and what is allowed.
+    /// What was found and what was expected.
     public let message: String
     /// The kind of mistake.
     public let kind: Kind
