@@ -17,8 +17,8 @@ import TurnpikeSupport
 ///
 /// Durations are in seconds, sizes in bytes. Without `stack`, the standard stack is used; `[]` is
 /// an empty stack. The complete file is checked before any part of it is created:
-/// ``ClientError/Code/configuration`` names every mistake with its path, what was found and what was
-/// expected. A setting that the chosen transport does not support is
+/// ``ClientError/Code/configuration`` names every mistake with its path, what was found and what
+/// was expected. A setting that the chosen transport does not support is
 /// ``ClientError/Code/unsupported``.
 public struct StackFile: Sendable, Hashable {
     private(set) var root: JSONObject
