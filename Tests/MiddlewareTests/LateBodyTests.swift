@@ -94,7 +94,7 @@ struct LateBodyTests {
                     context: context, flow: .pausing(highWater: 10, lowWater: 1)
                 ) { _ in }
                 exchange.receive(
-                    Exchange.Opening(head: ResponseHead(status: .ok, url: request.url)))
+                    Exchange.Head(ResponseHead(status: .ok, url: request.url)))
                 // Its end stands behind what the reader must take first.
                 #expect(!exchange.receive(Data(count: 10)))
                 return try await exchange.response()

@@ -60,7 +60,7 @@ struct TimeLimitReachTests {
         func send(_ request: Request, context: Context) async throws -> Response {
             let exchange = Exchange(context: context) { _ in }
             let head = ResponseHead(status: .ok, url: request.url)
-            exchange.receive(Exchange.Opening(head: head, length: 0))
+            exchange.receive(Exchange.Head(head, length: 0))
             return try await exchange.response()
         }
         func shutdown() async {}

@@ -152,7 +152,7 @@ struct TimeLimitTests {
                 let exchange = Exchange(context: context) { _ in }
                 let head = ResponseHead(status: .ok, url: request.url)
                 exchange.receive(
-                    Exchange.Opening(head: head), with: Data("abc".utf8),
+                    Exchange.Head(head), with: Data("abc".utf8),
                     isComplete: request.method == .get)
                 let response = try await exchange.response()
                 response.body.onPull { exchange.finish() }

@@ -275,8 +275,8 @@ final class CurlTransfer: @unchecked Sendable {
     }
 }
 
-extension CurlTransfer: UnreadOpening {
-    func read() throws -> Exchange.Opening {
+extension CurlTransfer: UnreadHead {
+    func read() throws -> Exchange.Head {
         switch head.take() {
         case .unread(let bytes): return try bytes.read(url, isHead).get()
         case .read(let opening): return try opening.get()
@@ -288,6 +288,6 @@ extension CurlTransfer: UnreadOpening {
 extension CurlTransfer {
     private enum Head {
         case unread(HeadBytes)
-        case read(Result<Exchange.Opening, ClientError>)
+        case read(Result<Exchange.Head, ClientError>)
     }
 }

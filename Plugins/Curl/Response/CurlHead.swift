@@ -17,7 +17,7 @@ import TurnpikeSupport
     func free() { unsafe tpc_free(start) }
 
     /// Reads them, and lets go of them.
-    func read(_ url: URL, _ isHead: Bool) -> Result<Exchange.Opening, ClientError> {
+    func read(_ url: URL, _ isHead: Bool) -> Result<Exchange.Head, ClientError> {
         defer { free() }
         return unsafe CurlHead.opening(
             of: UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count)
@@ -32,11 +32,11 @@ import TurnpikeSupport
     }
 }
 
-extension Exchange.Opening {
+extension Exchange.Head {
     /// Whether nothing but the end of an HTTP/1 connection tells where the content ends.
     var endsWithConnection: Bool {
         // Any other coding has no end of its own, and is none that was asked for.
-        length == nil && !head.headers.transferCodings.contains("chunked")
+        length == nil && !response.headers.transferCodings.contains("chunked")
     }
 }
 
@@ -52,7 +52,7 @@ extension HTTPHeaders {
 enum CurlHead {
     static func opening(
         of bytes: UnsafeBufferPointer<UInt8>, url: URL, isHead: Bool
-    ) -> Result<Exchange.Opening, ClientError> {
+    ) -> Result<Exchange.Head, ClientError> {
         var lines = unsafe HeadLines(bytes: bytes)
         guard let first = unsafe lines.next(), let status = unsafe StatusLine(first) else {
             return .failure(broken("its first line is none of HTTP"))
@@ -80,8 +80,8 @@ enum CurlHead {
         if hasContent, fields.isChunked, let fault = codingFault(headers) { return .failure(fault) }
         let declared = fields.isChunked ? nil : fields.length.value
         return .success(
-            Exchange.Opening(
-                head: ResponseHead(
+            Exchange.Head(
+                ResponseHead(
                     status: code, headers: headers, url: url, version: status.version),
                 length: hasContent ? declared : 0, encodedLength: hasContent ? declared : nil))
     }

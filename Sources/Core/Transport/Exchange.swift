@@ -47,35 +47,35 @@ public final class Exchange: Sendable {
     /// Takes the head of the response.
     ///
     /// A second head is ignored.
-    public func receive(_ opening: Opening) { open(.success(.read(opening))) }
+    public func receive(_ head: Head) { open(.success(.read(head))) }
 
     /// Takes the head of the response together with the first chunk of the body.
     ///
     /// The caller wakes up once for both.
     /// - Parameters:
-    ///   - opening: The head.
+    ///   - head: The head.
     ///   - chunk: The first chunk.
     ///   - isComplete: Whether the chunk is the whole body, so that the response ends with it.
     /// - Returns: Whether to go on. If not, the transport pauses until `onResume` is called.
     @discardableResult
-    public func receive(_ opening: Opening, with chunk: Data, isComplete: Bool = false) -> Bool {
-        receive(.read(opening), with: .data(chunk), isComplete: isComplete)
+    public func receive(_ head: Head, with chunk: Data, isComplete: Bool = false) -> Bool {
+        receive(.read(head), with: .data(chunk), isComplete: isComplete)
     }
 
     /// Takes a head that its reader will parse, together with the first chunk of the body.
     @discardableResult
     public func receive(
-        _ opening: any UnreadOpening, with chunk: BodyChunk, isComplete: Bool
+        _ head: any UnreadHead, with chunk: BodyChunk, isComplete: Bool
     ) -> Bool {
-        receive(.unread(opening), with: chunk, isComplete: isComplete)
+        receive(.unread(head), with: chunk, isComplete: isComplete)
     }
 
     private func receive(
-        _ opening: ArrivedOpening, with chunk: BodyChunk, isComplete: Bool
+        _ head: ArrivedHead, with chunk: BodyChunk, isComplete: Bool
     ) -> Bool {
         let goesOn = receive(chunk)
         if isComplete { close(.complete) }
-        open(.success(opening))
+        open(.success(head))
         return goesOn
     }
 
@@ -148,7 +148,7 @@ public final class Exchange: Sendable {
     /// Whether the exchange has ended.
     public var hasEnded: Bool { core.state.withLock { $0.end != nil } }
 
-    private func open(_ result: Result<ArrivedOpening, any Error>) {
+    private func open(_ result: Result<ArrivedHead, any Error>) {
         core.state.withLock { $0.open(result) }?.resume()
     }
 
@@ -178,9 +178,9 @@ public final class Exchange: Sendable {
     /// - Throws: The error that ended the exchange; `CancellationError` at once when the task is
     ///   cancelled.
     public func response() async throws -> Response {
-        let opening: Opening
+        let head: Head
         do {
-            opening = try await arrivedOpening().get()
+            head = try await arrivedHead().get()
         } catch {
             // This has no effect on an exchange that has failed.
             cancel(.failed(error))
@@ -188,16 +188,16 @@ public final class Exchange: Sendable {
         }
         let body = ResponseBody(
             storage: BodyStorage(
-                .exchange(self), length: opening.length, encodedLength: opening.encodedLength))
-        return Response(head: opening.head, body: body)
+                .exchange(self), length: head.length, encodedLength: head.encodedLength))
+        return Response(head: head.response, body: body)
     }
 
-    private func arrivedOpening() async throws -> ArrivedOpening {
-        if let result = core.state.withLock({ $0.opening.take() }) { return try result.get() }
+    private func arrivedHead() async throws -> ArrivedHead {
+        if let result = core.state.withLock({ $0.head.take() }) { return try result.get() }
         return try await withTaskCancellationHandler {
             try unsafe await withUnsafeThrowingContinuation { continuation in
                 let result = core.state.withLock { state in
-                    let result = state.opening.take()
+                    let result = state.head.take()
                     if result == nil { unsafe state.waiter = continuation }
                     return result
                 }

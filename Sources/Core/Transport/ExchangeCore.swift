@@ -27,9 +27,9 @@ final class ExchangeCore: Sendable {
 
     // SAFETY: whoever takes a continuation out of the state resumes it, once.
     @safe struct State {
-        var opening: Result<ArrivedOpening, any Error>?
+        var head: Result<ArrivedHead, any Error>?
         var hasOpened = false
-        var waiter: UnsafeContinuation<ArrivedOpening, any Error>?
+        var waiter: UnsafeContinuation<ArrivedHead, any Error>?
         var buffer: ChunkBuffer
         var reader: UnsafeContinuation<BodyChunk?, any Error>?
         var end: End?
@@ -43,12 +43,12 @@ final class ExchangeCore: Sendable {
         /// Sets the result of waiting for the head, unless there is one.
         /// - Returns: The waiting caller, to be resumed outside of the lock.
         mutating func open(
-            _ result: Result<ArrivedOpening, any Error>
-        ) -> Waiting<ArrivedOpening>? {
+            _ result: Result<ArrivedHead, any Error>
+        ) -> Waiting<ArrivedHead>? {
             if hasOpened { return nil }
             hasOpened = true
             guard let continuation = unsafe waiter else {
-                opening = result
+                head = result
                 return nil
             }
             unsafe waiter = nil
@@ -81,7 +81,7 @@ final class ExchangeCore: Sendable {
 
     func cancel(_ reason: CancelReason) {
         let (wasOpen, waiter, reader, registration) = state.withLock {
-            state -> (Bool, Waiting<ArrivedOpening>?, Waiting<BodyChunk?>?, CancelRegistration?) in
+            state -> (Bool, Waiting<ArrivedHead>?, Waiting<BodyChunk?>?, CancelRegistration?) in
             // This line alone decides which came first: the end of the response or a time limit.
             if reason.owner == .timeLimit, state.end != nil { return (false, nil, nil, nil) }
             let wasOpen = state.end == nil

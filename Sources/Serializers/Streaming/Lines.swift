@@ -83,7 +83,7 @@ struct StreamSource: Sendable {
 
     init(_ call: Call) {
         open = {
-            let opened = try await call.serialize(with: OpeningSerializer())
+            let opened = try await call.serialize(with: HeadSerializer())
             return Opened(body: opened.response.body, maxBytes: opened.maxBytes) {
                 opened.response.completing($0)
             }
@@ -96,7 +96,7 @@ struct StreamSource: Sendable {
 }
 
 /// Returns the response when its head has arrived, with the call's limit for lines and events.
-struct OpeningSerializer: ResponseSerializer {
+struct HeadSerializer: ResponseSerializer {
     /// Throws to reject the response.
     var check: @Sendable (ResponseHead) throws -> Void = { _ in }
 

@@ -156,7 +156,7 @@ private struct EventReader {
             call.request.headers[.lastEventID] = nil
         }
         let (response, maxBytes) = try await call.serialize(
-            with: OpeningSerializer(check: Self.check))
+            with: HeadSerializer(check: Self.check))
         if response.status == 204 {
             hasEnded = true
             return

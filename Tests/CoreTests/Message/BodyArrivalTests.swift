@@ -19,7 +19,7 @@ struct BodyArrivalTests {
             notes.add("cancel \($0.owner)")
         }
         exchange.receive(
-            Exchange.Opening(head: ResponseHead(status: 200, url: URL(filePath: "/"))))
+            Exchange.Head(ResponseHead(status: 200, url: URL(filePath: "/"))))
         exchange.receive(Data("abc".utf8))
         return exchange
     }
@@ -134,7 +134,7 @@ struct BodyArrivalTests {
             let context = Context(timeSource: ManualClock())
             let exchange = Exchange(context: context) { _ in }
             exchange.receive(
-                Exchange.Opening(head: ResponseHead(status: 200, url: URL(filePath: "/"))))
+                Exchange.Head(ResponseHead(status: 200, url: URL(filePath: "/"))))
             exchange.receive(Data("abc".utf8))
             let body = try await exchange.response().body
             races.append(Race(context: context, exchange: exchange, body: body))

@@ -17,7 +17,7 @@ struct ReadyChunkTests {
     init() async throws {
         exchange = Exchange(context: Context(timeSource: ManualClock())) { _ in }
         exchange.receive(
-            Exchange.Opening(head: ResponseHead(status: 200, url: URL(filePath: "/"))))
+            Exchange.Head(ResponseHead(status: 200, url: URL(filePath: "/"))))
         body = try await exchange.response().body
     }
 
@@ -83,7 +83,7 @@ struct ReadyChunkTests {
         let cancels = Tally()
         let exchange = Exchange(context: Context(timeSource: ManualClock())) { _ in cancels.add() }
         exchange.receive(
-            Exchange.Opening(head: ResponseHead(status: 200, url: URL(filePath: "/"))))
+            Exchange.Head(ResponseHead(status: 200, url: URL(filePath: "/"))))
         for _ in 0..<100 { exchange.receive(Data("abc".utf8)) }
         let body =
             isWrapped ? ResponseBody(source: exchange) : try await exchange.response().body

@@ -84,7 +84,7 @@ struct TrailerTests {
             let exchange = Exchange(context: context) { _ in }
             exchange.receive(trailers: ["X-A": "1"])
             exchange.receive(
-                Exchange.Opening(head: ResponseHead(status: .ok, url: request.url)),
+                Exchange.Head(ResponseHead(status: .ok, url: request.url)),
                 with: Data("x".utf8), isComplete: true)
             exchange.receive(trailers: ["X-B": "1"])
             return try await exchange.response()

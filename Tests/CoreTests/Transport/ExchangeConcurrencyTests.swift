@@ -6,8 +6,8 @@ import TurnpikeTesting
 
 @Suite("Exchange, from several threads")
 struct ExchangeConcurrencyTests {
-    private static let opening = Exchange.Opening(
-        head: ResponseHead(status: 200, url: URL(filePath: "/")), length: nil)
+    private static let head = Exchange.Head(
+        ResponseHead(status: 200, url: URL(filePath: "/")), length: nil)
 
     private struct Race: Sendable {
         let context = Context(timeSource: ManualClock())
@@ -27,7 +27,7 @@ struct ExchangeConcurrencyTests {
         await atOnce(
             races,
             { race in
-                race.exchange.receive(Self.opening)
+                race.exchange.receive(Self.head)
                 let body = (try? await race.exchange.response())?.body
                 _ = try? await body?.collect(upTo: 100)
                 returned.add()
@@ -48,7 +48,7 @@ struct ExchangeConcurrencyTests {
         await atOnce(
             races,
             { race in
-                race.exchange.receive(Self.opening)
+                race.exchange.receive(Self.head)
                 await Self.readOneChunk(of: race.exchange)
             },
             { race in
@@ -79,7 +79,7 @@ struct ExchangeConcurrencyTests {
             mayGoOn.continuation.yield()
         } onCancel: { _ in
         }
-        exchange.receive(Self.opening)
+        exchange.receive(Self.head)
         let body = try await exchange.response().body
         let chunks = (0..<5000).map { number in
             Data(repeating: UInt8(truncatingIfNeeded: number), count: number % 97 + 1)

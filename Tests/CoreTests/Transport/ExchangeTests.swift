@@ -9,8 +9,8 @@ import TurnpikeTesting
 struct ExchangeTests {
     private let notes = Notes()
     private let context = Context(timeSource: ManualClock())
-    private let opening = Exchange.Opening(
-        head: ResponseHead(status: 200, url: URL(filePath: "/")), length: nil)
+    private let head = Exchange.Head(
+        ResponseHead(status: 200, url: URL(filePath: "/")), length: nil)
 
     private func exchange(_ flow: Flow = .pausing(highWater: 100, lowWater: 20)) -> Exchange {
         Exchange(context: context, flow: flow) { [notes] in
@@ -25,7 +25,7 @@ struct ExchangeTests {
     @Test("Head, chunks and end reach the reader in order")
     func order() async throws {
         let exchange = exchange()
-        exchange.receive(opening)
+        exchange.receive(head)
         exchange.receive(bytes(1))
         exchange.receive(bytes(2))
         exchange.finish()
@@ -40,7 +40,7 @@ struct ExchangeTests {
     func failure() async throws {
         struct Broken: Error {}
         let exchange = exchange()
-        exchange.receive(opening)
+        exchange.receive(head)
         exchange.receive(bytes(3))
         exchange.fail(Broken())
         exchange.finish()
@@ -53,7 +53,7 @@ struct ExchangeTests {
     @Test("A producer pauses above the high water mark and resumes below the low one")
     func flow() async throws {
         let exchange = exchange()
-        exchange.receive(opening)
+        exchange.receive(head)
         #expect(exchange.receive(bytes(60)))
         #expect(!exchange.receive(bytes(60)))
         let body = try await exchange.response().body
@@ -72,7 +72,7 @@ struct ExchangeTests {
     func firstReason(first: String) async throws {
         struct Late: Error {}
         let exchange = exchange()
-        exchange.receive(opening)
+        exchange.receive(head)
         var response: Response? = try await exchange.response()
         switch first {
         case "task": exchange.cancel(.task)
@@ -107,7 +107,7 @@ struct ExchangeTests {
         await #expect(throws: CancellationError.self) { try await waiting.value }
         #expect(notes.all == ["cancel task"])
         let second = self.exchange()
-        second.receive(opening)
+        second.receive(head)
         let body = try await second.response().body
         let pulled = AsyncStream.makeStream(of: Void.self)
         body.onPull { pulled.continuation.yield() }
@@ -129,7 +129,7 @@ struct ExchangeTests {
         "Bytes ahead of the reader go to a file and come back in order, in bounded memory")
     func spilling() async throws {
         let exchange = exchange(.spilling(memoryLimit: 1000, fileLimit: 1_000_000))
-        exchange.receive(opening)
+        exchange.receive(head)
         var expected = Data()
         var random = SeededGenerator(seed: 5)
         let body = try await exchange.response().body
@@ -152,7 +152,7 @@ struct ExchangeTests {
     @Test("A file that would grow beyond its bound ends the exchange")
     func spillLimit() async throws {
         let exchange = exchange(.spilling(memoryLimit: 10, fileLimit: 100))
-        exchange.receive(opening)
+        exchange.receive(head)
         let body = try await exchange.response().body
         #expect(exchange.receive(bytes(60)))
         #expect(exchange.receive(bytes(60)))

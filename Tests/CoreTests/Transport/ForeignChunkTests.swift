@@ -13,10 +13,10 @@ struct ForeignChunkTests {
     private let head = ResponseHead(status: 200, url: URL(filePath: "/"))
 
     /// A head that is read later, or turns out to be none.
-    private final class Unread: UnreadOpening {
-        let result: Result<Exchange.Opening, ClientError>
-        init(_ result: Result<Exchange.Opening, ClientError>) { self.result = result }
-        func read() throws -> Exchange.Opening { try result.get() }
+    private final class Unread: UnreadHead {
+        let result: Result<Exchange.Head, ClientError>
+        init(_ result: Result<Exchange.Head, ClientError>) { self.result = result }
+        func read() throws -> Exchange.Head { try result.get() }
     }
 
     private func exchange() -> Exchange {
@@ -41,7 +41,7 @@ struct ForeignChunkTests {
     func data(count: Int) async throws {
         let exchange = exchange()
         exchange.receive(
-            Unread(.success(Exchange.Opening(head: head))), with: chunk("a", count),
+            Unread(.success(Exchange.Head(head))), with: chunk("a", count),
             isComplete: true)
         do {
             let data = try await exchange.response().body.collect(upTo: 100_000)
@@ -53,7 +53,7 @@ struct ForeignChunkTests {
     @Test("Foreign bytes reach a reader that waits")
     func waiting() async throws {
         let exchange = exchange()
-        exchange.receive(Exchange.Opening(head: head))
+        exchange.receive(Exchange.Head(head))
         async let first = exchange.next()
         exchange.receive(chunk("a", 3))
         #expect(try await first?.count == 3)
@@ -63,7 +63,7 @@ struct ForeignChunkTests {
     @Test("Bytes at or after a cancellation are released unread")
     func cancelled() async throws {
         let exchange = exchange()
-        exchange.receive(Exchange.Opening(head: head))
+        exchange.receive(Exchange.Head(head))
         exchange.receive(chunk("a", 3))
         exchange.receive(chunk("b", 3))
         exchange.cancel(.drop)

@@ -195,16 +195,16 @@ final class URLSessionExchange: Sendable {
         publish(response)
     }
 
-    private func opening(of response: HTTPURLResponse) -> Result<Exchange.Opening, ClientError> {
-        URLSessionHead.opening(of: response, to: url, method: request.httpMethod ?? "GET")
+    private func head(of response: HTTPURLResponse) -> Result<Exchange.Head, ClientError> {
+        URLSessionHead.head(of: response, to: url, method: request.httpMethod ?? "GET")
     }
 
     private func publish(_ response: HTTPURLResponse) {
         guard !hasHead.exchange(true, ordering: .relaxed), let exchange else { return }
-        switch opening(of: response) {
-        case .success(let opening):
-            feed.withLock { $0.length = opening.length }
-            exchange.receive(opening)
+        switch head(of: response) {
+        case .success(let head):
+            feed.withLock { $0.length = head.length }
+            exchange.receive(head)
         case .failure(let error): fail(error)
         }
     }
@@ -251,10 +251,10 @@ final class URLSessionExchange: Sendable {
         }
         // The head of a redirect without a usable Location is not reported before.
         if !hasHead, let response = response as? HTTPURLResponse {
-            switch opening(of: response) {
-            case .success(var opening):
-                opening.length = nil
-                exchange.receive(opening)
+            switch head(of: response) {
+            case .success(var head):
+                head.length = nil
+                exchange.receive(head)
             case .failure(let error): return exchange.fail(error)
             }
         }

@@ -7,9 +7,9 @@ import FoundationNetworking
 
 /// Converts an `HTTPURLResponse` into the head that the server sent, as far as possible.
 enum URLSessionHead {
-    static func opening(
+    static func head(
         of response: HTTPURLResponse, to url: URL, method: String
-    ) -> Result<Exchange.Opening, ClientError> {
+    ) -> Result<Exchange.Head, ClientError> {
         var fields: [(name: String, value: String)] = []
         for (name, value) in response.allHeaderFields {
             guard let name = name as? String, let value = value as? String else { continue }
@@ -36,37 +36,37 @@ enum URLSessionHead {
         case .success(let declared):
             let status = HTTPStatus(response.statusCode)
             return .success(
-                opening(
+                head(
                     status: status, headers: headers, url: url, declared: declared,
                     hasContent: method != "HEAD" && !status.endsWithHead))
         }
     }
 
-    private static func opening(
+    private static func head(
         status: HTTPStatus, headers: HTTPHeaders, url: URL, declared: Int64?, hasContent: Bool
-    ) -> Exchange.Opening {
+    ) -> Exchange.Head {
         var headers = headers
-        var opening = Exchange.Opening(
-            head: ResponseHead(status: status, headers: headers, url: url))
+        var head = Exchange.Head(
+            ResponseHead(status: status, headers: headers, url: url))
         if !hasContent {
-            opening.length = 0
-            return opening
+            head.length = 0
+            return head
         }
         if headers.contains(.transferEncoding) {
             // A length is ignored if there is a transfer coding (RFC 9112 §6.3).
             headers.remove(.contentLength)
         } else if isEncoded(headers) {
             // libcurl has decoded the content and left both fields.
-            opening.encodedLength = declared
+            head.encodedLength = declared
             headers.remove(.contentEncoding)
             headers.remove(.contentLength)
         } else {
-            opening.length = declared
-            opening.encodedLength = declared
+            head.length = declared
+            head.encodedLength = declared
         }
         if isEncoded(headers) { headers.remove(.contentEncoding) }
-        opening.head = ResponseHead(status: status, headers: headers, url: url)
-        return opening
+        head.response = ResponseHead(status: status, headers: headers, url: url)
+        return head
     }
 
     private static func isEncoded(_ headers: HTTPHeaders) -> Bool {
