@@ -4,7 +4,7 @@ import Testing
 import TurnpikeTesting
 
 @testable import TurnpikeCore
-@testable import TurnpikeSerializers
+@testable import TurnpikeMiddleware
 
 #if canImport(Glibc)
 import Glibc
