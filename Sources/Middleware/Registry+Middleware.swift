@@ -9,6 +9,7 @@ extension Registry {
         register(gate: "bearer") { BearerAuthentication(settings: $0) }
         register(gate: "circuitBreaker") { CircuitBreaker(settings: $0) }
         register(gate: "coalesce") { Coalesce(settings: $0) }
+        register(gate: "compressBodies") { CompressBodies(settings: $0) }
         register(gate: "concurrencyLimit") { ConcurrencyLimit(settings: $0) }
         register(gate: "cookies") { try Cookies(settings: $0) }
         register(gate: "deadline") { Deadline(settings: $0) }

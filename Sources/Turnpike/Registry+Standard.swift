@@ -8,7 +8,6 @@ extension Registry {
         var registry = Registry()
         registry.registerTransports()
         registry.registerMiddleware()
-        registry.registerSerializers()
         registry.register(stack: "standard") { .standard }
         return registry
     }

@@ -103,13 +103,6 @@ extension CompressBodies {
     }
 }
 
-extension Registry {
-    /// Adds the gates of this module under their names in stack files.
-    public mutating func registerSerializers() {
-        register(gate: "compressBodies") { CompressBodies(settings: $0) }
-    }
-}
-
 extension Gate where Self == CompressBodies {
     /// Compresses request bodies; see ``CompressBodies/init(_:level:minimum:)``.
     public static func compressBodies(_ coding: CompressBodies.Coding = .gzip) -> Self {
