@@ -1,5 +1,3 @@
-public import Foundation
-
 /// Where a cache keeps responses.
 ///
 /// A store knows nothing of HTTP. It finds what it was given, whole and unchanged, or does not find it.
@@ -54,47 +52,4 @@ public protocol CacheStore: Sendable {
 
     /// Returns when all committed entries are where they outlive the process, as far as the store can.
     func flush() async
-}
-
-/// Takes the content of one response; one task uses it at a time.
-public protocol CacheWriter: Sendable {
-    /// Takes the next bytes.
-    func write(_ chunk: Data) async throws
-
-    /// Ends the content; from then on the entry can be found, as a whole.
-    func commit() async throws
-
-    /// Gives the entry up, from any thread; nothing of it is kept.
-    func abandon()
-}
-
-/// An entry of a list.
-public struct CacheListing: Sendable {
-    /// The response.
-    public let response: StoredResponse
-    /// The bytes of its content.
-    public let length: Int64
-
-    /// Creates an entry of a list.
-    public init(response: StoredResponse, length: Int64) {
-        self.response = response
-        self.length = length
-    }
-}
-
-/// How much a store holds.
-public struct CacheUsage: Sendable, Hashable {
-    /// The number of entries that the store knows of.
-    public var entries: Int
-    /// The bytes that the entries take, heads included.
-    public var bytes: Int64
-    /// How many entries were removed to make room.
-    public var evictions: Int
-
-    /// Creates a usage.
-    public init(entries: Int = 0, bytes: Int64 = 0, evictions: Int = 0) {
-        self.entries = entries
-        self.bytes = bytes
-        self.evictions = evictions
-    }
 }

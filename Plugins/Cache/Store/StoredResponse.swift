@@ -1,6 +1,5 @@
 public import Foundation
 public import TurnpikeCore
-import TurnpikeSupport
 
 /// A stored response without its content.
 public struct StoredResponse: Sendable {
@@ -79,53 +78,4 @@ public struct StoredResponse: Sendable {
         return 256 + storage.key.url.utf8.count + headers.byteCount + 48 * headers.count
             + fields.reduce(0) { $0 + $1.name.utf8.count + ($1.value?.utf8.count ?? 0) }
     }
-}
-
-/// A stored response and its content, which can be read even if the store removes the entry meanwhile.
-public struct CacheEntry: Sendable {
-    /// The response.
-    public let response: StoredResponse
-    /// Its content.
-    public let content: any CachedContent
-
-    /// Creates an entry.
-    public init(response: StoredResponse, content: any CachedContent) {
-        self.response = response
-        self.content = content
-    }
-}
-
-/// The content of a stored response.
-public protocol CachedContent: Sendable {
-    /// The number of bytes.
-    var length: Int64 { get }
-
-    /// A body that reads a part of it, as it is pulled.
-    /// - Parameter range: Which bytes, within 0..<``length``.
-    /// - Returns: The body.
-    func body(_ range: Range<Int64>) -> ResponseBody
-}
-
-/// Content in memory.
-public struct CachedData: CachedContent {
-    /// The bytes.
-    public let data: Data
-
-    /// Creates content.
-    public init(_ data: Data) { self.data = data }
-
-    /// The number of bytes.
-    public var length: Int64 { Int64(data.count) }
-
-    /// A body of these bytes.
-    public func body(_ range: Range<Int64>) -> ResponseBody {
-        if range.count64 == length { return ResponseBody(data) }
-        let start = data.startIndex + Int(range.lowerBound)
-        return ResponseBody(data[start..<(start + Int(range.count64))])
-    }
-}
-
-extension Data {
-    /// A copy of just these bytes, which keeps neither a transport's buffer nor room to grow.
-    var exact: Data { unsafe withUnsafeBytes { unsafe Data($0) } }
 }

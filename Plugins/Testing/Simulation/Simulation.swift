@@ -154,21 +154,6 @@ public final class Simulation: Sendable {
     }
 }
 
-/// Why a ``Simulation`` could not finish.
-public struct SimulationError: Error, CustomStringConvertible {
-    /// The seed that reproduces the failure.
-    public let seed: UInt64
-    /// The simulated time of the failure.
-    public let elapsed: Duration
-    /// The reason.
-    public let message: String
-
-    /// The reason, the time and the seed.
-    public var description: String {
-        "the simulation with seed \(seed) after \(elapsed): \(message)"
-    }
-}
-
 private final class SharedBox<Value: Sendable>: Sendable {
     private let state = Mutex<Result<Value, any Error>?>(nil)
     private let isWithoutThread = Atomic(false)

@@ -1,16 +1,3 @@
-import TurnpikeSupport
-
-/// How soon a gate or a transport ends when its context or its task is cancelled.
-public enum Promptness: Sendable {
-    /// It may not end; assumed for gates and transports that declare nothing.
-    case unknown
-    /// It ends soon if the rest of the chain does: besides `next`, it awaits only the context's
-    /// sleeps, and bodies.
-    case withInside
-    /// It ends soon, whatever the rest of the chain does.
-    case always
-}
-
 /// A gate or a transport that promises to end soon after its context or its task is cancelled.
 ///
 /// When a time limit (``Context/deadline``, or a gate such as `Deadline` or `AttemptTimeout`)
@@ -43,43 +30,4 @@ public protocol PromptlyCancellable: Sendable {
 extension PromptlyCancellable {
     /// It ends soon if the rest of the chain does.
     public var promptness: Promptness { .withInside }
-}
-
-extension Context {
-    /// Runs an operation that may ignore cancellation, without making its caller wait for it.
-    ///
-    /// When this context or the caller's task is cancelled, the caller returns at once.
-    ///
-    /// A cancelled caller's task cancels this context, so use a ``child(deadline:)``.
-    /// - Parameters:
-    ///   - operation: The operation. It runs in a task that is cancelled with the context.
-    ///   - abandon: Receives a value that arrives after the caller has returned.
-    /// - Returns: The value.
-    /// - Throws: The error of the operation or of the cancellation. If the context is already
-    ///   cancelled, the operation is not run.
-    package func running<Value: Sendable>(
-        _ operation: @escaping @Sendable () async throws -> Value,
-        orAbandoning abandon: @escaping @Sendable (Value) -> Void = { _ in }
-    ) async throws -> Value {
-        // The operation's task would see the cancellation only later, and could send something
-        // first.
-        try checkCancellation()
-        let answer = OneShot<Value>()
-        // Cancelled with this context, an outer context or the caller's task; otherwise ends by
-        // itself.
-        let task = Task.inheriting {
-            do {
-                let value = try await operation()
-                if !answer.settle(.success(value)) { abandon(value) }
-            } catch {
-                answer.settle(.failure(error))
-            }
-        }
-        let registration = onCancel { reason in
-            answer.settle(.failure(reason.error))
-            task.cancel()
-        }
-        defer { registration.end() }
-        return try await answer.value { self.cancel(.task) }
-    }
 }

@@ -23,11 +23,3 @@ public protocol TimeSource: Sendable {
         after delay: Duration, _ handler: @escaping @Sendable () -> Void
     ) -> any TimerToken
 }
-
-/// A scheduled handler.
-public protocol TimerToken: AnyObject, Sendable {
-    /// Prevents the handler from running, if it has not started.
-    ///
-    /// Cancelling twice has no effect.
-    func cancel()
-}

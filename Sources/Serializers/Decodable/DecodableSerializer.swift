@@ -88,21 +88,6 @@ public struct DecodableSerializer<Output: Decodable & Sendable>: ResponseSeriali
     }
 }
 
-/// A type that has a value for responses without content: 204, 205, or a response to HEAD.
-public protocol EmptyResponse {
-    /// The value.
-    static var emptyValue: Self { get }
-}
-
-/// The value of a response without content.
-public struct Empty: EmptyResponse, Codable, Sendable, Hashable {
-    /// Creates the value.
-    public init() {}
-
-    /// The value.
-    public static var emptyValue: Empty { Empty() }
-}
-
 extension ResponseSerializer {
     /// Decodes the content into a type.
     public static func decodable<Value: Decodable & Sendable>(

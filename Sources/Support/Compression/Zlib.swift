@@ -1,5 +1,3 @@
-import Foundation
-
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -110,20 +108,4 @@ import Darwin
     func resetInflating(_ stream: Handle) -> Bool { unsafe inflateReset(stream) == Self.ok }
 
     func endInflating(_ stream: Handle) { _ = unsafe inflateEnd(stream) }
-}
-
-/// A framing of compressed bytes, named like its content coding (RFC 9110 §8.4.1).
-public enum CompressionFormat: String, Sendable, CaseIterable {
-    /// gzip (RFC 1952).
-    case gzip
-    /// The framing of zlib (RFC 1950), which HTTP calls deflate.
-    case deflate
-}
-
-/// Why bytes could not be compressed or inflated.
-public enum CompressionFault: Error, Equatable {
-    /// The system has no zlib, or an incompatible one.
-    case noLibrary
-    /// The bytes do not have the format.
-    case corrupt
 }

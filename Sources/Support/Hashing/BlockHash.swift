@@ -1,19 +1,5 @@
 public import struct Foundation.Data
 
-/// The compression function of a hash function with blocks of 64 bytes.
-public protocol BlockCompression: Sendable {
-    /// Whether the length in bits at the end of the message is big-endian.
-    static var isBigEndian: Bool { get }
-
-    init()
-
-    /// Processes one block.
-    mutating func compress(_ block: UnsafeRawBufferPointer)
-
-    /// The digest after the last block.
-    var digest: [UInt8] { get }
-}
-
 /// A hash function with blocks of 64 bytes and the padding that MD5, SHA-1 and SHA-256 share.
 public struct BlockHash<Compression: BlockCompression>: Sendable {
     private var compression = Compression()

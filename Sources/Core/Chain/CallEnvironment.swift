@@ -1,0 +1,15 @@
+/// What all calls of a client share.
+package final class CallEnvironment: Sendable {
+    package let timeSource: any TimeSource
+    package let randomSource: any RandomSource
+    let baseOrigin: Origin?
+    let running = OpenCalls()
+
+    package init(
+        timeSource: any TimeSource, randomSource: any RandomSource, baseOrigin: Origin? = nil
+    ) {
+        self.timeSource = timeSource
+        self.randomSource = randomSource
+        self.baseOrigin = baseOrigin
+    }
+}

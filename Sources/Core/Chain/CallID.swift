@@ -1,0 +1,17 @@
+/// A call's identifier: unique within its client, and very probably across clients.
+public struct CallID: Hashable, Sendable, CustomStringConvertible {
+    private let client: UInt32
+    /// The number of the call in its client, starting at 1.
+    public let number: UInt64
+
+    package init(client: UInt32, number: UInt64) {
+        self.client = client
+        self.number = number
+    }
+
+    /// The client's part and the number of the call: `5f0c2a1b-42`.
+    public var description: String {
+        let digits = String(client, radix: 16)
+        return String(repeating: "0", count: 8 - digits.count) + digits + "-\(number)"
+    }
+}

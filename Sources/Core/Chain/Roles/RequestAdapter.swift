@@ -1,0 +1,15 @@
+/// A gate that changes requests.
+///
+/// ```swift
+/// struct TenantHeader: SynchronousRequestAdapter {
+///     let tenant: String
+///     func adapt(_ request: inout Request, context: Context) { request.headers["X-Tenant"] = tenant }
+/// }
+/// ```
+///
+/// Inside a retry it runs for each attempt, inside a redirect for each hop. An adapter that never
+/// waits should conform to ``SynchronousRequestAdapter``, which avoids an asynchronous call.
+public protocol RequestAdapter: Gate {
+    /// Changes a request, or throws to fail the call.
+    func adapt(_ request: inout Request, context: Context) async throws
+}

@@ -1,0 +1,15 @@
+/// A key of ``RequestOptions``.
+public protocol RequestOptionKey: SendableMetatype {
+    /// The type of the value.
+    associatedtype Value: Sendable
+
+    /// Returns the gate that applies the option if the client's stack has none for this key.
+    ///
+    /// The default nil suits a key that a transport or a serializer reads.
+    static func gate(for value: Value) -> (any Gate)?
+}
+
+extension RequestOptionKey {
+    /// Returns nil.
+    public static func gate(for value: Value) -> (any Gate)? { nil }
+}

@@ -1,0 +1,47 @@
+/// What a transport can do beyond sending a request and streaming its response.
+///
+/// A call that needs a capability that its transport lacks fails with
+/// ``ClientError/Code/unsupported`` before anything is sent. `TransportConformance` in
+/// `TurnpikeTesting` checks each declared capability.
+public struct TransportCapabilities: OptionSet, Hashable, Sendable {
+    /// The bits of the set.
+    public let rawValue: UInt32
+
+    /// Creates a set from bits.
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    /// Request bodies of unknown length are sent while they are produced.
+    ///
+    /// Calls with a live body (``Body/isLive``) fail without it.
+    public static let liveUpload = Self(rawValue: 1 << 0)
+    /// Trailer fields can follow the content of a request.
+    ///
+    /// Calls with such a body (``Body/followed(by:_:)``) fail without it.
+    public static let requestTrailers = Self(rawValue: 1 << 1)
+    /// Trailer fields of a response reach the caller (``ResponseBody/trailers``).
+    public static let trailers = Self(rawValue: 1 << 2)
+    /// The timeline contains when the connection was available, when the request could be sent, and
+    /// when the first byte of the response arrived (``Context/report(_:)``).
+    public static let phaseTimes = Self(rawValue: 1 << 3)
+
+    private static let names: [(Self, String)] = [
+        (.liveUpload, "live upload"), (.requestTrailers, "request trailers"),
+        (.trailers, "trailers"), (.phaseTimes, "phase times"),
+    ]
+
+    /// Returns an error if required capabilities are missing, or nil.
+    func fault(missing required: Self, for asker: String) -> ClientError? {
+        let missing = required.subtracting(self)
+        guard !missing.isEmpty else { return nil }
+        return ClientError(
+            .unsupported,
+            "\(asker) needs \(missing), which the client's transport does not support")
+    }
+}
+
+extension TransportCapabilities: CustomStringConvertible {
+    /// The names of the capabilities.
+    public var description: String {
+        Self.names.filter { contains($0.0) }.map(\.1).joined(separator: ", ")
+    }
+}

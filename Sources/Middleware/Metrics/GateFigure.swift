@@ -1,0 +1,29 @@
+/// The key of a counter or a gauge: its name and its labels.
+public struct GateFigure: Sendable, Hashable {
+    /// The kinds of figures.
+    public enum Kind: Sendable, Hashable {
+        /// A figure that only grows.
+        case counter
+        /// A figure that goes up and down.
+        case gauge
+    }
+
+    /// The name, in words with dots.
+    public let name: String
+    /// Whether it is a counter or a gauge.
+    public let kind: Kind
+    /// The labels.
+    public let labels: [String: String]
+
+    /// Creates a key.
+    public init(name: String, kind: Kind, labels: [String: String] = [:]) {
+        self.name = name
+        self.kind = kind
+        self.labels = labels
+    }
+
+    /// The key for all series beyond the bound, with OpenTelemetry's label for an overflow.
+    var overflow: GateFigure {
+        GateFigure(name: name, kind: kind, labels: ["otel.metric.overflow": "true"])
+    }
+}

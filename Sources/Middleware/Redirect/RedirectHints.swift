@@ -1,0 +1,15 @@
+import TurnpikeCore
+
+/// What gates inside a redirect report to it about a response.
+struct RedirectHints: ContextKey {
+    struct Value: Sendable {
+        /// How often a cookie jar changed with a redirecting response.
+        ///
+        /// After a change, the same URL may respond differently.
+        var jarChanges = 0
+        /// Upgrades a URL whose host requires TLS.
+        var upgrade: (@Sendable (Request) -> Request)?
+    }
+
+    static var defaultValue: Value { Value() }
+}

@@ -1,0 +1,5 @@
+/// A type that has a value for responses without content: 204, 205, or a response to HEAD.
+public protocol EmptyResponse {
+    /// The value.
+    static var emptyValue: Self { get }
+}
