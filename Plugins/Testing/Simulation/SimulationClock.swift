@@ -35,7 +35,7 @@ public final class SimulationClock: TimeSource {
     /// Advances to the next timer and runs it.
     /// - Returns: Whether there was a timer.
     func runNext() -> Bool {
-        let handler = state.withLock { state -> TimerAction? in
+        let handler = state.withLock { state -> TimerHeap.Action? in
             guard let next = state.heap.nextDue else { return nil }
             state.now = max(state.now, MonotonicInstant(nanoseconds: next))
             return state.heap.popDue(at: next)
@@ -45,7 +45,7 @@ public final class SimulationClock: TimeSource {
     }
 }
 
-extension SimulationClock: TimerOwner {
+extension SimulationClock: TimerHeap.Owner {
     /// Removes a timer; called by the timer itself.
     public func cancel(_ timer: TimerHeap.Timer) {
         let handler = state.withLock { $0.heap.remove(timer) }

@@ -110,7 +110,7 @@ public final class ManualClock: TimeSource {
         Timers(heap: state.heap, now: state.now)
     }
 
-    private func takeNext(until end: MonotonicInstant) -> TimerAction? {
+    private func takeNext(until end: MonotonicInstant) -> TimerHeap.Action? {
         state.withLock { state in
             guard let next = state.heap.nextDue, next <= end.nanoseconds else { return nil }
             let due = MonotonicInstant(nanoseconds: next)
@@ -130,7 +130,7 @@ public final class ManualClock: TimeSource {
     }
 }
 
-extension ManualClock: TimerOwner {
+extension ManualClock: TimerHeap.Owner {
     /// Removes a timer; called by the timer itself.
     public func cancel(_ timer: TimerHeap.Timer) {
         // Destroyed outside the lock, because the captures of a handler may run code of their own.

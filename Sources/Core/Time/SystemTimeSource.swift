@@ -33,7 +33,7 @@ public struct SystemTimeSource: TimeSource {
 /// Most timers are limits: they are scheduled in order and cancelled long before they are due.
 /// Scheduling a timer that is later than all others needs no move in the heap and no system call.
 /// Cancelling a timer removes it at once, so nothing is kept alive until it is due.
-final class TimerQueue: TimerOwner {
+final class TimerQueue: TimerHeap.Owner {
     static let shared = TimerQueue()
 
     static var now: MonotonicInstant {
@@ -85,7 +85,7 @@ final class TimerQueue: TimerOwner {
 
     private func runDue() {
         while true {
-            let handler = state.withLock { state -> TimerAction? in
+            let handler = state.withLock { state -> TimerHeap.Action? in
                 if let handler = state.heap.popDue(at: Self.now.nanoseconds) { return handler }
                 state.armed = MonotonicInstant(nanoseconds: .max)
                 arm(&state)

@@ -16,26 +16,3 @@ extension Exchange {
         }
     }
 }
-
-/// A head that has come and is read by who waits for it.
-///
-/// What it becomes is then made where it is used and let go of: memory that one thread takes and
-/// another gives back makes each wait for the other's allocator.
-public protocol UnreadHead: AnyObject, Sendable {
-    /// What the head says; called once at most.
-    /// - Throws: Why it is none.
-    func read() throws -> Exchange.Head
-}
-
-/// How a head reaches who waits for it.
-enum ArrivedHead: Sendable {
-    case read(Exchange.Head)
-    case unread(any UnreadHead)
-
-    func get() throws -> Exchange.Head {
-        switch self {
-        case .read(let head): head
-        case .unread(let head): try head.read()
-        }
-    }
-}

@@ -57,9 +57,9 @@ extension Deadline: PromptlyCancellable {
 }
 
 /// The deadline of one call.
-public enum DeadlineOption: RequestOptionKey {
+enum DeadlineOption: RequestOptionKey {
     /// The gate that applies the option: a ``Deadline``.
-    public static func gate(for value: Duration) -> (any Gate)? { Deadline(value) }
+    static func gate(for value: Duration) -> (any Gate)? { Deadline(value) }
 }
 
 extension Deadline {

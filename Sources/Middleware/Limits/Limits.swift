@@ -142,9 +142,9 @@ private final class ByteCounter: Sendable {
 }
 
 /// The bounds of one call.
-public enum LimitsOption: RequestOptionKey {
+enum LimitsOption: RequestOptionKey {
     /// The gate that applies the option: a ``Limits``.
-    public static func gate(for value: Limits.Bounds) -> (any Gate)? { Limits(value) }
+    static func gate(for value: Limits.Bounds) -> (any Gate)? { Limits(value) }
 }
 
 extension Limits: PromptlyCancellable {}

@@ -98,9 +98,9 @@ public struct Validate: ResponseValidator {
 }
 
 /// The rules of one call.
-public enum ValidateOption: RequestOptionKey {
+enum ValidateOption: RequestOptionKey {
     /// The gate that applies the option: the rules themselves.
-    public static func gate(for value: Validate) -> (any Gate)? { value }
+    static func gate(for value: Validate) -> (any Gate)? { value }
 }
 
 extension Validate: PromptlyCancellable {}

@@ -1,47 +1,48 @@
-/// The owner of a ``TimerHeap``, which guards it with a lock.
-public protocol TimerOwner: AnyObject, Sendable {
-    /// Removes a timer from the heap.
-    func cancel(_ timer: TimerHeap.Timer)
-}
-
-/// The handler of a timer.
-///
-/// Swift wraps a closure again each time a generic function returns it. This struct avoids that.
-public struct TimerAction: Sendable {
-    fileprivate let run: @Sendable () -> Void
-
-    /// Runs the handler.
-    public func callAsFunction() { run() }
-}
-
 /// A heap of timers, ordered by due time and then by creation.
 ///
-/// It is a binary heap. Each timer knows its position, so that cancelling it needs no search. Times
-/// are nanoseconds of the owner's clock. The owner guards the heap with a lock.
+/// Times are nanoseconds of the owner's clock. A binary heap whose timers know their positions, so
+/// that cancelling one needs no search. Its owner guards it with a lock.
 public struct TimerHeap {
+    /// The owner of a heap, which guards it with a lock.
+    public protocol Owner: AnyObject, Sendable {
+        /// Removes a timer from the heap.
+        func cancel(_ timer: Timer)
+    }
+
+    /// The handler of a timer.
+    ///
+    /// A closure that is returned from a generic function is wrapped again each time; this struct
+    /// avoids that.
+    public struct Action: Sendable {
+        fileprivate let run: @Sendable () -> Void
+
+        /// Runs the handler.
+        public func callAsFunction() { run() }
+    }
+
     // SAFETY: `position` and `action` are accessed only while the owner's lock is held.
     /// A timer in a heap.
     public final class Timer: @unchecked Sendable {
         fileprivate let due: Int64
         fileprivate let order: UInt64
         fileprivate var position = -1
-        private var action: TimerAction?
-        private let owner: any TimerOwner
+        private var action: Action?
+        private let owner: any Owner
 
         fileprivate init(
-            due: Int64, order: UInt64, owner: any TimerOwner,
+            due: Int64, order: UInt64, owner: any Owner,
             handler: @escaping @Sendable () -> Void
         ) {
             self.due = due
             self.order = order
             self.owner = owner
-            action = TimerAction(run: handler)
+            action = Action(run: handler)
         }
 
         /// Removes the timer from its heap; no effect if the timer has run.
         public func cancel() { owner.cancel(self) }
 
-        fileprivate func takeAction() -> TimerAction? { action.take() }
+        fileprivate func takeAction() -> Action? { action.take() }
 
         fileprivate func isBefore(_ other: Timer) -> Bool {
             due == other.due ? order < other.order : due < other.due
@@ -70,7 +71,7 @@ public struct TimerHeap {
     ///   - handler: The closure to run.
     /// - Returns: The timer.
     public mutating func insert(
-        due: Int64, owner: any TimerOwner, _ handler: @escaping @Sendable () -> Void
+        due: Int64, owner: any Owner, _ handler: @escaping @Sendable () -> Void
     ) -> Timer {
         made += 1
         let timer = Timer(due: due, order: made, owner: owner, handler: handler)
@@ -81,13 +82,13 @@ public struct TimerHeap {
     }
 
     /// Removes the first timer and returns its handler, if the timer is due.
-    public mutating func popDue(at now: Int64) -> TimerAction? {
+    public mutating func popDue(at now: Int64) -> Action? {
         guard let first = timers.first, first.due <= now else { return nil }
         return remove(first)
     }
 
     /// Removes a timer and returns its handler, or nil if the timer was already removed.
-    public mutating func remove(_ timer: Timer) -> TimerAction? {
+    public mutating func remove(_ timer: Timer) -> Action? {
         guard timer.position >= 0 else { return nil }
         let position = timer.position
         let last = timers.count - 1

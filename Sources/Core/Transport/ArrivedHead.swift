@@ -1,0 +1,12 @@
+/// How a head reaches who waits for it.
+enum ArrivedHead: Sendable {
+    case read(Exchange.Head)
+    case unread(any UnreadHead)
+
+    func get() throws -> Exchange.Head {
+        switch self {
+        case .read(let head): head
+        case .unread(let head): try head.read()
+        }
+    }
+}
