@@ -27,7 +27,7 @@ struct CookieJarTests {
             ["shared=1; Domain=a.example", "own=1"], from: try url("https://www.a.example/"),
             at: present)
         #expect(Set(jar.cookies.map(\.name)) == ["shared", "own"])
-        jar.judge(by: PublicSuffixes.standard)
+        jar.apply(PublicSuffixes.standard)
         #expect(jar.cookies.map(\.name) == ["own"])
     }
 
@@ -167,7 +167,7 @@ struct CookieJarTests {
         await old.flush()
         let new = try CookieJar(file: path, suffixes: PublicSuffixes(parsing: "io\ngithub.io"))
         #expect(new.cookies.isEmpty)
-        old.judge(by: PublicSuffixes(parsing: "io\ngithub.io"))
+        old.apply(PublicSuffixes(parsing: "io\ngithub.io"))
         #expect(old.cookies.isEmpty)
     }
 

@@ -22,7 +22,7 @@ final class Plan: Sendable {
     let handledOptions: Set<ObjectIdentifier>
     private let nodes: [Node]
     // One entry for each node, and one for the transport at the end.
-    private let heeds: [Bool]
+    private let promptEnds: [Bool]
     // -1 if there is none.
     private let innermostRetry: Int
     /// The fault of the stack that makes every call fail, or nil.
@@ -36,7 +36,7 @@ final class Plan: Sendable {
         self.transport = transport
         handledOptions = Set(gates.lazy.flatMap(\.handledOptions).map { ObjectIdentifier($0) })
         nodes = gates.flatMap(Self.lower)
-        heeds = Self.heeds(nodes, transport)
+        promptEnds = Self.promptEnds(nodes, transport)
         innermostRetry = nodes.lastIndex { if case .retry = $0 { true } else { false } } ?? -1
         fault = nodes.lazy.compactMap(\.fault).first
     }
@@ -67,25 +67,25 @@ final class Plan: Sendable {
         return nodes.isEmpty ? [.idle(gate)] : nodes
     }
 
-    private static func heeds(_ nodes: [Node], _ transport: any Transport) -> [Bool] {
-        var heeds = [(transport as? any PromptlyCancellable)?.promptness == .always]
+    private static func promptEnds(_ nodes: [Node], _ transport: any Transport) -> [Bool] {
+        var ends = [(transport as? any PromptlyCancellable)?.promptness == .always]
         for node in nodes.reversed() {
             switch node.promptness {
-            case .unknown: heeds.append(false)
+            case .unknown: ends.append(false)
             // The gates of a group may be skipped.
             case .withInside:
-                heeds.append(heeds[heeds.count - 1] && heeds[heeds.count - 1 - node.passable])
-            case .always: heeds.append(true)
+                ends.append(ends[ends.count - 1] && ends[ends.count - 1 - node.passable])
+            case .always: ends.append(true)
             }
         }
-        return heeds.reversed()
+        return ends.reversed()
     }
 
     /// Whether a retry at or after a position may repeat the nodes after it.
     func retries(from position: Int) -> Bool { position <= innermostRetry }
 
     /// Whether everything from a position on ends soon after its context and task are cancelled.
-    func heedsCancellation(from position: Int) -> Bool { heeds[position] }
+    func endsPromptly(from position: Int) -> Bool { promptEnds[position] }
 
     func run(
         _ request: Request, from start: Int, in context: Context

@@ -56,7 +56,7 @@ extension Next {
     package func promptly(_ request: Request, in inner: Context) async throws -> Response {
         let response: Response
         do {
-            if plan.heedsCancellation(from: position) {
+            if plan.endsPromptly(from: position) {
                 response = try await self(request, context: inner)
             } else {
                 response = try await inner.running {

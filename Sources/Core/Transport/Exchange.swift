@@ -36,11 +36,11 @@ public final class Exchange: Sendable {
         self.flow = flow
         self.onResume = onResume
         core = ExchangeCore(flow, onCancel)
-        core.heed(context)
+        core.listen(to: context)
     }
 
     // Neither a transport nor a reader is left.
-    deinit { core.letGo() }
+    deinit { core.stopListening() }
 
     // MARK: The transport's side
 

@@ -67,7 +67,7 @@ final class ExchangeCore: Sendable {
     deinit { state.withLock { $0.buffer.removeAll() } }
 
     /// Cancels the exchange when the context is cancelled, until the exchange ends.
-    func heed(_ context: Context) {
+    func listen(to context: Context) {
         let registration = context.onCancel { [self] in cancel($0) }
         let isOver = state.withLock { state in
             state.registration = registration
@@ -77,7 +77,7 @@ final class ExchangeCore: Sendable {
     }
 
     /// Stops listening to the context.
-    func letGo() { state.withLock { $0.registration.take() }?.end() }
+    func stopListening() { state.withLock { $0.registration.take() }?.end() }
 
     func cancel(_ reason: CancelReason) {
         let (wasOpen, waiter, reader, registration) = state.withLock {

@@ -24,7 +24,7 @@ import TurnpikeSupport
 /// beyond that, it drops the least recently used circuit, which closes it.
 public struct CircuitBreaker: Interceptor {
     private let circuits: Circuits
-    private let judge: @Sendable (Outcome) -> CircuitVerdict
+    private let decide: @Sendable (Outcome) -> CircuitVerdict
 
     /// Creates a breaker.
     /// - Parameters:
@@ -37,23 +37,23 @@ public struct CircuitBreaker: Interceptor {
     ///   - probes: How many calls a half-open circuit lets through.
     ///   - meter: Receives each change of a circuit's state (`turnpike.circuit_breaker.state`), and
     ///     counts refused calls (`turnpike.circuit_breaker.refusals`).
-    ///   - judge: Decides what an outcome says about the server. It is not called for a
+    ///   - verdict: Decides what an outcome says about the server. It is not called for a
     ///     cancellation.
     public init(
         failureRatio: Double = 0.5, minimum: Int = 20, window: Duration = .seconds(30),
         open: Duration = .seconds(15), maxOpen: Duration = .seconds(120), probes: Int = 3,
         meter: (any GateMeter)? = nil,
-        judge: @escaping @Sendable (Outcome) -> CircuitVerdict = CircuitVerdict.standard
+        verdict: @escaping @Sendable (Outcome) -> CircuitVerdict = CircuitVerdict.standard
     ) {
         let rules = Circuit.Rules(
             failureRatio: failureRatio, minimum: minimum, open: open, maxOpen: maxOpen,
             probes: probes)
-        self.init(circuits: Circuits(rules, window: window, meter: meter), judge: judge)
+        self.init(circuits: Circuits(rules, window: window, meter: meter), verdict: verdict)
     }
 
-    init(circuits: Circuits, judge: @escaping @Sendable (Outcome) -> CircuitVerdict) {
+    init(circuits: Circuits, verdict: @escaping @Sendable (Outcome) -> CircuitVerdict) {
         self.circuits = circuits
-        self.judge = judge
+        decide = verdict
     }
 
     /// Writes the figures of the meter, if a stack file says where to.
@@ -101,7 +101,7 @@ public struct CircuitBreaker: Interceptor {
         _ response: Response, to request: Request, _ origin: Origin, _ generation: UInt64,
         _ context: Context
     ) {
-        let atHead = judge(Outcome(request: request, result: .success(response)))
+        let atHead = decide(Outcome(request: request, result: .success(response)))
         // A bad status is a failure at once; a good response must also complete its body.
         if atHead == .failure || response.body.isEmpty {
             return conclude(atHead, origin, generation, context)
@@ -122,7 +122,7 @@ public struct CircuitBreaker: Interceptor {
     ) -> CircuitVerdict {
         let outcome = Outcome(request: request, result: result)
         let isGivenUp = outcome.isCancellation || context.cancelReason != nil
-        return isGivenUp ? .ignored : judge(outcome)
+        return isGivenUp ? .ignored : decide(outcome)
     }
 
     private func conclude(
@@ -157,21 +157,21 @@ extension CircuitBreaker {
                 $0.tell(meter)
             },
             { Circuits(rules, window: window, meter: meter) })
-        self.init(circuits: circuits, judge: CircuitVerdict.standard)
+        self.init(circuits: circuits, verdict: CircuitVerdict.standard)
     }
 }
 
 extension Gate where Self == CircuitBreaker {
     /// Stops sending to an origin that fails; see
-    /// ``CircuitBreaker/init(failureRatio:minimum:window:open:maxOpen:probes:meter:judge:)``.
+    /// ``CircuitBreaker/init(failureRatio:minimum:window:open:maxOpen:probes:meter:verdict:)``.
     public static func circuitBreaker(
         failureRatio: Double = 0.5, minimum: Int = 20, window: Duration = .seconds(30),
         open: Duration = .seconds(15), maxOpen: Duration = .seconds(120), probes: Int = 3,
         meter: (any GateMeter)? = nil,
-        judge: @escaping @Sendable (Outcome) -> CircuitVerdict = CircuitVerdict.standard
+        verdict: @escaping @Sendable (Outcome) -> CircuitVerdict = CircuitVerdict.standard
     ) -> Self {
         CircuitBreaker(
             failureRatio: failureRatio, minimum: minimum, window: window, open: open,
-            maxOpen: maxOpen, probes: probes, meter: meter, judge: judge)
+            maxOpen: maxOpen, probes: probes, meter: meter, verdict: verdict)
     }
 }

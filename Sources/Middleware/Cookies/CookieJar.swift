@@ -142,7 +142,7 @@ public final class CookieJar: CookieStorage {
     ///
     /// Cookies that reach beyond their host are removed if their domain is a suffix. If the list is
     /// empty, all of them are removed, because no host could replace them.
-    func judge(by suffixes: PublicSuffixes) {
+    func apply(_ suffixes: PublicSuffixes) {
         self.suffixes.withLock { $0 = suffixes }
         state.withLock { $0.removeShared { suffixes.isEmpty || suffixes.contains($0) } }
     }
@@ -151,7 +151,7 @@ public final class CookieJar: CookieStorage {
     public func flush() async { await file?.flush(content) }
 
     /// Why the file cannot be written, if nobody was told yet.
-    func takeNews() -> String? { file?.takeNews() }
+    func takeFault() -> String? { file?.takeFault() }
 
     private func content() -> Data {
         let lasting = cookies.filter { $0.expires != nil }

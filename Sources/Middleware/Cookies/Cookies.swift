@@ -30,8 +30,8 @@ public struct Cookies: Interceptor {
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
-        if let news = jar?.takeNews() {
-            context.note(gate: name, "the file of cookies cannot be written: \(news)")
+        if let fault = jar?.takeFault() {
+            context.note(gate: name, "the file of cookies is not written: \(fault)")
         }
         var request = request
         if !request.headers.contains(.cookie) {
@@ -80,14 +80,14 @@ extension Cookies {
         let suffixes =
             try list.map { try PublicSuffixes(contentsOf: URL(filePath: $0)) } ?? .standard
         let jar = try settings.kept(
-            "jar", for: path, updating: { $0.judge(by: suffixes) },
+            "jar", for: path, updating: { $0.apply(suffixes) },
             {
                 guard let path else { return CookieJar(suffixes: suffixes) }
                 let jars = settings.common("cookieFiles") { FileKeepers<CookieJar>() }
                 return try jars.keeper(at: path) {
                     let jar = try CookieJar(file: path, suffixes: suffixes)
                     // As in a reload: the file may have been written when there was a list.
-                    jar.judge(by: suffixes)
+                    jar.apply(suffixes)
                     return jar
                 }
             })

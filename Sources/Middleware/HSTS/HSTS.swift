@@ -21,8 +21,8 @@ public struct HSTS: Interceptor {
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
-        if let news = store.takeNews() {
-            context.note(gate: name, "the file of HSTS hosts cannot be written: \(news)")
+        if let fault = store.takeFault() {
+            context.note(gate: name, "the file of HSTS hosts is not written: \(fault)")
         }
         let upgraded = Self.upgrade(request, store, at: context.timeSource.date)
         if upgraded.origin?.scheme != request.origin?.scheme {

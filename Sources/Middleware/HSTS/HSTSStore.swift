@@ -120,7 +120,7 @@ public final class HSTSStore: Sendable {
     public func flush() async { await file?.flush(content) }
 
     /// Why the file cannot be written, if nobody was told yet.
-    func takeNews() -> String? { file?.takeNews() }
+    func takeFault() -> String? { file?.takeFault() }
 
     private static func key(_ host: String) -> String {
         var host = host.lowercased()

@@ -8,7 +8,7 @@ import TurnpikeSupport
 /// second after the first change that it lacks.
 ///
 /// The state in memory is authoritative. A file that cannot be written, because its disk is full or
-/// its folder is not trusted, fails no call. The next change tries again, and ``takeNews()``
+/// its folder is not trusted, fails no call. The next change tries again, and ``takeFault()``
 /// reports the fault once.
 final class SavedFile: Sendable {
     private struct State {
@@ -21,7 +21,7 @@ final class SavedFile: Sendable {
     private let file: PrivateFile
     private let timeSource: any TimeSource
     // Lets calls avoid the lock.
-    private let hasNews = Atomic(false)
+    private let hasNewFault = Atomic(false)
     private let queue = DispatchQueue(label: "turnpike.saved-file", qos: .utility)
     private let state = Mutex(State())
 
@@ -47,9 +47,9 @@ final class SavedFile: Sendable {
     }
 
     /// Why the file cannot be written, if nobody was told yet.
-    func takeNews() -> String? {
-        guard hasNews.load(ordering: .relaxed) else { return nil }
-        hasNews.store(false, ordering: .relaxed)
+    func takeFault() -> String? {
+        guard hasNewFault.load(ordering: .relaxed) else { return nil }
+        hasNewFault.store(false, ordering: .relaxed)
         return state.withLock { $0.fault }
     }
 
@@ -89,11 +89,11 @@ final class SavedFile: Sendable {
             state.withLock { $0.fault = nil }
         } catch {
             let fault = "\(error)"
-            let isNews = state.withLock { state in
+            let isNew = state.withLock { state in
                 defer { state.fault = fault }
                 return state.fault != fault
             }
-            if isNews { hasNews.store(true, ordering: .relaxed) }
+            if isNew { hasNewFault.store(true, ordering: .relaxed) }
         }
     }
 }

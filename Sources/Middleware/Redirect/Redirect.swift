@@ -115,7 +115,7 @@ public struct Redirect: Interceptor {
                 following = other
             }
         }
-        if request.options[StaysAtHome.self] == true {
+        if request.options[OriginBoundOption.self] == true {
             guard following.origin == request.origin else {
                 throw RedirectRules.refusal(
                     "the request's content may be sent only to its own origin", head)

@@ -62,12 +62,12 @@ final class SequenceSource: ResponseBodySource {
     private struct Moved: @unchecked Sendable { var iterator: any AsyncIteratorProtocol }
 
     private let locked: Mutex<Locked>
-    private let origin: ResponseBody?
+    private let original: ResponseBody?
 
     init<Chunks: AsyncSequence & Sendable>(
-        _ chunks: Chunks, trailersOf origin: ResponseBody? = nil
+        _ chunks: Chunks, trailersOf original: ResponseBody? = nil
     ) where Chunks.Element == Data {
-        self.origin = origin
+        self.original = original
         locked = Mutex(Locked(state: State(iterator: chunks.makeAsyncIterator())))
     }
 
@@ -115,9 +115,9 @@ final class SequenceSource: ResponseBodySource {
         task?.cancel()
     }
 
-    var trailers: HTTPHeaders { origin?.trailers ?? [:] }
+    var trailers: HTTPHeaders { original?.trailers ?? [:] }
 
-    var encodedBytes: Int64? { origin?.encodedBytes }
+    var encodedBytes: Int64? { original?.encodedBytes }
 
     private static func next<Iterator: AsyncIteratorProtocol>(
         _ iterator: inout Iterator

@@ -59,8 +59,11 @@ extension BearerAuthentication {
         let (provider, scope) = (source.provider, source.scope)
         let tokens = settings.shared(
             "bearer", for: source.key,
-            updating: { $0.update(policy, provider, wishes: scope) },
-            { BearerTokens(source.token, provider: provider, policy: policy, wishes: scope) })
+            updating: { $0.update(policy, provider, requestedScope: scope) },
+            {
+                BearerTokens(
+                    source.token, provider: provider, policy: policy, requestedScope: scope)
+            })
         self.init(tokens, scope: settings.credentialScope())
     }
 

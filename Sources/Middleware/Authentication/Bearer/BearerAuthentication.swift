@@ -69,7 +69,7 @@ public struct BearerAuthentication: Interceptor {
     }
 
     /// Waits for the answer to a refresh under way, at most ``RefreshPolicy/timeLimit``.
-    public func shutdown() async { await tokens.bringHome() }
+    public func shutdown() async { await tokens.waitForRefresh() }
 
     // A call replays once. Parallel attempts, such as those of a hedge, may each replay if the same
     // token was refused.

@@ -52,15 +52,16 @@ public final class BearerTokens: Sendable {
         _ token: BearerToken? = nil, provider: (any BearerTokenProvider)? = nil,
         policy: RefreshPolicy = .standard, onRefresh: (@Sendable (BearerToken) -> Void)? = nil
     ) {
-        self.init(token, provider: provider, policy: policy, wishes: [], onRefresh: onRefresh)
+        self.init(
+            token, provider: provider, policy: policy, requestedScope: [], onRefresh: onRefresh)
     }
 
     init(
         _ token: BearerToken?, provider: (any BearerTokenProvider)?, policy: RefreshPolicy,
-        wishes: [String], onRefresh: (@Sendable (BearerToken) -> Void)? = nil
+        requestedScope: [String], onRefresh: (@Sendable (BearerToken) -> Void)? = nil
     ) {
         self.onRefresh = onRefresh
-        state = Mutex(TokenState(token, policy, provider, wishes: wishes))
+        state = Mutex(TokenState(token, policy, provider, requestedScope: requestedScope))
     }
 
     /// The current token, or nil.
@@ -79,11 +80,11 @@ public final class BearerTokens: Sendable {
 
     /// Replaces the policy, and the provider for the same token.
     ///
-    /// If the wishes have changed, the next call replaces the token.
+    /// If the requested scope has changed, the next call replaces the token.
     func update(
-        _ policy: RefreshPolicy, _ provider: (any BearerTokenProvider)?, wishes: [String]
+        _ policy: RefreshPolicy, _ provider: (any BearerTokenProvider)?, requestedScope: [String]
     ) {
-        state.withLock { $0.update(policy, provider, wishes: wishes) }
+        state.withLock { $0.update(policy, provider, requestedScope: requestedScope) }
     }
 
     /// Whether a provider is there that can replace a refused token.
@@ -108,7 +109,7 @@ public final class BearerTokens: Sendable {
     func refuse(_ credential: Credential) { state.withLock { $0.refuse(credential) } }
 
     /// Waits for a refresh under way, as long as a call would.
-    func bringHome() async {
+    func waitForRefresh() async {
         let (refresh, limit) = state.withLock { ($0.refresh, $0.policy.timeLimit) }
         await refresh?.end(within: limit)
     }

@@ -5,16 +5,16 @@ import TurnpikeSupport
 final class TokenRefresh: Sendable {
     /// The generation of the token to replace.
     let generation: UInt64
-    /// The wishes that the provider was created with.
-    let wishes: [String]
+    /// The scope that the provider was created to request.
+    let requestedScope: [String]
     /// When it began.
     let begin: MonotonicInstant
     private let timeSource: any TimeSource
     private let outcome = SharedValue<Void>()
 
-    init(replacing generation: UInt64, wishes: [String], timeSource: any TimeSource) {
+    init(replacing generation: UInt64, requestedScope: [String], timeSource: any TimeSource) {
         self.generation = generation
-        self.wishes = wishes
+        self.requestedScope = requestedScope
         self.timeSource = timeSource
         begin = timeSource.now
     }

@@ -21,7 +21,7 @@ struct TokenState: Sendable {
     private(set) var token: BearerToken?
     private var generation: UInt64 = 0
     // The scope that the provider is to ask for.
-    private var wishes: [String]
+    private var requestedScope: [String]
     // When the token must no longer be used. It is nil for a token that had expired when it came:
     // such a token would be fetched again for each request, and a refusal tells more than a clock
     // that may be wrong.
@@ -37,11 +37,11 @@ struct TokenState: Sendable {
 
     init(
         _ token: BearerToken?, _ policy: RefreshPolicy, _ provider: (any BearerTokenProvider)?,
-        wishes: [String]
+        requestedScope: [String]
     ) {
         self.policy = policy
         self.provider = provider
-        self.wishes = wishes
+        self.requestedScope = requestedScope
         install(token, at: nil)
     }
 
@@ -49,23 +49,23 @@ struct TokenState: Sendable {
 
     /// Replaces the policy and the provider.
     ///
-    /// The token stays; if the wishes have changed, the next call replaces it.
+    /// The token stays; if the requested scope has changed, the next call replaces it.
     mutating func update(
-        _ policy: RefreshPolicy, _ provider: (any BearerTokenProvider)?, wishes: [String]
+        _ policy: RefreshPolicy, _ provider: (any BearerTokenProvider)?, requestedScope: [String]
     ) {
         self.policy = policy
         self.provider = provider
-        if wishes == self.wishes { return }
-        self.wishes = wishes
+        if requestedScope == self.requestedScope { return }
+        self.requestedScope = requestedScope
         wasRefused = true
     }
 
     /// The current credential after a refresh.
     ///
-    /// It is nil if the wishes have changed meanwhile, or if no token has come yet and another
+    /// It is nil if the requested scope has changed meanwhile, or if no token has come yet and another
     /// refresh is under way.
     func credential(behind refresh: TokenRefresh) throws -> Credential? {
-        if refresh.wishes != wishes { return nil }
+        if refresh.requestedScope != requestedScope { return nil }
         if refresh.generation == generation {
             guard let lastFailure, self.refresh == nil else { return nil }
             throw lastFailure
@@ -123,7 +123,8 @@ struct TokenState: Sendable {
             return .fail(excessive(now))
         }
         begins.append(now)
-        let new = TokenRefresh(replacing: generation, wishes: wishes, timeSource: timeSource)
+        let new = TokenRefresh(
+            replacing: generation, requestedScope: requestedScope, timeSource: timeSource)
         if let refresh { superseded.append(refresh) }
         refresh = new
         return .wait(new, isNew: true, replacing: token)
@@ -148,9 +149,9 @@ struct TokenState: Sendable {
         case .success(let token) where !token.isBlank:
             guard isUnderWay || ended.generation == generation else { return nil }
             install(token, at: date)
-            // The wishes have changed since the refresh began: the next call asks for another
+            // The requested scope has changed since the refresh began: the next call asks for another
             // token.
-            wasRefused = ended.wishes != wishes
+            wasRefused = ended.requestedScope != requestedScope
             return .success(())
         case .success:
             return isUnderWay

@@ -76,11 +76,11 @@ public struct TokenEndpoint: Sendable {
         }
         let content = Data(form.encoded.utf8)
         var request = Request(.post, url, headers: headers, body: .data(content, type: .form))
-        request.options[StaysAtHome.self] = true
+        request.options[OriginBoundOption.self] = true
         return request
     }
 
-    // Obeys `StaysAtHome`, as a redirect gate of the client does.
+    // Obeys `OriginBoundOption`, as a redirect gate of the client does.
     private static let redirect = Redirect(limit: 5)
 
     // A validator inside may have refused the response.

@@ -4,6 +4,6 @@ import TurnpikeCore
 ///
 /// A redirect of such a request is refused if it leads to another origin, or would drop the
 /// content.
-enum StaysAtHome: RequestOptionKey {
+enum OriginBoundOption: RequestOptionKey {
     typealias Value = Bool
 }
