@@ -21,7 +21,7 @@ public import TurnpikeCore
 /// - gzip and deflate are asked for and decoded, and content that is cut short is an error. A
 ///   request with an `Accept-Encoding` of its own gets the bytes as they come, whatever coding the
 ///   server has chosen: `Content-Encoding` tells.
-/// - Trailer fields of a request (``/TurnpikeCore/Body/followed(by:_:)``) go out by HTTP/1.1, over
+/// - Trailer fields of a request (``/TurnpikeCore/RequestBody/followed(by:_:)``) go out by HTTP/1.1, over
 ///   TLS too: libcurl sends none by HTTP/2.
 /// - `Expect: 100-continue` is sent where the request has it, and then the content waits for the
 ///   server up to a second. Other interim responses are passed over.

@@ -37,7 +37,7 @@ struct CurlConcurrencyTests {
             case 0, 1: _ = try await client.get("plain").data()
             case 2: _ = try await client.get("large").data()
             case 3:
-                let body = Body.stream { Pieces(Data(count: 200_000)) }
+                let body = RequestBody.stream { Pieces(Data(count: 200_000)) }
                 #expect(try await client.post("sink", body: body).string() == "200000")
             default: _ = try await client.get("held").deadline(.milliseconds(5)).data()
             }

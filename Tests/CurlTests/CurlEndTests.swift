@@ -133,7 +133,7 @@ struct CurlEndTests {
         server.route("/upload", .silence.withoutReading())
         let file = URL(filePath: "/nonexistent")
         // Below what an unread socket takes: behind more, the server would not see the end.
-        let body = try Body.of(kind, Data(count: 50_000), file: file)
+        let body = try RequestBody.of(kind, Data(count: 50_000), file: file)
         let call = Task {
             try await client.post("upload", body: body, headers: ["Expect": "100-continue"]).data()
         }
@@ -148,7 +148,7 @@ struct CurlEndTests {
     @Test("Cancelling while the body's source is waited for")
     func waitingSource() async throws {
         let silence = AsyncStream.makeStream(of: Data.self)
-        let body = Body.stream(live: true) { silence.stream }
+        let body = RequestBody.stream(live: true) { silence.stream }
         let call = Task { try await client.post("ok", body: body).data() }
         silence.continuation.yield(Data("a".utf8))
         await server.wait { $0.open == 1 }

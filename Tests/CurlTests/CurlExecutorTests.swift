@@ -52,7 +52,7 @@ struct CurlExecutorTests {
                         switch number % 4 {
                         case 0: #expect(try await client.get("large").data().count == 4 << 20)
                         case 1:
-                            let body = Body.stream { Pieces(Data(count: 200_000)) }
+                            let body = RequestBody.stream { Pieces(Data(count: 200_000)) }
                             let count = try await client.post("sink", body: body).string()
                             #expect(count == "200000")
                         default: #expect(try await client.get("plain").data().count == 1024)

@@ -18,7 +18,9 @@ struct CurlLiveUploadTests {
     }
 
     /// A body that has yielded something and then waits, and whose end is told of.
-    private func body(_ content: AsyncStream<Data>) -> Body { .stream(live: true) { content } }
+    private func body(_ content: AsyncStream<Data>) -> RequestBody {
+        .stream(live: true) { content }
+    }
 
     @Test("Cancelling the task ends a call whose body waits for more", .timeLimit(.minutes(1)))
     func task() async throws {

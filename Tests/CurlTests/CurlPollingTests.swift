@@ -100,7 +100,7 @@ struct CurlPollingTests {
                 #expect(error?.code == .deadlineExceeded)
             case 1: #expect(try await client.get("middle").data().count == 300_000)
             case 2:
-                let body = Body.stream { Pieces(Data(count: 200_000)) }
+                let body = RequestBody.stream { Pieces(Data(count: 200_000)) }
                 #expect(try await client.post("sink", body: body).string() == "200000")
             default:
                 try await withThrowingTaskGroup(of: Int.self) { group in

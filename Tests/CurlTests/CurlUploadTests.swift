@@ -56,7 +56,7 @@ struct CurlUploadTests {
     func failing() async throws {
         struct Broken: Error {}
         server.route("/", .text("x"))
-        let body = Body.stream {
+        let body = RequestBody.stream {
             AsyncThrowingStream<Data, any Error> {
                 $0.yield(Data("ab".utf8)); $0.finish(throwing: Broken())
             }
@@ -71,7 +71,7 @@ struct CurlUploadTests {
     @Test("A stream of another length than it promised is an error", arguments: [1, 9])
     func wrongLength(length: Int64) async throws {
         server.route("/", .text("x"))
-        let body = Body.stream(length: length) { Pieces(Data("abcde".utf8)) }
+        let body = RequestBody.stream(length: length) { Pieces(Data("abcde".utf8)) }
         let error = await #expect(throws: ClientError.self) {
             try await client.post("/", body: body).empty()
         }
@@ -95,7 +95,7 @@ struct CurlUploadTests {
         server.route("/first", .text("x").thenClose())
         server.route("/second", .echo)
         for _ in 0..<20 {
-            let body = try Body.of(kind, Data("hello".utf8), file: file)
+            let body = try RequestBody.of(kind, Data("hello".utf8), file: file)
             #expect(try await client.get("first").string() == "x")
             let call = client.put("second", body: body)
             #expect(try await call.deadline(.seconds(10)).json()["body"] == "hello")
@@ -111,7 +111,7 @@ struct CurlUploadTests {
         #expect(try await client.get("ok").string() == "x")
         let body =
             kind == "none"
-            ? Body.empty : try Body.of(kind, Data("hello".utf8), file: file)
+            ? RequestBody.empty : try RequestBody.of(kind, Data("hello".utf8), file: file)
         let error = await #expect(throws: ClientError.self) {
             try await client.post("post", body: body).empty()
         }
@@ -177,7 +177,7 @@ struct CurlUploadTests {
     @Test("Content that cannot be read for a second send is named as the reason")
     func unreadableRewind() async throws {
         defer { removeFile() }
-        let body = try Body.of("file", Data("hello".utf8), file: file)
+        let body = try RequestBody.of("file", Data("hello".utf8), file: file)
         server.route("/ok", .text("x"))
         server.route(
             "/post",
@@ -226,7 +226,7 @@ struct CurlUploadTests {
     @Test("A server that says nothing gets the content after a second; unasked, at once")
     func silentConsent() async throws {
         server.route("/", .echo.withoutContinue())
-        let content = Body.data(Data(count: 2_000_000))
+        let content = RequestBody.data(Data(count: 2_000_000))
         let clock = ContinuousClock()
         let begin = clock.now
         let plain = try await client.post("/", body: content).json()

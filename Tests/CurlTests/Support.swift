@@ -21,9 +21,9 @@ struct CurlFixture {
     }
 }
 
-extension Body {
+extension RequestBody {
     /// A body of one kind with given content; `file` must be removed by the caller.
-    static func of(_ kind: String, _ content: Data, file: URL) throws -> Body {
+    static func of(_ kind: String, _ content: Data, file: URL) throws -> RequestBody {
         switch kind {
         case "data": return .data(content)
         case "file":

@@ -100,7 +100,7 @@ struct HTTP2EndTests {
 
     private func expectAnswers(_ early: Early, _ size: Int, _ http2: HTTP2) async throws {
         let client = try client(early.server, http2)
-        let body = Body.data(Data(count: size))
+        let body = RequestBody.data(Data(count: size))
         for atOnce in [1, 16] {
             let outcomes = await outcomes(32, atOnce: atOnce, size: early.size) { number in
                 client.post(Target(early.path + "?\(atOnce).\(number)"), body: body)
@@ -140,7 +140,7 @@ struct HTTP2EndTests {
         let opening = AsyncStream.makeStream(of: Void.self)
         let release = DispatchSemaphore(value: 0)
         let opened = Mutex(0)
-        let body = Body.stream(replayable: true) {
+        let body = RequestBody.stream(replayable: true) {
             let count = opened.withLock { opened in
                 opened += 1
                 return opened

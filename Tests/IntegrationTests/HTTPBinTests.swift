@@ -71,7 +71,7 @@ struct HTTPBinTests {
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try Data(text.utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
-        let body: Body =
+        let body: RequestBody =
             switch kind {
             case "data": .data(Data(text.utf8))
             case "file": .file(file)

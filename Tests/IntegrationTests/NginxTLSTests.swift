@@ -49,7 +49,7 @@ struct NginxTLSTests {
     @Test("A request's trailer fields go out by HTTP/1.1, beside HTTP/2")
     func requestTrailers() async throws {
         let client = try client()
-        let body = Body.text("hello").followed(by: ["X-Sum": "1"])
+        let body = RequestBody.text("hello").followed(by: ["X-Sum": "1"])
         for wanted in ["2", "1.1", "2", "1.1"] {
             let call =
                 wanted == "2" ? client.get("protocol") : client.post("protocol", body: body)
@@ -115,7 +115,7 @@ struct NginxTLSTests {
                 if number >= 50 { try await group.next() }
                 if reloads, number % 250 == 125 { await peers.nginx("reload") }
                 group.addTask {
-                    let body = Body.data(Data(count: 100))
+                    let body = RequestBody.data(Data(count: 100))
                     let answer = try await client.post(Target(base + "once?\(number)"), body: body)
                         .string()
                     #expect(answer == "once")
@@ -145,7 +145,7 @@ struct NginxTLSTests {
 
     @Test("A redirection ends the call, though the server takes no more of the request")
     func earlyAnswer() async throws {
-        let body = Body.stream(live: true) {
+        let body = RequestBody.stream(live: true) {
             AsyncStream<Data> { Task.isCancelled ? nil : Data(count: 65_536) }
         }
         let call = try client { _ in }.put("elsewhere", body: body)

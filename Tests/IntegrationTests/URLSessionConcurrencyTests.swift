@@ -35,7 +35,7 @@ struct URLSessionConcurrencyTests {
             case 0, 1: #expect(try await client.get("plain").data().count == 1024)
             case 2: #expect(try await client.get("large").data().count == 1 << 18)
             case 3:
-                let body = Body.data(Data(count: 50_000))
+                let body = RequestBody.data(Data(count: 50_000))
                 #expect(try await client.post("sink", body: body).string() == "50000")
             default: _ = try await client.get("held").deadline(.milliseconds(50)).data()
             }

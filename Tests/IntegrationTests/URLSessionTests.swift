@@ -62,7 +62,7 @@ struct URLSessionTests {
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try large.write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
-        let body: Body =
+        let body: RequestBody =
             switch kind {
             case "data": .data(large)
             case "file": .file(file, range: 10..<600_000)
@@ -102,7 +102,7 @@ struct URLSessionTests {
     func failingUpload() async throws {
         struct Broken: Error {}
         server.route("/", .text("x"))
-        let body = Body.stream {
+        let body = RequestBody.stream {
             AsyncThrowingStream<Data, any Error> {
                 $0.yield(Data("ab".utf8)); $0.finish(throwing: Broken())
             }
@@ -193,7 +193,7 @@ struct URLSessionTests {
     func redirectWithBody(kind: String) async throws {
         server.route("/a", .redirect(307, to: "/b"))
         server.route("/b", .echo)
-        let body: Body =
+        let body: RequestBody =
             kind == "data"
             ? .text("hello")
             : .stream(replayable: true) {
@@ -258,7 +258,7 @@ struct URLSessionTests {
         try Data("hello".utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         for _ in 0..<20 {
-            let body: Body =
+            let body: RequestBody =
                 switch kind {
                 case "data": .text("hello")
                 case "file": .file(file)

@@ -38,7 +38,7 @@ struct CompressBodiesTests {
     private let content = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 100) })
 
     private func sent(
-        _ body: Body, _ gate: CompressBodies, headers: HTTPHeaders = [:]
+        _ body: RequestBody, _ gate: CompressBodies, headers: HTTPHeaders = [:]
     ) async throws -> (request: Request, body: Data) {
         let transport = MockTransport { _ in .ok() }
         let client = Client(transport: transport, stack: [gate], serializers: SerializerTable())
@@ -59,7 +59,7 @@ struct CompressBodiesTests {
     @Test("A stream is compressed while it is sent")
     func stream() async throws {
         let content = content
-        let body = Body.stream(replayable: true) {
+        let body = RequestBody.stream(replayable: true) {
             AsyncStream<Data> { continuation in
                 for start in stride(from: 0, to: content.count, by: 1000) {
                     continuation.yield(content[start..<start + 1000])
@@ -81,7 +81,7 @@ struct CompressBodiesTests {
         let (request, bytes) = try await sent(.file(file), CompressBodies(.deflate))
         #expect(request.headers[.contentEncoding] == "deflate")
         #expect(request.body.length == nil && request.body.isReplayable)
-        #expect(request.headers[.contentType] == Body.file(file).contentType?.description)
+        #expect(request.headers[.contentType] == RequestBody.file(file).contentType?.description)
         #expect(inflated(bytes, upTo: content.count) == content)
         let again = try await request.body.open().next()
         #expect(again.map { bytes.starts(with: $0) } == true)

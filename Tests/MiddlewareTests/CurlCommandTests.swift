@@ -45,7 +45,7 @@ struct CurlCommandTests {
 
     private func request(
         _ method: HTTPMethod = .post, to target: Target = "http://a.example/x",
-        headers: HTTPHeaders = [:], _ body: Body = .empty
+        headers: HTTPHeaders = [:], _ body: RequestBody = .empty
     ) -> Request {
         Request(method, target, headers: headers, body: body)
     }
@@ -119,7 +119,7 @@ struct CurlCommandTests {
         try Data("0123456789".utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         let chunks = AsyncStream<Data> { $0.finish() }
-        let bodies: [(Body, HTTPHeaders)] = [
+        let bodies: [(RequestBody, HTTPHeaders)] = [
             (.stream { chunks }, [:]), (.file(file, range: 1..<3), [:]),
             (.text(String(repeating: "x", count: 5000)), [:]),
             (.text("password=s3cret"), ["Content-Encoding": "gzip"]),

@@ -105,7 +105,7 @@ struct HedgeTests {
     @Test("Only safe methods with replayable content are hedged")
     func unsafe() async throws {
         let slow = MockResponse.ok().delayed(by: .seconds(2))
-        let stream = Body.stream(replayable: true) { AsyncStream<Data> { $0.finish() } }
+        let stream = RequestBody.stream(replayable: true) { AsyncStream<Data> { $0.finish() } }
         for request in [
             Request(.post, anywhere), Request(.put, anywhere), Request(.delete, anywhere),
             Request(.query, anywhere, body: stream),

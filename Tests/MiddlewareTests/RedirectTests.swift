@@ -75,7 +75,7 @@ struct RedirectTests {
         ])
     func methods(status: Int, method: HTTPMethod, then: HTTPMethod, body: String) async throws {
         let transport = transport(["http://a.example/x": (HTTPStatus(status), "/y")])
-        let content: Body = method == .get || method == .head ? .empty : .text("hello")
+        let content: RequestBody = method == .get || method == .head ? .empty : .text("hello")
         let response = try await client(transport).request(method, anywhere, body: content)
             .response()
         #expect(response.status == 200)
@@ -210,7 +210,7 @@ struct RedirectTests {
     @Test("If the body cannot be sent again, the redirect is returned")
     func oneShotBody() async throws {
         let transport = transport(["http://a.example/x": (307, "/y")])
-        let body = Body.stream {
+        let body = RequestBody.stream {
             AsyncStream<Data> {
                 $0.yield(Data("x".utf8)); $0.finish()
             }

@@ -19,7 +19,7 @@ struct LogForm: Sendable, CustomTestStringConvertible {
         }
     }
 
-    var body: Body {
+    var body: RequestBody {
         switch content {
         case "json":
             .data(

@@ -18,7 +18,7 @@ struct TimeLimitConcurrencyTests {
         let counts = await withTaskGroup(of: ClientError.Code?.self) { group in
             for number in 0..<600 {
                 group.addTask {
-                    let body = Body.data(Data(count: number % 60 * 100))
+                    let body = RequestBody.data(Data(count: number % 60 * 100))
                     return await code(of: client.post(anywhere, body: body))
                 }
             }

@@ -58,7 +58,7 @@ struct ReportingTransportTests {
     @Test("The bytes that it reports are the upload's progress")
     func progress() async throws {
         let chunks = [Data("abc".utf8), Data("de".utf8)]
-        let body = Body.stream(length: 5) {
+        let body = RequestBody.stream(length: 5) {
             AsyncStream<Data> { continuation in
                 for chunk in chunks { continuation.yield(chunk) }
                 continuation.finish()

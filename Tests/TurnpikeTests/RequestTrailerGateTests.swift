@@ -10,7 +10,7 @@ struct RequestTrailerGateTests {
     private static let url: Target = "http://a.example/x"
 
     // Tells for which opening it was made.
-    private func numbered(_ body: Body) -> Body {
+    private func numbered(_ body: RequestBody) -> RequestBody {
         let made = Mutex(0)
         return body.followed(by: ["X-Send"]) {
             [
@@ -87,7 +87,7 @@ struct RequestTrailerGateTests {
         for mode in [CassetteTransport.Mode.record, .recordMissing] {
             let transport = MockTransport { _ in .ok(text: "x") }
             let cassette = try CassetteTransport(file: file, mode: mode, transport: transport)
-            let body = Body.stream(replayable: isReplayable) {
+            let body = RequestBody.stream(replayable: isReplayable) {
                 AsyncStream<Data> { continuation in
                     continuation.yield(Data("hello".utf8))
                     continuation.finish()

@@ -132,7 +132,7 @@ struct StackFileGateTests {
         ])
         let client = try ConfiguredClient(file).client
         for count in [99, 100] {
-            let body = Body.data(Data(repeating: 0x61, count: count))
+            let body = RequestBody.data(Data(repeating: 0x61, count: count))
             _ = try await client.post("http://a.example/", body: body).response()
         }
         let sent = try #require(client.transport as? MockTransport).sent

@@ -182,7 +182,7 @@ final class Recording: ResponseBodySource {
         if end() != nil { writer.abandon() }
     }
 
-    var arrival: BodyArrival { body.arrival }
+    var arrival: ResponseBodyArrival { body.arrival }
 
     // Trailers are not stored.
     var trailers: HTTPHeaders { body.trailers }

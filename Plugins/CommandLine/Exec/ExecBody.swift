@@ -4,8 +4,8 @@ import TurnpikeCore
 
 /// Reads the body of an `exec` request.
 enum ExecBody {
-    static func body(_ settings: Settings) -> Body {
-        var bodies: [Body] = []
+    static func body(_ settings: Settings) -> RequestBody {
+        var bodies: [RequestBody] = []
         if let text = settings.string("text") { bodies.append(.data(Data(text.utf8))) }
         if let base64 = settings.string("base64") {
             bodies.append(.data(data(base64, settings, "base64")))
@@ -44,7 +44,7 @@ enum ExecBody {
         return Data()
     }
 
-    private static func stream(_ settings: Settings) -> Body {
+    private static func stream(_ settings: Settings) -> RequestBody {
         let data = data(settings.required("base64"), settings, "base64")
         let chunk = settings.int("chunk", default: 16_384, in: 1...Int.max)
         let failAfter = settings.optionalInt("failAfter", in: 0...Int.max)
@@ -56,7 +56,7 @@ enum ExecBody {
 
     private static func multipart(
         _ parts: [JSONValue], _ boundary: String?, _ settings: Settings
-    ) -> Body {
+    ) -> RequestBody {
         var form = MultipartFormData(boundary: boundary)
         var fault: ClientError?
         for (index, part) in parts.enumerated() {

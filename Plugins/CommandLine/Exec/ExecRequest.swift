@@ -9,7 +9,7 @@ struct ExecRequest: Sendable {
     private var query = Query([])
     private var headers: [(name: String, value: String)] = []
     private var pathParameters: [String: String] = [:]
-    private var body = Body.empty
+    private var body = RequestBody.empty
     private var timeout: Duration?
     private var limits: Limits.Bounds?
     private var isRetryable = false

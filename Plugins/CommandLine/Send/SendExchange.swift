@@ -61,13 +61,13 @@ struct SendExchange: Sendable {
         return headers
     }
 
-    private func body() -> Body {
+    private func body() -> RequestBody {
         switch options.content {
         case .none: .empty
         case .text(let text): .data(Data(text.utf8))
         case .file(let path): .file(URL(filePath: path))
         case .input: .stream { [terminal] in InputChunks(read: terminal.input) }
-        case .fields(let fields): Body.form(of: fields)
+        case .fields(let fields): RequestBody.form(of: fields)
         }
     }
 

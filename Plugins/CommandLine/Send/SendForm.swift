@@ -1,11 +1,11 @@
 import Foundation
 import Turnpike
 
-extension Body {
+extension RequestBody {
     /// Creates a form of texts and files as `multipart/form-data` (RFC 7578).
     ///
     /// Files are read while they are sent.
-    static func form(of fields: [SendOptions.Field]) -> Body {
+    static func form(of fields: [SendOptions.Field]) -> RequestBody {
         var form = MultipartFormData()
         for field in fields {
             switch field.value {

@@ -34,7 +34,7 @@ struct CurlRequest: Sendable {
     ///   - length: The size of the content, if there is any and that is known.
     ///   - decodes: Whether codings are asked for.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for what libcurl cannot send.
-    init(_ request: Request, body: Body, length: Int64?, decodes: Bool) throws {
+    init(_ request: Request, body: RequestBody, length: Int64?, decodes: Bool) throws {
         let method = request.method
         isHead = method == .head
         isRepeatable = request.isRepeatable

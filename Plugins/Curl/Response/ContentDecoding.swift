@@ -172,7 +172,7 @@ private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
 
     func cancel(_ reason: CancelReason) { body.cancel(reason) }
 
-    var arrival: BodyArrival { body.arrival }
+    var arrival: ResponseBodyArrival { body.arrival }
 
     var trailers: HTTPHeaders { body.trailers }
 

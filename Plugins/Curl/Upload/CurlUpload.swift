@@ -19,7 +19,7 @@ final class CurlUpload: @unchecked Sendable {
     // its end would be a recursion as deep as the looks were many.
     private struct Listener: Sendable { let call: @Sendable () -> Void }
 
-    private let body: Body
+    private let body: RequestBody
     private let data: Data?
     private let context: Context
     private let pipe = Mutex<UploadPipe?>(nil)
@@ -32,8 +32,8 @@ final class CurlUpload: @unchecked Sendable {
     let length: Int64?
 
     /// Opens the body.
-    /// - Throws: What ``/TurnpikeCore/Body/open()`` throws.
-    init(_ body: Body, context: Context) throws {
+    /// - Throws: What ``/TurnpikeCore/RequestBody/open()`` throws.
+    init(_ body: RequestBody, context: Context) throws {
         self.body = body
         self.context = context
         data = body.inMemory

@@ -34,10 +34,10 @@ final class UploadPipe: Sendable {
 
     // SAFETY: the reader is taken once, by the task.
     private enum Source: @unchecked Sendable {
-        case reader(BodyReader)
-        case body(Body)
+        case reader(RequestBodyReader)
+        case body(RequestBody)
 
-        func open() throws -> BodyReader {
+        func open() throws -> RequestBodyReader {
             switch self {
             case .reader(let reader): reader
             case .body(let body): try body.open()
@@ -52,12 +52,12 @@ final class UploadPipe: Sendable {
     private static let highWater = 524_288
     private static let lowWater = 262_144
 
-    convenience init(_ reader: BodyReader, onFill: @escaping @Sendable () -> Void) {
+    convenience init(_ reader: RequestBodyReader, onFill: @escaping @Sendable () -> Void) {
         self.init(.reader(reader), isOpen: true, onFill: onFill)
     }
 
     /// For content that its task is to open: that is a caller's own code, which may wait.
-    convenience init(opening body: Body, onFill: @escaping @Sendable () -> Void) {
+    convenience init(opening body: RequestBody, onFill: @escaping @Sendable () -> Void) {
         self.init(.body(body), isOpen: false, onFill: onFill)
     }
 
@@ -100,7 +100,7 @@ final class UploadPipe: Sendable {
     }
 
     /// - Returns: The reader, or nil where nobody wants it any more.
-    private func opened(_ source: Source) throws -> BodyReader? {
+    private func opened(_ source: Source) throws -> RequestBodyReader? {
         let reader = try source.open()
         let (isNews, isClosed) = state.withLock { state in
             defer { state.isOpen = true }

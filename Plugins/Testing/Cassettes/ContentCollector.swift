@@ -38,5 +38,5 @@ final class ContentCollector: Sendable {
     }
 
     /// Returns the same body, which records its chunks when it is sent.
-    func recording(_ body: Body) -> Body { body.observed { [self] in try add($0) } }
+    func recording(_ body: RequestBody) -> RequestBody { body.observed { [self] in try add($0) } }
 }

@@ -57,7 +57,7 @@ public enum InterceptorConformance {
             Check("A one-shot body is opened at most once") { gate in
                 let opened = Mutex(0)
                 let transport = MockTransport { _ in .ok(text: "x") }
-                let body = Body.stream {
+                let body = RequestBody.stream {
                     opened.withLock { $0 += 1 }
                     return AsyncStream<Data> { continuation in
                         continuation.yield(Data("x".utf8))

@@ -68,7 +68,7 @@ extension TransportConformance {
                     path: "turnpike-\(UUID().uuidString)")
                 try Data("0123456789".utf8).write(to: file)
                 defer { try? FileManager.default.removeItem(at: file) }
-                let bodies: [(String, Body, String)] = [
+                let bodies: [(String, RequestBody, String)] = [
                     ("text", .text("hello"), "hello"), ("file", .file(file), "0123456789"),
                     ("range", .file(file, range: 2..<5), "234"),
                     ("stream", .stream { Self.stream("ab", "cd") }, "abcd"),
@@ -85,7 +85,7 @@ extension TransportConformance {
                 road in
                 guard road.transport.capabilities.contains(.requestTrailers) else { return }
                 road.server.fallback(.echo)
-                let body = Body.text("hello").followed(by: ["X-Sum"]) { ["X-Sum": "1"] }
+                let body = RequestBody.text("hello").followed(by: ["X-Sum"]) { ["X-Sum": "1"] }
                 for _ in 0..<2 {
                     _ = try await road.content(of: road.client.post("/", body: body))
                 }
@@ -105,7 +105,7 @@ extension TransportConformance {
                 road in
                 struct Broken: Error {}
                 road.server.fallback(.echo)
-                let body = Body.stream(length: 100) {
+                let body = RequestBody.stream(length: 100) {
                     AsyncThrowingStream<Data, any Error> { continuation in
                         continuation.yield(Data("abc".utf8))
                         continuation.finish(throwing: Broken())

@@ -89,7 +89,7 @@ extension TransportConformance {
             },
             check("A live body is sent while it is produced, or refused before sending") { road in
                 road.server.fallback(.echo)
-                let body = Body.stream(live: true) { Self.stream("a", "b") }
+                let body = RequestBody.stream(live: true) { Self.stream("a", "b") }
                 let call = road.client.post("/", body: body)
                 if road.transport.capabilities.contains(.liveUpload) {
                     let echo = try JSONValue(parsing: try await road.content(of: call))

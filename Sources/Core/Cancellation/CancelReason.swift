@@ -39,7 +39,7 @@ public struct CancelReason: Sendable {
 
     /// The time limit of a gate is over: what is still under way ends with the error.
     ///
-    /// A body that is complete or broken is not affected (``BodyArrival``): one that is complete
+    /// A body that is complete or broken is not affected (``ResponseBodyArrival``): one that is complete
     /// can be read at any later time, and one that broke off fails with the error that broke it
     /// off.
     public static func expired(_ error: any Error) -> CancelReason {
@@ -49,7 +49,7 @@ public struct CancelReason: Sendable {
     /// The reason once it is known that the time limit came first: it then ends everything.
     var decided: CancelReason { owner == .timeLimit ? .failed(error) : self }
 
-    var bodyEndReason: BodyEnd.Reason {
+    var bodyEndReason: ResponseBodyEnd.Reason {
         switch owner {
         case .task, .handle: .cancelled
         case .drop: .dropped

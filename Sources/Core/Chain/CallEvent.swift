@@ -25,7 +25,7 @@ public struct CallEvent: Sendable {
         /// The chain inside the logger failed.
         case failed
         /// The response's body ended.
-        case bodyEnded(BodyEnd)
+        case bodyEnded(ResponseBodyEnd)
     }
 
     /// What happened.
@@ -65,11 +65,11 @@ public struct CallEvent: Sendable {
     private let sentRequest: Request?
     private let headValue: ResponseHead?
     private let errorValue: (any Error)?
-    private let peeked: BodyPeek?
+    private let peeked: ResponseBodyPeek?
 
     init(
         _ kind: Kind, context: Context, since passBegan: MonotonicInstant, request: Request?,
-        head: ResponseHead? = nil, error: (any Error)? = nil, peeked: BodyPeek? = nil
+        head: ResponseHead? = nil, error: (any Error)? = nil, peeked: ResponseBodyPeek? = nil
     ) {
         self.passBegan = passBegan
         self.peeked = peeked
@@ -175,7 +175,7 @@ extension CallEvent: CustomStringConvertible, CustomReflectable {
 }
 
 /// Keeps the first bytes of a body as the caller reads them.
-final class BodyPeek: Sendable {
+final class ResponseBodyPeek: Sendable {
     private struct State {
         var data = Data()
         var isCut = false

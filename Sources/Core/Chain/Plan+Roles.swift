@@ -123,7 +123,7 @@ extension Plan {
         do {
             let response = try await run(request, from: position, in: context)
             tell(logger, .responded, request, context, since: began, head: response.head)
-            let peek = logger.peekBytes > 0 ? BodyPeek(limit: logger.peekBytes) : nil
+            let peek = logger.peekBytes > 0 ? ResponseBodyPeek(limit: logger.peekBytes) : nil
             if let peek { response.body.onChunk { peek.add($0) } }
             response.body.onEnd { [head = response.head] end in
                 var error: (any Error)?
@@ -212,7 +212,7 @@ final class RetryPass: Sendable {
     func end() { isOver.store(true, ordering: .relaxed) }
 }
 
-extension BodyEnd.Reason {
+extension ResponseBodyEnd.Reason {
     fileprivate var measuredError: (any Error)? {
         switch self {
         case .finished, .dropped: nil

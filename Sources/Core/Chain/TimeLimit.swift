@@ -84,9 +84,10 @@ extension ResponseBody {
         orThrow fault: @escaping @Sendable () -> ClientError
     ) {
         // What is small is read before anybody could look at the time.
-        if let deadline = context.deadline, storage.length ?? .max > BodyExpiry.smallest {
+        if let deadline = context.deadline, storage.length ?? .max > ResponseBodyExpiry.smallest {
             storage.expire(
-                BodyExpiry(deadline: deadline, timeSource: context.timeSource, fault: fault))
+                ResponseBodyExpiry(deadline: deadline, timeSource: context.timeSource, fault: fault)
+            )
         }
         // It has come in time, however late it is read.
         if storage.arrival != .underWay { return timer.cancel() }

@@ -21,28 +21,29 @@ extension Client {
 
     /// Describes a POST.
     public func post(
-        _ target: Target, body: Body = .empty, query: Query = [:], headers: HTTPHeaders = [:]
+        _ target: Target, body: RequestBody = .empty, query: Query = [:], headers: HTTPHeaders = [:]
     ) -> Call {
         request(.post, target, query: query, headers: headers, body: body)
     }
 
     /// Describes a PUT.
     public func put(
-        _ target: Target, body: Body = .empty, query: Query = [:], headers: HTTPHeaders = [:]
+        _ target: Target, body: RequestBody = .empty, query: Query = [:], headers: HTTPHeaders = [:]
     ) -> Call {
         request(.put, target, query: query, headers: headers, body: body)
     }
 
     /// Describes a PATCH.
     public func patch(
-        _ target: Target, body: Body = .empty, query: Query = [:], headers: HTTPHeaders = [:]
+        _ target: Target, body: RequestBody = .empty, query: Query = [:], headers: HTTPHeaders = [:]
     ) -> Call {
         request(.patch, target, query: query, headers: headers, body: body)
     }
 
     /// Describes an upload with POST or another method.
     public func upload(
-        _ body: Body, to target: Target, method: HTTPMethod = .post, headers: HTTPHeaders = [:]
+        _ body: RequestBody, to target: Target, method: HTTPMethod = .post,
+        headers: HTTPHeaders = [:]
     ) -> Call {
         request(method, target, headers: headers, body: body)
     }

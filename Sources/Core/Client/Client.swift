@@ -108,7 +108,7 @@ public final class Client: Sendable {
     /// - Returns: A call. Invalid parts fail it before anything is sent.
     public func request(
         _ method: HTTPMethod, _ target: Target, query: Query = [:], headers: HTTPHeaders = [:],
-        body: Body = .empty
+        body: RequestBody = .empty
     ) -> Call {
         let target = query.items.isEmpty ? target : target.appending(query)
         let request = Request(method, target, relativeTo: base, headers: headers, body: body)

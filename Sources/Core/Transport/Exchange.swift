@@ -187,7 +187,7 @@ public final class Exchange: Sendable {
             throw error
         }
         let body = ResponseBody(
-            storage: BodyStorage(
+            storage: ResponseBodyStorage(
                 .exchange(self), length: head.length, encodedLength: head.encodedLength))
         return Response(head: head.response, body: body)
     }
@@ -237,7 +237,7 @@ extension Exchange: ResponseBodySource {
     }
 
     /// How much of the response has come, whether or not it has been read.
-    public var arrival: BodyArrival {
+    public var arrival: ResponseBodyArrival {
         core.state.withLock { state in
             switch state.end {
             // The rest of a response that was given up will not come, and time limits may end it.

@@ -12,11 +12,11 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
 
     /// Request bodies of unknown length are sent while they are produced.
     ///
-    /// Calls with a live body (``Body/isLive``) fail without it.
+    /// Calls with a live body (``RequestBody/isLive``) fail without it.
     public static let liveUpload = Self(rawValue: 1 << 0)
     /// Trailer fields can follow the content of a request.
     ///
-    /// Calls with such a body (``Body/followed(by:_:)``) fail without it.
+    /// Calls with such a body (``RequestBody/followed(by:_:)``) fail without it.
     public static let requestTrailers = Self(rawValue: 1 << 1)
     /// Trailer fields of a response reach the caller (``ResponseBody/trailers``).
     public static let trailers = Self(rawValue: 1 << 2)

@@ -114,13 +114,13 @@ extension Gate where Self == CompressBodies {
 private struct CompressedChunks: AsyncSequence, Sendable {
     typealias Element = Data
 
-    let body: Body
+    let body: RequestBody
     let coding: CompressBodies.Coding
     let level: Int
 
     struct AsyncIterator: AsyncIteratorProtocol {
         let chunks: CompressedChunks
-        var reader: BodyReader?
+        var reader: RequestBodyReader?
         var deflater: Deflater?
         var hasEnded = false
 

@@ -88,7 +88,7 @@ struct LogRecord {
     }
 
     // OpenTelemetry counts these as errors of an HTTP client.
-    private static func isFailure(_ end: BodyEnd, _ status: HTTPStatus?) -> Bool {
+    private static func isFailure(_ end: ResponseBodyEnd, _ status: HTTPStatus?) -> Bool {
         if case .failed = end.reason { return true }
         return (status?.code ?? 0) >= 400
     }
@@ -107,7 +107,7 @@ struct LogRecord {
         }
     }
 
-    private static func name(of reason: BodyEnd.Reason) -> String {
+    private static func name(of reason: ResponseBodyEnd.Reason) -> String {
         switch reason {
         case .finished: "finished"
         case .cancelled: "cancelled"

@@ -92,7 +92,7 @@ private struct CurlContent {
         return type.type != "multipart" && !type.subtype.contains("plist")
     }
 
-    private static func wholeFile(_ body: Body) -> String? {
+    private static func wholeFile(_ body: RequestBody) -> String? {
         guard let segments = try? body.segments(), segments.count == 1,
             case .file(let path, let range) = segments[0], range.lowerBound == 0,
             ShellWord.isPrintable(path),

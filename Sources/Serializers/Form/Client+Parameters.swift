@@ -1,7 +1,7 @@
 import Foundation
 public import TurnpikeCore
 
-extension Body {
+extension RequestBody {
     /// Encodes the members of a value as form fields.
     /// - Parameters:
     ///   - value: The value.
@@ -11,10 +11,10 @@ extension Body {
     ///   members.
     public static func form(
         encoding value: some Encodable, encoder: FormEncoder = FormEncoder()
-    ) throws -> Body { try encoder.body(encoder.encode(value)) }
+    ) throws -> RequestBody { try encoder.body(encoder.encode(value)) }
 
     /// Encodes form fields in the given order.
-    public static func form(_ fields: Query, encoder: FormEncoder = FormEncoder()) -> Body {
+    public static func form(_ fields: Query, encoder: FormEncoder = FormEncoder()) -> RequestBody {
         encoder.body(encoder.encode(fields))
     }
 }
@@ -71,7 +71,7 @@ extension Client {
 }
 
 extension FormEncoder {
-    fileprivate func body(_ text: String) -> Body {
+    fileprivate func body(_ text: String) -> RequestBody {
         // An empty form is still a form.
         .data(Data(text.utf8), type: mediaType)
     }

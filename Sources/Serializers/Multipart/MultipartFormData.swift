@@ -23,7 +23,7 @@ public struct MultipartFormData: Sendable {
     public let boundary: String
 
     private let isGiven: Bool
-    private var pieces: [Body] = []
+    private var pieces: [RequestBody] = []
     private var fault: ClientError?
 
     /// Creates an empty form.
@@ -83,7 +83,7 @@ public struct MultipartFormData: Sendable {
     ///   - filename: The file name to send, if any.
     ///   - headers: More header fields of the part.
     public mutating func append(
-        _ body: Body, name: String, filename: String? = nil, headers: HTTPHeaders = [:]
+        _ body: RequestBody, name: String, filename: String? = nil, headers: HTTPHeaders = [:]
     ) {
         var headers = headers
         if let type = body.contentType { headers.setIfAbsent(.contentType, type.description) }
@@ -102,7 +102,7 @@ public struct MultipartFormData: Sendable {
         pieces += [.data(Data((head + "\r\n").utf8)), body, .data(Data("\r\n".utf8))]
     }
 
-    func body() throws -> Body {
+    func body() throws -> RequestBody {
         if let fault { throw fault }
         let parameter = MediaType.Parameter(name: "boundary", value: boundary)
         return .concatenating(
@@ -142,11 +142,11 @@ public struct MultipartFormData: Sendable {
     }
 }
 
-extension Body {
+extension RequestBody {
     /// Sends a multipart form as `multipart/form-data`.
     ///
     /// An invalid form fails its call with ``/TurnpikeCore/ClientError/Code/invalidRequest``.
-    public static func multipart(_ form: MultipartFormData) -> Body {
+    public static func multipart(_ form: MultipartFormData) -> RequestBody {
         .catching { try form.body() }
     }
 }

@@ -163,7 +163,7 @@ struct PlanTests {
     @Test("A live body over a transport that cannot send one is refused, naming what is missing")
     func liveBody() async throws {
         let transport = MockTransport(capabilities: []) { _ in .ok() }
-        let live = Body.stream(live: true) { AsyncStream<Data> { $0.finish() } }
+        let live = RequestBody.stream(live: true) { AsyncStream<Data> { $0.finish() } }
         let second = await #expect(throws: ClientError.self) {
             try await Client(transport).post(anywhere, body: live).response()
         }

@@ -111,7 +111,7 @@ struct RoleTests {
     func oneShot() async throws {
         let transport = MockTransport { _ in .status(503) }
         let client = Client(transport, retrying { _ in .retry(after: .zero) })
-        let body = Body.stream {
+        let body = RequestBody.stream {
             AsyncStream<Data> {
                 $0.yield(Data("x".utf8)); $0.finish()
             }
@@ -126,7 +126,7 @@ struct RoleTests {
     func replay() async throws {
         let transport = MockTransport([.any(.status(503), .status(200))])
         let client = Client(transport, retrying { $0.status == 503 ? .retry(after: .zero) : .stop })
-        let body = Body.stream(replayable: true) {
+        let body = RequestBody.stream(replayable: true) {
             AsyncStream<Data> { stream in
                 for text in ["a", "b"] { stream.yield(Data(text.utf8)) }
                 stream.finish()

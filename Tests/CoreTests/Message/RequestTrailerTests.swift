@@ -10,7 +10,7 @@ import FoundationNetworking
 
 @Suite("Trailer fields of requests")
 struct RequestTrailerTests {
-    private func read(_ body: Body) async throws -> (Data, HTTPHeaders) {
+    private func read(_ body: RequestBody) async throws -> (Data, HTTPHeaders) {
         let reader = try body.open()
         var content = Data()
         while let chunk = try await reader.next() {
@@ -28,7 +28,7 @@ struct RequestTrailerTests {
 
     private static let url: Target = "http://a.example/"
 
-    private static func counted(_ body: Body) -> Body {
+    private static func counted(_ body: RequestBody) -> RequestBody {
         body.followed(by: ["X-Count"], reducingInto: { 0 }) {
             $0 += $1.count
         } trailers: {
@@ -40,13 +40,13 @@ struct RequestTrailerTests {
         "They are computed from the content that was read, again for each attempt",
         arguments: ["empty", "data", "stream", "parts"])
     func kinds(kind: String) async throws {
-        let stream = Body.stream(replayable: true) {
+        let stream = RequestBody.stream(replayable: true) {
             AsyncStream<Data> { continuation in
                 for text in ["ab", "", "c"] { continuation.yield(Data(text.utf8)) }
                 continuation.finish()
             }
         }
-        let body: Body =
+        let body: RequestBody =
             switch kind {
             case "empty": .empty
             case "data": .text("abc")
@@ -71,8 +71,8 @@ struct RequestTrailerTests {
         let body = Self.counted(.text("abc")).followed(by: ["X-A": "1", "X-B": ""])
         #expect(try await read(body).1 == ["X-Count": "3", "X-A": "1", "X-B": ""])
         #expect(body.trailerNames == ["X-Count", "X-A", "X-B"])
-        #expect(Body.text("x").followed(by: [:]).trailerNames.isEmpty)
-        #expect(Body.text("x").followed(by: [:]).inMemory != nil)
+        #expect(RequestBody.text("x").followed(by: [:]).trailerNames.isEmpty)
+        #expect(RequestBody.text("x").followed(by: [:]).inMemory != nil)
     }
 
     @Test("MockTransport receives them, and the field Trailer announces them")
@@ -98,7 +98,7 @@ struct RequestTrailerTests {
         let transport = MockTransport { _ in .ok() }
         let asked = Mutex(false)
         for names in [[HTTPHeaders.Name(name)], ["X-A", HTTPHeaders.Name(name)]] {
-            let body = Body.text("abc").followed(by: names) {
+            let body = RequestBody.text("abc").followed(by: names) {
                 asked.withLock { $0 = true }
                 return [:]
             }
@@ -108,7 +108,7 @@ struct RequestTrailerTests {
             #expect(error?.code == .invalidRequest)
             #expect(error?.message.contains("\r") == false)
         }
-        let body = Body.text("abc").followed(by: []) { [:] }
+        let body = RequestBody.text("abc").followed(by: []) { [:] }
         await #expect(throws: ClientError.self) {
             try await client(transport).post(Self.url, body: body).response()
         }
@@ -120,7 +120,7 @@ struct RequestTrailerTests {
     func atTheEnd(kind: Int) async throws {
         struct Mine: Error {}
         let transport = MockTransport { _ in .ok() }
-        let body = Body.text("abc").followed(by: ["X-A"]) {
+        let body = RequestBody.text("abc").followed(by: ["X-A"]) {
             switch kind {
             case 0: return ["X-A": "1\r\nX-B: 2"]
             case 1: return ["X-B": "1"]
@@ -157,7 +157,7 @@ struct RequestTrailerTests {
     @Test("A part of a body cannot have any, so that none is lost")
     func part() async throws {
         let transport = MockTransport { _ in .ok() }
-        let body = Body.concatenating([Self.counted(.text("abc")), .text("d")])
+        let body = RequestBody.concatenating([Self.counted(.text("abc")), .text("d")])
         let error = await #expect(throws: ClientError.self) {
             try await client(transport).post(Self.url, body: body).response()
         }

@@ -34,7 +34,7 @@ private final class FedSource: ResponseBodySource {
 private final class Ends: Sendable {
     private let kept = Mutex<[String]>([])
     var all: [String] { kept.withLock { $0 } }
-    func add(_ end: BodyEnd) { kept.withLock { $0.append("\(end.reason)/\(end.bytes)") } }
+    func add(_ end: ResponseBodyEnd) { kept.withLock { $0.append("\(end.reason)/\(end.bytes)") } }
 }
 
 @Suite("ResponseBody")

@@ -64,7 +64,7 @@ struct URLRequestTests {
         #expect(first?.code == .invalidRequest && first?.message.contains("stream") == true)
         let chunks = AsyncStream<Data> { $0.finish() }
         let file = URL(filePath: "/etc/hostname")
-        for body in [Body.stream { chunks }, .file(file)] {
+        for body in [RequestBody.stream { chunks }, .file(file)] {
             let error = #expect(throws: ClientError.self) {
                 try URLRequest(Request(.post, "http://a.example/", body: body))
             }

@@ -146,7 +146,7 @@ struct MockTransportTests {
     @Test("A sent form is parsed by bytes, and may have an empty name")
     func form() async throws {
         let transport = MockTransport { _ in .ok() }
-        let body = Body.data(Data("a=\u{301}b&\u{301}c=d+&=e".utf8), type: .form)
+        let body = RequestBody.data(Data("a=\u{301}b&\u{301}c=d+&=e".utf8), type: .form)
         _ = try await Client(transport).post("http://a.example/", body: body).response()
         let form = try #require(transport.sent.first?.form)
         #expect(form.map(\.name) == ["a", "\u{301}c", ""])
@@ -160,7 +160,7 @@ struct MockTransportTests {
             Broken(), CancellationError(), ClientError(.tooLarge, "it is too large"),
         ]
         let transport = MockTransport { _ in .ok() }
-        let body = Body.stream {
+        let body = RequestBody.stream {
             AsyncThrowingStream<Data, any Error> { $0.finish(throwing: errors[kind]) }
         }
         let error = await #expect(throws: ClientError.self) {

@@ -64,7 +64,7 @@ extension MockTransport {
 }
 
 /// A body that can be sent once.
-func oneShot(_ text: String) -> Body {
+func oneShot(_ text: String) -> RequestBody {
     .stream { AsyncStream([Data(text.utf8)]) }
 }
 

@@ -33,7 +33,9 @@ struct DigestAuthenticationTests {
     @Test("A streamed body is hashed for auth-int and sent whole")
     func streamed() async throws {
         let server = DigestServer(qop: "auth-int")
-        let body = Body.stream(replayable: true) { AsyncStream([Data("a".utf8), Data("b".utf8)]) }
+        let body = RequestBody.stream(replayable: true) {
+            AsyncStream([Data("a".utf8), Data("b".utf8)])
+        }
         #expect(try await client(server).put(anywhere, body: body).response().status == 200)
         #expect(server.transport.sent.last?.body == Data("ab".utf8))
     }

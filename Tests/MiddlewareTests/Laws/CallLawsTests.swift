@@ -35,11 +35,11 @@ private struct Run: Sendable {
         isOneShot = !hedging && dice.chance(0.2)
         var options = RequestOptions()
         if dice.chance(0.2) { options.isRetryable = dice.chance(0.8) }
-        let body = isOneShot ? Run.oneShot : dice.chance(0.5) ? Body.empty : .text("content")
+        let body = isOneShot ? Run.oneShot : dice.chance(0.5) ? RequestBody.empty : .text("content")
         request = Request(method, anywhere, body: body, options: options)
     }
 
-    private static var oneShot: Body {
+    private static var oneShot: RequestBody {
         .stream {
             AsyncStream<Data> { stream in
                 stream.yield(Data("once".utf8))

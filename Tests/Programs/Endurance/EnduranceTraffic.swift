@@ -98,7 +98,7 @@ struct EnduranceTraffic {
         case .busy: try await collect(client.get("busy"))
         case .sent: try await post(.data(Data(repeating: 0x73, count: 20_000)), to: "sink")
         case .compressed:
-            let body = Body.text(String(repeating: "hello", count: 4000))
+            let body = RequestBody.text(String(repeating: "hello", count: 4000))
             try await collect(
                 client.post("sink", body: body).through(.compressBodies()), atLeast: 2)
         case .streamed: try await post(.stream { Chunks(left: 200_000) }, to: "sink")
@@ -115,7 +115,7 @@ struct EnduranceTraffic {
         if data.count < count { throw EnduranceFailure("only \(data.count) bytes came") }
     }
 
-    private func post(_ body: Body, to path: Target) async throws {
+    private func post(_ body: RequestBody, to path: Target) async throws {
         try await collect(client.post(path, body: body), atLeast: 2)
     }
 

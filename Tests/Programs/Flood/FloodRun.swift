@@ -103,7 +103,7 @@ struct FloodRun {
         try await upload(.stream { [options] in Chunks(left: options.bytes) })
     }
 
-    private func upload(_ body: Body) async throws -> Int64 {
+    private func upload(_ body: RequestBody) async throws -> Int64 {
         Int64(try await client.upload(body, to: "up").string()) ?? 0
     }
 

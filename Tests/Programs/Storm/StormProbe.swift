@@ -81,7 +81,7 @@ final class StormProbe: Sendable {
         case .head: try await client.get("head").empty()
         case .body: for try await _ in try await client.get("body").response().body {}
         case .content:
-            let body = Body.data(Data(repeating: 0x63, count: 8 << 20))
+            let body = RequestBody.data(Data(repeating: 0x63, count: 8 << 20))
             try await client.post("content", body: body).empty()
         }
     }

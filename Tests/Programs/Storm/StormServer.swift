@@ -45,7 +45,7 @@ struct StormServer {
         }
     }
 
-    private var small: Body { .data(Data(repeating: 0x73, count: Self.smallUpload)) }
+    private var small: RequestBody { .data(Data(repeating: 0x73, count: Self.smallUpload)) }
 
     /// Whether the content is what the server answers; an empty stack follows no redirect.
     func isRight(_ content: Data, for plan: StormPlan) -> Bool {

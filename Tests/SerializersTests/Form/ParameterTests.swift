@@ -210,7 +210,7 @@ struct ParameterTests {
         arguments: [PropertyListSerialization.PropertyListFormat.xml, .binary])
     func propertyList(format: PropertyListSerialization.PropertyListFormat) async throws {
         let value: PropertyListValue = .dictionary(["a": .array([.integer(1), .bool(true)])])
-        let body = try Body.propertyList(value, format: format)
+        let body = try RequestBody.propertyList(value, format: format)
         let sent = try await sent { $0.post(anywhere, body: body) }
         #expect(sent.request.headers[.contentType] == "application/x-plist")
         #expect(try PropertyListValue(parsing: sent.body) == value)
@@ -233,7 +233,9 @@ struct ParameterTests {
         // What is encoded has names of its own: Swift's encoders make text of a number.
         let sent = try await sent { $0.request(.post, anywhere, propertyList: [42: "value"]) }
         #expect(try PropertyListValue(parsing: sent.body) == .dictionary(["42": .string("value")]))
-        #expect(throws: ClientError.self) { try Body.propertyList(encoding: ["a": Opaque()]) }
+        #expect(throws: ClientError.self) {
+            try RequestBody.propertyList(encoding: ["a": Opaque()])
+        }
     }
 
     @Test("JSON is written by the call's encoder", arguments: [HTTPMethod.post, .put, .patch])

@@ -6,10 +6,10 @@ import TurnpikeTesting
 @testable import TurnpikeSerializers
 
 private func content(_ form: MultipartFormData) async throws -> String {
-    let reader = try Body.multipart(form).open()
+    let reader = try RequestBody.multipart(form).open()
     var data = Data()
     while let chunk = try await reader.next() { data += chunk }
-    #expect(Body.multipart(form).length == Int64(data.count))
+    #expect(RequestBody.multipart(form).length == Int64(data.count))
     return String(decoding: data, as: UTF8.self)
 }
 
@@ -106,7 +106,9 @@ struct MultipartTests {
     func memory() {
         var form = MultipartFormData()
         form.append(Data(count: 9_999_999), name: "part")
-        #expect(Body.multipart(form).inMemory?.count == Body.multipart(form).length.map(Int.init))
+        #expect(
+            RequestBody.multipart(form).inMemory?.count
+                == RequestBody.multipart(form).length.map(Int.init))
     }
 
     @Test("Each form has a random boundary of its own")
@@ -121,10 +123,10 @@ struct MultipartTests {
     @Test("The body's type names the boundary, quoted where it must be")
     func contentType() {
         #expect(
-            Body.multipart(MultipartFormData(boundary: "abc")).contentType?.description
+            RequestBody.multipart(MultipartFormData(boundary: "abc")).contentType?.description
                 == "multipart/form-data; boundary=abc")
         #expect(
-            Body.multipart(MultipartFormData(boundary: "a b:c")).contentType?.description
+            RequestBody.multipart(MultipartFormData(boundary: "a b:c")).contentType?.description
                 == "multipart/form-data; boundary=\"a b:c\"")
     }
 
@@ -132,7 +134,7 @@ struct MultipartTests {
     func replay() async throws {
         var form = MultipartFormData(boundary: "B")
         form.append("x", name: "a")
-        let body = Body.multipart(form)
+        let body = RequestBody.multipart(form)
         _ = try await content(form)
         #expect(body.isReplayable)
         form.append(
@@ -142,10 +144,10 @@ struct MultipartTests {
                     $0.finish()
                 }
             }, name: "s")
-        let once = Body.multipart(form)
+        let once = RequestBody.multipart(form)
         #expect(once.isReplayable && once.length != nil)
         _ = try once.open()
-        var reader: BodyReader? = try once.open()
+        var reader: RequestBodyReader? = try once.open()
         _ = try await reader?.next()
         _ = try await reader?.next()
         _ = try await reader?.next()
@@ -160,7 +162,7 @@ struct MultipartTests {
         defer { try? FileManager.default.removeItem(at: file.deletingLastPathComponent()) }
         var form = MultipartFormData()
         form.append(file: file, name: "f")
-        let reader = try Body.multipart(form).open()
+        let reader = try RequestBody.multipart(form).open()
         _ = try await reader.next()
         _ = try await reader.next()
         try Data(count: 10).write(to: file, options: [])
@@ -174,7 +176,7 @@ struct MultipartTests {
         let directory = try TemporaryDirectory()
         var form = MultipartFormData(boundary: "B")
         form.append("x", name: "a")
-        let body = Body.multipart(form)
+        let body = RequestBody.multipart(form)
         let web = try #require(URL(string: "http://a.example/x"))
         let error = await #expect(throws: ClientError.self) { try await body.write(to: web) }
         #expect(error?.code == .invalidRequest)
@@ -191,7 +193,7 @@ struct MultipartTests {
     func boundaryInContent(text: String) {
         var form = MultipartFormData(boundary: "B")
         form.append(text, name: "a")
-        let fault = #expect(throws: ClientError.self) { try Body.multipart(form).open() }
+        let fault = #expect(throws: ClientError.self) { try RequestBody.multipart(form).open() }
         #expect(fault?.code == .invalidRequest)
         #expect(fault?.message.contains("boundary") == true)
     }

@@ -24,16 +24,17 @@ struct PropertyListBodyTests {
             PropertyListValue.string(text), .array([.string(text)]),
             .dictionary([text: .bool(true)]), .dictionary(["a": .string(text)]),
         ] {
-            let error = #expect(throws: ClientError.self) { try Body.propertyList(value) }
+            let error = #expect(throws: ClientError.self) { try RequestBody.propertyList(value) }
             #expect(error?.code == .serialization)
             #expect(error?.message.contains("binary") == true)
             #expect(throws: ClientError.self) { try value.data() }
         }
         let error = #expect(throws: ClientError.self) {
-            try Body.propertyList(encoding: ["k": text])
+            try RequestBody.propertyList(encoding: ["k": text])
         }
         #expect(error?.code == .serialization)
-        #expect(try Body.propertyList(encoding: ["k": text], format: .binary).length ?? 0 > 0)
+        #expect(
+            try RequestBody.propertyList(encoding: ["k": text], format: .binary).length ?? 0 > 0)
     }
 
     @Test("Tabs, line breaks and non-ASCII characters are allowed in XML")

@@ -254,7 +254,7 @@ struct ServerSentEventsTests {
     func unsafeMethods() async {
         let lost = ClientError(.incomplete, "lost")
         let post = { (transport: ScriptedTransport, clock: any TimeSource) in
-            client(transport, clock).post(anywhere, body: Body.data(Data("{}".utf8)))
+            client(transport, clock).post(anywhere, body: RequestBody.data(Data("{}".utf8)))
         }
         let whole = ScriptedTransport(Self.stream("data: a\n\n"))
         let (items, error) = await all(post(whole, ManualClock()).events(reconnects: 2))
@@ -287,7 +287,7 @@ struct ServerSentEventsTests {
             { _ in
                 throw ClientError(.connection, "refused", transfer: TransferState(.connecting))
             }, Self.stream("data: a\n\n"))
-        let call = client(transport, clock).post(anywhere, body: Body.data(Data("{}".utf8)))
+        let call = client(transport, clock).post(anywhere, body: RequestBody.data(Data("{}".utf8)))
         async let result = all(call.events(reconnects: 2))
         await clock.waitForTimer(in: .seconds(3))
         clock.advance(by: .seconds(3))

@@ -35,19 +35,19 @@ struct CassetteMatchingTests {
     func sameness() async throws {
         try await record(
             Request(.post, "https://a.example/x?b=2&a=1&a=0", body: .json(["p": 1, "q": [2, 3]])))
-        let spaced = Body.data(Data(#"{ "q": [2, 3], "p": 1 }"#.utf8), type: .json)
+        let spaced = RequestBody.data(Data(#"{ "q": [2, 3], "p": 1 }"#.utf8), type: .json)
         let again = Request(.post, "https://A.example:443/x?a=1&b=2&a=0#part", body: spaced)
         #expect(try await replay(again) == "found")
         try await record(
             Request(
                 .put, "https://a.example/", body: .data(Data("x=1&y=a+b".utf8), type: Self.form)))
-        let form = Body.data(Data("y=a%20b&x=1".utf8), type: Self.form)
+        let form = RequestBody.data(Data("y=a%20b&x=1".utf8), type: Self.form)
         #expect(try await replay(Request(.put, "https://a.example", body: form)) == "found")
     }
 
     @Test("The boundary of multipart content does not count")
     func multipart() async throws {
-        func body(_ boundary: String) -> Body {
+        func body(_ boundary: String) -> RequestBody {
             let text =
                 "--\(boundary)\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--\(boundary)--\r\n"
             return .data(

@@ -184,7 +184,7 @@ struct CassetteSecretsTests {
 
     @Test("A compressed request is recorded without its content, which cannot be searched")
     func compressed() async throws {
-        let body = Body.data(Data([0x1F, 0x8B, 1, 2, 3]), type: .json)
+        let body = RequestBody.data(Data([0x1F, 0x8B, 1, 2, 3]), type: .json)
         let headers: HTTPHeaders = ["Content-Encoding": "gzip"]
         let (client, _, _) = try folder.recording { _ in .ok(text: "x") }
         _ = try await client.request(.post, "https://a.example/", headers: headers, body: body)
@@ -203,7 +203,7 @@ struct CassetteSecretsTests {
             let type = request.url.path() == "/text" ? "text/plain" : "application/json"
             return .status(200, headers: ["Content-Type": type], body: Data(broken.utf8))
         }
-        let body = Body.data(Data(broken.utf8), type: .json)
+        let body = RequestBody.data(Data(broken.utf8), type: .json)
         _ = try await client.post("https://a.example/?token=planted", body: body).data()
         _ = try await client.get("https://a.example/whole").data()
         #expect(cassette.withheld.count == 3)
@@ -223,7 +223,7 @@ struct CassetteSecretsTests {
         #expect(again.hasPrefix(line))
         #expect(replaying.withheld == cassette.withheld)
         // Other content that cannot be read is another request.
-        let other = Body.data(Data("{\"id\": 4712".utf8), type: .json)
+        let other = RequestBody.data(Data("{\"id\": 4712".utf8), type: .json)
         await #expect(throws: ClientError.self) {
             try await replay.post("https://a.example/?token=other", body: other).data()
         }

@@ -145,7 +145,7 @@ struct CassetteTests {
         let chunks = ["one", "two", "three"].map { Data($0.utf8) }
         let (client, _, mock) = try folder.recording { _ in .stream(chunks) }
         let opened = Mutex(0)
-        let body = Body.stream(type: .octetStream) {
+        let body = RequestBody.stream(type: .octetStream) {
             opened.withLock { $0 += 1 }
             return AsyncStream<Data> { continuation in
                 for part in ["up", "load"] { continuation.yield(Data(part.utf8)) }
@@ -214,7 +214,7 @@ struct CassetteTests {
         let (client, _, _) = try folder.recording(options: CassetteOptions(maxBytes: 10)) { _ in
             .ok(text: "eleven bytes")
         }
-        for body in [Body.empty, .text("eleven bytes")] {
+        for body in [RequestBody.empty, .text("eleven bytes")] {
             let error = await #expect(throws: ClientError.self) {
                 try await client.post(Self.url, body: body).data()
             }

@@ -27,7 +27,7 @@ struct HARFileTests {
             default: return .ok(json: ["answer": "grüße\u{1}"])
             }
         }
-        let bodies: [Body] = [
+        let bodies: [RequestBody] = [
             .empty, .json(["a": 1]), .data(Data([0, 255]), type: .octetStream), .text("x"),
             .data(Data("a=1&b=%20".utf8), type: .form),
         ]

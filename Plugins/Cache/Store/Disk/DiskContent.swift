@@ -59,7 +59,7 @@ private final class DiskSource: ResponseBodySource {
     private let range: Range<Int64>
     private let position: Mutex<Int64>
 
-    var arrival: BodyArrival { .complete }
+    var arrival: ResponseBodyArrival { .complete }
 
     init(_ content: DiskContent, _ range: Range<Int64>) {
         self.content = content

@@ -8,26 +8,26 @@ public import Foundation
 ///
 /// Nothing is read ahead of the pull but what the transport buffers within its bounds. A body is
 /// read once: a second iteration throws ``ClientError/Code/unsupported``. Its end comes exactly
-/// once (``BodyEnd``). Releasing the last reference to the body, or its iterator, ends the transfer
+/// once (``ResponseBodyEnd``). Releasing the last reference to the body, or its iterator, ends the transfer
 /// and closes the connection or gives it back; cancelling the reader's task does so at once and
 /// throws `CancellationError`.
 ///
 /// A gate wraps a body with ``transforming(_:finish:)``, or watches it with ``onPull(_:)``,
 /// ``onChunk(_:)`` and ``onEnd(_:)``.
 public struct ResponseBody: Sendable {
-    let storage: BodyStorage
+    let storage: ResponseBodyStorage
 
-    init(storage: BodyStorage) { self.storage = storage }
+    init(storage: ResponseBodyStorage) { self.storage = storage }
 
     /// A body without content.
     public static var empty: ResponseBody { ResponseBody(Data()) }
 
     /// Creates a body from bytes in memory.
-    public init(_ data: Data) { storage = BodyStorage(data: data) }
+    public init(_ data: Data) { storage = ResponseBodyStorage(data: data) }
 
     /// Creates a body from bytes in memory with fields behind them.
     package init(_ data: Data, trailers: HTTPHeaders) {
-        storage = BodyStorage(data: data, trailers: trailers)
+        storage = ResponseBodyStorage(data: data, trailers: trailers)
     }
 
     /// Creates a body from a source, for transports and gates.
@@ -38,7 +38,7 @@ public struct ResponseBody: Sendable {
     public init(
         source: any ResponseBodySource, length: Int64? = nil, encodedLength: Int64? = nil
     ) {
-        storage = BodyStorage(.source(source), length: length, encodedLength: encodedLength)
+        storage = ResponseBodyStorage(.source(source), length: length, encodedLength: encodedLength)
     }
 
     /// Creates a body from a sequence of chunks.
@@ -73,7 +73,7 @@ public struct ResponseBody: Sendable {
     public var encodedBytes: Int64? { storage.encodedBytes }
 
     /// How far the content has come, read or not.
-    public var arrival: BodyArrival { storage.arrival }
+    public var arrival: ResponseBodyArrival { storage.arrival }
 
     /// The trailer fields (RFC 9110 §6.5), once the content has been read to its end; before that,
     /// and where it broke off, there are none.
@@ -98,9 +98,9 @@ public struct ResponseBody: Sendable {
 
     /// A reference that can end a body without keeping it alive.
     public struct Canceller: Sendable {
-        private weak let storage: BodyStorage?
+        private weak let storage: ResponseBodyStorage?
 
-        init(storage: BodyStorage) { self.storage = storage }
+        init(storage: ResponseBodyStorage) { self.storage = storage }
 
         /// Ends the transfer, if the body still is.
         public func cancel(_ reason: CancelReason) { storage?.cancel(reason) }
@@ -133,7 +133,7 @@ public struct ResponseBody: Sendable {
     }
 
     /// Calls a handler when the body ends; at once, if it has ended.
-    public func onEnd(_ handler: @escaping @Sendable (BodyEnd) -> Void) {
+    public func onEnd(_ handler: @escaping @Sendable (ResponseBodyEnd) -> Void) {
         storage.add(onEnd: handler)
     }
 
@@ -203,7 +203,7 @@ public struct ResponseBody: Sendable {
             }
             let content = read ?? Data()
             return ResponseBody(
-                storage: BodyStorage(
+                storage: ResponseBodyStorage(
                     data: content, trailers: trailers, encodedLength: encodedLength,
                     encodedBytes: encodedBytes))
         }
@@ -223,7 +223,7 @@ extension ResponseBody: AsyncSequence {
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let reader: Reader
 
-        fileprivate init(_ storage: BodyStorage) { reader = Reader(storage) }
+        fileprivate init(_ storage: ResponseBodyStorage) { reader = Reader(storage) }
 
         /// The next chunk, never empty, or nil at the end.
         public mutating func next() async throws -> Data? { try await reader.next() }
@@ -240,10 +240,10 @@ extension ResponseBody: AsyncSequence {
 
 // Not Sendable, and so used by one task: the iterator's identity, whose end is the iterator's drop.
 private final class Reader {
-    private let storage: BodyStorage
+    private let storage: ResponseBodyStorage
     private var hasBegun = false
 
-    init(_ storage: BodyStorage) { self.storage = storage }
+    init(_ storage: ResponseBodyStorage) { self.storage = storage }
 
     deinit { if hasBegun { storage.cancel(.drop) } }
 

@@ -17,12 +17,12 @@ public protocol ResponseBodySource: Sendable {
     /// Ends the transfer: at most once, from any thread, perhaps while ``next()`` waits.
     func cancel(_ reason: CancelReason)
 
-    /// How far the content has come, read or not; ``BodyArrival/underWay`` by default, for sources
+    /// How far the content has come, read or not; ``ResponseBodyArrival/underWay`` by default, for sources
     /// that cannot know.
     ///
     /// A time limit ends a body only if it is under way. A source that wraps a body returns that
     /// body's ``ResponseBody/arrival``.
-    var arrival: BodyArrival { get }
+    var arrival: ResponseBodyArrival { get }
 
     /// The trailer fields, once ``next()`` has given nil; none by default.
     ///
@@ -38,7 +38,7 @@ public protocol ResponseBodySource: Sendable {
 
 extension ResponseBodySource {
     /// More may come.
-    public var arrival: BodyArrival { .underWay }
+    public var arrival: ResponseBodyArrival { .underWay }
 
     /// Not counted.
     public var encodedBytes: Int64? { nil }
@@ -159,7 +159,7 @@ final class TransformedSource: WrappingSource {
 
     func cancel(_ reason: CancelReason) { body.cancel(reason) }
 
-    var arrival: BodyArrival { body.arrival }
+    var arrival: ResponseBodyArrival { body.arrival }
 
     var trailers: HTTPHeaders { body.trailers }
 
@@ -190,7 +190,7 @@ final class PrefixedSource: WrappingSource {
 
     func cancel(_ reason: CancelReason) { rest.cancel(reason) }
 
-    var arrival: BodyArrival { rest.arrival }
+    var arrival: ResponseBodyArrival { rest.arrival }
 
     var trailers: HTTPHeaders { rest.trailers }
 
@@ -199,16 +199,16 @@ final class PrefixedSource: WrappingSource {
 
 /// What is left of a body after a peek.
 final class ContinuedSource: WrappingSource {
-    private let storage: BodyStorage
+    private let storage: ResponseBodyStorage
     var body: ResponseBody { ResponseBody(storage: storage) }
 
-    init(storage: BodyStorage) { self.storage = storage }
+    init(storage: ResponseBodyStorage) { self.storage = storage }
 
     func next() async throws -> Data? { try await storage.pull() }
 
     func cancel(_ reason: CancelReason) { storage.cancel(reason) }
 
-    var arrival: BodyArrival { storage.arrival }
+    var arrival: ResponseBodyArrival { storage.arrival }
 
     var trailers: HTTPHeaders { storage.trailers }
 

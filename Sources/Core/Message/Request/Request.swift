@@ -16,7 +16,7 @@ public struct Request: Sendable {
         // What the URI was to be made of, where a base URL was missing.
         var target: Target?
         var headers: HTTPHeaders
-        var body: Body
+        var body: RequestBody
         var options: RequestOptions
     }
 
@@ -24,7 +24,8 @@ public struct Request: Sendable {
 
     /// Creates a request.
     public init(
-        _ method: HTTPMethod = .get, _ url: URL, headers: HTTPHeaders = [:], body: Body = .empty,
+        _ method: HTTPMethod = .get, _ url: URL, headers: HTTPHeaders = [:],
+        body: RequestBody = .empty,
         options: RequestOptions = RequestOptions()
     ) {
         parts = Parts(
@@ -35,7 +36,8 @@ public struct Request: Sendable {
     /// Creates a request for a target given as text; see ``Target`` for what is accepted.
     public init(
         _ method: HTTPMethod = .get, _ target: Target, relativeTo base: URL? = nil,
-        headers: HTTPHeaders = [:], body: Body = .empty, options: RequestOptions = RequestOptions()
+        headers: HTTPHeaders = [:], body: RequestBody = .empty,
+        options: RequestOptions = RequestOptions()
     ) {
         self.init(
             method, target, relativeTo: base.map { TargetURI($0) }, headers: headers, body: body,
@@ -44,7 +46,7 @@ public struct Request: Sendable {
 
     init(
         _ method: HTTPMethod, _ target: Target, relativeTo base: TargetURI?,
-        headers: HTTPHeaders, body: Body, options: RequestOptions = RequestOptions()
+        headers: HTTPHeaders, body: RequestBody, options: RequestOptions = RequestOptions()
     ) {
         let uri = target.resolved(against: base)
         parts = Parts(
@@ -98,7 +100,7 @@ public struct Request: Sendable {
     }
 
     /// The content.
-    public var body: Body {
+    public var body: RequestBody {
         get { parts.body }
         set { parts.body = newValue }
     }

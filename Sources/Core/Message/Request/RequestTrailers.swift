@@ -1,11 +1,11 @@
 public import Foundation
 import TurnpikeSupport
 
-extension Body {
+extension RequestBody {
     /// Returns the same content followed by trailer fields (RFC 9110 §6.5).
     ///
     /// See ``followed(by:_:)``.
-    public func followed(by trailers: HTTPHeaders) -> Body {
+    public func followed(by trailers: HTTPHeaders) -> RequestBody {
         if let fault = trailers.sendingFault {
             return .catching { throw ClientError(.invalidRequest, fault) }
         }
@@ -32,7 +32,7 @@ extension Body {
     /// - Returns: The body.
     public func followed(
         by names: [HTTPHeaders.Name], _ trailers: @escaping @Sendable () throws -> HTTPHeaders
-    ) -> Body {
+    ) -> RequestBody {
         followed(by: names, reducingInto: {}, { _, _ in }, trailers: { _ in try trailers() })
     }
 
@@ -40,7 +40,7 @@ extension Body {
     /// example a checksum.
     ///
     /// ```swift
-    /// let body = Body.file(url).followed(by: ["X-CRC32"], reducingInto: { CRC32() }) {
+    /// let body = RequestBody.file(url).followed(by: ["X-CRC32"], reducingInto: { CRC32() }) {
     ///     $0.update($1)
     /// } trailers: { ["X-CRC32": $0.text] }
     /// ```
@@ -56,7 +56,7 @@ extension Body {
         by names: [HTTPHeaders.Name], reducingInto initial: @escaping @Sendable () -> State,
         _ update: @escaping @Sendable (inout State, Data) throws -> Void,
         trailers: @escaping @Sendable (State) throws -> HTTPHeaders
-    ) -> Body {
+    ) -> RequestBody {
         if let fault = RequestTrailers.fault(of: names) { return .catching { throw fault } }
         return followed(
             by: RequestTrailers(names: names) {

@@ -27,7 +27,7 @@ final class MockDrip: Sendable {
         }
         drip.feed(exchange)
         return ResponseBody(
-            storage: BodyStorage(.exchange(exchange), length: nil, encodedLength: nil))
+            storage: ResponseBodyStorage(.exchange(exchange), length: nil, encodedLength: nil))
     }
 
     private init(

@@ -17,7 +17,7 @@ extension Request {
         if request.httpBodyStream != nil {
             throw ClientError(
                 .invalidRequest,
-                "the URLRequest has a body stream; use Body.stream, which can be replayed")
+                "the URLRequest has a body stream; use RequestBody.stream, which can be replayed")
         }
         var headers = HTTPHeaders()
         for (name, value) in (request.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key < $1.key }) {

@@ -43,7 +43,7 @@ final class Upload: Sendable {
     ///
     /// A stream is read completely first: FoundationNetworking reads bodies on its single network
     /// thread, where a waiting source would block every request of the process.
-    init(_ body: Body, context: Context, limit: Int64) async throws {
+    init(_ body: RequestBody, context: Context, limit: Int64) async throws {
         self.context = context
         if body.isEmpty {
             sources = []
@@ -62,7 +62,7 @@ final class Upload: Sendable {
         length = sources.isEmpty ? nil : sources.reduce(0) { $0 + $1.length }
     }
 
-    private static func source(_ segment: Body.Segment, isOnly: Bool) throws -> Source {
+    private static func source(_ segment: RequestBody.Segment, isOnly: Bool) throws -> Source {
         switch segment {
         case .data(let data): return .data(data)
         case .file(let path, let range):
@@ -77,7 +77,7 @@ final class Upload: Sendable {
     }
 
     private static func spool(
-        _ reader: BodyReader, context: Context, limit: Int64
+        _ reader: RequestBodyReader, context: Context, limit: Int64
     ) async throws -> Source {
         var head = Data()
         var file: UnnamedFile?

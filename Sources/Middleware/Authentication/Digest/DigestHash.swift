@@ -20,7 +20,7 @@ enum DigestHash: Sendable, Hashable, Comparable {
     }
 
     /// The hash of a request's content, in hexadecimal digits; the body must be replayable.
-    func hex(_ body: Body) async throws -> String {
+    func hex(_ body: RequestBody) async throws -> String {
         switch self {
         case .md5: try await Self.digest(body, MD5()).hexadecimal
         case .sha256: try await Self.digest(body, SHA256()).hexadecimal
@@ -28,7 +28,7 @@ enum DigestHash: Sendable, Hashable, Comparable {
     }
 
     private static func digest<Compression: BlockCompression>(
-        _ body: Body, _ hash: BlockHash<Compression>
+        _ body: RequestBody, _ hash: BlockHash<Compression>
     ) async throws -> [UInt8] {
         var hash = hash
         let reader = try body.open()

@@ -1,5 +1,5 @@
 /// When what is made of a body must be done, though all of the body may have come long before.
-struct BodyExpiry: Sendable {
+struct ResponseBodyExpiry: Sendable {
     /// The length, in bytes, of bodies that need none.
     static let smallest: Int64 = 65_536
 

@@ -1,5 +1,5 @@
 /// The exchange that a body belongs to, for what its errors tell.
-struct BodyOrigin {
+struct ExchangeDetails {
     let record: CallRecord
     let head: ResponseHead
 
@@ -15,6 +15,6 @@ extension Response {
     /// An error of the body's reader, with the request as it was sent and the head of this response.
     package func completing(_ error: any Error) -> any Error {
         guard let record, let error = error as? ClientError else { return error }
-        return BodyOrigin(record: record, head: head).complete(error)
+        return ExchangeDetails(record: record, head: head).complete(error)
     }
 }

@@ -1,7 +1,7 @@
 public import Foundation
 public import TurnpikeCore
 
-extension Body {
+extension RequestBody {
     /// Writes a property list as `application/x-plist`.
     /// - Parameters:
     ///   - value: The value.
@@ -10,7 +10,7 @@ extension Body {
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the value cannot be written.
     public static func propertyList(
         _ value: PropertyListValue, format: PropertyListSerialization.PropertyListFormat = .xml
-    ) throws -> Body { try encoded { try value.data(format: format) } }
+    ) throws -> RequestBody { try encoded { try value.data(format: format) } }
 
     /// Encodes a value as a property list, as `application/x-plist`.
     /// - Parameters:
@@ -20,7 +20,7 @@ extension Body {
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the value cannot be encoded.
     public static func propertyList(
         encoding value: some Encodable, format: PropertyListSerialization.PropertyListFormat = .xml
-    ) throws -> Body {
+    ) throws -> RequestBody {
         try encoded {
             let encoder = PropertyListEncoder()
             encoder.outputFormat = format
@@ -30,7 +30,7 @@ extension Body {
         }
     }
 
-    private static func encoded(_ encode: () throws -> Data) throws -> Body {
+    private static func encoded(_ encode: () throws -> Data) throws -> RequestBody {
         do {
             return .data(try encode(), type: .propertyList)
         } catch let error as ClientError {

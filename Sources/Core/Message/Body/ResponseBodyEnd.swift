@@ -1,7 +1,7 @@
 /// How the content of a response ended.
 ///
 /// It happens exactly once for each body.
-public struct BodyEnd: Sendable {
+public struct ResponseBodyEnd: Sendable {
     /// The ways a body ends.
     public enum Reason: Sendable {
         /// All of it was read.

@@ -4,13 +4,13 @@ import Foundation
 ///
 /// Most bodies are small and came with their heads. Those of memory and of exchanges are therefore
 /// taken without suspending: each wait costs four async frames (`bench instructions`).
-enum BodyContent {
+enum ResponseBodyContent {
     /// Bytes that the storage holds, and what belongs to them.
     case memory(trailers: HTTPHeaders, encodedBytes: Int64?)
     case exchange(Exchange)
     case source(any ResponseBodySource)
 
-    var arrival: BodyArrival {
+    var arrival: ResponseBodyArrival {
         switch self {
         case .memory: .complete
         case .exchange(let exchange): exchange.arrival

@@ -4,9 +4,9 @@ import Testing
 
 @testable import TurnpikeCore
 
-@Suite("Body")
-struct BodyTests {
-    private func read(_ body: Body) async throws -> Data {
+@Suite("RequestBody")
+struct RequestBodyTests {
+    private func read(_ body: RequestBody) async throws -> Data {
         let reader = try body.open()
         var content = Data()
         while let chunk = try await reader.next() {
@@ -25,11 +25,11 @@ struct BodyTests {
 
     @Test("Data is read again and again")
     func data() async throws {
-        let body = Body.data(Data("abc".utf8))
+        let body = RequestBody.data(Data("abc".utf8))
         #expect(body.length == 3)
         for _ in 0..<2 { #expect(try await read(body) == Data("abc".utf8)) }
         #expect(body.isReplayable)
-        #expect(Body.data(Data()).isEmpty)
+        #expect(RequestBody.data(Data()).isEmpty)
     }
 
     @Test("A file, or a range of it, is read through a link, in pieces")
@@ -43,10 +43,10 @@ struct BodyTests {
         try content.write(to: file)
         try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
         #expect(try await read(.file(link)) == content)
-        #expect(Body.file(link).length == 200_000)
+        #expect(RequestBody.file(link).length == 200_000)
         #expect(try await read(.file(file, range: 10..<70_000)) == content[10..<70_000])
         for bad in [
-            Body.file(directory), .file(directory.appending(path: "no")),
+            RequestBody.file(directory), .file(directory.appending(path: "no")),
             .file(file, range: 0..<200_001),
         ] {
             #expect(throws: ClientError.self) { try bad.open() }
@@ -58,7 +58,7 @@ struct BodyTests {
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: file) }
         try Data(count: 300_000).write(to: file)
-        let reader = try Body.file(file).open()
+        let reader = try RequestBody.file(file).open()
         _ = try await reader.next()
         try Data(count: 100_000).write(to: file)
         await #expect(throws: ClientError.self) { while try await reader.next() != nil {} }
@@ -66,7 +66,7 @@ struct BodyTests {
 
     @Test("A one-shot stream is sent once, a replayable one creates its sequence again")
     func streams() async throws {
-        let once = Body.stream { [self] in chunks("a", "", "b") }
+        let once = RequestBody.stream { [self] in chunks("a", "", "b") }
         #expect(once.isReplayable)
         #expect(try await read(once) == Data("ab".utf8))
         #expect(!once.isReplayable)
@@ -74,13 +74,13 @@ struct BodyTests {
             _ = try once.open()
             Issue.record("was opened twice")
         } catch ClientError.Code.bodyNotReplayable {}
-        let again = Body.stream(replayable: true) { [self] in chunks("a", "b") }
+        let again = RequestBody.stream(replayable: true) { [self] in chunks("a", "b") }
         for _ in 0..<2 { #expect(try await read(again) == Data("ab".utf8)) }
     }
 
     @Test("A stream that differs from its declared length is an error", arguments: [1, 5])
     func lengths(declared: Int64) async throws {
-        let body = Body.stream(length: declared) { [self] in chunks("ab", "c") }
+        let body = RequestBody.stream(length: declared) { [self] in chunks("ab", "c") }
         #expect(body.length == declared)
         await #expect(throws: ClientError.self) { try await read(body) }
     }
@@ -88,9 +88,9 @@ struct BodyTests {
     @Test("A body that could not be created keeps its error")
     func catching() throws {
         struct Bad: Error {}
-        let body = Body.catching { throw Bad() }
+        let body = RequestBody.catching { throw Bad() }
         #expect(body.fault is Bad)
         #expect(throws: Bad.self) { try body.open() }
-        #expect(Body.catching { .text("x") }.fault == nil)
+        #expect(RequestBody.catching { .text("x") }.fault == nil)
     }
 }

@@ -3,16 +3,16 @@ import Synchronization
 import TurnpikeSupport
 
 /// A body that is made while it is sent.
-final class StreamSource: Sendable {
+final class RequestBodyStream: Sendable {
     let length: Int64?
     let isLive: Bool
     let isReplayable: Bool
-    private let make: @Sendable () throws -> BodyReader
+    private let make: @Sendable () throws -> RequestBodyReader
     private let wasOpened = Atomic(false)
 
     init(
         length: Int64?, isReplayable: Bool, isLive: Bool,
-        make: @escaping @Sendable () throws -> BodyReader
+        make: @escaping @Sendable () throws -> RequestBodyReader
     ) {
         self.length = length
         self.isReplayable = isReplayable
@@ -22,7 +22,7 @@ final class StreamSource: Sendable {
 
     var canOpen: Bool { isReplayable || !wasOpened.load(ordering: .acquiring) }
 
-    func open() throws -> BodyReader {
+    func open() throws -> RequestBodyReader {
         let wasOpened = wasOpened.exchange(true, ordering: .acquiringAndReleasing)
         if wasOpened, !isReplayable {
             throw ClientError(
@@ -36,7 +36,7 @@ final class StreamSource: Sendable {
 }
 
 /// A body that is a file, or a range of it.
-struct FileSource: Sendable {
+struct RequestBodyFile: Sendable {
     let url: URL
     let range: Range<Int64>?
 
@@ -58,7 +58,7 @@ struct FileSource: Sendable {
         return range
     }
 
-    func open() throws -> BodyReader {
+    func open() throws -> RequestBodyReader {
         let extent = try extent()
         do {
             // FileHandle would open it for children too.
@@ -67,7 +67,7 @@ struct FileSource: Sendable {
             guard descriptor >= 0 else { throw FileFault("open the file") }
             let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
             try handle.seek(toOffset: UInt64(extent.lowerBound))
-            return BodyReader(file: handle).limited(to: extent.count64)
+            return RequestBodyReader(file: handle).limited(to: extent.count64)
         } catch {
             throw ClientError(.upload, "the file to send cannot be read", underlying: error)
         }

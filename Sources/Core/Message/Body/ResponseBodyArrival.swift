@@ -2,7 +2,7 @@
 ///
 /// The source of the content decides it: for a transport, its ``Exchange``. A wrapper of a body
 /// passes on what that body says. A time limit ends a body only if it is under way.
-public enum BodyArrival: Sendable, Hashable {
+public enum ResponseBodyArrival: Sendable, Hashable {
     /// More of it, or its end, is still to come.
     case underWay
     /// All of it is here, in memory or in a file.

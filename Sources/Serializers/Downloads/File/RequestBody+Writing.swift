@@ -1,7 +1,7 @@
 public import Foundation
 public import TurnpikeCore
 
-extension Body {
+extension RequestBody {
     /// Writes the content to a file as it would be sent, for example to inspect a form.
     ///
     /// The file appears only when it is complete, with mode 0600. Writing consumes a one-shot

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 
 /// The state behind a ``ResponseBody``: who reads it, who watches it, and how it ended.
-final class BodyStorage: Sendable {
+final class ResponseBodyStorage: Sendable {
     private enum Phase {
         case unread
         case reading
@@ -13,14 +13,14 @@ final class BodyStorage: Sendable {
         var phase: Phase
         // What ended the body before its end, for the pull that was waiting.
         var error: (any Error)?
-        var end: BodyEnd?
+        var end: ResponseBodyEnd?
         var bytes: Int64 = 0
         var data: Data?
         // The call whose record hears of the bytes and of the end, and the number of the head.
         var call: CallState?
         var headNumber = 0
-        var origin: BodyOrigin?
-        var expiry: BodyExpiry?
+        var details: ExchangeDetails?
+        var expiry: ResponseBodyExpiry?
         var pullHandlers = Few<PullHandler>()
         var chunkHandlers = Few<ChunkHandler>()
         var endHandlers = Few<EndHandler>()
@@ -29,11 +29,11 @@ final class BodyStorage: Sendable {
     // Closures that stood in a generic type by themselves would be wrapped once more.
     private struct PullHandler { let call: @Sendable () -> Void }
     private struct ChunkHandler { let call: @Sendable (Data) throws -> Void }
-    private struct EndHandler { let call: @Sendable (BodyEnd) -> Void }
+    private struct EndHandler { let call: @Sendable (ResponseBodyEnd) -> Void }
 
     let length: Int64?
     let encodedLength: Int64?
-    private let content: BodyContent
+    private let content: ResponseBodyContent
     private let state: Mutex<State>
 
     /// Bytes in memory, and what came with them; where there is nothing, it has ended.
@@ -48,7 +48,7 @@ final class BodyStorage: Sendable {
         if data.isEmpty { end(.finished) }
     }
 
-    init(_ content: BodyContent, length: Int64?, encodedLength: Int64?) {
+    init(_ content: ResponseBodyContent, length: Int64?, encodedLength: Int64?) {
         self.content = content
         self.length = length
         self.encodedLength = encodedLength
@@ -147,19 +147,19 @@ final class BodyStorage: Sendable {
     /// A new storage for what is left to read, after a peek.
     ///
     /// The watchers stay with this one.
-    func continued() -> BodyStorage {
+    func continued() -> ResponseBodyStorage {
         let rest = length.map { [read = state.withLock { $0.bytes }] in max($0 - read, 0) }
-        return BodyStorage(
+        return ResponseBodyStorage(
             .source(ContinuedSource(storage: self)), length: rest, encodedLength: encodedLength)
     }
 
     /// The exchange that the body belongs to, where a call's transport gave it.
-    private var origin: BodyOrigin? {
-        state.withLock { $0.origin } ?? content.wrapped?.storage.origin
+    private var details: ExchangeDetails? {
+        state.withLock { $0.details } ?? content.wrapped?.storage.details
     }
 
     /// How far the content has come.
-    var arrival: BodyArrival { content.arrival }
+    var arrival: ResponseBodyArrival { content.arrival }
 
     /// Whether no pull can fail any more.
     var isSettled: Bool { content.isSettled }
@@ -222,13 +222,13 @@ final class BodyStorage: Sendable {
     func endIfNothingComes() { if length == 0, arrival == .complete { end(.finished) } }
 
     @discardableResult
-    private func end(_ reason: BodyEnd.Reason, error: (any Error)? = nil) -> Bool {
-        let error = (error as? ClientError).map { origin?.complete($0) ?? $0 } ?? error
+    private func end(_ reason: ResponseBodyEnd.Reason, error: (any Error)? = nil) -> Bool {
+        let error = (error as? ClientError).map { details?.complete($0) ?? $0 } ?? error
         let (handlers, end, call, head) = state.withLock { state in
             guard state.phase != .ended else {
-                return (Few<EndHandler>(), BodyEnd?.none, CallState?.none, 0)
+                return (Few<EndHandler>(), ResponseBodyEnd?.none, CallState?.none, 0)
             }
-            let end = BodyEnd(reason: reason, bytes: state.bytes)
+            let end = ResponseBodyEnd(reason: reason, bytes: state.bytes)
             state.phase = .ended
             state.end = end
             state.error = error
@@ -247,7 +247,7 @@ final class BodyStorage: Sendable {
     }
 
     /// Sets a deadline for who works long on what was read; the first, and so innermost, one counts.
-    func expire(_ expiry: BodyExpiry) {
+    func expire(_ expiry: ResponseBodyExpiry) {
         state.withLock { $0.expiry = $0.expiry ?? expiry }
     }
 
@@ -265,7 +265,7 @@ final class BodyStorage: Sendable {
     /// head has a number among the call's.
     func attach(to call: CallState, head: ResponseHead, number: Int) {
         let hasEnded = state.withLock { state in
-            state.origin = BodyOrigin(record: call.record, head: head)
+            state.details = ExchangeDetails(record: call.record, head: head)
             if state.phase != .ended { (state.call, state.headNumber) = (call, number) }
             return state.phase == .ended
         }
@@ -285,7 +285,7 @@ final class BodyStorage: Sendable {
         }
     }
 
-    func add(onEnd handler: @escaping @Sendable (BodyEnd) -> Void) {
+    func add(onEnd handler: @escaping @Sendable (ResponseBodyEnd) -> Void) {
         let end = state.withLock { state in
             if state.end == nil { state.endHandlers.append(EndHandler(call: handler)) }
             return state.end

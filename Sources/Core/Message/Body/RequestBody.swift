@@ -6,14 +6,14 @@ import TurnpikeSupport
 ///
 /// Nothing is read before a transport opens the body. Data and files can be replayed; a stream can
 /// if its factory makes an equal sequence each time it is called.
-public struct Body: Sendable {
+public struct RequestBody: Sendable {
     private enum Source: Sendable {
         case empty
         case data(Data)
-        case file(FileSource)
-        case stream(StreamSource)
-        case parts([Body])
-        indirect case followed(Body, RequestTrailers)
+        case file(RequestBodyFile)
+        case stream(RequestBodyStream)
+        case parts([RequestBody])
+        indirect case followed(RequestBody, RequestTrailers)
         case fault(any Error)
     }
 
@@ -23,7 +23,7 @@ public struct Body: Sendable {
     public var contentType: MediaType?
 
     /// No content.
-    public static let empty = Body(source: .empty, contentType: nil)
+    public static let empty = RequestBody(source: .empty, contentType: nil)
 
     private init(source: Source, contentType: MediaType?) {
         self.source = source
@@ -31,11 +31,11 @@ public struct Body: Sendable {
     }
 
     /// A body that is made now, and whose error fails the call before anything is sent.
-    public static func catching(_ make: () throws -> Body) -> Body {
+    public static func catching(_ make: () throws -> RequestBody) -> RequestBody {
         do {
             return try make()
         } catch {
-            return Body(source: .fault(error), contentType: nil)
+            return RequestBody(source: .fault(error), contentType: nil)
         }
     }
 
@@ -46,18 +46,18 @@ public struct Body: Sendable {
     }
 
     /// Bytes in memory.
-    public static func data(_ data: Data, type: MediaType? = nil) -> Body {
-        Body(source: data.isEmpty ? .empty : .data(data), contentType: type)
+    public static func data(_ data: Data, type: MediaType? = nil) -> RequestBody {
+        RequestBody(source: data.isEmpty ? .empty : .data(data), contentType: type)
     }
 
     /// Text in UTF-8, as `text/plain`.
-    public static func text(_ text: String) -> Body {
+    public static func text(_ text: String) -> RequestBody {
         let utf8 = MediaType.Parameter(name: "charset", value: "utf-8")
         return .data(Data(text.utf8), type: MediaType("text", "plain", parameters: [utf8]))
     }
 
     /// A JSON value, as `application/json`.
-    public static func json(_ value: JSONValue) -> Body { .data(value.data(), type: .json) }
+    public static func json(_ value: JSONValue) -> RequestBody { .data(value.data(), type: .json) }
 
     /// A regular file, or a range of it.
     ///
@@ -72,8 +72,8 @@ public struct Body: Sendable {
     /// - Returns: The body.
     public static func file(
         _ url: URL, range: Range<Int64>? = nil, type: MediaType? = .octetStream
-    ) -> Body {
-        Body(source: .file(FileSource(url: url, range: range)), contentType: type)
+    ) -> RequestBody {
+        RequestBody(source: .file(RequestBodyFile(url: url, range: range)), contentType: type)
     }
 
     /// Bytes that are made while they are sent.
@@ -94,27 +94,28 @@ public struct Body: Sendable {
     public static func stream<Chunks: AsyncSequence & Sendable>(
         length: Int64? = nil, replayable: Bool = false, live: Bool = false, type: MediaType? = nil,
         _ make: @escaping @Sendable () throws -> Chunks
-    ) -> Body where Chunks.Element == Data {
-        let source = StreamSource(length: length, isReplayable: replayable, isLive: live) {
-            BodyReader(try make().makeAsyncIterator())
+    ) -> RequestBody where Chunks.Element == Data {
+        let source = RequestBodyStream(length: length, isReplayable: replayable, isLive: live) {
+            RequestBodyReader(try make().makeAsyncIterator())
         }
-        return Body(source: .stream(source), contentType: type)
+        return RequestBody(source: .stream(source), contentType: type)
     }
 
     /// Several bodies, one behind the other, as one.
     ///
     /// Files and data stay what they are: nothing is copied, and the length is known if all lengths
     /// are. The whole can be replayed if all parts can.
-    public static func concatenating(_ parts: [Body], type: MediaType? = nil) -> Body {
+    public static func concatenating(_ parts: [RequestBody], type: MediaType? = nil) -> RequestBody
+    {
         if let fault = parts.lazy.compactMap(\.fault).first {
-            return Body(source: .fault(fault), contentType: nil)
+            return RequestBody(source: .fault(fault), contentType: nil)
         }
         if parts.contains(where: \.hasTrailers) {
             return .catching { throw RequestTrailers.notBehindPart }
         }
         let parts = parts.filter { !$0.isEmpty }
-        if parts.isEmpty { return Body(source: .empty, contentType: type) }
-        return Body(source: .parts(parts), contentType: type)
+        if parts.isEmpty { return RequestBody(source: .empty, contentType: type) }
+        return RequestBody(source: .parts(parts), contentType: type)
     }
 
     /// The number of bytes, or nil where it is not known before they are read.
@@ -175,16 +176,16 @@ public struct Body: Sendable {
     public var hasTrailers: Bool { !trailerNames.isEmpty }
 
     /// The same body, of whose chunks a handler hears as they are read; what it throws fails that.
-    public func observed(_ handler: @escaping @Sendable (Data) throws -> Void) -> Body {
+    public func observed(_ handler: @escaping @Sendable (Data) throws -> Void) -> RequestBody {
         followed(
             by: RequestTrailers(names: []) {
                 RequestTrailers.Run(names: [], update: handler, make: { [:] })
             })
     }
 
-    func followed(by trailers: RequestTrailers) -> Body {
+    func followed(by trailers: RequestTrailers) -> RequestBody {
         if fault != nil { return self }
-        return Body(source: .followed(self, trailers), contentType: contentType)
+        return RequestBody(source: .followed(self, trailers), contentType: contentType)
     }
 
     /// Whether bytes must leave as they are made.
@@ -207,7 +208,7 @@ public struct Body: Sendable {
         }
     }
 
-    private static func joined(_ parts: [Body]) -> Data? {
+    private static func joined(_ parts: [RequestBody]) -> Data? {
         var all = Data()
         for part in parts {
             guard let data = part.inMemory else { return nil }
@@ -259,21 +260,21 @@ public struct Body: Sendable {
     /// - Returns: A reader of its chunks, for one task.
     /// - Throws: ``ClientError/Code/bodyNotReplayable`` where the body was sent and cannot be
     ///   again, or ``ClientError/Code/upload`` where a file cannot be read.
-    public func open() throws -> BodyReader {
+    public func open() throws -> RequestBodyReader {
         switch source {
-        case .empty: BodyReader(data: Data())
-        case .data(let data): BodyReader(data: data)
+        case .empty: RequestBodyReader(data: Data())
+        case .data(let data): RequestBodyReader(data: data)
         case .file(let file): try file.open()
         case .stream(let stream): try stream.open()
         case .parts(let parts):
-            length.map { BodyReader(parts).checked(against: $0) } ?? BodyReader(parts)
+            length.map { RequestBodyReader(parts).checked(against: $0) } ?? RequestBodyReader(parts)
         case .followed(let body, let trailers): try body.open().followed(by: trailers)
         case .fault(let error): throw error
         }
     }
 }
 
-extension Body: CustomStringConvertible, CustomReflectable {
+extension RequestBody: CustomStringConvertible, CustomReflectable {
     /// The kind and size of the body, never its bytes.
     public var description: String {
         switch source {

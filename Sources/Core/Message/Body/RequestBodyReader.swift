@@ -3,7 +3,7 @@ public import Foundation
 /// The chunks of a request body that was opened for one send.
 ///
 /// It belongs to one task. Dropping it releases the file or the sequence behind it.
-public final class BodyReader {
+public final class RequestBodyReader {
     private enum Source {
         case data(Data)
         case file(FileHandle)
@@ -18,7 +18,7 @@ public final class BodyReader {
     // Those that the trailer fields are still to be had of.
     private var runs: [RequestTrailers.Run] = []
 
-    /// The trailer fields, once ``next(isolation:)`` has given nil; see ``Body/followed(by:_:)``.
+    /// The trailer fields, once ``next(isolation:)`` has given nil; see ``RequestBody/followed(by:_:)``.
     public private(set) var trailers: HTTPHeaders = [:]
 
     /// The size of the chunks that a file is read in.
@@ -32,20 +32,20 @@ public final class BodyReader {
         source = .sequence(iterator)
     }
 
-    init(_ parts: [Body]) { source = .sequence(PartIterator(rest: parts[...])) }
+    init(_ parts: [RequestBody]) { source = .sequence(PartIterator(rest: parts[...])) }
 
-    func limited(to count: Int64) -> BodyReader {
+    func limited(to count: Int64) -> RequestBodyReader {
         remaining = count
         stopsAtLimit = true
         return self
     }
 
-    func checked(against count: Int64) -> BodyReader {
+    func checked(against count: Int64) -> RequestBodyReader {
         remaining = count
         return self
     }
 
-    func followed(by trailers: RequestTrailers) -> BodyReader {
+    func followed(by trailers: RequestTrailers) -> RequestBodyReader {
         runs.append(trailers.begin())
         return self
     }
@@ -140,8 +140,8 @@ public final class BodyReader {
 
 /// The chunks of several bodies in a row; each is opened when its turn comes.
 private struct PartIterator: AsyncIteratorProtocol {
-    var rest: ArraySlice<Body>
-    var reader: BodyReader?
+    var rest: ArraySlice<RequestBody>
+    var reader: RequestBodyReader?
 
     mutating func next() async throws -> Data? { try await next(isolation: nil) }
 

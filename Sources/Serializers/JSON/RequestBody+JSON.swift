@@ -1,7 +1,7 @@
 public import Foundation
 public import TurnpikeCore
 
-extension Body {
+extension RequestBody {
     /// Encodes a value as JSON.
     /// - Parameters:
     ///   - value: The value.
@@ -10,7 +10,7 @@ extension Body {
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the value cannot be encoded.
     public static func json(
         encoding value: some Encodable, encoder: JSONEncoder = .turnpike
-    ) throws -> Body {
+    ) throws -> RequestBody {
         do {
             return .data(try encoder.encode(value), type: .json)
         } catch {

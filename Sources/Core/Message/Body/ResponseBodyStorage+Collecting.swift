@@ -1,6 +1,6 @@
 import Foundation
 
-extension BodyStorage {
+extension ResponseBodyStorage {
     /// Reads all of the body into memory, up to a limit.
     func collect(upTo maxBytes: Int) async throws -> Data {
         try begin()
