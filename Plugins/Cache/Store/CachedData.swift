@@ -1,5 +1,6 @@
 public import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// Content in memory.
 public struct CachedData: CachedContent {

@@ -1,5 +1,4 @@
 public import Foundation
-public import TurnpikeCore
 
 /// A transformation of content before a serializer reads it.
 ///

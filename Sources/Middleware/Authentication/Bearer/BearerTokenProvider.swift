@@ -1,5 +1,3 @@
-public import TurnpikeCore
-
 /// Gets bearer tokens, for instance from an authorization server.
 ///
 /// ```swift
