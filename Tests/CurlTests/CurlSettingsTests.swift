@@ -47,7 +47,7 @@ struct CurlSettingsTests {
     }
 
     @Test(
-        "A mistake names its place",
+        "A mistake has its path",
         arguments: [
             (#"{"use":"curl","connectTimeout":0}"#, "transport.connectTimeout"),
             (#"{"use":"curl","proxy":"ftp://x"}"#, "transport.proxy"),

@@ -22,7 +22,7 @@ public struct HSTS: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         if let fault = store.takeFault() {
-            context.note(gate: name, "the file of HSTS hosts is not written: \(fault)")
+            context.note(gate: name, "the file of HSTS hosts cannot be written: \(fault)")
         }
         let upgraded = Self.upgrade(request, store, at: context.timeSource.date)
         if upgraded.origin?.scheme != request.origin?.scheme {

@@ -1,7 +1,7 @@
 /// A heap of timers, ordered by due time and then by creation.
 ///
-/// Times are nanoseconds of the owner's clock. A binary heap whose timers know their positions, so
-/// that cancelling one needs no search. Its owner guards it with a lock.
+/// It is a binary heap. Each timer knows its position, so that cancelling it needs no search. Times
+/// are nanoseconds of the owner's clock. The owner guards the heap with a lock.
 public struct TimerHeap {
     /// The owner of a heap, which guards it with a lock.
     public protocol Owner: AnyObject, Sendable {
@@ -11,8 +11,7 @@ public struct TimerHeap {
 
     /// The handler of a timer.
     ///
-    /// A closure that is returned from a generic function is wrapped again each time; this struct
-    /// avoids that.
+    /// Swift wraps a closure again each time a generic function returns it. This struct avoids that.
     public struct Action: Sendable {
         fileprivate let run: @Sendable () -> Void
 

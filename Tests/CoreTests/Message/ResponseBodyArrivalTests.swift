@@ -9,7 +9,7 @@ private struct TooLate: Error {}
 private struct Broken: Error {}
 
 /// Which came first, the end of a body or of its time.
-@Suite("Time limits and what has come of a body")
+@Suite("Time limits and the arrival of a body")
 struct ResponseBodyArrivalTests {
     private let notes = Notes()
     private let context = Context(timeSource: ManualClock())
@@ -44,7 +44,9 @@ struct ResponseBodyArrivalTests {
         }
     }
 
-    @Test("A body that is complete is spared by a time limit", arguments: Wrapper.allCases)
+    @Test(
+        "A time limit does not end a body that has arrived completely",
+        arguments: Wrapper.allCases)
     func complete(wrapper: Wrapper) async throws {
         let exchange = exchange()
         let body = try await wrapper.body(of: exchange)
@@ -59,7 +61,7 @@ struct ResponseBodyArrivalTests {
         #expect(notes.all.isEmpty)
     }
 
-    @Test("A body that broke off in time fails as it broke off", arguments: Wrapper.allCases)
+    @Test("A body that broke off in time keeps its own error", arguments: Wrapper.allCases)
     func broken(wrapper: Wrapper) async throws {
         let exchange = exchange()
         let body = try await wrapper.body(of: exchange)
@@ -72,7 +74,9 @@ struct ResponseBodyArrivalTests {
         await #expect(throws: Broken.self) { try await iterator.next() }
     }
 
-    @Test("A body that is under way ends at once, and stays so", arguments: Wrapper.allCases)
+    @Test(
+        "A body that is still arriving ends at once, and stays ended",
+        arguments: Wrapper.allCases)
     func underWay(wrapper: Wrapper) async throws {
         let exchange = exchange()
         let body = try await wrapper.body(of: exchange)
@@ -95,7 +99,9 @@ struct ResponseBodyArrivalTests {
         #expect(notes.all == ["cancel gate", "end"])
     }
 
-    @Test("Other reasons spare nothing", arguments: [CancelReason.handle, .failed(TooLate())])
+    @Test(
+        "Other reasons end also a complete body",
+        arguments: [CancelReason.handle, .failed(TooLate())])
     func otherReasons(reason: CancelReason) async throws {
         let exchange = exchange()
         let body = try await exchange.response().body
@@ -104,7 +110,7 @@ struct ResponseBodyArrivalTests {
         await #expect(throws: (any Error).self) { try await body.collect(upTo: 10) }
     }
 
-    @Test("What is in a file has come")
+    @Test("A body that was spilled to a file counts as arrived")
     func spilled() async throws {
         let exchange = exchange(.spilling(memoryLimit: 4, fileLimit: 1000))
         let body = try await exchange.response().body
@@ -115,7 +121,7 @@ struct ResponseBodyArrivalTests {
         #expect(try await body.collect(upTo: 1000).count == 103)
     }
 
-    @Test("Of an end and a time limit at once just one wins")
+    @Test("Of an end and a time limit at the same time exactly one wins")
     func race() async throws {
         struct Race: Sendable {
             let context: Context
