@@ -1,0 +1,262 @@
+/// The life of a transfer: the state it is in, and what each event makes of it.
+///
+/// This file knows nothing of libcurl and has no effects. ``CurlTransfer`` and ``TransferTable`` turn
+/// what happens into events, and carry out the actions that ``handle(_:)`` returns.
+///
+///     new ── started ──▶ awaitingContent ── contentReady ──▶ awaitingTurn ── turnGranted ──▶ starting
+///      ── handleGiven ──▶ connecting ── requestSent ──▶ sending ── headCame ──▶ receiving ──▶ ended
+///
+/// A failure before the head may lead from `connecting` or `sending` back to `awaitingContent`: the
+/// request is sent again with another handle. Every other end of a handle leads to `ended`, as a
+/// cancellation or an error does from any state.
+struct TransferLife {
+    enum State: Equatable {
+        /// The engine does not have it yet.
+        case new
+        /// The content of its request is being opened.
+        case awaitingContent
+        /// Other transfers to its host begin first.
+        case awaitingTurn
+        /// It may begin, and has no handle yet.
+        case starting
+        /// It has a handle, and nothing was sent.
+        case connecting
+        /// The request was sent, at least in part.
+        case sending
+        /// The head of the response has come.
+        case receiving(Flow, until: ContentEnd)
+        /// Nothing happens any more.
+        case ended
+    }
+
+    /// Whether libcurl reads from the connection.
+    enum Flow: Equatable {
+        case flowing
+        case paused
+    }
+
+    /// What tells that all of the content has come.
+    enum ContentEnd: Equatable {
+        /// The handle's success.
+        case success
+        /// The end of a TLS connection, which the server must have announced.
+        case announcedEnd
+        /// So many bytes more. The request asked for consent, and libcurl may not see that the
+        /// response is complete.
+        case bytes(Int64)
+    }
+
+    enum Event: Equatable {
+        case started
+        /// The content of the request was opened, or has more to send.
+        case contentReady
+        case turnGranted
+        case handleGiven
+        /// libcurl has a connection and sends the request.
+        case requestSent
+        case headCame(ContentEnd)
+        case bytesCame(Int, rest: RequestRest)
+        /// libcurl was told to pause, since enough has come for one turn.
+        case bufferFilled
+        /// The reader of the response has enough for now.
+        case readerHolds
+        case readerWantsMore
+        /// The server refused an address of the host; there may be others.
+        case addressRefused
+        /// libcurl says that all of the response has come, or failed when all of it had come. If it
+        /// `wasCut`, its TLS connection ended without the server's word.
+        case handleSucceeded(wasCut: Bool)
+        case handleFailed(Failure)
+        case connectTimedOut
+        /// The caller gave it up.
+        case cancelled
+        /// The transport was shut down, or the transfer cannot begin.
+        case failed
+    }
+
+    /// What is left of the request while bytes of the response come.
+    enum RequestRest: Equatable {
+        /// Nothing, or what the server may still want.
+        case wanted
+        /// All of its content.
+        case untouched
+        /// Some, for which the server has no use.
+        case unwanted
+    }
+
+    /// How a handle failed.
+    struct Failure: Equatable {
+        let cause: Cause
+        /// Whether the content of the request can be read from its beginning again.
+        let canReopen: Bool
+    }
+
+    enum Cause: Equatable {
+        /// A connection that was kept alive ended while the request was sent.
+        case deadConnection
+        /// libcurl wanted to send the request again, and could not rewind its content.
+        case notRewound
+        /// The server has certainly done nothing with the request (RFC 9113 §8.7).
+        case refused
+        /// The server speaks HTTP/2 alone, which was not offered.
+        case needsHTTP2
+        /// libcurl wanted to send the request again after the head, and dropped the content.
+        case droppedContent
+        case other
+    }
+
+    /// What is to be done, in the order of this list.
+    struct Actions: OptionSet {
+        let rawValue: UInt16
+        /// Let the next transfer to the host begin.
+        static let passTurn = Actions(rawValue: 1 << 0)
+        /// Free the handle, give the turn back, and open the request's content again.
+        static let restart = Actions(rawValue: 1 << 1)
+        /// Offer nothing but HTTP/2 from now on.
+        static let useHTTP2 = Actions(rawValue: 1 << 2)
+        /// Ask for a turn at the host.
+        static let takeTurn = Actions(rawValue: 1 << 3)
+        /// Take a handle, and have libcurl begin.
+        static let begin = Actions(rawValue: 1 << 4)
+        /// Hand the head to the caller.
+        static let open = Actions(rawValue: 1 << 5)
+        /// Hand the bytes that came to the reader.
+        static let deliver = Actions(rawValue: 1 << 6)
+        /// Tell the reader that the response is complete.
+        static let finish = Actions(rawValue: 1 << 7)
+        /// Tell the caller or the reader of an error.
+        static let fail = Actions(rawValue: 1 << 8)
+        /// Have libcurl stop reading from the connection.
+        static let pause = Actions(rawValue: 1 << 9)
+        static let resume = Actions(rawValue: 1 << 10)
+        /// Have libcurl ask for the request's content again.
+        static let resumeUpload = Actions(rawValue: 1 << 11)
+        static let tryNextAddress = Actions(rawValue: 1 << 12)
+        /// Let go of the handle, and keep it for another transfer if it can serve one.
+        static let release = Actions(rawValue: 1 << 13)
+        /// Leave the engine: it was the last action.
+        static let leave = Actions(rawValue: 1 << 14)
+    }
+
+    private(set) var state: State
+    /// Whether the server has done nothing with all that was sent by former handles.
+    private(set) var isUndone = true
+    private let isRepeatable: Bool
+    private var repeats = 0
+
+    // As often as libcurl itself.
+    static let maxRepeats = 5
+
+    /// Creates the life of a request that may be sent twice, or only once.
+    init(isRepeatable: Bool, state: State = .new) {
+        self.isRepeatable = isRepeatable
+        self.state = state
+    }
+
+    /// Whether it waits for a connection, or for its turn to make one.
+    var isConnecting: Bool {
+        switch state {
+        case .awaitingTurn, .starting, .connecting: true
+        default: false
+        }
+    }
+
+    var isReceiving: Bool {
+        if case .receiving = state { true } else { false }
+    }
+
+    /// Moves to the next state.
+    ///
+    /// An event that means nothing in the current state changes nothing.
+    /// - Returns: What is to be done.
+    mutating func handle(_ event: Event) -> Actions {
+        switch (state, event) {
+        case (.ended, _): return []
+        case (_, .cancelled): return end()
+        case (_, .failed): return end(.fail)
+        case (.new, .started): return move(to: .awaitingContent)
+        case (.awaitingContent, .contentReady): return move(to: .awaitingTurn, .takeTurn)
+        case (.awaitingTurn, .turnGranted): return move(to: .starting, .begin)
+        case (.starting, .handleGiven): return move(to: .connecting)
+        case (.connecting, .requestSent): return move(to: .sending, .passTurn)
+        case (.connecting, .addressRefused): return .tryNextAddress
+        case (.awaitingTurn, .connectTimedOut), (.starting, .connectTimedOut),
+            (.connecting, .connectTimedOut):
+            return end(.fail)
+        case (.connecting, .handleFailed(let failure)), (.sending, .handleFailed(let failure)):
+            return restart(after: failure) ?? end(.fail)
+        case (.connecting, .handleSucceeded), (.sending, .handleSucceeded): return end(.fail)
+        case (.connecting, .contentReady), (.sending, .contentReady), (.receiving, .contentReady):
+            return .resumeUpload
+        case (.sending, .headCame(let contentEnd)):
+            return move(to: .receiving(.flowing, until: contentEnd), .open)
+        case (.receiving(let flow, let contentEnd), _):
+            return receive(event, flow, contentEnd)
+        default: return []
+        }
+    }
+
+    private mutating func receive(
+        _ event: Event, _ flow: Flow, _ contentEnd: ContentEnd
+    ) -> Actions {
+        switch (event, contentEnd) {
+        case (.bytesCame(let count, let rest), _):
+            return receive(count, rest, flow, contentEnd)
+        case (.bufferFilled, _):
+            return move(to: .receiving(.paused, until: contentEnd))
+        case (.readerHolds, _) where flow == .flowing:
+            return move(to: .receiving(.paused, until: contentEnd), .pause)
+        case (.readerWantsMore, _) where flow == .paused:
+            return move(to: .receiving(.flowing, until: contentEnd), .resume)
+        case (.handleSucceeded(wasCut: true), .announcedEnd): return end(.fail)
+        case (.handleSucceeded, _): return end(.finish)
+        case (.handleFailed(let failure), .bytes(0)) where failure.cause == .droppedContent:
+            return end(.finish)
+        case (.handleFailed, _): return end(.fail)
+        default: return []
+        }
+    }
+
+    // A server may answer before it has the whole request (RFC 9113 §8.1). If it answers instead of
+    // giving its consent, libcurl 8.14 ends, and 8.18 sends all of the content after a second.
+    private mutating func receive(
+        _ count: Int, _ rest: RequestRest, _ flow: Flow, _ contentEnd: ContentEnd
+    ) -> Actions {
+        let delivery: Actions = count > 0 ? .deliver : []
+        var contentEnd = contentEnd
+        if case .bytes(let left) = contentEnd { contentEnd = .bytes(left - Int64(count)) }
+        let isComplete = rest == .unwanted || (rest == .untouched && contentEnd == .bytes(0))
+        if isComplete { return end(delivery.union(.finish)) }
+        return move(to: .receiving(flow, until: contentEnd), delivery)
+    }
+
+    /// - Returns: What is to be done to send the request again; nil if that must not be.
+    private mutating func restart(after failure: Failure) -> Actions? {
+        let wasUndone = state == .connecting || failure.cause == .refused
+        let mayRepeat =
+            switch failure.cause {
+            case .refused: true
+            case .needsHTTP2: wasUndone || isRepeatable
+            case .deadConnection, .notRewound: isRepeatable
+            case .droppedContent, .other: false
+            }
+        guard mayRepeat, failure.canReopen, repeats < Self.maxRepeats else { return nil }
+        repeats += 1
+        isUndone = isUndone && wasUndone
+        state = .awaitingContent
+        return failure.cause == .needsHTTP2 ? [.restart, .useHTTP2] : .restart
+    }
+
+    private mutating func move(to next: State, _ actions: Actions = []) -> Actions {
+        state = next
+        return actions
+    }
+
+    private mutating func end(_ actions: Actions = []) -> Actions {
+        defer { state = .ended }
+        switch state {
+        case .connecting, .sending, .receiving: return actions.union([.release, .leave])
+        default: return actions.union(.leave)
+        }
+    }
+}
