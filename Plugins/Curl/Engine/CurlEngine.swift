@@ -98,7 +98,7 @@ final class CurlEngine: Sendable {
 
     /// Ends what came too late; what has not come to its start yet is told of it there.
     private func refuse(_ transfer: CurlTransfer) {
-        if transfer.takeOrders().contains(.start) { transfer.fail(Self.isShutDown) }
+        if transfer.takeOrders().contains(.start) { transfer.refuse(Self.isShutDown) }
     }
 
     /// Lets what is under way end, then ends.

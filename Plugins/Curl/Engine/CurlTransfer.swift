@@ -4,8 +4,11 @@ import TurnpikeCore
 
 /// One exchange in an engine: joins libcurl's handle with the ``/TurnpikeCore/Exchange`` that the
 /// caller waits for.
-// SAFETY: `exchange` is set before the transfer is handed to an engine; that and `EngineState` are
-// touched under the engine's lock alone from then on.
+///
+/// ``TransferLife`` decides. The transfer turns what libcurl reports into events, and carries out the
+/// actions that concern its handle and its exchange; ``TransferTable`` carries out the others.
+// SAFETY: `exchange` is set before the transfer is handed to an engine. From then on it, and all that
+// stands below the mark, is touched under the engine's lock alone.
 final class CurlTransfer: @unchecked Sendable {
     /// What an engine is asked to do for a transfer; several are one post.
     struct Orders: OptionSet {
@@ -18,57 +21,60 @@ final class CurlTransfer: @unchecked Sendable {
         fileprivate static let unstarted = Orders(rawValue: 128)
     }
 
+    private enum Head {
+        case unread(HeadBytes)
+        case read(Result<Exchange.Head, ClientError>)
+    }
+
     let request: CurlRequest
     let upload: CurlUpload?
+    /// What the files of the trust hold; set before the transfer is handed to an engine.
+    var trust: TrustFiles.Content?
     private let url: URL
     private let isHead: Bool
     private let pending = Atomic<UInt8>(Orders.unstarted.rawValue)
-
     private var exchange: Exchange?
     // Asked for by the caller, who may have been cancelled while an engine is still at work.
     private let keptTimes = Mutex<CurlTimes?>(nil)
+    // Set before the exchange hears of it, and then its reader's.
+    private var head: Head?
 
+    // MARK: Under the engine's lock
+
+    private(set) var life: TransferLife
+    private var handle: CurlHandle?
     /// The place among the engine's transfers; -1 while it is in none.
     var place = -1
-    /// What the files of the trust hold; set before the transfer is handed to an engine.
-    var trust: TrustFiles.Content?
-    /// When it was begun, by the loop's clock.
-    var begun: Int64 = 0
     var turn = HostTurns.Turn.unasked
-    private var handle: CurlHandle?
-    private var hasOpened = false
-    private var endsWithConnection = false
-    private var repeats = 0
+    /// When it must have a connection, by the loop's clock.
+    var connectDue: Int64 = 0
     /// Whether its server speaks no other version of HTTP.
     private(set) var needsHTTP2 = false
     /// The host, where one connection to it may carry many transfers at once; see ``HostTurns``.
     private(set) var sharedHost: Origin?
-    // Whether the server has done nothing with all that was sent.
-    private var isRefused = true
-    // The content that is still to come, where libcurl may skip it or go on without need.
-    private var left: Int64?
-    // Set before the exchange hears of it, and then its reader's.
-    private var head: Head?
 
     // `offersHTTP2`: to every server.
     init(
         _ request: Request, wire: consuming CurlRequest, upload: CurlUpload?, offersHTTP2: Bool
     ) {
         sharedHost = offersHTTP2 && wire.isShareable ? request.origin : nil
+        life = TransferLife(isRepeatable: wire.isRepeatable)
         self.request = wire
         self.upload = upload
         url = request.url
         isHead = request.method == .head
     }
 
+    deinit { if case .unread(let bytes) = head { bytes.free() } }
+
+    // MARK: From any thread
+
     var origin: Origin? { Origin(url) }
+
+    func feed(_ exchange: Exchange) { self.exchange = exchange }
 
     /// When things happened, once the head has come or the transfer has failed.
     func takeTimes() -> CurlTimes? { keptTimes.withLock { $0.take() } }
-
-    private func keep(_ times: CurlTimes) { keptTimes.withLock { $0 = times } }
-
-    func feed(_ exchange: Exchange) { self.exchange = exchange }
 
     /// Adds orders; true where there were none, and the engine must be told.
     func add(_ orders: Orders) -> Bool {
@@ -79,79 +85,21 @@ final class CurlTransfer: @unchecked Sendable {
     func takeOrders() -> Orders {
         Orders(rawValue: pending.exchange(0, ordering: .acquiringAndReleasing))
     }
+}
 
-    deinit { if case .unread(let bytes) = head { bytes.free() } }
+// MARK: Under the engine's lock
 
-    // MARK: Under the engine's lock
+extension CurlTransfer {
+    typealias Actions = TransferLife.Actions
+
+    /// Whether the request's content is there to be read, or never will be.
+    var hasContentReady: Bool { upload?.isOpen ?? true }
 
     /// Whether it waits for its peer, and for nothing else.
     var awaitsPeer: Bool { handle.map { !$0.isReceivePaused && !$0.isSendPaused } ?? false }
 
-    /// Begins, unless it was given up before.
-    /// - Returns: Whether the handle is used now.
-    func begin(_ handle: CurlHandle) -> Bool {
-        guard let exchange, !exchange.hasEnded else {
-            finish()
-            return false
-        }
-        if let fault = upload?.fault {
-            fail(fault)
-            return false
-        }
-        let code = handle.begin(self)
-        guard code == 0 else {
-            exchange.fail(CurlFault.of(code, text: handle.faultText(code), handle: handle, self))
-            handle.end()
-            finish()
-            return false
-        }
-        self.handle = handle
-        return true
-    }
-
-    /// Lets go of the handle.
-    /// - Returns: The handle, and whether it may serve again: libcurl does not forget how often a
-    ///   handle has met a dead connection, and fails when it has met several; nor that it has sent
-    ///   trailers; nor, in 8.18, that it was paused, and then never connects.
-    func end() -> (handle: CurlHandle, isGood: Bool)? {
-        guard let handle else {
-            finish()
-            return nil
-        }
-        let isPaused = handle.isSendPaused || handle.isReceivePaused
-        let isGood = handle.hasHead && handle.sends == 1 && !request.hasTrailers && !isPaused
-        self.handle = nil
-        handle.end()
-        finish()
-        return (handle, isGood)
-    }
-
-    /// Lets go of a handle that failed, where the request may be sent again, and makes its content
-    /// start again.
-    /// - Parameter fallsBack: Whether a server that refuses HTTP/1.1 is asked by HTTP/2.
-    /// - Returns: Whether to begin again with another handle, once it ``canBegin``.
-    func restart(fallsBack: Bool) -> Bool {
-        guard let handle, let exchange, !exchange.hasEnded, repeats < Self.maxRepeats else {
-            return false
-        }
-        let wantsHTTP2 = fallsBack && !needsHTTP2 && handle.wasOfferedNoVersion
-        guard wantsHTTP2 || maySendAgain(handle), upload?.reopen() ?? true else { return false }
-        needsHTTP2 = needsHTTP2 || wantsHTTP2
-        repeats += 1
-        isRefused = isRefused && (handle.isRefused || handle.sends == 0)
-        self.handle = nil
-        handle.end()
-        handle.free()
-        return true
-    }
-
-    // libcurl may have wanted to send again what a caller's own code has to open first.
-    private func maySendAgain(_ handle: CurlHandle) -> Bool {
-        if handle.isRefused { return true }
-        return request.isRepeatable
-            && (handle.metDeadConnection
-                || (handle.failedToRewind && upload?.isToBeReopened == true))
-    }
+    /// The protocol that it goes by, once it has a connection; nil before.
+    var isHTTP2: Bool? { handle.flatMap { $0.sends > 0 ? $0.isHTTP2 : nil } }
 
     /// Notes that its server speaks HTTP/2 alone.
     func needHTTP2(of origin: Origin) {
@@ -159,107 +107,170 @@ final class CurlTransfer: @unchecked Sendable {
         if request.isShareable { sharedHost = origin }
     }
 
-    /// Whether it has no handle yet, and its content is there.
-    var canBegin: Bool { handle == nil && place >= 0 && upload?.isOpen ?? true }
-
-    /// The protocol that it goes by, once it has a connection; nil before.
-    var isHTTP2: Bool? { handle.flatMap { $0.sends > 0 ? $0.isHTTP2 : nil } }
-
-    // As often as libcurl itself.
-    private static let maxRepeats = 5
-
-    func fail(_ error: any Error) {
-        exchange?.fail(error)
-        if handle == nil { finish() }
+    /// Takes note of an event, and carries out the actions that concern the transfer alone.
+    /// - Returns: All the actions.
+    func advance(_ event: TransferLife.Event, failing error: (any Error)? = nil) -> Actions {
+        let actions = life.handle(event)
+        if actions.contains(.fail), let error { exchange?.fail(error) }
+        guard let handle else { return actions }
+        if actions.contains(.pause) { handle.setReceivePaused(true) }
+        if actions.contains(.resume) { handle.setReceivePaused(false) }
+        if actions.contains(.resumeUpload) { handle.resumeSending() }
+        if actions.contains(.tryNextAddress) { handle.nudge() }
+        return actions
     }
 
-    /// Whether it has a connection yet to come, or its turn, or a place among the connections.
-    var isConnecting: Bool { handle.map { $0.sends == 0 } ?? (turn != .unasked) }
+    /// Has libcurl begin, unless the transfer was given up before.
+    func begin(_ handle: CurlHandle) -> Actions {
+        guard let exchange, !exchange.hasEnded else { return advance(.cancelled) }
+        if let fault = upload?.fault { return advance(.failed, failing: fault) }
+        let code = handle.begin(self)
+        guard code == 0 else {
+            let error = CurlFault.of(code, text: handle.faultText(code), handle: handle, self)
+            handle.end()
+            return advance(.failed, failing: error)
+        }
+        self.handle = handle
+        return advance(.handleGiven)
+    }
 
-    /// Has libcurl go on to the next address of the host's name, where it does not by itself.
-    func tryNextAddress() {
-        if let handle, handle.sends == 0 { handle.nudge() }
+    /// Takes note of a connection, of which libcurl tells only when it has something else to say.
+    func noteConnection() -> Actions {
+        guard case .connecting = life.state, let handle, handle.sends > 0 else { return [] }
+        return advance(.requestSent)
     }
 
     /// Fails for want of a connection.
-    func failLate() {
+    func failLate() -> Actions {
         if let handle { keep(handle.times) }
-        fail(CurlFault.noConnection(hadPlace: handle?.hadPlace ?? true))
+        return advance(
+            .connectTimedOut, failing: CurlFault.noConnection(hadPlace: handle?.hadPlace ?? true))
     }
 
-    private func finish() {
+    /// Lets go of the handle.
+    /// - Returns: The handle, and whether it may serve again: libcurl does not forget how often a
+    ///   handle has met a dead connection, and fails when it has met several; nor that it has sent
+    ///   trailers; nor, in 8.18, that it was paused, and then never connects.
+    func releaseHandle() -> (handle: CurlHandle, isReusable: Bool)? {
+        guard let handle else { return nil }
+        let isPaused = handle.isSendPaused || handle.isReceivePaused
+        let isReusable = handle.hasHead && handle.sends == 1 && !request.hasTrailers && !isPaused
+        self.handle = nil
+        handle.end()
+        return (handle, isReusable)
+    }
+
+    /// Fails before it has begun, outside of any table.
+    func refuse(_ error: any Error) {
+        _ = advance(.failed, failing: error)
+        leave()
+    }
+
+    /// Lets go of the caller and of the request's content.
+    func leave() {
         upload?.close()
         exchange = nil
     }
 
-    func resume(_ orders: Orders) {
-        guard let handle else { return }
-        if orders.contains(.send) { handle.resumeSending() }
-        if orders.contains(.receive), handle.isReceivePaused { handle.setReceivePaused(false) }
+    /// Passes on what libcurl has gathered.
+    /// - Parameter fallsBack: Whether a server that refuses HTTP/1.1 is asked by HTTP/2.
+    /// - Returns: All the actions.
+    func report(fallsBack: Bool) -> Actions {
+        guard let handle, let exchange else { return [] }
+        var actions = noteConnection()
+        let count = handle.bodyCount
+        let chunk = handle.takeBody()
+        if case .sending = life.state, handle.hasHead {
+            actions.formUnion(life.handle(.headCame(takeHead(handle))))
+        }
+        actions.formUnion(life.handle(.bytesCame(count, rest: requestRest(handle))))
+        if let result = handle.result {
+            // What was given up is not sent again.
+            let isOver = result != 0 && exchange.hasEnded
+            actions.formUnion(
+                life.handle(isOver ? .cancelled : outcome(result, handle, fallsBack)))
+        }
+        if actions.contains(.restart) {
+            upload?.reopen()
+            releaseHandle()?.handle.free()
+            return actions
+        }
+        let goesOn = pass(chunk, actions, handle, to: exchange)
+        if actions.contains(.leave) { return actions }
+        if exchange.hasEnded { return actions.union(advance(.cancelled)) }
+        if handle.isReceivePaused { actions.formUnion(life.handle(.bufferFilled)) }
+        return actions.union(advance(goesOn ? .readerWantsMore : .readerHolds))
     }
 
-    /// Passes on what has come.
-    /// - Returns: Whether the transfer is over.
-    func flush() -> Bool {
-        guard let handle, let exchange else { return true }
-        let count = Int64(handle.bodyCount)
-        let chunk = handle.takeBody()
-        let result = handle.result
-        let opens = handle.hasHead && !hasOpened
-        if opens { takeHead(handle) }
-        left = left.map { $0 - count }
-        let isSkipped = left == 0 && (result == nil ? isWithoutConsent : handle.skipsContent)
-        var isComplete = (result == 0 && hasOpened) || isSkipped
-        if let result, handle.isWhole(result) { isComplete = true }
-        if isComplete, endsWithConnection, handle.wasCut { isComplete = false }
-        // A server may answer before it has all of the request (RFC 9113 §8.1). After a 2xx it may
-        // still want the rest.
-        if result == nil, upload != nil, handle.isUnwanted { isComplete = true }
-        var trailerFault: (any Error)?
-        if isComplete, handle.hasTrailers {
-            trailerFault = handle.passTrailers(to: exchange)
-            isComplete = trailerFault == nil
+    /// Carries out the actions that concern the exchange, which wakes its reader once for all of them.
+    /// - Returns: Whether the reader takes more.
+    private func pass(
+        _ chunk: BodyChunk, _ actions: Actions, _ handle: CurlHandle, to exchange: Exchange
+    ) -> Bool {
+        if !actions.isDisjoint(with: [.open, .fail]) { keep(handle.times) }
+        var fault = actions.contains(.fail) ? fault(handle) : nil
+        if actions.contains(.finish), handle.hasTrailers {
+            fault = handle.passTrailers(to: exchange)
         }
-        let goesOn: Bool
-        if opens {
+        let isComplete = actions.contains(.finish) && fault == nil
+        var goesOn = true
+        if actions.contains(.open) {
             goesOn = exchange.receive(self, with: chunk, isComplete: isComplete)
         } else {
-            goesOn = exchange.receive(chunk)
+            if actions.contains(.deliver) { goesOn = exchange.receive(chunk) }
             if isComplete { exchange.finish() }
         }
-        if let result {
-            if !hasOpened { keep(handle.times) }
-            if !isComplete { exchange.fail(trailerFault ?? fault(result, handle)) }
-            return true
-        }
-        if isComplete || exchange.hasEnded { return true }
-        if handle.isReceivePaused == goesOn { handle.setReceivePaused(!goesOn) }
-        return false
+        if let fault { exchange.fail(fault) }
+        return goesOn
     }
 
-    // The answer came instead of the consent, so the content is not wanted. libcurl 8.14 ends there;
-    // 8.18 waits for what is left of the second, then sends it all.
-    private var isWithoutConsent: Bool { upload.map { $0.bytesSent == 0 } ?? false }
+    // MARK: What libcurl says
 
-    private func takeHead(_ handle: CurlHandle) {
-        hasOpened = true
-        keep(handle.times)
+    private func takeHead(_ handle: CurlHandle) -> TransferLife.ContentEnd {
         let bytes = handle.takeHead()
         // Read here only where the end of the content depends on it.
         let mayEndWithConnection = request.isSecure && bytes.isHTTP1
         guard mayEndWithConnection || request.asksForConsent else {
             head = .unread(bytes)
-            return
+            return .success
         }
         let opening = bytes.read(url, isHead)
         head = .read(opening)
-        guard case .success(let opening) = opening else { return }
-        endsWithConnection = mayEndWithConnection && opening.endsWithConnection
-        left = request.asksForConsent ? opening.length : nil
+        guard case .success(let opening) = opening else { return .success }
+        if mayEndWithConnection, opening.endsWithConnection { return .announcedEnd }
+        guard request.asksForConsent, let length = opening.length else { return .success }
+        return .bytes(length)
     }
 
-    private func fault(_ code: Int32, _ handle: CurlHandle) -> any Error {
-        if code == 0 { return hasOpened ? CurlFault.wasCut : CurlFault.wasCutInHead(state(handle)) }
+    private func requestRest(_ handle: CurlHandle) -> TransferLife.RequestRest {
+        guard let upload, handle.result == nil else { return .wanted }
+        return handle.isUnwanted ? .unwanted : upload.bytesSent == 0 ? .untouched : .wanted
+    }
+
+    private func outcome(
+        _ result: Int32, _ handle: CurlHandle, _ fallsBack: Bool
+    ) -> TransferLife.Event {
+        if result == 0 || handle.isWhole(result) { return .handleSucceeded(wasCut: handle.wasCut) }
+        let cause: TransferLife.Cause =
+            if fallsBack, !needsHTTP2, handle.wasOfferedNoVersion {
+                .needsHTTP2
+            } else if handle.isRefused {
+                .refused
+            } else if handle.metDeadConnection {
+                .deadConnection
+            } else if handle.failedToRewind, upload?.isToBeReopened == true {
+                .notRewound
+            } else {
+                handle.skipsContent ? .droppedContent : .other
+            }
+        return .handleFailed(.init(cause: cause, canReopen: upload?.canReopen ?? true))
+    }
+
+    private func fault(_ handle: CurlHandle) -> any Error {
+        let code = handle.result ?? 0
+        if code == 0 {
+            return handle.hasHead ? CurlFault.wasCut : CurlFault.wasCutInHead(state(handle))
+        }
         if handle.skipsContent, request.asksForConsent { return CurlFault.wasSkipped }
         if let fault = upload?.fault { return fault }
         return CurlFault.of(code, text: handle.faultText(code), handle: handle, self)
@@ -267,12 +278,14 @@ final class CurlTransfer: @unchecked Sendable {
 
     /// How far the exchange has come, for an error.
     func state(_ handle: CurlHandle) -> TransferState {
-        let isUnsent = isRefused && (handle.sends == 0 || handle.isRefused)
+        let isUnsent = life.isUndone && (handle.sends == 0 || handle.isRefused)
         let phase: TransferState.Phase =
             handle.hasHead ? .receiving : isUnsent ? .connecting : .sending
         return TransferState(
             phase, bodyBytesSent: phase == .connecting ? 0 : upload?.bytesSent ?? 0)
     }
+
+    private func keep(_ times: CurlTimes) { keptTimes.withLock { $0 = times } }
 }
 
 extension CurlTransfer: UnreadHead {
@@ -282,12 +295,5 @@ extension CurlTransfer: UnreadHead {
         case .read(let opening): return try opening.get()
         case nil: throw CurlFault.wasCut
         }
-    }
-}
-
-extension CurlTransfer {
-    private enum Head {
-        case unread(HeadBytes)
-        case read(Result<Exchange.Head, ClientError>)
     }
 }

@@ -1,6 +1,9 @@
 import TurnpikeCore
 
 /// The transfers of an engine, and the handles that wait for one; under the engine's lock.
+///
+/// It carries out the actions of a ``TransferLife`` that concern other transfers too: turns, handles,
+/// and the list of what is under way.
 struct TransferTable {
     private let loop: CurlLoop
     private let options: CurlOptions
@@ -34,40 +37,30 @@ struct TransferTable {
     /// Does what a transfer was posted for.
     mutating func obey(_ transfer: CurlTransfer) {
         let orders = transfer.takeOrders()
-        if orders.contains(.start) { begin(transfer) }
-        if orders.contains(.cancel) {
-            end(transfer)
-        } else {
-            beginIfReady(transfer)
-            transfer.resume(orders)
-        }
+        if orders.contains(.start) { add(transfer) }
+        if orders.contains(.cancel) { return advance(transfer, .cancelled) }
+        if orders.contains(.receive) { advance(transfer, .readerWantsMore) }
+        if !orders.isDisjoint(with: [.start, .send]) { offerContent(of: transfer) }
     }
 
     /// Passes on what has come.
     /// - Returns: Whether something is left of it, or has begun by it.
     mutating func passOn(upTo limit: Int) -> Bool {
         for _ in 0..<limit {
-            guard let handle = loop.nextReady() else { return beginReady() }
+            guard let handle = loop.nextReady() else { return grantTurns() }
             guard let transfer = handle.transfer else { continue }
-            if transfer.turn == .taken, let isHTTP2 = transfer.isHTTP2 {
-                ready += turns.connected(transfer, isHTTP2: isHTTP2)
-            }
-            if transfer.restart(fallsBack: options.fallsBackToHTTP2) {
-                // Many begin again at once where their connection lets them go (GOAWAY).
-                ready += turns.remove(transfer)
-                remember(transfer)
-                beginIfReady(transfer)
-            } else if transfer.flush() {
-                end(transfer)
-            }
+            carryOut(transfer.report(fallsBack: options.fallsBackToHTTP2), of: transfer)
         }
         return true
     }
 
     /// Goes on to the next address of a name where one was refused.
-    func tryNextAddresses() {
+    mutating func tryNextAddresses() {
         guard loop.takeRefusal() else { return }
-        for transfer in running { transfer.tryNextAddress() }
+        for transfer in running {
+            carryOut(transfer.noteConnection(), of: transfer)
+            advance(transfer, .addressRefused)
+        }
     }
 
     /// Fails the transfers that have waited too long for a connection, or for a place among them:
@@ -76,13 +69,13 @@ struct TransferTable {
         let now = CurlLoop.now
         guard due <= now else { return }
         due = .max
-        for transfer in running where transfer.isConnecting {
-            let limit = transfer.begun + connectTimeout
-            if limit <= now {
-                transfer.failLate()
-                end(transfer)
+        for transfer in running where transfer.life.isConnecting {
+            carryOut(transfer.noteConnection(), of: transfer)
+            guard transfer.life.isConnecting else { continue }
+            if transfer.connectDue <= now {
+                carryOut(transfer.failLate(), of: transfer)
             } else {
-                due = min(due, max(limit, now + Self.lateness))
+                due = min(due, max(transfer.connectDue, now + Self.lateness))
             }
         }
     }
@@ -92,91 +85,104 @@ struct TransferTable {
 
     /// Fails what is under way, frees the handles, and closes all connections.
     mutating func close(_ error: ClientError) {
-        for transfer in running.reversed() {
-            transfer.fail(error)
-            end(transfer)
-        }
+        for transfer in running.reversed() { advance(transfer, .failed, failing: error) }
         ready = []
         for handle in idle { handle.free() }
         idle = []
         loop.close()
     }
 
-    private mutating func remember(_ transfer: CurlTransfer) {
-        guard transfer.needsHTTP2, let origin = transfer.origin else { return }
-        if http2Origins.count >= Self.maxOrigins { http2Origins = [] }
-        http2Origins.insert(origin)
-        transfer.needHTTP2(of: origin)
-    }
+    // MARK: Events and actions
 
-    private mutating func begin(_ transfer: CurlTransfer) {
+    private mutating func add(_ transfer: CurlTransfer) {
         if !http2Origins.isEmpty, let origin = transfer.origin, http2Origins.contains(origin) {
             transfer.needHTTP2(of: origin)
         }
         transfer.place = running.count
         running.append(transfer)
-        beginIfReady(transfer)
+        advance(transfer, .started)
     }
 
-    private mutating func limitConnecting(_ transfer: CurlTransfer) {
-        transfer.begun = CurlLoop.now
-        due = min(due, transfer.begun + connectTimeout)
+    // What is not ready takes no turn, for others would wait for its content.
+    private mutating func offerContent(of transfer: CurlTransfer) {
+        if transfer.hasContentReady { advance(transfer, .contentReady) }
+    }
+
+    private mutating func advance(
+        _ transfer: CurlTransfer, _ event: TransferLife.Event, failing error: (any Error)? = nil
+    ) {
+        carryOut(transfer.advance(event, failing: error), of: transfer)
+    }
+
+    private mutating func carryOut(_ actions: TransferLife.Actions, of transfer: CurlTransfer) {
+        if actions.contains(.passTurn) { passTurn(of: transfer) }
+        if actions.contains(.restart) {
+            // Many begin again at once where their connection lets them go (GOAWAY).
+            ready += turns.remove(transfer)
+            if actions.contains(.useHTTP2) { remember(transfer) }
+            offerContent(of: transfer)
+        }
+        if actions.contains(.takeTurn) { takeTurn(transfer) }
+        if actions.contains(.begin) { giveHandle(to: transfer) }
+        if actions.contains(.release), let (handle, isReusable) = transfer.releaseHandle() {
+            if isReusable, idle.count < CurlHandles.maxIdle {
+                idle.append(handle)
+            } else {
+                handle.free()
+            }
+        }
+        if actions.contains(.leave) { remove(transfer) }
+    }
+
+    private mutating func passTurn(of transfer: CurlTransfer) {
+        guard transfer.turn == .taken, let isHTTP2 = transfer.isHTTP2 else { return }
+        ready += turns.connected(transfer, isHTTP2: isHTTP2)
+    }
+
+    private mutating func remember(_ transfer: CurlTransfer) {
+        guard let origin = transfer.origin else { return }
+        if http2Origins.count >= Self.maxOrigins { http2Origins = [] }
+        http2Origins.insert(origin)
+        transfer.needHTTP2(of: origin)
+    }
+
+    private mutating func takeTurn(_ transfer: CurlTransfer) {
+        transfer.connectDue = CurlLoop.now + connectTimeout
+        due = min(due, transfer.connectDue)
+        turns.add(transfer)
+        if !transfer.turn.isAwaited { advance(transfer, .turnGranted) }
     }
 
     // What cannot begin lets another one begin, and so on.
-    private mutating func beginReady() -> Bool {
+    private mutating func grantTurns() -> Bool {
         let hasAny = !ready.isEmpty
         while !ready.isEmpty {
             let transfers = ready
             ready = []
-            for transfer in transfers { beginIfReady(transfer) }
+            for transfer in transfers { advance(transfer, .turnGranted) }
         }
         return hasAny
     }
 
-    // What is not ready takes no turn, for others would wait for its content.
-    private mutating func beginIfReady(_ transfer: CurlTransfer) {
-        guard transfer.canBegin else { return }
-        if transfer.turn == .unasked {
-            turns.add(transfer)
-            limitConnecting(transfer)
-        }
-        if !transfer.turn.isAwaited, !takeHandle(for: transfer) { remove(transfer) }
-    }
-
-    private mutating func takeHandle(for transfer: CurlTransfer) -> Bool {
+    private mutating func giveHandle(to transfer: CurlTransfer) {
         do {
-            let handle = try idle.popLast() ?? loop.makeHandle(options)
-            idle.append(handle)
+            if idle.isEmpty { idle.append(try loop.makeHandle(options)) }
+            let handle = idle[idle.count - 1]
             if let trust = transfer.trust { try options.apply(trust, to: handle) }
-            if transfer.begin(handle) {
-                idle.removeLast()
-                return true
-            }
+            let actions = transfer.begin(handle)
+            if !actions.contains(.leave) { idle.removeLast() }
+            carryOut(actions, of: transfer)
         } catch {
-            transfer.fail(error)
+            advance(transfer, .failed, failing: error)
         }
-        return false
-    }
-
-    private mutating func end(_ transfer: CurlTransfer) {
-        let ended = transfer.end()
-        if let (handle, isGood) = ended, isGood, idle.count < CurlHandles.maxIdle {
-            idle.append(handle)
-        } else {
-            ended?.handle.free()
-        }
-        // It has no handle where it was to begin again.
-        if transfer.place >= 0 { remove(transfer) }
     }
 
     private mutating func remove(_ transfer: CurlTransfer) {
-        let place = transfer.place
-        transfer.place = -1
+        transfer.leave()
         let last = running.removeLast()
         if last !== transfer {
-            running[place] = last
-            last.place = place
+            running[transfer.place] = last
+            last.place = transfer.place
         }
         ready += turns.remove(transfer)
     }

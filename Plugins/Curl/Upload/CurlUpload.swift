@@ -106,15 +106,19 @@ final class CurlUpload: @unchecked Sendable {
     /// Whether a ``rewind()`` was refused that ``reopen()`` can make good.
     var isToBeReopened: Bool { wantsReopening && body.isReplayable }
 
-    /// Begins to make the content start again, where that can be; who was named by
-    /// ``start(_:)`` is told when ``isOpen``.
-    func reopen() -> Bool {
-        // Nothing was taken of it yet.
-        if position == 0, !wantsReopening { return true }
-        guard data != nil || body.isReplayable else { return false }
+    /// Whether ``reopen()`` can make the content start again.
+    var canReopen: Bool { isAtStart || data != nil || body.isReplayable }
+
+    // Nothing was taken of it yet.
+    private var isAtStart: Bool { position == 0 && !wantsReopening }
+
+    /// Begins to make the content start again; who was named by ``start(_:)`` is told when
+    /// ``isOpen``.
+    func reopen() {
+        if isAtStart { return }
         wantsReopening = false
         position = 0
-        if data != nil { return true }
+        if data != nil { return }
         let fresh = UploadPipe(opening: body) { [weak self] in self?.wasFilled() }
         let old = pipe.withLock { pipe in
             defer { pipe = fresh }
@@ -122,7 +126,6 @@ final class CurlUpload: @unchecked Sendable {
         }
         old?.close()
         fresh.start()
-        return true
     }
 
     /// Whether the content is there to be read, or never will be.
