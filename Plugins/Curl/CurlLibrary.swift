@@ -31,7 +31,7 @@ struct CurlLibrary: Sendable {
                     + " \(String(cString: tpc_tls_text()))",
                 hasTLS: has(TPC_HAS_TLS), hasHTTP2: has(TPC_HAS_HTTP2),
                 tellsHTTP2: tpc_tells_http2(),
-                hasUnixSockets: has(TPC_HAS_UNIX_SOCKETS), hasZlib: Zlib.isLoaded))
+                hasUnixSockets: has(TPC_HAS_UNIX_SOCKETS), hasZlib: Zlib.isThere))
     }()
 
     /// Loads the library from a file, nil for the usual places.

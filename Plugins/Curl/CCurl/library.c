@@ -112,8 +112,7 @@ const char *tpc_tls_text(void) { return info && info->ssl_version ? info->ssl_ve
 int tpc_features(void) {
     int features = info ? info->features : 0;
     return (features & CURL_VERSION_SSL ? TPC_HAS_TLS : 0) | (features & CURL_VERSION_HTTP2 ? TPC_HAS_HTTP2 : 0)
-         | (features & CURL_VERSION_UNIX_SOCKETS ? TPC_HAS_UNIX_SOCKETS : 0)
-         | (features & CURL_VERSION_LIBZ ? TPC_HAS_ZLIB : 0);
+         | (features & CURL_VERSION_UNIX_SOCKETS ? TPC_HAS_UNIX_SOCKETS : 0);
 }
 
 bool tpc_tells_http2(void) { return get_protocol != NULL; }

@@ -1,4 +1,3 @@
-import CTurnpikeCurl
 import Foundation
 import Synchronization
 import TurnpikeCore
@@ -18,11 +17,11 @@ extension Response {
         if codings.isEmpty || body.isEmpty { return self }
         do {
             guard codings.count <= 5 else {
-                throw Inflater.fault("the response's content is coded \(codings.count) times")
+                throw ContentDecoder.fault("the response's content is coded \(codings.count) times")
             }
             // The last one was applied last.
             let source = DecodedSource(
-                body, try codings.reversed().map(Inflater.init(coding:)),
+                body, try codings.reversed().map(ContentDecoder.init(coding:)),
                 mayBeEmpty: hasContentWithEnd)
             var result = self
             var headers = headers
@@ -44,78 +43,66 @@ extension Response {
     }
 }
 
-/// The library that decodes, which is found at run time like libcurl.
-enum Zlib {
-    /// Whether it is there; it is looked for once.
-    static let isLoaded = tpc_zlib_load()
-}
-
-/// A content coding's decoder.
-// SAFETY: it is used by one reader at a time, behind the lock of its source.
-@safe private final class Inflater: @unchecked Sendable {
-    private let pointer: OpaquePointer
+/// Decodes one content coding.
+// SAFETY: one reader at a time uses it, through its source.
+private final class ContentDecoder: @unchecked Sendable {
+    private let inflater: Inflater
     private var input = Data()
     private var position = 0
     private var hasEnded = false
-    private var hasOutput = false
+    private var mayHaveOutput = false
 
     static let pieceBytes = 65_536
 
     init(coding: String) throws {
-        let isGzip = coding == "gzip" || coding == "x-gzip"
-        guard isGzip || coding == "deflate" else {
+        let format: CompressionFormat
+        switch coding {
+        case "gzip", "x-gzip": format = .gzip
+        case "deflate": format = .deflate
+        default:
             throw Self.fault(
                 "the response's content coding \(Grammar.escaped(coding)) was not asked for; to get the bytes"
                     + " as they come, set Accept-Encoding")
         }
-        // A server may code what nobody has asked for.
-        guard Zlib.isLoaded else {
+        // A server may apply a coding that the request did not ask for.
+        guard let inflater = try? Inflater(format) else {
             throw Self.fault(
                 "the response's content is coded (\(coding)), and zlib (libz.so.1), which decodes it, is not"
                     + " installed; to get the bytes as they come, set Accept-Encoding")
         }
-        guard let pointer = unsafe tpc_inflater_create(isGzip) else {
-            throw Self.fault("there is no memory to decode the response")
-        }
-        unsafe self.pointer = pointer
+        self.inflater = inflater
     }
-
-    deinit { unsafe tpc_inflater_free(pointer) }
 
     static func fault(_ message: String) -> ClientError {
         ClientError(.decompression, message, transfer: TransferState(.receiving))
     }
 
-    /// Whether ``next()`` may give something without more input.
-    var mayGive: Bool { position < input.count || hasOutput }
+    /// Whether ``next()`` may return bytes without more input.
+    var isPending: Bool { position < input.count || mayHaveOutput }
 
     func add(_ chunk: Data) {
         input = chunk
         position = 0
     }
 
-    /// The next decoded bytes, or empty data where more input is needed.
+    /// Returns the next decoded bytes, at most ``pieceBytes``, or empty data if it needs input.
     func next() throws -> Data {
         var output = Data(count: Self.pieceBytes)
-        var consumed = 0
-        var produced = 0
-        let status = unsafe input.withUnsafeBytes { input in
-            unsafe output.withUnsafeMutableBytes { output in
-                unsafe tpc_inflater_run(
-                    pointer,
-                    input.baseAddress?.advanced(by: position).assumingMemoryBound(to: UInt8.self),
-                    input.count - position, &consumed,
-                    output.baseAddress?.assumingMemoryBound(to: UInt8.self), output.count, &produced
-                )
+        let step: Inflater.Step
+        do {
+            step = try unsafe input.withUnsafeBytes { input in
+                try unsafe output.withUnsafeMutableBytes { room in
+                    try unsafe inflater.inflate(
+                        UnsafeRawBufferPointer(rebasing: input[position...]), into: room)
+                }
             }
-        }
-        if Int(status) == TPC_INFLATE_CORRUPT {
+        } catch {
             throw Self.fault("the response's content coding is broken")
         }
-        hasEnded = Int(status) == TPC_INFLATE_ENDED
-        position += consumed
-        hasOutput = produced == Self.pieceBytes
-        return output.prefix(produced)
+        hasEnded = step.hasEnded
+        position += step.consumed
+        mayHaveOutput = step.produced == Self.pieceBytes
+        return output.prefix(step.produced)
     }
 
     /// Checks that the coded content was whole.
@@ -128,42 +115,42 @@ enum Zlib {
 // SAFETY: a body has one reader, which asks for one chunk at a time; `cancel` uses the body alone.
 private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
     private let body: ResponseBody
-    private let inflaters: [Inflater]
+    private let decoders: [ContentDecoder]
     // Servers that code as they go code nothing at all as nothing.
     private var mayBeEmpty: Bool
     private var iterator: ResponseBody.AsyncIterator
     private let taken = Atomic<Int64>(0)
 
-    init(_ body: ResponseBody, _ inflaters: [Inflater], mayBeEmpty: Bool) {
+    init(_ body: ResponseBody, _ decoders: [ContentDecoder], mayBeEmpty: Bool) {
         self.body = body
         self.mayBeEmpty = mayBeEmpty
-        self.inflaters = inflaters
+        self.decoders = decoders
         iterator = body.makeAsyncIterator()
     }
 
     func next() async throws -> Data? {
         while true {
             // The innermost decoder that has something to give feeds the next one.
-            if let index = inflaters.lastIndex(where: \.mayGive) {
-                let piece = try decode(with: inflaters[index])
+            if let index = decoders.lastIndex(where: \.isPending) {
+                let piece = try decode(with: decoders[index])
                 if piece.isEmpty { continue }
-                if index == inflaters.count - 1 { return piece }
-                inflaters[index + 1].add(piece)
+                if index == decoders.count - 1 { return piece }
+                decoders[index + 1].add(piece)
                 continue
             }
             guard let chunk = try await iterator.next() else {
-                if !mayBeEmpty { for inflater in inflaters { try inflater.finish() } }
+                if !mayBeEmpty { for decoder in decoders { try decoder.finish() } }
                 return nil
             }
             mayBeEmpty = false
             taken.add(Int64(chunk.count), ordering: .relaxed)
-            inflaters[0].add(chunk)
+            decoders[0].add(chunk)
         }
     }
 
-    private func decode(with inflater: Inflater) throws -> Data {
+    private func decode(with decoder: ContentDecoder) throws -> Data {
         do {
-            return try inflater.next()
+            return try decoder.next()
         } catch {
             body.cancel(.failed(error))
             throw error

@@ -23,7 +23,7 @@ unsigned tpc_version(void);
 const char *tpc_version_text(void);
 const char *tpc_tls_text(void);
 
-enum { TPC_HAS_TLS = 1, TPC_HAS_HTTP2 = 2, TPC_HAS_UNIX_SOCKETS = 4, TPC_HAS_ZLIB = 8 };
+enum { TPC_HAS_TLS = 1, TPC_HAS_HTTP2 = 2, TPC_HAS_UNIX_SOCKETS = 4 };
 /// The features that matter here.
 int tpc_features(void);
 
@@ -277,15 +277,3 @@ bool tpc_pem_has_certificates(const void *bytes, size_t count);
 /// Whether bytes are certificates, and others the private key of the first one.
 bool tpc_pem_fits(const void *certificate, size_t certificate_count, const void *key, size_t key_count,
                   const char *password);
-
-// Decoding, with zlib, which is found at run time like libcurl.
-
-typedef struct tpc_inflater tpc_inflater;
-bool tpc_zlib_load(void);
-/// For gzip, or deflate in either form.
-tpc_inflater *tpc_inflater_create(bool is_gzip);
-void tpc_inflater_free(tpc_inflater *inflater);
-enum { TPC_INFLATE_GOES_ON = 0, TPC_INFLATE_ENDED = 1, TPC_INFLATE_CORRUPT = -1 };
-/// Decodes what fits; `consumed` and `produced` say how far it came.
-int tpc_inflater_run(tpc_inflater *inflater, const uint8_t *input, size_t count, size_t *consumed,
-                     uint8_t *output, size_t room, size_t *produced);
