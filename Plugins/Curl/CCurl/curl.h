@@ -9,7 +9,6 @@
 
 typedef void CURL;
 typedef void CURLM;
-typedef void CURLU;
 
 struct curl_slist {
     char *data;
@@ -84,17 +83,11 @@ enum {
     CURLPROTO_HTTPS = 2,
     CURLPIPE_MULTIPLEX = 2,
     CURL_HTTP_VERSION_2 = 3,
-    CURLUPART_URL = 0,
-    CURLUPART_PATH = 7,
-    CURLUPART_QUERY = 8,
-    CURLU_PATH_AS_IS = 1 << 4,
-    CURLU_DISALLOW_USER = 1 << 5,
 };
 
 enum {
     CURLOPT_WRITEDATA = 10001,
     CURLOPT_URL = 10002,
-    CURLOPT_CURLU = 10282,
     CURLOPT_READDATA = 10009,
     CURLOPT_ERRORBUFFER = 10010,
     CURLOPT_WRITEFUNCTION = 20011,
@@ -181,9 +174,6 @@ typedef struct {
     int (*easy_setopt)(CURL *, int, ...);
     int (*easy_getinfo)(CURL *, int, ...);
     int (*easy_pause)(CURL *, int);
-    CURLU *(*url)(void);
-    int (*url_set)(CURLU *, int, const char *, unsigned);
-    void (*url_cleanup)(CURLU *);
     struct curl_slist *(*slist_append)(struct curl_slist *, const char *);
     CURLM *(*multi_init)(void);
     int (*multi_cleanup)(CURLM *);
@@ -233,16 +223,6 @@ tpc_cells *tpc_cells_create(void);
 void tpc_cells_free(tpc_cells *cells);
 /// Has this thread use these, until it is told to use others or none.
 void tpc_cells_use(tpc_cells *cells);
-
-// The parts of a URL, kept for the next one.
-typedef struct tpc_target tpc_target;
-tpc_target *tpc_target_create(void);
-void tpc_target_free(tpc_target *target);
-/// What CURLOPT_CURLU takes, until the next call; NULL where libcurl has to read the text itself.
-CURLU *tpc_target_parts(tpc_target *target, const char *url);
-/// The target for a proxy, without what libcurl makes of it, and where the target for a server begins in it: NULL where both go
-/// out as they are. Freed with `free`.
-char *tpc_target_exact(const char *url, bool asks_server, size_t *path);
 
 // Memory of libcurl, and of what comes for a transfer: blocks, cells, or else malloc's.
 void *tpc_malloc(size_t size);

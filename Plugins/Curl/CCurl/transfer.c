@@ -29,17 +29,10 @@ typedef struct transfer {
     tpc_read read;
     tpc_rewind rewind;
     tpc_trail trail;
-    // The lines of the request, and behind them those that it does not have of its own: with options of libcurl's instead,
-    // it would put them together anew for each request.
     struct curl_slist *fields;
-    struct curl_slist agent, codings;
     struct curl_slist *lines[2];
-    tpc_target *target;
-    bool has_parts;
-    // What goes out as the target, where libcurl would send something else; and where the path begins in it.
-    char *exact;
-    size_t exact_path;
-    bool asks_server;
+    // The forms of the target, if libcurl decides later whether a proxy gets the request; otherwise NULL.
+    char *url, *target;
     // The URLs of the proxies for http and https, NULL for none, and whether that for https is the one that is set.
     char *proxies[2];
     bool has_secure_proxy;
@@ -335,15 +328,13 @@ bool tpc_trailer_add(void *list, const char *line) {
     return longer != NULL;
 }
 
-// It is known here whether there is a proxy in between, which wants the whole URL. Before 8.7 libcurl cannot tell, and changes
-// nothing but an empty query. A server understands the whole URL, too (RFC 9112 §3.2.2).
-static void set_exact(transfer_t *this) {
-    const char *proxy = this->is_secure ? NULL : this->proxies[0];
-    long is_proxied = proxy && strncmp(proxy, "http:", 5) == 0;
-    if (is_proxied && this->has_exceptions
-        && tpc_curl.easy_getinfo(this->easy, CURLINFO_USED_PROXY, &is_proxied) != 0 && !this->asks_server)
-        return;
-    tpc_curl.easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, this->exact + (is_proxied ? 0 : this->exact_path));
+// Sets the target once libcurl has decided whether a proxy gets the request. libcurl before 8.7 does not tell, and its own forms
+// are right but for an empty query. The absolute form of `*` is right for both: a server understands it (RFC 9112 §3.2.2).
+static void choose_target(transfer_t *this) {
+    long is_proxied = 1;
+    bool is_known = tpc_curl.easy_getinfo(this->easy, CURLINFO_USED_PROXY, &is_proxied) == 0;
+    if (!is_known && this->target[0] != '*') return;
+    tpc_curl.easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, is_proxied ? this->url : this->target);
 }
 
 // Runs before each time that the request is sent: libcurl sends again, whatever the method, when a connection that was
@@ -354,7 +345,7 @@ static int on_request(void *user, char *peer, char *local, int peer_port, int lo
     if (this->shown.sends > 0 && !may_repeat(this)) return CURL_PREREQFUNC_ABORT;
     this->shown.sends += 1;
     if (this->is_shared) tpc_transfer_mark(&this->shown);
-    if (this->exact) set_exact(this);
+    if (this->target) choose_target(this);
     this->tls = this->is_secure ? tls_of(this->easy) : NULL;
     this->port = local_port;
     this->shown.is_http2 = tpc_tls_is_http2(this->tls);
@@ -375,20 +366,15 @@ static int on_resolve(void *resolver, void *reserved, void *user) {
 
 // MARK: Life.
 
-tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char *codings, tpc_read read,
-                                  tpc_rewind rewind, tpc_trail trail) {
+tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_rewind rewind, tpc_trail trail) {
     transfer_t *this = calloc(1, sizeof *this);
     CURL *easy = this ? tpc_curl.easy_init() : NULL;
-    tpc_target *target = easy ? tpc_target_create() : NULL;
-    if (!target) {
-        if (easy) tpc_curl.easy_cleanup(easy);
+    if (!easy) {
         free(this);
         return NULL;
     }
-    *this = (transfer_t){.link = &this->shown, .loop = loop, .easy = easy, .target = target, .read = read, .rewind = rewind,
-                         .trail = trail, .is_plain = true, .descriptor = -1};
-    this->agent.data = (char *)agent;
-    this->codings.data = (char *)codings;
+    *this = (transfer_t){.link = &this->shown, .loop = loop, .easy = easy, .read = read, .rewind = rewind, .trail = trail,
+                         .is_plain = true, .descriptor = -1};
     int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
     set(easy, CURLOPT_PRIVATE, this);
     set(easy, CURLOPT_ERRORBUFFER, this->shown.error);
@@ -430,7 +416,6 @@ void tpc_transfer_free(tpc_transfer *transfer) {
     transfer_t *this = whole(transfer);
     if (this->is_active) tpc_transfer_end(transfer);
     tpc_curl.easy_cleanup(this->easy);
-    tpc_target_free(this->target);
     free(this->fields);
     free(this->lines[0]);
     free(this->lines[1]);
@@ -497,26 +482,17 @@ struct curl_slist *tpc_list(const char *lines, size_t count) {
     return nodes;
 }
 
-static struct curl_slist *all_fields(transfer_t *this, const tpc_request *request) {
-    struct curl_slist *first = this->fields, **last = &first;
-    while (*last) last = &(*last)->next;
-    struct curl_slist *others[] = {request->has_agent ? NULL : &this->agent, request->has_codings ? NULL : &this->codings};
-    for (int index = 0; index < 2; index++) {
-        if (!others[index] || !others[index]->data) continue;
-        others[index]->next = NULL;
-        *last = others[index];
-        last = &others[index]->next;
-    }
-    return first;
-}
-
-// libcurl takes the parts where it has them; the text is what it begins anew with on another connection.
-static int set_target(transfer_t *this, const char *url) {
-    CURLU *parts = tpc_target_parts(this->target, url);
-    bool has_parts = parts != NULL;
-    if (this->has_parts != has_parts) tpc_curl.easy_setopt(this->easy, CURLOPT_CURLU, parts);
-    this->has_parts = has_parts;
-    return tpc_curl.easy_setopt(this->easy, CURLOPT_URL, url);
+static int set_target(transfer_t *this, const tpc_request *request) {
+    int code = tpc_curl.easy_setopt(this->easy, CURLOPT_URL, request->url);
+    if (code != 0) return code;
+    const char *proxy = request->is_secure ? NULL : this->proxies[0];
+    bool is_proxied = proxy && strncmp(proxy, "http:", 5) == 0;
+    if (!is_proxied || !this->has_exceptions)
+        return tpc_curl.easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, is_proxied ? request->url : request->target);
+    this->url = strdup(request->url);
+    this->target = strdup(request->target);
+    if (!this->url || !this->target) return 27;
+    return tpc_curl.easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, NULL);
 }
 
 static void add_to_active(transfer_t *this) {
@@ -535,12 +511,10 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     this->is_repeatable = request->is_repeatable;
     this->is_secure = request->is_secure;
     this->is_shared = request->is_shared;
-    this->asks_server = request->asks_server;
     this->fields = tpc_list(request->fields, request->fields_count);
-    this->exact = tpc_target_exact(request->url, request->asks_server, &this->exact_path);
     if (this->has_secure_proxy != request->is_secure) use_proxy(this, request->is_secure);
-    int code = set_target(this, request->url);
-    if (code == 0) code = set(easy, CURLOPT_HTTPHEADER, all_fields(this, request));
+    int code = set_target(this, request);
+    if (code == 0) code = set(easy, CURLOPT_HTTPHEADER, this->fields);
     this->is_plain = !request->method && !request->is_head && !request->has_content;
     if (code == 0 && !this->is_plain) {
         if (request->has_content) {
@@ -597,9 +571,9 @@ void tpc_transfer_end(tpc_transfer *transfer) {
     this->has_own_version = false;
     if (this->is_verbose) tpc_curl.easy_setopt(easy, CURLOPT_VERBOSE, 0L);
     tpc_curl.easy_setopt(easy, CURLOPT_HTTPHEADER, NULL);
-    if (this->exact) tpc_curl.easy_setopt(easy, CURLOPT_REQUEST_TARGET, NULL);
-    free(this->exact);
-    this->exact = NULL;
+    free(this->url);
+    free(this->target);
+    this->url = this->target = NULL;
     hold(this, false);
     this->descriptor = -1;
     free(this->fields);

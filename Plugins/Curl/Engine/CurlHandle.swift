@@ -10,16 +10,12 @@ import TurnpikeCore
 @safe struct CurlHandle {
     let pointer: UnsafeMutablePointer<tpc_transfer>
 
-    private static let agent: StaticString = "User-Agent: turnpike"
-    private static let codings: StaticString = "Accept-Encoding: gzip, deflate"
-
     init(_ pointer: UnsafeMutablePointer<tpc_transfer>) { unsafe self.pointer = pointer }
 
-    init?(loop: OpaquePointer, decodes: Bool) {
+    init?(loop: OpaquePointer) {
         guard
             let pointer = unsafe tpc_transfer_create(
-                loop, Self.agent.lasting, decodes ? Self.codings.lasting : nil, readContent,
-                rewindContent, addTrailers)
+                loop, readContent, rewindContent, addTrailers)
         else { return nil }
         unsafe self.pointer = pointer
         CurlHandles.count.add(1, ordering: .relaxed)
@@ -236,11 +232,4 @@ private func addTrailers(owner: UnsafeMutableRawPointer?, list: UnsafeMutableRaw
     guard let owner = unsafe owner else { return false }
     let transfer = unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).takeUnretainedValue()
     return (transfer.upload?.trailerLines ?? []).allSatisfy { unsafe tpc_trailer_add(list, $0) }
-}
-
-extension StaticString {
-    /// The text for C, which may keep it.
-    fileprivate var lasting: UnsafePointer<CChar> {
-        unsafe UnsafeRawPointer(utf8Start).assumingMemoryBound(to: CChar.self)
-    }
 }

@@ -57,8 +57,7 @@ import TurnpikeCore
     }
 
     func makeHandle(_ options: CurlOptions) throws -> CurlHandle {
-        guard let handle = unsafe CurlHandle(loop: pointer, decodes: options.library.hasZlib)
-        else {
+        guard let handle = unsafe CurlHandle(loop: pointer) else {
             throw ClientError(.connection, "libcurl has no memory for another transfer")
         }
         do {

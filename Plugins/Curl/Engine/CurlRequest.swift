@@ -4,7 +4,9 @@ import TurnpikeCore
 
 /// A request as libcurl is told of it.
 struct CurlRequest: Sendable {
+    // The absolute form of the target, which proxies get, and the form that a server gets.
     private let url: String
+    private let target: String
     // nil where libcurl's own is right.
     private let method: String?
     private let isHead: Bool
@@ -12,7 +14,6 @@ struct CurlRequest: Sendable {
     private let contentLength: Int64
     // Field lines, each with its NUL.
     private let fields: [UInt8]
-    private let hasUserAgent: Bool
 
     /// Whether it may be sent again on another connection.
     let isRepeatable: Bool
@@ -22,7 +23,6 @@ struct CurlRequest: Sendable {
     let hasTrailers: Bool
     /// Whether its connection is a TLS one.
     let isSecure: Bool
-    private let asksServer: Bool
     /// Whether its connection may carry others at the same time, where that is one of HTTP/2.
     let isShareable: Bool
     /// Whether the caller names the codings, and so gets the content as it comes.
@@ -40,9 +40,8 @@ struct CurlRequest: Sendable {
         isRepeatable = request.isRepeatable
         // A user and a password in a URL were moved to a header, or are nobody's; a fragment is never
         // sent.
-        url = request.targetURI.absoluteForm
+        (url, target) = request.targetForms
         isSecure = request.origin?.scheme == "https"
-        asksServer = request.asksServer
         hasTrailers = body.hasTrailers
         // Trailers go out by HTTP/1.1.
         isShareable = isSecure && !hasTrailers
@@ -62,9 +61,8 @@ struct CurlRequest: Sendable {
         var lines = FieldLines()
         for field in request.headers { lines.add(field) }
         takesContentAsItComes = lines.hasAcceptEncoding || !decodes
-        lines.complete(hasContent: hasContent)
+        lines.complete(hasContent: hasContent, decodes: decodes)
         fields = lines.bytes
-        hasUserAgent = lines.hasUserAgent
         asksForConsent = hasContent && lines.hasExpect
     }
 
@@ -76,24 +74,45 @@ struct CurlRequest: Sendable {
         // libcurl leaves trailers out of HTTP/2.
         let version = hasTrailers ? TPC_HTTP_1_1 : needsHTTP2 ? TPC_HTTP_2_TLS : 0
         return unsafe url.withCString { url in
-            unsafe fields.withUnsafeBufferPointer { fields in
-                unsafe fields.withMemoryRebound(to: CChar.self) { fields in
-                    var request = unsafe tpc_request(
-                        url: url, method: nil, is_head: isHead, has_content: hasContent,
-                        content_length: contentLength, fields: fields.baseAddress,
-                        fields_count: fields.count, has_agent: hasUserAgent,
-                        has_codings: takesContentAsItComes, is_repeatable: isRepeatable,
-                        is_secure: isSecure, is_shared: isShared,
-                        asks_server: asksServer, has_trailers: hasTrailers,
-                        version: Int32(version))
-                    guard let method else { return unsafe body(request) }
-                    return unsafe method.withCString { method in
-                        unsafe request.method = unsafe method
-                        return unsafe body(request)
-                    }
+            unsafe target.withCString { target in
+                unsafe withPointers { fields, method in
+                    unsafe body(
+                        tpc_request(
+                            url: url, target: target, method: method, is_head: isHead,
+                            has_content: hasContent, content_length: contentLength,
+                            fields: fields.baseAddress, fields_count: fields.count,
+                            is_repeatable: isRepeatable, is_secure: isSecure, is_shared: isShared,
+                            has_trailers: hasTrailers, version: Int32(version)))
                 }
             }
         }
+    }
+
+    private func withPointers(
+        _ body: (UnsafeBufferPointer<CChar>, _ method: UnsafePointer<CChar>?) -> Int32
+    ) -> Int32 {
+        unsafe fields.withUnsafeBufferPointer { fields in
+            unsafe fields.withMemoryRebound(to: CChar.self) { fields in
+                guard let method else { return unsafe body(fields, nil) }
+                return unsafe method.withCString { unsafe body(fields, $0) }
+            }
+        }
+    }
+}
+
+extension Request {
+    /// The absolute form of the target, and the form that a server gets (RFC 9112 §3.2).
+    ///
+    /// libcurl's own forms are not those of the URL: 8.14 drops an empty query, to proxies 8.5 does,
+    /// and 8.23 writes the digits of all escapes in capitals.
+    fileprivate var targetForms: (url: String, target: String) {
+        let url = targetURI.absoluteForm
+        // The last proxy makes the asterisk of a URL without a path (RFC 9112 §3.2.4).
+        if asksServer { return (url, "*") }
+        let target = targetURI.originForm
+        // An absolute form without a path gets the slash that the origin form has.
+        if url.hasSuffix(target) { return (url, target) }
+        return (url.dropLast(target.utf8.count - 1) + target, target)
     }
 }
 
@@ -101,8 +120,8 @@ struct CurlRequest: Sendable {
 private struct FieldLines {
     var bytes: [UInt8] = []
     private(set) var hasAcceptEncoding = false
-    private(set) var hasUserAgent = false
     private(set) var hasExpect = false
+    private var hasUserAgent = false
     private var hasTE = false
 
     mutating func add(_ field: HTTPHeaders.Field) {
@@ -126,11 +145,14 @@ private struct FieldLines {
         bytes.append(0)
     }
 
-    mutating func complete(hasContent: Bool) {
+    /// Adds the lines that libcurl needs, and those that the request leaves to the transport.
+    mutating func complete(hasContent: Bool, decodes: Bool) {
         // libcurl would wait for a server's consent before large content; who wants that says so.
         if hasContent, !hasExpect { add("Expect:") }
         // RFC 9110 §10.1.4; libcurl leaves it out of HTTP/2.
         if hasTE { add("Connection: TE") }
+        if !hasUserAgent { add("User-Agent: turnpike") }
+        if decodes, !hasAcceptEncoding { add("Accept-Encoding: gzip, deflate") }
     }
 
     private mutating func add(_ line: StaticString) {

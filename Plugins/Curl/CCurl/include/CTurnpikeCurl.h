@@ -137,10 +137,8 @@ struct tpc_transfer {
     char error[256];
 };
 
-/// `agent` and `codings` are field lines that are sent where a request has no such fields; NULL for none. They must live as
-/// long as the transfer. Content is not decoded.
-tpc_transfer *tpc_transfer_create(tpc_loop *loop, const char *agent, const char *codings, tpc_read read,
-                                  tpc_rewind rewind, tpc_trail trail);
+/// Creates a transfer whose content is not decoded; NULL if there is no memory.
+tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_rewind rewind, tpc_trail trail);
 void tpc_transfer_free(tpc_transfer *transfer);
 
 /// libcurl's options that a configuration may set.
@@ -183,7 +181,8 @@ int tpc_set_bytes(tpc_transfer *transfer, int option, const void *bytes, size_t 
 int tpc_set_lines(tpc_transfer *transfer, int option, const char *lines, size_t count);
 
 typedef struct tpc_request {
-    const char *url;
+    /// The absolute form of the target, which an HTTP proxy gets, and the form that a server gets (RFC 9112 §3.2).
+    const char *url, *target;
     /// NULL for GET and HEAD without content.
     const char *method;
     bool is_head;
@@ -193,8 +192,6 @@ typedef struct tpc_request {
     /// Field lines behind each other, each with its NUL.
     const char *fields;
     size_t fields_count;
-    /// Whether a user agent and codings are among them, or not wanted.
-    bool has_agent, has_codings;
     /// Whether libcurl may send it again on a connection that turns out to be dead, though the server may have acted on it.
     bool is_repeatable;
     /// Whether its connection is a TLS one.
@@ -202,8 +199,6 @@ typedef struct tpc_request {
     /// Whether its connection may carry others at the same time, which wait until it has one: then it is named as one with
     /// something new when it is about to be sent.
     bool is_shared;
-    /// Whether it is OPTIONS for the server as a whole: its target is `*` (RFC 9112 §3.2.4).
-    bool asks_server;
     /// Whether lines follow the content, for which its length must not be known. The transfer is not fit for another request
     /// then.
     bool has_trailers;
