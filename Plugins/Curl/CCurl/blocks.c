@@ -69,7 +69,7 @@ void tpc_block_give(void *memory) {
     pthread_mutex_unlock(&lock);
 }
 
-void tpc_blocks_trim(void) {
+void tpc_trim(void) {
     pthread_mutex_lock(&lock);
     for (int index = 0; index < warm_count; index++)
         madvise(range + (size_t)warm[index] * STRIDE, STRIDE, MADV_DONTNEED);
@@ -81,4 +81,27 @@ size_t tpc_blocks_bytes(void) {
     int free_count = cold_count + warm_count;
     pthread_mutex_unlock(&lock);
     return range ? (size_t)(COUNT - free_count) * STRIDE : 0;
+}
+
+// MARK: For libcurl and what it calls.
+
+void *tpc_malloc(size_t size) {
+    void *block = tpc_block_take(size);
+    return block ? block : malloc(size);
+}
+
+void tpc_free(void *memory) {
+    if (tpc_is_block(memory)) return tpc_block_give(memory);
+    free(memory);
+}
+
+void *tpc_realloc(void *memory, size_t size) {
+    if (!memory) return tpc_malloc(size);
+    if (!tpc_is_block(memory)) return realloc(memory, size);
+    if (size <= STRIDE && size >= TPC_SMALLEST_BLOCK) return memory;
+    void *other = tpc_malloc(size);
+    if (!other) return NULL;
+    memcpy(other, memory, size < STRIDE ? size : STRIDE);
+    tpc_free(memory);
+    return other;
 }

@@ -215,20 +215,10 @@ static inline bool tpc_is_block(const void *memory) {
 }
 /// As much as a block holds.
 size_t tpc_block_size(void);
-void tpc_blocks_trim(void);
 
-// Small pieces that a loop keeps for its next transfers; NULL where that cannot be.
-typedef struct tpc_cells tpc_cells;
-tpc_cells *tpc_cells_create(void);
-void tpc_cells_free(tpc_cells *cells);
-/// Has this thread use these, until it is told to use others or none.
-void tpc_cells_use(tpc_cells *cells);
-
-// Memory of libcurl, and of what comes for a transfer: blocks, cells, or else malloc's.
+// Memory of libcurl, and of what comes for a transfer: blocks, or else malloc's.
 void *tpc_malloc(size_t size);
 void *tpc_realloc(void *memory, size_t size);
-void *tpc_calloc(size_t count, size_t size);
-char *tpc_strdup(const char *text);
 
 struct curl_slist *tpc_list(const char *lines, size_t count);
 void tpc_transfer_mark(tpc_transfer *transfer);

@@ -88,7 +88,7 @@ const char *tpc_load(const char *file, unsigned oldest) {
         return reason;
     }
     // Where libcurl is already in use, it stays with the memory that it has.
-    int code = f->global_init(CURL_GLOBAL_DEFAULT, tpc_malloc, tpc_free, tpc_realloc, tpc_strdup, tpc_calloc);
+    int code = f->global_init(CURL_GLOBAL_DEFAULT, tpc_malloc, tpc_free, tpc_realloc, strdup, calloc);
     if (code != 0) {
         snprintf(reason, sizeof reason, "libcurl %s could not be set up", version->version);
         return reason;

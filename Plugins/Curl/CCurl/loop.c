@@ -71,7 +71,6 @@ struct tpc_loop {
     tpc_transfer *first, **last;
     // Those that libcurl knows.
     struct transfer *active;
-    tpc_cells *cells;
     // The TLS connections whose ends were announced since the last look at the sockets: whose transfer ends with its
     // connection is done by the same look.
     const void *tls_ends[TLS_ENDS];
@@ -246,7 +245,6 @@ tpc_loop *tpc_loop_create(const tpc_limits *limits) {
     if (!loop) return NULL;
     loop->due = loop->rest_due = loop->slot_due = INT64_MAX;
     loop->last = &loop->first;
-    loop->cells = tpc_cells_create();
     if (!tpc_poller_open(&loop->poller, limits->busy_polling) || !(loop->multi = tpc_curl.multi_init())) {
         tpc_loop_free(loop);
         return NULL;
@@ -273,7 +271,6 @@ void tpc_loop_close(tpc_loop *loop) {
 
 void tpc_loop_free(tpc_loop *loop) {
     tpc_loop_close(loop);
-    tpc_cells_free(loop->cells);
     free(loop->interests);
     free(loop);
 }
@@ -284,13 +281,11 @@ static _Thread_local tpc_loop *mine;
 void tpc_loop_begin_turn(tpc_loop *loop) {
     loop->outer = mine;
     mine = loop;
-    tpc_cells_use(loop->cells);
 }
 
 void tpc_loop_end_turn(tpc_loop *loop) {
     tpc_poller_end_turn(&loop->poller);
     mine = loop->outer;
-    tpc_cells_use(mine ? mine->cells : NULL);
 }
 
 void tpc_loop_heed_tls_end(const void *tls) {
