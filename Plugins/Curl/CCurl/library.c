@@ -1,12 +1,10 @@
-#include "curl.h"
+#include "libcurl.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 tpc_functions tpc_curl;
-
-int (*tpc_tell_tls_ends)(CURL *, void *, void *);
 
 bool tpc_polls_paused;
 
@@ -20,39 +18,6 @@ static bool find(void *library, const char *name, void *function) {
     if (!symbol) snprintf(reason, sizeof reason, "libcurl has no %s", name);
     *(void **)function = symbol;
     return symbol != NULL;
-}
-
-// libcurl takes the end of a connection for the end of content that has no other, though anyone between can make one:
-// a server says by an alert that it has ended (RFC 9112 §9.8). OpenSSL, where libcurl uses it, tells of alerts.
-enum { SSL_CB_READ_ALERT = 0x4004, CLOSE_NOTIFY = 0 };
-static void (*set_info_callback)(void *, void (*)(const void *, int, int));
-
-static void on_info(const void *tls, int where, int value) {
-    if (where == SSL_CB_READ_ALERT && (value & 0xFF) == CLOSE_NOTIFY) tpc_loop_heed_tls_end(tls);
-}
-
-static int tell_ends(CURL *easy, void *context, void *user) {
-    set_info_callback(context, on_info);
-    return 0;
-}
-
-static void (*get_protocol)(const void *, const unsigned char **, unsigned *);
-
-bool tpc_tls_is_http2(const void *tls) {
-    const unsigned char *name = NULL;
-    unsigned count = 0;
-    if (tls && get_protocol) get_protocol(tls, &name, &count);
-    return count == 2 && memcmp(name, "h2", 2) == 0;
-}
-
-// The function of the library that libcurl itself was linked to, whatever its file is called: there may be others.
-static void load_tls(void *libcurl) {
-    const char *name = info->ssl_version ? info->ssl_version : "";
-    if (strncmp(name, "OpenSSL/", 8) != 0) return;
-    *(void **)&set_info_callback = dlsym(libcurl, "SSL_CTX_set_info_callback");
-    if (set_info_callback) tpc_tell_tls_ends = tell_ends;
-    *(void **)&get_protocol = dlsym(libcurl, "SSL_get0_alpn_selected");
-    tpc_pem_load(libcurl);
 }
 
 const char *tpc_load(const char *file, unsigned oldest) {
@@ -87,7 +52,7 @@ const char *tpc_load(const char *file, unsigned oldest) {
                  oldest >> 8 & 0xFF);
         return reason;
     }
-    // Where libcurl is already in use, it stays with the memory that it has.
+    // If this process already uses libcurl, libcurl keeps the memory functions that it has.
     int code = f->global_init(CURL_GLOBAL_DEFAULT, tpc_malloc, tpc_free, tpc_realloc, strdup, calloc);
     if (code != 0) {
         snprintf(reason, sizeof reason, "libcurl %s could not be set up", version->version);
@@ -95,7 +60,7 @@ const char *tpc_load(const char *file, unsigned oldest) {
     }
     tpc_curl = found;
     info = version;
-    load_tls(library);
+    tpc_tls_load(library, tpc_tls_text());
     tpc_polls_paused = version->version_num > 0x075801 && version->version_num < 0x080E00;
     tpc_waits_after_refusal = version->version_num >= 0x075800 && version->version_num < 0x080400;
     return NULL;
@@ -112,7 +77,5 @@ int tpc_features(void) {
     return (features & CURL_VERSION_SSL ? TPC_HAS_TLS : 0) | (features & CURL_VERSION_HTTP2 ? TPC_HAS_HTTP2 : 0)
          | (features & CURL_VERSION_UNIX_SOCKETS ? TPC_HAS_UNIX_SOCKETS : 0);
 }
-
-bool tpc_tells_http2(void) { return get_protocol != NULL; }
 
 const char *tpc_error_text(int code) { return tpc_curl.easy_strerror(code); }

@@ -1,7 +1,7 @@
-#include "curl.h"
+#include "libcurl.h"
 #include <dlfcn.h>
 
-// Reads PEM as OpenSSL does, with the functions of the library that libcurl itself was linked to.
+// Reads PEM with the OpenSSL that libcurl itself was linked to, so that both accept the same files.
 
 enum { ERR_REASON = 0xFFF, PEM_NO_START_LINE = 108 };
 
@@ -42,7 +42,7 @@ void tpc_pem_load(void *libcurl) {
 
 bool tpc_pem_can_read(void) { return is_loaded; }
 
-// The first certificate, where all of them can be read to the end; NULL else.
+// Returns the first certificate if all of them can be read to the end, else NULL.
 static void *read_certificates(const void *bytes, size_t count) {
     void *bio = ssl.bio_new(bytes, (int)count), *first = NULL, *next;
     if (!bio) return NULL;

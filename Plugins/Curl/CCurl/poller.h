@@ -1,50 +1,55 @@
 #pragma once
-#include "curl.h"
+#include "libcurl.h"
 #include <stdatomic.h>
 
-// As many happenings are taken at once.
+// Polling of descriptors by the system, a wakeup for the thread that waits, and busy polling.
+
+/// The most events that are taken at once.
 enum { TPC_EVENTS = 64 };
 
-// What happens to a descriptor, in libcurl's bits.
 typedef struct {
     int descriptor;
+    /// CURL_CSELECT_… bits.
     int mask;
-} tpc_happening;
+} tpc_event;
 
-// What the system tells of descriptors, and what wakes who waits for that. One thread waits or rests; others look.
+// One thread waits, others may poll.
 typedef struct {
     int descriptor;
-    int wake_read;
-    atomic_int wake_write;
-    // Threads that are about to write there.
+    int wakeup_read;
+    atomic_int wakeup_write;
+    // The threads that are about to write to it.
     atomic_int wakers;
-    // In nanoseconds, how long a thread looks at the sockets before it sleeps; 0 for not at all.
+    // Busy polling: how long one poll takes at most, in nanoseconds, 0 for none; the budget; and when the last turn ended, in
+    // nanoseconds.
     int64_t patience;
-    // What looks have earned, or would have.
     atomic_int credit;
-    // What the next look that finds nothing costs.
-    atomic_int loss;
-    // When the last turn ended, by the clock in nanoseconds.
-    _Atomic int64_t turned;
-    // Somebody has something for the thread that looks.
-    atomic_bool is_wanted;
+    atomic_int penalty;
+    _Atomic int64_t turn_end;
+    atomic_bool is_interrupted;
 } tpc_poller;
 
 int64_t tpc_nanoseconds(void);
 
-// The memory must be zero before. False where there are no descriptors left; it is to be closed then too.
+/// Opens a poller in memory that is zero. Returns false if there are no descriptors left; it must be closed in any case.
 bool tpc_poller_open(tpc_poller *poller, int64_t patience);
-// Waits for those who are about to wake it; more than once is as once.
+/// Waits for threads that are about to wake it up. Closing it again has no effect.
 void tpc_poller_close(tpc_poller *poller);
-// Changes what is watched of a descriptor, in libcurl's bits, from any thread.
-void tpc_poller_watch(tpc_poller *poller, int descriptor, int before, int mask);
-void tpc_poller_wake(tpc_poller *poller);
-// Each gives the number of what it has found.
-int tpc_poller_wait(tpc_poller *poller, tpc_happening *found, int milliseconds);
-int tpc_poller_look(tpc_poller *poller, tpc_happening *found, bool *is_woken);
-void tpc_poller_rest(tpc_poller *poller, int milliseconds);
-bool tpc_poller_is_brisk(tpc_poller *poller);
-void tpc_poller_want(tpc_poller *poller);
-void tpc_poller_unwant(tpc_poller *poller);
-// Notes the time, which an answer is measured from.
+/// Changes what is polled of a descriptor, in CURL_POLL_… bits. Any thread may call it.
+void tpc_poller_set_interest(tpc_poller *poller, int descriptor, int former, int mask);
+/// Ends a wait. Any thread may call it.
+void tpc_poller_wakeup(tpc_poller *poller);
+/// Waits for events, a wakeup or the timeout (-1 for none), and returns the number of events. It polls first if that may pay off.
+int tpc_poller_wait(tpc_poller *poller, tpc_event *events, int milliseconds);
+/// Waits for a wakeup or the timeout.
+void tpc_poller_wait_for_wakeup(tpc_poller *poller, int milliseconds);
+
+/// Polls for events without sleep, until there are some, a wakeup, an interrupt, or the end of its patience.
+int tpc_poller_poll(tpc_poller *poller, tpc_event *events, bool *is_woken);
+/// Returns whether polls have paid off lately.
+bool tpc_poller_may_poll(tpc_poller *poller);
+/// Ends a poll, or the next one. Any thread may call it.
+void tpc_poller_interrupt(tpc_poller *poller);
+void tpc_poller_clear_interrupt(tpc_poller *poller);
+/// Notes the end of a turn, from which the time until an event is measured.
 void tpc_poller_end_turn(tpc_poller *poller);

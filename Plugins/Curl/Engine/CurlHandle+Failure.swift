@@ -21,21 +21,38 @@ extension CurlHandle {
     /// Whether it goes by HTTP/2, once it was sent.
     var isHTTP2: Bool { unsafe pointer.pointee.is_http2 }
     /// Whether it has failed, and the server has certainly done nothing with what was sent last.
-    var isRefused: Bool { unsafe pointer.pointee.is_refused }
+    var isRefused: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_REFUSED }
     /// Whether the answer came with all of its content, whatever became of the request.
     ///
     /// Over HTTP/2 a server may answer early, and then end the stream (RFC 9113 §8.1). libcurl ends
     /// it itself where an error has come to its end, and may take its own reset for the server's.
     func isWhole(_ result: Int32) -> Bool {
-        if unsafe tpc_transfer_is_whole(pointer) { return true }
-        let isError = unsafe pointer.pointee.is_unwilling
-        return result == CurlFault.http2Stream && isError
+        if isWhole { return true }
+        return result == CurlFault.http2Stream && isRefusal
             && faultText(result).contains("STREAM_CLOSED")
     }
-    /// Whether an answer came whole by HTTP/2 that has no use for what is left of the request.
-    var isUnwanted: Bool { unsafe tpc_transfer_is_unwanted(pointer) }
+
+    /// Whether a response of known length has come whole.
+    private var isWhole: Bool {
+        guard hasHead, !isHeadTooLarge else { return false }
+        let status = unsafe pointer.pointee.status
+        if status == 204 || status == 304 { return true }
+        let length = length
+        return unsafe length >= 0 && pointer.pointee.received >= length
+    }
+
+    /// Whether the status is a redirection or an error, which does not use the request's content.
+    private var isRefusal: Bool { unsafe hasHead && pointer.pointee.status >= 300 }
+
+    /// Whether a redirection or an error of known length has come whole by HTTP/2.
+    ///
+    /// libcurl then reads nothing more for the transfer, not even the window that the rest of the
+    /// request waits for.
+    var isUnwanted: Bool { isHTTP2 && isRefusal && isWhole }
+
+    private var length: Int64 { unsafe tpc_transfer_length(pointer) }
     /// Whether the head gives the length of the content.
-    var hasLength: Bool { unsafe tpc_transfer_length(pointer) >= 0 }
+    var hasLength: Bool { length >= 0 }
 
     /// Whether a connection that was kept alive ended while the request was sent: libcurl sends it
     /// again where it reads of that, and not where it writes.

@@ -56,24 +56,23 @@ import TurnpikeCore
         return unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).takeUnretainedValue()
     }
 
-    var hasHead: Bool { unsafe pointer.pointee.has_head }
+    var hasHead: Bool { unsafe pointer.pointee.phase != TPC_PHASE_HEAD }
 
     /// Takes the lines of the final head.
     func takeHead() -> HeadBytes {
         var count = 0
-        let start = unsafe tpc_transfer_take_head(pointer, &count)
+        let start = unsafe tpc_buffer_take(&pointer.pointee.head, &count)
         return unsafe HeadBytes(start: start, count: count)
     }
 
-    var hasTrailers: Bool { unsafe pointer.pointee.trailers_count > 0 }
+    var hasTrailers: Bool { unsafe pointer.pointee.trailers.count > 0 }
 
     /// Passes on the fields that came behind the content.
     /// - Returns: What is wrong with them; nil for nothing.
     func passTrailers(to exchange: Exchange) -> (any Error)? {
-        let start = unsafe UnsafeRawPointer(pointer.pointee.trailers)?.assumingMemoryBound(
-            to: UInt8.self)
-        let section = unsafe UnsafeBufferPointer(
-            start: start, count: start == nil ? 0 : pointer.pointee.trailers_count)
+        let trailers = unsafe pointer.pointee.trailers
+        let section = unsafe UnsafeRawBufferPointer(start: trailers.bytes, count: trailers.count)
+            .assumingMemoryBound(to: UInt8.self)
         switch unsafe CurlHead.trailers(of: section) {
         case .success(let trailers):
             exchange.receive(trailers: trailers)
@@ -83,22 +82,26 @@ import TurnpikeCore
     }
 
     /// How much content has come since the last time.
-    var bodyCount: Int { unsafe pointer.pointee.body_count }
+    var bodyCount: Int { unsafe pointer.pointee.body.count }
 
     /// The content that has come since the last time.
     func takeBody() -> BodyChunk {
         var count = 0
-        guard let bytes = unsafe tpc_transfer_take_body(pointer, &count) else {
+        guard let bytes = unsafe tpc_buffer_take(&pointer.pointee.body, &count) else {
             return .data(Data())
         }
         return unsafe .foreign(ForeignBytes(start: bytes, count: count, giveBack: giveBack))
     }
 
     /// How the transfer ended, by libcurl's code; nil while it goes on.
-    var result: Int32? { unsafe pointer.pointee.is_done ? pointer.pointee.result : nil }
+    var result: Int32? {
+        let result = unsafe pointer.pointee.result
+        return Int(result) == TPC_RUNNING ? nil : result
+    }
     /// Whether libcurl keeps nothing of the content, for it wanted to send the request again.
-    var skipsContent: Bool { unsafe pointer.pointee.skips_content }
-    var isHeadTooLarge: Bool { unsafe pointer.pointee.is_head_too_large }
+    var skipsContent: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_SKIPPED }
+    /// Whether the header or trailer section was larger than is taken.
+    var isHeadTooLarge: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_TOO_LARGE }
     /// Whether the TLS connection ended without the peer's word.
     var wasCut: Bool { unsafe tpc_transfer_was_cut(pointer) }
     /// How often the request was about to be sent.
@@ -110,7 +113,7 @@ import TurnpikeCore
     var hadPlace: Bool { unsafe tpc_transfer_had_place(pointer) }
 
     /// Whether it failed because the process has no descriptors left.
-    var lacksDescriptors: Bool { unsafe pointer.pointee.lacks_descriptors }
+    var lacksDescriptors: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_NO_DESCRIPTORS }
 
     var times: CurlTimes {
         var times = unsafe tpc_times()
@@ -123,25 +126,27 @@ import TurnpikeCore
 
     // MARK: Pauses
 
-    var isReceivePaused: Bool { unsafe pointer.pointee.is_receive_paused }
-    var isSendPaused: Bool { unsafe pointer.pointee.is_send_paused }
+    private var paused: Int32 { unsafe pointer.pointee.paused }
+    var isReceivePaused: Bool { paused & Int32(TPC_PAUSE_RECEIVING) != 0 }
+    var isSendPaused: Bool { paused & Int32(TPC_PAUSE_SENDING) != 0 }
 
     func setReceivePaused(_ isPaused: Bool) {
-        unsafe tpc_transfer_pause(pointer, isPaused, pointer.pointee.is_send_paused)
+        let bit = Int32(TPC_PAUSE_RECEIVING)
+        unsafe tpc_transfer_pause(pointer, isPaused ? paused | bit : paused & ~bit)
     }
 
     func resumeSending() {
         guard isSendPaused else { return }
-        unsafe tpc_transfer_pause(pointer, pointer.pointee.is_receive_paused, false)
+        unsafe tpc_transfer_pause(pointer, paused & ~Int32(TPC_PAUSE_SENDING))
     }
 
-    /// Has libcurl look at a transfer that is connecting.
+    /// Makes libcurl try the next address for a transfer that is connecting.
     func nudge() { unsafe tpc_transfer_nudge(pointer) }
 
     // MARK: Options
 
     /// Sets the proxies for http and https; nil for none.
-    func setProxies(http: String?, https: String?) {
+    func setProxies(http: String?, https: String?) -> Int32 {
         unsafe tpc_set_proxies(pointer, http, https)
     }
 
@@ -177,9 +182,10 @@ import TurnpikeCore
         if let old = unsafe old { unsafe Unmanaged<TrustFiles.Content>.fromOpaque(old).release() }
     }
 
-    func set(_ option: Int, lines: [String]) -> Int32 {
+    /// Sets the addresses of hosts, in libcurl's lines.
+    func setOverrides(_ lines: [String]) -> Int32 {
         let text = lines.map { $0 + "\0" }.joined()
-        return unsafe tpc_set_lines(pointer, Int32(option), text, text.utf8.count)
+        return unsafe tpc_set_overrides(pointer, text, text.utf8.count)
     }
 }
 

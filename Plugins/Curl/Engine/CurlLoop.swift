@@ -23,19 +23,19 @@ import TurnpikeCore
     func enter(name: String) { unsafe tpc_loop_enter(pointer, name) }
     /// Whether this thread is that one.
     var isHere: Bool { unsafe tpc_loop_is_here(pointer) }
-    func wake() { unsafe tpc_loop_wake(pointer) }
+    func wake() { unsafe tpc_loop_wakeup(pointer) }
     /// Waits for sockets, a wake or the time, and looks for a moment first where that is worth it.
     func wait(_ milliseconds: Int32) { unsafe tpc_loop_wait(pointer, milliseconds) }
     /// Waits for a wake or the time.
-    func rest(_ milliseconds: Int32) { unsafe tpc_loop_rest(pointer, milliseconds) }
+    func rest(_ milliseconds: Int32) { unsafe tpc_loop_wait_for_wakeup(pointer, milliseconds) }
     /// Whether answers have come so soon lately that to look for them takes less than to sleep.
-    var isBrisk: Bool { unsafe tpc_loop_is_brisk(pointer) }
+    var isBrisk: Bool { unsafe tpc_loop_may_poll(pointer) }
     /// Looks at the sockets for a moment, and acts on what is found.
-    func look() -> Bool { unsafe tpc_loop_look(pointer) }
+    func look() -> Bool { unsafe tpc_loop_poll(pointer) }
     /// Ends a look of another thread, or the next one; from anywhere.
-    func want() { unsafe tpc_loop_want(pointer) }
+    func want() { unsafe tpc_loop_interrupt_poll(pointer) }
     /// Takes that back; before a last look at the mail.
-    func unwant() { unsafe tpc_loop_unwant(pointer) }
+    func unwant() { unsafe tpc_loop_clear_interrupt(pointer) }
     /// Whether libcurl waits for no socket, as it may for connections that it closes.
     var isIdle: Bool { unsafe tpc_loop_is_idle(pointer) }
     /// Says that this thread alone uses the loop from now on, and that it does no more.

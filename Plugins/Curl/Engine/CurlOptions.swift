@@ -101,7 +101,7 @@ struct CurlOptions: Sendable {
             let lines = configuration.overrides.map { override in
                 "\(override.host):\(override.port):" + override.addresses.joined(separator: ",")
             }
-            try setter.set(TPC_RESOLVE, lines: lines, "overrides")
+            try setter.setOverrides(lines)
         }
         try apply(proxies, setter)
         if library.hasTLS { try apply(configuration.trust, setter) }
@@ -109,7 +109,7 @@ struct CurlOptions: Sendable {
 
     private func apply(_ proxies: ProxyRoutes, _ setter: Setter) throws {
         if proxies.http == nil, proxies.https == nil { return }
-        setter.handle.setProxies(http: proxies.http?.curlText, https: proxies.https?.curlText)
+        try setter.setProxies(proxies)
         // For CONNECT; to a server go the lines of the request.
         try setter.set(TPC_USER_AGENT, "turnpike", "proxy")
         try setter.set(TPC_NO_PROXY, proxies.exceptions, "proxy.exceptions")
@@ -189,8 +189,13 @@ private struct Setter {
         unsafe try check(handle.set(option, keeping: bytes), name)
     }
 
-    func set(_ option: Int, lines: [String], _ name: String) throws {
-        try check(handle.set(option, lines: lines), name)
+    func setOverrides(_ lines: [String]) throws {
+        try check(handle.setOverrides(lines), "overrides")
+    }
+
+    func setProxies(_ proxies: ProxyRoutes) throws {
+        let code = handle.setProxies(http: proxies.http?.curlText, https: proxies.https?.curlText)
+        try check(code, "proxy")
     }
 
     private func check(_ code: Int32, _ name: String) throws {

@@ -78,14 +78,24 @@ struct CurlRequest: Sendable {
                 unsafe withPointers { fields, method in
                     unsafe body(
                         tpc_request(
-                            url: url, target: target, method: method, is_head: isHead,
-                            has_content: hasContent, content_length: contentLength,
+                            url: url, target: target, method: method, exchange: exchange,
+                            traits: traits(isShared: isShared), content_length: contentLength,
                             fields: fields.baseAddress, fields_count: fields.count,
-                            is_repeatable: isRepeatable, is_secure: isSecure, is_shared: isShared,
-                            has_trailers: hasTrailers, version: Int32(version)))
+                            version: Int32(version)))
                 }
             }
         }
+    }
+
+    private var exchange: tpc_exchange {
+        isHead ? TPC_EXCHANGE_HEAD : hasContent ? TPC_EXCHANGE_UPLOAD : TPC_EXCHANGE_PLAIN
+    }
+
+    private func traits(isShared: Bool) -> Int32 {
+        let traits =
+            (isRepeatable ? TPC_REPEATABLE : 0) | (isSecure ? TPC_SECURE : 0)
+            | (isShared ? TPC_SHARED : 0) | (hasTrailers ? TPC_TRAILERS : 0)
+        return Int32(traits)
     }
 
     private func withPointers(

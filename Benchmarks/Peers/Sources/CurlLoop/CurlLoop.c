@@ -1,7 +1,6 @@
 #include "CurlLoop.h"
 #include <dlfcn.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,9 @@
-// The part of libcurl's interface that is used, which has been stable since 7.80: written by hand, so that no headers are
-// needed, and a table of its functions, so that the library is found when the program runs.
+// The part of libcurl's interface that is used, which has been stable since 7.80. It is written by hand, so that no headers of
+// libcurl are needed, with a table of its functions, so that the library is found when the program runs.
 
 #pragma once
 
 #include "CTurnpikeCurl.h"
-#include <stdatomic.h>
 #include <sys/socket.h>
 
 typedef void CURL;
@@ -38,7 +37,7 @@ typedef struct {
     } data;
 } CURLMsg;
 
-// The beginning of it, which every version has.
+// The members that every version has.
 typedef struct {
     int age;
     const char *version;
@@ -68,8 +67,6 @@ enum {
     CURL_WRITEFUNC_PAUSE = 0x10000001,
     CURL_READFUNC_PAUSE = 0x10000001,
     CURL_READFUNC_ABORT = 0x10000000,
-    CURLPAUSE_RECV = 1,
-    CURLPAUSE_SEND = 4,
     CURL_SEEKFUNC_OK = 0,
     CURL_SEEKFUNC_FAIL = 1,
     CURL_PREREQFUNC_OK = 0,
@@ -83,6 +80,7 @@ enum {
     CURLPROTO_HTTPS = 2,
     CURLPIPE_MULTIPLEX = 2,
     CURL_HTTP_VERSION_2 = 3,
+    CURLE_OUT_OF_MEMORY = 27,
 };
 
 enum {
@@ -129,6 +127,7 @@ enum {
     CURLOPT_PREREQDATA = 10313,
     CURLOPT_QUICK_EXIT = 322,
     CURLOPT_PROXY = 10004,
+    CURLOPT_RESOLVE = 10203,
 
     CURLMOPT_SOCKETFUNCTION = 20001,
     CURLMOPT_SOCKETDATA = 10002,
@@ -163,7 +162,7 @@ typedef struct {
     void *internals;
 } curl_tls_session_info;
 
-// A variadic function is declared as one, so that the compiler passes its arguments as this machine wants them.
+// Variadic functions are declared as such, because some machines pass their arguments differently.
 typedef struct {
     int (*global_init)(long, void *(*)(size_t), void (*)(void *), void *(*)(void *, size_t), char *(*)(const char *),
                        void *(*)(size_t, size_t));
@@ -186,63 +185,33 @@ typedef struct {
 
 extern tpc_functions tpc_curl;
 
-// Has a TLS context tell the loop of the ends that servers announce; NULL where that cannot be had.
-extern int (*tpc_tell_tls_ends)(CURL *, void *context, void *user);
-// Whether libcurl may go on to wait for the socket of a paused transfer, and would read from it without bound: 8.5 does on a
-// new connection of HTTP/1, 7.88 and 8.14 do not.
+// What versions of libcurl do differently.
+
+/// Whether libcurl may go on to wait for the socket of a paused transfer, and read from it without bound: 8.5 does on a new
+/// HTTP/1 connection, 7.88 and 8.14 do not.
 extern bool tpc_polls_paused;
-// Whether libcurl goes on to the next address of a name only when a timer is up, half of the connect timeout, where one has
-// refused: 7.88 to 8.3 do.
+/// Whether libcurl tries the next address of a host after a refusal only when a timer is due, after half of the connect timeout:
+/// 7.88 to 8.3 do.
 extern bool tpc_waits_after_refusal;
-/// Says that the peer has announced the end of a TLS connection, to the loop whose turn this thread takes.
-void tpc_loop_heed_tls_end(const void *tls);
-/// Finds OpenSSL's functions in what libcurl was linked to.
-void tpc_pem_load(void *libcurl);
-/// Whether a TLS connection was agreed to carry HTTP/2; false where that cannot be told.
-bool tpc_tls_is_http2(const void *tls);
 
-// Memory of about a buffer's size: NULL where it is of another, or there is none left. Less is malloc's: a reader may keep
-// what it gets for long, and a block is worth it for a part of it only.
-enum { TPC_SMALLEST_BLOCK = 49152 };
-void *tpc_block_take(size_t size);
-void tpc_block_give(void *memory);
-// Where all of them are; nowhere, where `bytes` is 0.
-extern struct tpc_range { _Atomic uintptr_t start, bytes; } tpc_blocks;
-// Any thread asks, perhaps while another one takes the first block.
-static inline bool tpc_is_block(const void *memory) {
-    uintptr_t bytes = atomic_load_explicit(&tpc_blocks.bytes, memory_order_acquire);
-    return (uintptr_t)memory - atomic_load_explicit(&tpc_blocks.start, memory_order_relaxed) < bytes;
-}
-/// As much as a block holds.
-size_t tpc_block_size(void);
+// memory.c
 
-// Memory of libcurl, and of what comes for a transfer: blocks, or else malloc's.
+/// Memory of libcurl, and for what comes for a transfer; freed with `tpc_free`.
 void *tpc_malloc(size_t size);
 void *tpc_realloc(void *memory, size_t size);
+/// The size of the largest buffers, which it is cheap to take and free.
+size_t tpc_block_size(void);
 
-struct curl_slist *tpc_list(const char *lines, size_t count);
-void tpc_transfer_mark(tpc_transfer *transfer);
-/// Says how libcurl has ended it.
-void tpc_transfer_finish(tpc_transfer *transfer, int result);
-/// Tells a transfer which TLS connections have been ended by their peers of late, and whether these are all.
-void tpc_transfer_heed_tls_ends(tpc_transfer *transfer, const void *const *ends, size_t count, bool are_all);
-CURLM *tpc_loop_multi(tpc_loop *loop);
-/// Where the list of its active transfers begins.
-struct transfer **tpc_loop_active(tpc_loop *loop);
-/// Says that a transfer does something.
-void tpc_loop_step(tpc_loop *loop);
-void tpc_loop_set_sockets(tpc_loop *loop, CURL *easy, tpc_transfer *transfer);
-/// Whether the process may open another descriptor.
-bool tpc_has_descriptors(void);
-void tpc_loop_mark(tpc_loop *loop, tpc_transfer *transfer, tpc_transfer **link);
-void tpc_loop_forget(tpc_loop *loop, tpc_transfer *transfer);
-/// Has the loop not look for what comes on a descriptor, or do so again.
-void tpc_loop_hold(tpc_loop *loop, int descriptor, bool is_held);
-/// Whether the request of an active transfer went out from a local port.
-bool tpc_transfers_use_port(tpc_loop *loop, int port);
-/// Says that a transfer has ended well, and has left its connection idle, if libcurl has kept it.
-void tpc_loop_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user);
-/// Tells a transfer which descriptor libcurl waits for.
-void tpc_transfer_use(tpc_transfer *transfer, int descriptor);
-tpc_loop *tpc_transfer_loop(tpc_transfer *transfer);
-tpc_transfer **tpc_transfer_link(tpc_transfer *transfer);
+// tls.c
+
+/// Finds OpenSSL's functions if libcurl uses OpenSSL.
+void tpc_tls_load(void *libcurl, const char *tls_text);
+/// Makes a TLS context report each close_notify of a peer to `tpc_loop_note_close_notify`; NULL if that is impossible.
+extern int (*tpc_report_close_notify)(CURL *, void *context, void *user);
+/// Returns whether a TLS connection was agreed to use HTTP/2; false if that cannot be known.
+bool tpc_tls_is_http2(const void *tls);
+
+// pem.c
+
+/// Finds OpenSSL's functions in the library that libcurl was linked to.
+void tpc_pem_load(void *libcurl);

@@ -1,0 +1,108 @@
+// The whole of a transfer, for the files that implement it: transfer.c (life), options.c, callbacks.c, http2.c and info.c.
+
+#pragma once
+
+#include "libcurl.h"
+#include "loop.h"
+
+// Options of the easy handle that a request has set, and that `tpc_transfer_end` must set back.
+enum { CHANGED_METHOD = 1, CHANGED_TRAILERS = 2, CHANGED_VERSION = 4, CHANGED_VERBOSE = 8 };
+
+typedef enum {
+    ACTIVITY_NONE,
+    // libcurl has it.
+    ACTIVITY_RUNNING,
+    // It is being removed from libcurl, and content that still comes is dropped.
+    ACTIVITY_LEAVING,
+} activity_t;
+
+typedef struct transfer {
+    // What Swift sees. It must be the first member.
+    tpc_transfer shown;
+    tpc_loop *loop;
+    CURL *easy;
+    struct {
+        tpc_read read;
+        tpc_rewind rewind;
+        tpc_trail trail;
+    } content;
+    activity_t activity;
+    // The list of the loop's active transfers: the next one, and the pointer that leads to this one.
+    struct transfer *next, **place;
+    // The list of the loop's transfers that have news. Outside of the list it leads to the transfer itself.
+    tpc_transfer *next_ready;
+
+    struct {
+        int traits;
+        struct curl_slist *fields;
+        // Both forms of the target, if libcurl decides later whether a proxy gets the request; otherwise NULL.
+        char *url, *target;
+    } request;
+    // CHANGED_… bits.
+    int changed;
+    // The version of HTTP that the configuration has set.
+    long version;
+    struct curl_slist *overrides;
+    struct {
+        // URLs for http and https, NULL for none, and the one of them that libcurl has.
+        char *urls[2];
+        int current;
+        bool has_exceptions;
+    } proxy;
+
+    // The connection of the last send: its TLS session, NULL if it has none or that is unknown, and its local port, because a later
+    // session may have the same address in memory. Whether the peer has ended the session with a close_notify.
+    struct {
+        const void *session;
+        int port;
+        bool has_close_notify;
+    } connection;
+    // What libcurl says of HTTP/2 since the last send: the number of the stream, the last stream of the connection that the server
+    // will answer (GOAWAY, RFC 9113 §6.8), -1 if unknown, and whether the server has refused the stream (REFUSED_STREAM, §8.7).
+    struct {
+        int64_t stream, last_stream;
+        bool was_refused;
+    } http2;
+    // The descriptor that libcurl waits for, -1 if unknown, and whether its reading is held back.
+    struct {
+        int descriptor;
+        bool is_held;
+    } socket;
+    // Whether libcurl has asked for addresses of the host, which it does only within the limits of connections.
+    bool has_resolved;
+} transfer_t;
+
+static inline transfer_t *whole(tpc_transfer *transfer) { return (transfer_t *)transfer; }
+
+// transfer.c
+
+/// Puts the transfer among those that have news.
+void tpc_transfer_mark(transfer_t *this);
+
+// options.c
+
+/// Copies lines that end with NUL into a list, which is one block of memory for `free`. Returns NULL for none.
+struct curl_slist *tpc_list_create(const char *lines, size_t count);
+/// Sets URL, target and proxy of a request; returns libcurl's code.
+int tpc_set_target(transfer_t *this, const tpc_request *request);
+/// Sets the target of a request whose proxy libcurl has chosen.
+void tpc_choose_target(transfer_t *this);
+
+// callbacks.c
+
+void tpc_set_callbacks(transfer_t *this);
+void tpc_set_trailer_callback(transfer_t *this, bool is_set);
+/// Stops or resumes polling the socket of a paused transfer, if this libcurl would go on to read from it.
+void tpc_hold(transfer_t *this, bool is_held);
+void tpc_buffer_free(tpc_buffer *buffer);
+
+// http2.c
+
+/// Begins to listen to what libcurl says of HTTP/2, if the request is about to be sent by that.
+void tpc_http2_begin(transfer_t *this);
+/// Returns whether the response came by HTTP/2, as far as one has come.
+bool tpc_http2_has_answered(transfer_t *this);
+/// Returns whether the server has certainly not acted on what was sent last.
+bool tpc_http2_is_refused(transfer_t *this);
+/// The CURLOPT_DEBUGFUNCTION, which reads the lines of the verbose text about HTTP/2.
+int tpc_http2_on_text(CURL *easy, int type, char *text, size_t count, void *user);
