@@ -6,12 +6,8 @@ import Foundation
 public enum Grammar {
     /// Whether the text has at least one byte and all its bytes are `tchar` (RFC 9110 §5.6.2).
     public static func isToken(_ text: String) -> Bool {
-        var seen = false
-        for byte in text.utf8 {
-            guard isTokenByte(byte) else { return false }
-            seen = true
-        }
-        return seen
+        var text = text
+        return text.withUTF8 { unsafe !$0.isEmpty && $0.allSatisfy(isTokenByte) }
     }
 
     /// Whether a byte is allowed in a token (RFC 9110 §5.6.2).
@@ -33,12 +29,10 @@ public enum Grammar {
     ///
     /// HTAB and bytes above 0x7F (UTF-8 here) are allowed; other control characters are not.
     public static func firstIllegalValueByte(_ value: String) -> Int? {
-        var position = 0
-        for byte in value.utf8 {
-            if (byte < 0x20 && byte != 0x09) || byte == 0x7F { return position }
-            position += 1
+        var value = value
+        return value.withUTF8 { bytes in
+            unsafe bytes.firstIndex { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }
         }
-        return nil
     }
 
     /// Returns the text without leading and trailing whitespace (SP and HTAB).

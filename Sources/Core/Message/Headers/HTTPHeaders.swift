@@ -137,12 +137,11 @@ public struct HTTPHeaders: Sendable {
     /// control characters are kept, as RFC 9110 §5.5 allows, but a request that contains them is
     /// rejected.
     public mutating func appendReceived(_ name: Name, _ value: String) {
-        let isSplitting = value.utf8.contains { $0 == 0 || $0 == 0x0A || $0 == 0x0D }
-        let isSendable = Grammar.firstIllegalValueByte(value) == nil
-        if isSplitting || isSendable || !Grammar.isToken(name.rawValue) {
-            return append(name, value)
+        if Self.fault(name, value) != nil {
+            let isSplitting = value.utf8.contains { $0 == 0 || $0 == 0x0A || $0 == 0x0D }
+            if isSplitting || !Grammar.isToken(name.rawValue) { return append(name, value) }
+            hasUnsendableValue = true
         }
-        hasUnsendableValue = true
         fields.append(Field(name: name, value: Grammar.trimmed(value)))
     }
 
