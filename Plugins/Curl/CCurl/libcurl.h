@@ -8,6 +8,7 @@
 
 typedef void CURL;
 typedef void CURLM;
+typedef void CURLU;
 
 struct curl_slist {
     char *data;
@@ -80,12 +81,16 @@ enum {
     CURLPROTO_HTTPS = 2,
     CURLPIPE_MULTIPLEX = 2,
     CURL_HTTP_VERSION_2 = 3,
+    CURLUPART_URL = 0,
+    CURLU_PATH_AS_IS = 1 << 4,
+    CURLU_DISALLOW_USER = 1 << 5,
     CURLE_OUT_OF_MEMORY = 27,
 };
 
 enum {
     CURLOPT_WRITEDATA = 10001,
     CURLOPT_URL = 10002,
+    CURLOPT_CURLU = 10282,
     CURLOPT_READDATA = 10009,
     CURLOPT_ERRORBUFFER = 10010,
     CURLOPT_WRITEFUNCTION = 20011,
@@ -173,6 +178,9 @@ typedef struct {
     int (*easy_setopt)(CURL *, int, ...);
     int (*easy_getinfo)(CURL *, int, ...);
     int (*easy_pause)(CURL *, int);
+    CURLU *(*url)(void);
+    int (*url_set)(CURLU *, int, const char *, unsigned);
+    void (*url_cleanup)(CURLU *);
     struct curl_slist *(*slist_append)(struct curl_slist *, const char *);
     CURLM *(*multi_init)(void);
     int (*multi_cleanup)(CURLM *);

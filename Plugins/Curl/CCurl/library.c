@@ -38,6 +38,8 @@ const char *tpc_load(const char *file, unsigned oldest) {
         || !find(library, "curl_easy_strerror", &f->easy_strerror) || !find(library, "curl_easy_init", &f->easy_init)
         || !find(library, "curl_easy_cleanup", &f->easy_cleanup) || !find(library, "curl_easy_setopt", &f->easy_setopt)
         || !find(library, "curl_easy_getinfo", &f->easy_getinfo) || !find(library, "curl_easy_pause", &f->easy_pause)
+        || !find(library, "curl_url", &f->url) || !find(library, "curl_url_set", &f->url_set)
+        || !find(library, "curl_url_cleanup", &f->url_cleanup)
         || !find(library, "curl_slist_append", &f->slist_append)
         || !find(library, "curl_multi_init", &f->multi_init) || !find(library, "curl_multi_cleanup", &f->multi_cleanup)
         || !find(library, "curl_multi_setopt", &f->multi_setopt)

@@ -31,12 +31,14 @@ static void set_fixed_options(CURL *easy) {
 tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_rewind rewind, tpc_trail trail) {
     transfer_t *this = calloc(1, sizeof *this);
     CURL *easy = this ? tpc_curl.easy_init() : NULL;
-    if (!easy) {
+    CURLU *parts = easy ? tpc_curl.url() : NULL;
+    if (!parts) {
+        if (easy) tpc_curl.easy_cleanup(easy);
         free(this);
         return NULL;
     }
     *this = (transfer_t){.shown.result = TPC_RUNNING, .loop = loop, .easy = easy, .content = {read, rewind, trail},
-                         .next_ready = &this->shown, .socket.descriptor = -1};
+                         .next_ready = &this->shown, .url.parts = parts, .socket.descriptor = -1};
     tpc_curl.easy_setopt(easy, CURLOPT_PRIVATE, this);
     tpc_curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, this->shown.error);
     set_fixed_options(easy);
@@ -49,6 +51,8 @@ void tpc_transfer_free(tpc_transfer *transfer) {
     transfer_t *this = whole(transfer);
     if (this->activity != ACTIVITY_NONE) tpc_transfer_end(transfer);
     tpc_curl.easy_cleanup(this->easy);
+    tpc_curl.url_cleanup(this->url.parts);
+    free(this->url.text);
     free(this->request.fields);
     free(this->request.url);
     free(this->request.target);

@@ -1,4 +1,4 @@
-// The whole of a transfer, for the files that implement it: transfer.c (life), options.c, callbacks.c, http2.c and info.c.
+// The whole of a transfer, for the files that implement it: transfer.c (life), options.c, target.c, callbacks.c, http2.c and info.c.
 
 #pragma once
 
@@ -38,6 +38,11 @@ typedef struct transfer {
         // Both forms of the target, if libcurl decides later whether a proxy gets the request; otherwise NULL.
         char *url, *target;
     } request;
+    // What libcurl has of the URL, as text and in parts.
+    struct {
+        char *text;
+        CURLU *parts;
+    } url;
     // CHANGED_… bits.
     int changed;
     // The version of HTTP that the configuration has set.
@@ -83,9 +88,12 @@ void tpc_transfer_mark(transfer_t *this);
 
 /// Copies lines that end with NUL into a list, which is one block of memory for `free`. Returns NULL for none.
 struct curl_slist *tpc_list_create(const char *lines, size_t count);
+
+// target.c
+
 /// Sets URL, target and proxy of a request; returns libcurl's code.
 int tpc_set_target(transfer_t *this, const tpc_request *request);
-/// Sets the target of a request whose proxy libcurl has chosen.
+/// Sets the target of a request for which libcurl has chosen whether to use a proxy.
 void tpc_choose_target(transfer_t *this);
 
 // callbacks.c

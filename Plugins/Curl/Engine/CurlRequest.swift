@@ -7,6 +7,8 @@ struct CurlRequest: Sendable {
     // The absolute form of the target, which proxies get, and the form that a server gets.
     private let url: String
     private let target: String
+    // How much of the absolute form is scheme and authority, in bytes.
+    private let originCount: Int
     // nil where libcurl's own is right.
     private let method: String?
     private let isHead: Bool
@@ -40,7 +42,7 @@ struct CurlRequest: Sendable {
         isRepeatable = request.isRepeatable
         // A user and a password in a URL were moved to a header, or are nobody's; a fragment is never
         // sent.
-        (url, target) = request.targetForms
+        (url, target, originCount) = request.targetForms
         isSecure = request.origin?.scheme == "https"
         hasTrailers = body.hasTrailers
         // Trailers go out by HTTP/1.1.
@@ -78,8 +80,9 @@ struct CurlRequest: Sendable {
                 unsafe withPointers { fields, method in
                     unsafe body(
                         tpc_request(
-                            url: url, target: target, method: method, exchange: exchange,
-                            traits: traits(isShared: isShared), content_length: contentLength,
+                            url: url, target: target, origin_count: originCount, method: method,
+                            exchange: exchange, traits: traits(isShared: isShared),
+                            content_length: contentLength,
                             fields: fields.baseAddress, fields_count: fields.count,
                             version: Int32(version)))
                 }
@@ -111,18 +114,17 @@ struct CurlRequest: Sendable {
 }
 
 extension Request {
-    /// The absolute form of the target, and the form that a server gets (RFC 9112 §3.2).
-    ///
-    /// libcurl's own forms are not those of the URL: 8.14 drops an empty query, to proxies 8.5 does,
-    /// and 8.23 writes the digits of all escapes in capitals.
-    fileprivate var targetForms: (url: String, target: String) {
+    /// The absolute form of the target, the form that a server gets (RFC 9112 §3.2), and how much of
+    /// the first is scheme and authority.
+    fileprivate var targetForms: (url: String, target: String, originCount: Int) {
         let url = targetURI.absoluteForm
         // The last proxy makes the asterisk of a URL without a path (RFC 9112 §3.2.4).
-        if asksServer { return (url, "*") }
+        if asksServer { return (url, "*", url.utf8.count) }
         let target = targetURI.originForm
-        // An absolute form without a path gets the slash that the origin form has.
-        if url.hasSuffix(target) { return (url, target) }
-        return (url.dropLast(target.utf8.count - 1) + target, target)
+        let originCount = url.utf8.count - target.utf8.count
+        if url.hasSuffix(target) { return (url, target, originCount) }
+        // A URL without a path gets the slash that the origin form has.
+        return (url.dropLast(target.utf8.count - 1) + target, target, originCount + 1)
     }
 }
 

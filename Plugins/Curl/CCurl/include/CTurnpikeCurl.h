@@ -217,6 +217,8 @@ enum {
 typedef struct tpc_request {
     /// The absolute form of the target, which an HTTP proxy gets, and the form that a server gets (RFC 9112 §3.2).
     const char *url, *target;
+    /// How much of the absolute form is scheme and authority.
+    size_t origin_count;
     /// NULL for GET and HEAD without content.
     const char *method;
     tpc_exchange exchange;
