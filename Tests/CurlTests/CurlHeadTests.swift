@@ -10,13 +10,13 @@ struct CurlHeadTests {
 
     private func opening(
         _ text: String, isHead: Bool = false
-    ) -> Result<Exchange.Opening, ClientError> {
+    ) -> Result<Exchange.Head, ClientError> {
         unsafe Array(text.utf8).withUnsafeBufferPointer {
             unsafe CurlHead.opening(of: $0, url: url, isHead: isHead)
         }
     }
 
-    private func opening(fields: String, status: Int = 200) throws -> Exchange.Opening {
+    private func opening(fields: String, status: Int = 200) throws -> Exchange.Head {
         try opening("HTTP/1.1 \(status) x\r\n\(fields)\r\n").get()
     }
 
@@ -32,7 +32,7 @@ struct CurlHeadTests {
             ("HTTP/2 204", 204, "2"), ("HTTP/2 204 ", 204, "2"), ("HTTP/1.1 999 x", 999, "1.1"),
         ])
     func statusLine(line: String, status: Int, version: String) throws {
-        let head = try opening(line + "\r\n\r\n").get().head
+        let head = try opening(line + "\r\n\r\n").get().response
         #expect(head.status == HTTPStatus(status))
         #expect(head.version == version)
         #expect(head.url == url)
@@ -51,7 +51,7 @@ struct CurlHeadTests {
     @Test("Fields keep their order, spelling and lines, and lose the blanks around their values")
     func fields() throws {
         let headers = try opening(fields: "x-b:1\r\nX-A:\t 2 3 \r\nX-B: \r\netag: e\r\n")
-            .head.headers
+            .response.headers
         #expect(
             headers.map { "\($0.name.rawValue)=\($0.value)" } == [
                 "x-b=1", "X-A=2 3", "X-B=", "etag=e",
@@ -64,13 +64,13 @@ struct CurlHeadTests {
         let opening = unsafe line.withUnsafeBufferPointer {
             unsafe CurlHead.opening(of: $0, url: url, isHead: false)
         }
-        #expect(try opening.get().head.headers["A"] == "café")
+        #expect(try opening.get().response.headers["A"] == "café")
     }
 
     @Test("Nothing behind the empty line is read")
     func end() throws {
         let opening = try opening("HTTP/1.1 200 x\r\nA: 1\r\n\r\nB: 2\r\n").get()
-        #expect(opening.head.headers.count == 1)
+        #expect(opening.response.headers.count == 1)
     }
 
     @Test(
@@ -80,13 +80,13 @@ struct CurlHeadTests {
             ("HTTP/1.1 200 x\r\nA: 1\nB: 2\r\n\r\n", nil), ("HTTP/1.1 200 x\r\n\n", nil),
         ])
     func lineFeeds(text: String, count: Int?) {
-        #expect((try? opening(text).get())?.head.headers.count == count)
+        #expect((try? opening(text).get())?.response.headers.count == count)
         if count == nil { #expect(fault(text)?.code == .protocol) }
     }
 
     @Test("A folded field is one, unless it frames the content")
     func folded() throws {
-        let headers = try opening(fields: "A: a\r\n  b:c\r\n\td\r\nB: 1\r\n").head.headers
+        let headers = try opening(fields: "A: a\r\n  b:c\r\n\td\r\nB: 1\r\n").response.headers
         #expect(headers["A"]?.split { " \t".contains($0) } == ["a", "b:c", "d"])
         #expect(headers["B"] == "1")
         for name in ["Content-Length", "Transfer-Encoding"] {
@@ -137,7 +137,7 @@ struct CurlHeadTests {
         let opening = try opening(
             fields: "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n")
         #expect(opening.length == nil && opening.encodedLength == nil)
-        #expect(!opening.head.headers.contains(.contentLength))
+        #expect(!opening.response.headers.contains(.contentLength))
         #expect(!opening.endsWithConnection)
     }
 
@@ -154,7 +154,7 @@ struct CurlHeadTests {
         let opening = try opening(fields: fields, status: status)
         #expect(opening.length == 0 && opening.encodedLength == nil)
         let head = try self.opening("HTTP/1.1 200 x\r\n\(fields)\r\n", isHead: true).get()
-        #expect(head.length == 0 && head.head.headers[.contentLength] == "5")
+        #expect(head.length == 0 && head.response.headers[.contentLength] == "5")
     }
 
     @Test("A transfer coding that was not asked for is refused, where there is content")

@@ -30,7 +30,7 @@ struct UploadPipeTests {
 
     private let fills = Fills()
 
-    private func pipe(_ body: Body) throws -> UploadPipe {
+    private func pipe(_ body: RequestBody) throws -> UploadPipe {
         UploadPipe(try body.open()) { [fills] in fills.add() }
     }
 
@@ -93,7 +93,7 @@ struct UploadPipeTests {
     @Test("A reader that did not ask is told of the end alone")
     func quiet() async throws {
         let ended = AsyncStream.makeStream(of: Void.self)
-        let body = Body.stream { AsyncStream(yielding: [Data("a".utf8), Data("b".utf8)]) }
+        let body = RequestBody.stream { AsyncStream(yielding: [Data("a".utf8), Data("b".utf8)]) }
         let pipe = UploadPipe(try body.open()) { [fills] in
             fills.add()
             ended.continuation.yield()
@@ -125,7 +125,7 @@ struct UploadPipeTests {
     @Test("A source that fails ends the content at once")
     func failure() async throws {
         struct Broken: Error {}
-        let body = Body.stream {
+        let body = RequestBody.stream {
             AsyncThrowingStream<Data, any Error> {
                 $0.yield(Data("ab".utf8))
                 $0.finish(throwing: Broken())
@@ -140,7 +140,7 @@ struct UploadPipeTests {
 
     @Test("Trailer fields are there behind the content")
     func trailers() async throws {
-        let body = Body.stream { Pieces(Data("ab".utf8)) }.followed(by: ["X-Count": "2"])
+        let body = RequestBody.stream { Pieces(Data("ab".utf8)) }.followed(by: ["X-Count": "2"])
         let pipe = try pipe(body)
         pipe.start()
         #expect(await readSome(pipe, 9) == Data("ab".utf8))
@@ -152,7 +152,7 @@ struct UploadPipeTests {
         let source = CountedSource(limit: .max)
         do {
             let ending = Ending(fills: fills)
-            let body = Body.stream { source }
+            let body = RequestBody.stream { source }
             let pipe = UploadPipe(try body.open()) { withExtendedLifetime(ending) {} }
             if isStarted {
                 pipe.start()
@@ -178,7 +178,7 @@ struct UploadPipeTests {
 
     @Test("Content is opened by the pipe's task, which tells when it is there")
     func opening() async throws {
-        let body = Body.stream(replayable: true) { Pieces(Data("ab".utf8)) }
+        let body = RequestBody.stream(replayable: true) { Pieces(Data("ab".utf8)) }
         let pipe = UploadPipe(opening: body) { [fills] in fills.add() }
         #expect(!pipe.isOpen)
         pipe.start()
@@ -190,7 +190,7 @@ struct UploadPipeTests {
     @Test("Content that cannot be opened is a fault, and is waited for no longer")
     func unopened() async throws {
         struct Refused: Error {}
-        let body = Body.stream { () throws -> Pieces in throw Refused() }
+        let body = RequestBody.stream { () throws -> Pieces in throw Refused() }
         let pipe = UploadPipe(opening: body) { [fills] in fills.add() }
         pipe.start()
         await fills.next()
