@@ -95,7 +95,9 @@ let package = Package(
             path: "Tests/MiddlewareTests", swiftSettings: settings),
         .testTarget(
             name: "SerializersTests",
-            dependencies: ["TurnpikeCore", "TurnpikeSerializers", "TurnpikeTesting"],
+            dependencies: [
+                "TurnpikeCore", "TurnpikeSerializers", "TurnpikeSupport", "TurnpikeTesting",
+            ],
             path: "Tests/SerializersTests", swiftSettings: settings),
         .testTarget(
             name: "CommandLineTests",

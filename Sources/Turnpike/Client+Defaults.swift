@@ -2,17 +2,11 @@ public import TurnpikeCore
 import TurnpikeSerializers
 
 extension Client {
-    /// Creates a client with the standard stack over URLSession.
-    /// - Parameter baseURL: The URL that relative targets are resolved against.
-    public convenience init(baseURL: Target? = nil) {
-        self.init(baseURL: baseURL, transport: URLSessionTransport(), stack: .standard)
-    }
-
     /// Creates a client over URLSession.
     /// - Parameters:
     ///   - baseURL: The URL that relative targets are resolved against.
     ///   - stack: The gates, outermost first.
-    public convenience init(baseURL: Target? = nil, stack: Stack) {
+    public convenience init(baseURL: Target? = nil, stack: Stack = .standard) {
         self.init(baseURL: baseURL, transport: URLSessionTransport(), stack: stack)
     }
 

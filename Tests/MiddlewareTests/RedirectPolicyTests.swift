@@ -16,7 +16,9 @@ struct RedirectPolicyTests {
         }
     }
 
-    private func client(_ policy: @escaping Redirect.Policy) -> Client {
+    private func client(
+        _ policy: @escaping @Sendable (RedirectProposal) async throws -> RedirectDecision
+    ) -> Client {
         Client(transport, [.redirect(onRedirect: policy)])
     }
 

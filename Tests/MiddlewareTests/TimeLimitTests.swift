@@ -79,7 +79,7 @@ struct TimeLimitTests {
             began.continuation.yield()
             await Task { for await _ in release.stream {} }.value
         }
-        let policy: Redirect.Policy = { _ in
+        let policy: @Sendable (RedirectProposal) async -> RedirectDecision = { _ in
             await wait()
             return .answer
         }

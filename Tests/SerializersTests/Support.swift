@@ -22,3 +22,8 @@ func call(
 ) -> Call {
     call(status: status, type: type, Data(text.utf8), method: method)
 }
+
+/// A type with a value for responses without content.
+struct Empty: EmptyResponse, Decodable, Equatable {
+    static var emptyValue: Empty { Empty() }
+}

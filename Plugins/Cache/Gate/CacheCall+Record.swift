@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 extension CacheCall {
     /// Has a response's content stored as it is read, if it may be (RFC 9111 §3).

@@ -48,7 +48,7 @@ public struct CallEvent: Sendable {
 
     /// A number in 0..<1 from the call's random source that is the same for all events of a call,
     /// for sampling.
-    public var share: Double { context.random.share }
+    package var share: Double { context.random.share }
 
     /// A value in the context of the call or attempt that the event belongs to.
     ///
@@ -159,7 +159,7 @@ public struct CallEvent: Sendable {
     public var isCancellation: Bool { errorValue is CancellationError }
 }
 
-extension CallEvent: CustomStringConvertible, CustomReflectable {
+extension CallEvent: DescriptionReflectable {
     /// The kind of event, the request, the status and the error in one line without secrets.
     public var description: String {
         var text = "\(id), attempt \(attempt): "
@@ -169,9 +169,6 @@ extension CallEvent: CustomStringConvertible, CustomReflectable {
         if let errorDescription { text += " [\(errorDescription)]" }
         return text
     }
-
-    /// Shows no more than ``description``.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
 /// Keeps the first bytes of a body as the caller reads them.

@@ -33,7 +33,7 @@ package final class CallRecord: Sendable {
     package var hops: [Hop] { state.withLock { $0.hops } }
 
     /// The request as last passed to the transport.
-    package var lastSent: Request? { state.withLock { $0.lastSent } }
+    var lastSent: Request? { state.withLock { $0.lastSent } }
 
     /// The request as last passed to the transport, or else as described, and the time the call
     /// began.

@@ -103,7 +103,7 @@ public final class Context: Sendable {
     /// The origin of the client's base URL, or nil without a base URL.
     ///
     /// A gate with a credential uses it only for this origin unless it is configured otherwise.
-    public var baseOrigin: Origin? { call.environment.baseOrigin }
+    package var baseOrigin: Origin? { call.environment.baseOrigin }
 
     /// The time left until the deadline, or nil without one.
     public var timeLeft: Duration? {

@@ -39,7 +39,7 @@ extension GateGroup {
 
 extension Gate {
     /// The gate, followed by the gates inside it if it is a group.
-    package var flattened: [any Gate] {
+    var flattened: [any Gate] {
         guard let group = self as? any GateGroup else { return [self] }
         return [self] + group.gates.flatMap(\.flattened)
     }

@@ -12,10 +12,10 @@ public struct Call: Sendable {
     public var request: Request
 
     /// The serializers of the client.
-    public var serializers: SerializerTable { client.serializers }
+    package var serializers: SerializerTable { client.serializers }
 
     /// The clocks and timers of the client.
-    public var timeSource: any TimeSource { client.timeSource }
+    package var timeSource: any TimeSource { client.timeSource }
 
     private var gates: [any Gate] = []
 

@@ -26,7 +26,7 @@ public final class RunningCall<Value: Sendable>: Sendable {
         /// Whether a call may change from this state to another.
         ///
         /// A running call ends in one of three states, which are final.
-        public func canBecome(_ next: State) -> Bool {
+        func canBecome(_ next: State) -> Bool {
             switch (self, next) {
             case (.running, .finished), (.running, .failed), (.running, .cancelled): true
             default: false

@@ -11,13 +11,8 @@ import TurnpikeSupport
 /// let client = try Client(stackFile: StackFile(contentsOf: url), registry: registry)
 /// ```
 public struct Registry: Sendable {
-    /// Creates a gate from its settings.
-    public typealias GateFactory = @Sendable (Settings) throws -> any Gate
-    /// Creates a transport from its settings.
-    public typealias TransportFactory = @Sendable (Settings) throws -> any Transport
-
-    private var gates: [String: GateFactory] = [:]
-    private var transports: [String: TransportFactory] = [:]
+    private var gates: [String: @Sendable (Settings) throws -> any Gate] = [:]
+    private var transports: [String: @Sendable (Settings) throws -> any Transport] = [:]
     private var stacks: [String: @Sendable () -> Stack] = [:]
     private var defaultTransport: String?
     // Shared by all copies.
@@ -27,7 +22,9 @@ public struct Registry: Sendable {
     public init() {}
 
     /// Adds or replaces a gate under a name.
-    public mutating func register(gate name: String, _ make: @escaping GateFactory) {
+    public mutating func register(
+        gate name: String, _ make: @escaping @Sendable (Settings) throws -> any Gate
+    ) {
         gates[name] = make
     }
 
@@ -36,7 +33,9 @@ public struct Registry: Sendable {
     /// The first one is used for files that name none. A file that is only checked
     /// (``Settings/isDryRun``) does not use the transport: a factory whose transport opens
     /// resources should then read its settings and return a ``MockTransport``.
-    public mutating func register(transport name: String, _ make: @escaping TransportFactory) {
+    public mutating func register(
+        transport name: String, _ make: @escaping @Sendable (Settings) throws -> any Transport
+    ) {
         transports[name] = make
         defaultTransport = defaultTransport ?? name
     }
@@ -47,9 +46,9 @@ public struct Registry: Sendable {
     }
 
     /// The names of the gates.
-    public var gateNames: [String] { gates.keys.sorted() }
+    var gateNames: [String] { gates.keys.sorted() }
     /// The names of the transports.
-    public var transportNames: [String] { transports.keys.sorted() }
+    var transportNames: [String] { transports.keys.sorted() }
 
     // MARK: Building
 

@@ -124,7 +124,7 @@ public final class Settings {
     }
 
     /// Returns a number within bounds, or nil if the key is missing or null.
-    public func optionalDouble(_ key: String, in range: ClosedRange<Double>) -> Double? {
+    package func optionalDouble(_ key: String, in range: ClosedRange<Double>) -> Double? {
         guard let value = present(key) else { return nil }
         if let number = value.double, range.contains(number) { return number }
         let bounds = "from \(range.lowerBound) to \(range.upperBound)"
@@ -158,7 +158,7 @@ public final class Settings {
     public func strings(_ key: String) -> [String] { optionalStrings(key) ?? [] }
 
     /// Returns an array of strings, or nil if the key is missing or null.
-    public func optionalStrings(_ key: String) -> [String]? {
+    package func optionalStrings(_ key: String) -> [String]? {
         guard let value = present(key) else { return nil }
         guard let elements = value.array else {
             issue(at: key, "found \(value.kindName); expected an array of strings")

@@ -50,21 +50,13 @@ public struct StackFile: Sendable, Hashable {
         try self.init(parsing: data)
     }
 
-    /// Creates a stack file from a JSON value.
-    public init(_ value: JSONValue) throws {
+    /// Creates a stack file from a JSON value, whose members replace those of a base file.
+    public init(_ value: JSONValue, over base: StackFile? = nil) throws {
         guard let object = value.object else {
             throw ClientError(.configuration, "a stack file must be a JSON object")
         }
-        root = object
-    }
-
-    /// Creates a stack file from a JSON value whose members replace those of a base file.
-    public init(_ value: JSONValue, over base: StackFile?) throws {
-        try self.init(value)
-        guard let base else { return }
-        let own = root
-        root = base.root
-        for member in own { root[member.name] = member.value }
+        root = base?.root ?? object
+        if base != nil { for member in object { root[member.name] = member.value } }
     }
 
     /// Returns the mistakes in the file without opening or creating anything.

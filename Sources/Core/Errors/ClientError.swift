@@ -162,7 +162,7 @@ extension Request {
     }
 }
 
-extension ClientError: CustomStringConvertible, CustomReflectable, LocalizedError {
+extension ClientError: DescriptionReflectable, LocalizedError {
     /// The code, message, request and response in one line without secrets.
     ///
     /// Secrets of the request and the response are also hidden in the message and in the cause.
@@ -215,9 +215,4 @@ extension ClientError: CustomStringConvertible, CustomReflectable, LocalizedErro
 
     /// The same as ``description``.
     public var errorDescription: String? { description }
-
-    /// Shows no more than ``description``.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["code": code.description, "description": description])
-    }
 }

@@ -47,7 +47,7 @@ public struct Redaction: Sendable {
     }
 
     /// Whether the value of a query item, form field or JSON member is hidden.
-    public func hides(key: String) -> Bool { hides(key: Array(key.utf8)) }
+    func hides(key: String) -> Bool { hides(key: Array(key.utf8)) }
 
     /// Whether the value of a name is hidden.
     ///
@@ -142,7 +142,7 @@ public struct Redaction: Sendable {
     public func text(_ text: String) -> String { Grammar.escaped(unescapedText(text)) }
 
     /// Free text with its secrets hidden, without escaping.
-    package func unescapedText(_ text: String) -> String {
+    func unescapedText(_ text: String) -> String {
         RedactionPass(self).redacted(text, as: .text)
     }
 }

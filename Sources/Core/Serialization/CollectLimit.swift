@@ -1,5 +1,5 @@
 /// The most content bytes that a call collects in memory: 100 MiB unless a gate sets another limit.
-public enum CollectLimit: ContextKey {
+package enum CollectLimit: ContextKey {
     /// 100 MiB.
-    public static var defaultValue: Int { 104_857_600 }
+    package static var defaultValue: Int { 104_857_600 }
 }

@@ -12,7 +12,7 @@ public struct SerializationContext: Sendable {
     /// Creates a context.
     public init(
         request: Request, table: SerializerTable = SerializerTable(),
-        maxBytes: Int = CollectLimit.defaultValue, maxLineBytes: Int = LineLimit.defaultValue
+        maxBytes: Int = 104_857_600, maxLineBytes: Int = 1_048_576
     ) {
         self.request = request
         self.table = table

@@ -88,7 +88,7 @@ public struct SerializerTable: Sendable {
     }
 
     /// The names in order.
-    public var names: [String] { entries.map(\.name) }
+    var names: [String] { entries.map(\.name) }
 
     /// Returns the serializer with a name, if it has this type.
     public func serializer<Serializer: ResponseSerializer>(
@@ -118,7 +118,7 @@ public struct SerializerTable: Sendable {
     }
 
     /// The first decoder of the table.
-    public var firstDecoder: (any ValueDecoder)? {
+    package var firstDecoder: (any ValueDecoder)? {
         for entry in entries {
             if case .decoder(let decoder) = entry.maker { return decoder }
         }
@@ -127,10 +127,10 @@ public struct SerializerTable: Sendable {
 
     /// The smallest number of bytes that any of the serializers collects; see
     /// ``ResponseSerializer/collectedBytes(in:)``.
-    public var collectedBytes: Int { entries.map(\.collectedBytes).min() ?? 0 }
+    package var collectedBytes: Int { entries.map(\.collectedBytes).min() ?? 0 }
 
     /// The ranges of all serializers, for `Accept`.
-    public var acceptForSerializers: [MediaType] {
+    package var acceptForSerializers: [MediaType] {
         unique(
             entries.filter { entry in
                 if case .serializer = entry.maker { return true }
@@ -139,7 +139,7 @@ public struct SerializerTable: Sendable {
     }
 
     /// The ranges of all decoders, for `Accept`.
-    public var acceptForDecoders: [MediaType] {
+    package var acceptForDecoders: [MediaType] {
         unique(
             entries.filter { entry in
                 if case .decoder = entry.maker { return true }

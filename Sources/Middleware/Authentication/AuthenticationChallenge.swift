@@ -22,7 +22,7 @@ public struct AuthenticationChallenge: Sendable, Hashable {
     public subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
 
     /// The name of the protection space, or nil.
-    public var realm: String? { self["realm"] }
+    var realm: String? { self["realm"] }
 
     /// The challenges of a response, in order, from one field line or several.
     ///

@@ -45,13 +45,13 @@ public struct ConcurrencyLimit: Interceptor {
     public func shutdown() async { await permits.figures.flush() }
 
     /// How many calls are under way.
-    public var underWay: Int { permits.heldCount }
+    var underWay: Int { permits.heldCount }
 
     /// How many calls wait.
-    public var waiting: Int { permits.waitingCount }
+    var waiting: Int { permits.waitingCount }
 
     /// The current limit of an origin.
-    public func limit(of origin: Origin) -> Int { permits.limit(of: origin) }
+    func limit(of origin: Origin) -> Int { permits.limit(of: origin) }
 
     /// Waits for a permit and holds it until the body ends.
     public func intercept(

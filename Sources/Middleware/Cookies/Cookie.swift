@@ -1,5 +1,5 @@
 public import Foundation
-import TurnpikeCore
+public import TurnpikeCore
 import TurnpikeSupport
 
 /// One cookie, as a jar keeps it (RFC 6265bis §5.7).
@@ -63,10 +63,10 @@ public struct Cookie: Sendable, Hashable {
     }
 
     /// The pair, as a `Cookie` line has it.
-    public var pair: String { name.isEmpty ? value : "\(name)=\(value)" }
+    var pair: String { name.isEmpty ? value : "\(name)=\(value)" }
 
     /// Whether the cookie has expired.
-    public func isExpired(at date: Date) -> Bool { expires.map { $0 <= date } ?? false }
+    func isExpired(at date: Date) -> Bool { expires.map { $0 <= date } ?? false }
 
     /// Whether the cookie goes to a host: its own, or a subdomain of its domain.
     func goes(toHost host: String) -> Bool {
@@ -90,14 +90,11 @@ public struct Cookie: Sendable, Hashable {
     }
 }
 
-extension Cookie: CustomStringConvertible, CustomReflectable {
+extension Cookie: DescriptionReflectable {
     /// Name, domain and path; never the value.
     public var description: String {
         "cookie \"\(name)\" of \(isHostOnly ? "" : "*.")\(domain)\(path)"
     }
-
-    /// What a dump shows: no more than ``description``.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
 /// The rules for each cookie, wherever it comes from.

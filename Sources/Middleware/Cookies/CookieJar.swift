@@ -4,8 +4,8 @@ public import TurnpikeCore
 
 /// Keeps cookies in memory and, optionally, in a file, by the rules of RFC 6265bis.
 ///
-/// It is bounded: 4096 bytes for the name and value of a cookie, ``maxPerDomain`` cookies for a
-/// domain, and ``maxTotal`` in all. Beyond that, expired cookies are removed first, then those that
+/// It is bounded: 4096 bytes for the name and value of a cookie, 180 cookies for a
+/// domain, and 3,000 in all. Beyond that, expired cookies are removed first, then those that
 /// have not been sent for the longest time; within a domain, cookies that are not `Secure` go
 /// first. One request gets at most 8190 bytes of cookies.
 ///
@@ -24,9 +24,9 @@ public import TurnpikeCore
 /// a jar. Clients whose stack files name the same file share one.
 public final class CookieJar: CookieStorage {
     /// The most cookies of one domain.
-    public static let maxPerDomain = 180
+    static let maxPerDomain = 180
     /// The most cookies in all.
-    public static let maxTotal = 3000
+    static let maxTotal = 3000
     private static let maxSentBytes = 8190
 
     private let suffixes: Mutex<PublicSuffixes>

@@ -68,7 +68,7 @@ public struct PublicSuffixes: Sendable {
 
     /// Whether a domain, in lower case, is a public suffix; without a list, whether it looks like
     /// one.
-    public func contains(_ domain: String) -> Bool {
+    func contains(_ domain: String) -> Bool {
         let tails = Self.tails(of: domain)
         if tails.count < 2 { return true }
         if isEmpty { return tails.count == 2 && Self.looksLikeSuffix(domain) }

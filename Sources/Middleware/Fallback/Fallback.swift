@@ -17,20 +17,18 @@ public import TurnpikeCore
 /// drained or cancelled. A body that breaks off after its head is not replaced, unless a ``Retry``
 /// inside has kept it.
 public struct Fallback: Interceptor {
-    /// Returns the substitute response, or throws the error that the call fails with.
-    public typealias Answer = @Sendable (Outcome, Context) async throws -> Response
-
     private let condition: @Sendable (Outcome) -> Bool
-    private let answer: Answer
+    private let answer: @Sendable (Outcome, Context) async throws -> Response
 
     /// Creates a fallback whose response comes from a closure.
     /// - Parameters:
     ///   - condition: Whether an outcome is replaced; by default, every error and every status from
     ///     500 on, even if a validator has refused the response.
-    ///   - answer: Returns the substitute response. It may suspend, within the call's deadline.
+    ///   - answer: Returns the substitute response, or throws the error that the call fails with. It
+    ///     may suspend, within the call's deadline.
     public init(
         when condition: @escaping @Sendable (Outcome) -> Bool = Fallback.standardCondition,
-        _ answer: @escaping Answer
+        _ answer: @escaping @Sendable (Outcome, Context) async throws -> Response
     ) {
         self.condition = condition
         self.answer = answer
@@ -106,7 +104,7 @@ extension Gate where Self == Fallback {
     /// Returns the response of a closure when a call fails; see ``Fallback/init(when:_:)``.
     public static func fallback(
         when condition: @escaping @Sendable (Outcome) -> Bool = Fallback.standardCondition,
-        _ answer: @escaping Fallback.Answer
+        _ answer: @escaping @Sendable (Outcome, Context) async throws -> Response
     ) -> Self {
         Fallback(when: condition, answer)
     }

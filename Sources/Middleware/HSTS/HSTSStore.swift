@@ -4,7 +4,7 @@ public import TurnpikeCore
 
 /// The hosts that require TLS (RFC 6797), in memory and, optionally, in a file.
 ///
-/// At most ``maxHosts`` are kept; beyond that, those that expire first are removed. An expired host
+/// At most 10,000 are kept; beyond that, those that expire first are removed. An expired host
 /// no longer counts, but stays until its room is needed, so that a clock that runs ahead for a
 /// while does not remove hosts for good.
 ///
@@ -19,7 +19,7 @@ public final class HSTSStore: Sendable {
     }
 
     /// The most hosts that are kept.
-    public static let maxHosts = 10_000
+    static let maxHosts = 10_000
     private let file: SavedFile?
     private let entries = Mutex<[String: Entry]>([:])
 
@@ -56,7 +56,7 @@ public final class HSTSStore: Sendable {
     public var hosts: [String] { entries.withLock { $0.keys.sorted() } }
 
     /// Whether requests to a host must use TLS.
-    public func requiresTLS(_ host: String, at date: Date) -> Bool {
+    func requiresTLS(_ host: String, at date: Date) -> Bool {
         entries.withLock { entries in
             // Every suffix of the name is looked up, so its length is bounded (RFC 1035 §2.3.4).
             if entries.isEmpty || host.utf8.count > HostName.maxBytes { return false }
@@ -78,7 +78,7 @@ public final class HSTSStore: Sendable {
     /// Applies a `Strict-Transport-Security` line.
     ///
     /// Pass only lines that came over TLS. A line from an IP address is ignored (RFC 6797 §8.1.1).
-    public func store(_ line: String, from host: String, at date: Date) {
+    func store(_ line: String, from host: String, at date: Date) {
         guard let policy = HSTSPolicy(line) else { return }
         if policy.maxAge == 0 {
             remove(host)
@@ -117,7 +117,7 @@ public final class HSTSStore: Sendable {
     }
 
     /// Returns when all changes so far are in the file.
-    public func flush() async { await file?.flush(content) }
+    func flush() async { await file?.flush(content) }
 
     /// Why the file cannot be written, if nobody was told yet.
     func takeFault() -> String? { file?.takeFault() }

@@ -55,7 +55,7 @@ public final class LineSink: LogSink {
     public var dropped: Int { state.withLock { $0.dropped } }
 
     /// How many lines wait to be written.
-    public var waiting: Int { state.withLock { $0.waiting } }
+    var waiting: Int { state.withLock { $0.waiting } }
 
     /// Queues a line, or drops it if the queue is full.
     public func write(_ line: String) {

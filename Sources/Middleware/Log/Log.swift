@@ -49,7 +49,7 @@ public struct Log: RequestLogger {
     private let redaction: Redaction
 
     /// The most bytes of content that a log shows: enough to recognize a body, not to copy it.
-    public static let maxPeekBytes = 4096
+    static let maxPeekBytes = 4096
 
     /// How many bytes of content are shown.
     public let peekBytes: Int
@@ -62,7 +62,7 @@ public struct Log: RequestLogger {
     ///   - sampling: The share of calls that are logged, from 0 to 1. Failures of the other calls
     ///     are still logged.
     ///   - redaction: What is hidden.
-    ///   - peekBytes: How many bytes of content are shown, at most ``maxPeekBytes``. The content of
+    ///   - peekBytes: How many bytes of content are shown, at most 4,096. The content of
     ///     a request is shown at level debug, if it is in memory. The content of a response is
     ///     shown when its body ends, as far as the reader has read it.
     public init(

@@ -8,18 +8,18 @@ public struct Histogram: Sendable, Hashable {
     public private(set) var sum: Double = 0
 
     /// Creates an empty histogram.
-    public init(bounds: [Double]) {
+    init(bounds: [Double]) {
         self.bounds = bounds
         counts = Array(repeating: 0, count: bounds.count + 1)
     }
 
     /// The bounds that OpenTelemetry prescribes for `http.client.request.duration`, in seconds.
-    public static let durationBounds = [
+    static let durationBounds = [
         0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
     ]
 
     /// Bounds for sizes in bytes: powers of eight from 64.
-    public static let sizeBounds = [
+    static let sizeBounds = [
         64, 512, 4096, 32_768, 262_144, 2_097_152, 16_777_216, 134_217_728.0,
     ]
 
@@ -27,13 +27,13 @@ public struct Histogram: Sendable, Hashable {
     public var count: Int { counts.reduce(0, +) }
 
     /// Counts a value.
-    public mutating func add(_ value: Double) {
+    mutating func add(_ value: Double) {
         counts[bounds.firstIndex { value <= $0 } ?? bounds.count] += 1
         sum += value
     }
 
     /// The lowest bound that covers at least a share of the values; infinity beyond the last bound.
-    public func quantile(_ part: Double) -> Double {
+    func quantile(_ part: Double) -> Double {
         let wanted = (Double(count) * part).rounded(.up)
         var seen = 0
         for (index, bound) in bounds.enumerated() {

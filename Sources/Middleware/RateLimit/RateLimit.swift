@@ -52,7 +52,7 @@ public struct RateLimit: Interceptor {
     public func shutdown() async { await buckets.figures.flush() }
 
     /// How many calls wait.
-    public var waiting: Int { buckets.waitingCount }
+    var waiting: Int { buckets.waitingCount }
 
     /// Waits for a token.
     public func intercept(

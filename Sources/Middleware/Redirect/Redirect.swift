@@ -22,12 +22,9 @@ public import TurnpikeCore
 /// }
 /// ```
 public struct Redirect: Interceptor {
-    /// Decides about a redirect that the rules allow.
-    public typealias Policy = @Sendable (RedirectProposal) async throws -> RedirectDecision
-
     private let limit: Int
     private let rules: RedirectRules
-    private let onRedirect: Policy?
+    private let onRedirect: (@Sendable (RedirectProposal) async throws -> RedirectDecision)?
 
     /// Creates a gate that follows redirects.
     /// - Parameters:
@@ -38,7 +35,7 @@ public struct Redirect: Interceptor {
     ///     An error that it throws ends the call.
     public init(
         limit: Int = 10, allowDowngrade: Bool = false, sensitiveHeaders: [HTTPHeaders.Name] = [],
-        onRedirect: Policy? = nil
+        onRedirect: (@Sendable (RedirectProposal) async throws -> RedirectDecision)? = nil
     ) {
         self.limit = limit
         self.onRedirect = onRedirect
@@ -179,7 +176,7 @@ extension Gate where Self == Redirect {
     /// Follows redirects; see ``Redirect/init(limit:allowDowngrade:sensitiveHeaders:onRedirect:)``.
     public static func redirect(
         limit: Int = 10, allowDowngrade: Bool = false, sensitiveHeaders: [HTTPHeaders.Name] = [],
-        onRedirect: Redirect.Policy? = nil
+        onRedirect: (@Sendable (RedirectProposal) async throws -> RedirectDecision)? = nil
     ) -> Self {
         Redirect(
             limit: limit, allowDowngrade: allowDowngrade, sensitiveHeaders: sensitiveHeaders,

@@ -1,5 +1,5 @@
 import Synchronization
-public import TurnpikeCore
+import TurnpikeCore
 import TurnpikeSupport
 
 /// Limits retries to a share of the calls to each origin, so that they cannot turn a small outage
@@ -45,13 +45,13 @@ public final class RetryBudget: Sendable {
     }
 
     /// Counts a call.
-    public func deposit(for origin: Origin?, at now: MonotonicInstant) {
+    func deposit(for origin: Origin?, at now: MonotonicInstant) {
         accounts.update(origin, now) { $0.add(first: 1) }
     }
 
     /// Counts a retry, if there is room for it.
     /// - Returns: Whether there was room.
-    public func withdraw(for origin: Origin?, at now: MonotonicInstant) -> Bool {
+    func withdraw(for origin: Origin?, at now: MonotonicInstant) -> Bool {
         let isGranted = accounts.update(origin, now) { [ratio, floor] window in
             let allowed = ratio * Double(window.first) + floor
             guard Double(window.second + 1) <= allowed else { return false }
@@ -65,7 +65,7 @@ public final class RetryBudget: Sendable {
     }
 
     /// Gives back a retry that was counted but not sent.
-    public func giveBack(for origin: Origin?, at now: MonotonicInstant) {
+    func giveBack(for origin: Origin?, at now: MonotonicInstant) {
         accounts.update(origin, now) { $0.takeBackSecond() }
     }
 

@@ -22,7 +22,7 @@ public struct TraceParent: Sendable, Hashable {
     /// Whether the trace is sampled.
     public let isSampled: Bool
     /// Whether the last seven bytes of the trace ID are random (level 2).
-    public let isRandom: Bool
+    let isRandom: Bool
     /// The state of the vendors, as `tracestate` carries it, or nil.
     public let state: String?
 

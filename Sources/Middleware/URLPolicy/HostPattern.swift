@@ -10,7 +10,7 @@ public struct HostPattern: Hashable, Sendable {
     }
 
     /// The pattern as it was written.
-    public let text: String
+    let text: String
     private let kind: Kind
 
     /// Creates a pattern.
@@ -24,7 +24,7 @@ public struct HostPattern: Hashable, Sendable {
     }
 
     /// Whether the pattern matches a host.
-    public func matches(_ host: String) -> Bool { matches(HostName(host)) }
+    func matches(_ host: String) -> Bool { matches(HostName(host)) }
 
     func matches(_ host: HostName) -> Bool {
         switch (kind, host) {

@@ -10,25 +10,25 @@ extension IPAddress {
         if let v4 { return Self.isPublic(v4) }
         if let embedded = embeddedV4 { return Self.isPublic(embedded) }
         // Global unicast is 2000::/3; the rest is local, multicast or unassigned.
-        guard bits.high >> 61 == 1 else { return false }
-        if Self.reservedV6.contains(where: { bits.high >> $0.shift == $0.prefix }) { return false }
+        guard high >> 61 == 1 else { return false }
+        if Self.reservedV6.contains(where: { high >> $0.shift == $0.prefix }) { return false }
         // ISATAP (RFC 5214 §6.1) ends in an IPv4 address behind 0000:5efe or 0200:5efe.
-        if bits.low >> 32 & 0xFDFF_FFFF == 0x5EFE {
-            return Self.isPublic(UInt32(truncatingIfNeeded: bits.low))
+        if self.low >> 32 & 0xFDFF_FFFF == 0x5EFE {
+            return Self.isPublic(UInt32(truncatingIfNeeded: self.low))
         }
         return true
     }
 
     /// The IPv4 address that an IPv6 address carries.
     private var embeddedV4: UInt32? {
-        let low = UInt32(truncatingIfNeeded: bits.low)
-        switch (bits.high, bits.low >> 32) {
+        let low = UInt32(truncatingIfNeeded: self.low)
+        switch (high, self.low >> 32) {
         case (0, 0xFFFF), (0, 0): return low
         case (0x0064_FF9B_0000_0000, 0): return low
         default: break
         }
         // 6to4 (RFC 3056) carries it after the first 16 bits.
-        return bits.high >> 48 == 0x2002 ? UInt32(truncatingIfNeeded: bits.high >> 16) : nil
+        return high >> 48 == 0x2002 ? UInt32(truncatingIfNeeded: high >> 16) : nil
     }
 
     private static func isPublic(_ v4: UInt32) -> Bool {

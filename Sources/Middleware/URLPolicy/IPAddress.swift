@@ -1,23 +1,26 @@
 import TurnpikeCore
 
 /// An IP address, parsed from any spelling that a resolver or a URL parser accepts.
+///
+/// An IPv4 address does not equal its mapped form in IPv6.
 public struct IPAddress: Hashable, Sendable {
     /// The 32 bits of an IPv4 address, or nil for IPv6.
-    public let v4: UInt32?
-    /// The upper and lower 64 bits of an IPv6 address; for an IPv4 address, those of its mapped
-    /// form (`::ffff:192.0.2.1`, RFC 4291 §2.5.5.2).
-    public let bits: (high: UInt64, low: UInt64)
+    let v4: UInt32?
+    // The upper and lower 64 bits of an IPv6 address; for an IPv4 address, those of its mapped form
+    // (`::ffff:192.0.2.1`, RFC 4291 §2.5.5.2).
+    let high: UInt64
+    let low: UInt64
 
     /// Creates an IPv4 address.
-    public init(v4: UInt32) {
+    init(v4: UInt32) {
         self.v4 = v4
-        bits = (0, 0xFFFF_0000_0000 | UInt64(v4))
+        (high, low) = (0, 0xFFFF_0000_0000 | UInt64(v4))
     }
 
     /// Creates an IPv6 address.
-    public init(high: UInt64, low: UInt64) {
+    init(high: UInt64, low: UInt64) {
         v4 = nil
-        bits = (high, low)
+        (self.high, self.low) = (high, low)
     }
 
     /// Parses an address: IPv6 with or without brackets and zone, or IPv4 in one to four decimal,
@@ -31,17 +34,6 @@ public struct IPAddress: Hashable, Sendable {
             self.init(v4: bits)
         }
     }
-
-    /// Whether two addresses are equal; an IPv4 address does not equal its mapped form.
-    public static func == (left: Self, right: Self) -> Bool {
-        left.v4 == right.v4 && left.bits == right.bits
-    }
-
-    /// Feeds the address to a hasher.
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(bits.high)
-        hasher.combine(bits.low)
-    }
 }
 
 extension IPAddress: CustomStringConvertible {
@@ -50,7 +42,7 @@ extension IPAddress: CustomStringConvertible {
         if let v4 {
             return [24, 16, 8, 0].map { String(v4 >> $0 & 0xFF) }.joined(separator: ".")
         }
-        return [bits.high, bits.low].flatMap { half in
+        return [high, low].flatMap { half in
             [48, 32, 16, 0].map { String(half >> $0 & 0xFFFF, radix: 16) }
         }.joined(separator: ":")
     }

@@ -8,7 +8,7 @@ import TurnpikeSupport
 /// configured.
 ///
 /// A lookup blocks a thread and cannot be cancelled, so it runs on threads of the resolver's own,
-/// at most ``width`` at once. Calls for one name share a lookup. More names wait; when 1024 of them
+/// at most `width` at once. Calls for one name share a lookup. More names wait; when 1024 of them
 /// wait, a call fails as ``/TurnpikeCore/ClientError/Code/overloaded``. A call can stop waiting at
 /// any time. A result is kept for 10 seconds, for up to 1024 names.
 public final class SystemHostResolver: HostResolver {
@@ -32,7 +32,7 @@ public final class SystemHostResolver: HostResolver {
     }
 
     /// How many names are looked up at once.
-    public let width: Int
+    let width: Int
     private let queue = DispatchQueue(
         label: "turnpike.resolver", qos: .userInitiated, attributes: .concurrent)
     private let state = Mutex(State())

@@ -1,4 +1,4 @@
-public import TurnpikeCore
+import TurnpikeCore
 
 /// A set of statuses: ranges and single codes.
 ///
@@ -24,7 +24,7 @@ public struct StatusSet: Sendable, Hashable, ExpressibleByArrayLiteral {
     }
 
     /// Whether the set holds a status.
-    public func contains(_ status: HTTPStatus) -> Bool {
+    func contains(_ status: HTTPStatus) -> Bool {
         ranges.contains { $0.contains(status.code) }
     }
 }

@@ -1,7 +1,7 @@
 public import TurnpikeCore
 
 /// A serializer with a value for responses that have no content.
-public struct EmptyValueSerializer<Base: ResponseSerializer>: ResponseSerializer {
+struct EmptyValueSerializer<Base: ResponseSerializer>: ResponseSerializer {
     private let base: Base
     private let value: Base.Output
     private let rule: EmptyContentRule
@@ -15,13 +15,13 @@ public struct EmptyValueSerializer<Base: ResponseSerializer>: ResponseSerializer
     }
 
     /// The media types that the base serializer accepts.
-    public func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
+    func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
 
     /// The number of bytes that the base serializer collects.
-    public func collectedBytes(in table: SerializerTable) -> Int { base.collectedBytes(in: table) }
+    func collectedBytes(in table: SerializerTable) -> Int { base.collectedBytes(in: table) }
 
     /// Returns the value for no content, or the value of the base serializer.
-    public func serialize(
+    func serialize(
         _ response: Response, context: SerializationContext
     ) async throws -> Base.Output {
         guard rule.allows(response, to: context.request) else {
@@ -46,5 +46,5 @@ extension ResponseSerializer {
     /// - Returns: The serializer.
     public func valueForEmpty(
         _ value: Output, where rule: EmptyContentRule = EmptyContentRule()
-    ) -> EmptyValueSerializer<Self> { EmptyValueSerializer(self, value, rule) }
+    ) -> some ResponseSerializer<Output> { EmptyValueSerializer(self, value, rule) }
 }

@@ -1,24 +1,19 @@
 public import TurnpikeCore
 
 /// Collects the content of a response once and returns the values of several serializers.
-///
-/// ```swift
-/// let (user, bytes) = try await client.get("users/1")
-///     .serialize(with: DecodableSerializer(User.self), DataSerializer())
-/// ```
-public struct JointSerializer<each Serializer: ResponseSerializer>: ResponseSerializer {
+struct JointSerializer<each Serializer: ResponseSerializer>: ResponseSerializer {
     /// One value from each serializer.
-    public typealias Output = (repeat (each Serializer).Output)
+    typealias Output = (repeat (each Serializer).Output)
 
     private let serializers: (repeat each Serializer)
 
     /// Creates a serializer from several serializers.
-    public init(_ serializers: repeat each Serializer) {
+    init(_ serializers: repeat each Serializer) {
         self.serializers = (repeat each serializers)
     }
 
     /// The media types that any of the serializers accepts.
-    public func accept(in table: SerializerTable) -> [MediaType] {
+    func accept(in table: SerializerTable) -> [MediaType] {
         var ranges: [MediaType] = []
         for serializer in repeat each serializers {
             for range in serializer.accept(in: table) where !ranges.contains(range) {
@@ -29,10 +24,10 @@ public struct JointSerializer<each Serializer: ResponseSerializer>: ResponseSeri
     }
 
     /// The whole content.
-    public func collectedBytes(in table: SerializerTable) -> Int { .max }
+    func collectedBytes(in table: SerializerTable) -> Int { .max }
 
     /// Collects the content and returns the values in order; throws the first error.
-    public func serialize(
+    func serialize(
         _ response: Response, context: SerializationContext
     ) async throws -> (repeat (each Serializer).Output) {
         let content = try await response.body.collect(upTo: context.maxBytes)
@@ -47,6 +42,11 @@ public struct JointSerializer<each Serializer: ResponseSerializer>: ResponseSeri
 
 extension Call {
     /// Sends the request once and returns the value of each serializer.
+    ///
+    /// ```swift
+    /// let (user, bytes) = try await client.get("users/1")
+    ///     .serialize(with: DecodableSerializer(User.self), DataSerializer())
+    /// ```
     public func serialize<First: ResponseSerializer, each More: ResponseSerializer>(
         with first: First, _ more: repeat each More
     ) async throws -> (First.Output, repeat (each More).Output) {

@@ -1,7 +1,7 @@
 public import TurnpikeCore
 
 /// A serializer that transforms the value of another serializer.
-public struct MappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer {
+struct MappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer {
     private let base: Base
     private let transform: @Sendable (Base.Output) throws -> Output
 
@@ -11,13 +11,13 @@ public struct MappedSerializer<Base: ResponseSerializer, Output: Sendable>: Resp
     }
 
     /// The media types that the base serializer accepts.
-    public func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
+    func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
 
     /// The number of bytes that the base serializer collects.
-    public func collectedBytes(in table: SerializerTable) -> Int { base.collectedBytes(in: table) }
+    func collectedBytes(in table: SerializerTable) -> Int { base.collectedBytes(in: table) }
 
     /// Returns the transformed value.
-    public func serialize(
+    func serialize(
         _ response: Response, context: SerializationContext
     ) async throws -> Output {
         try transform(try await base.serialize(response, context: context))
@@ -30,5 +30,5 @@ extension ResponseSerializer {
     /// The call throws what the closure throws, unchanged.
     public func map<Value: Sendable>(
         _ transform: @escaping @Sendable (Output) throws -> Value
-    ) -> MappedSerializer<Self, Value> { MappedSerializer(self, transform) }
+    ) -> some ResponseSerializer<Value> { MappedSerializer(self, transform) }
 }

@@ -2,7 +2,7 @@ import Foundation
 public import TurnpikeCore
 
 /// A serializer that reads transformed content.
-public struct PreprocessedSerializer<Base: ResponseSerializer>: ResponseSerializer {
+struct PreprocessedSerializer<Base: ResponseSerializer>: ResponseSerializer {
     private let base: Base
     private let preprocessor: ContentPreprocessor
 
@@ -12,13 +12,13 @@ public struct PreprocessedSerializer<Base: ResponseSerializer>: ResponseSerializ
     }
 
     /// The media types that the base serializer accepts.
-    public func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
+    func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
 
     /// The whole content, because all of it is transformed.
-    public func collectedBytes(in table: SerializerTable) -> Int { .max }
+    func collectedBytes(in table: SerializerTable) -> Int { .max }
 
     /// Collects the content, transforms it, and returns the value of the base serializer.
-    public func serialize(
+    func serialize(
         _ response: Response, context: SerializationContext
     ) async throws -> Base.Output {
         let content = try await response.body.collect(upTo: context.maxBytes)
@@ -36,7 +36,9 @@ public struct PreprocessedSerializer<Base: ResponseSerializer>: ResponseSerializ
 
 extension ResponseSerializer {
     /// Returns a serializer that transforms the content first.
-    public func preprocessed(by preprocessor: ContentPreprocessor) -> PreprocessedSerializer<Self> {
+    public func preprocessed(by preprocessor: ContentPreprocessor) -> some ResponseSerializer<
+        Output
+    > {
         PreprocessedSerializer(self, preprocessor)
     }
 }

@@ -14,11 +14,6 @@ public import TurnpikeCore
 /// response ends within a part, the parts before it are returned, then
 /// ``/TurnpikeCore/ClientError/Code/incomplete`` is thrown.
 public struct ReceivedParts: AsyncSequence, Sendable {
-    /// A part.
-    public typealias Element = ReceivedPart
-    /// Any error.
-    public typealias Failure = any Error
-
     private let open: @Sendable () async throws -> (Response, Int)
 
     init(_ open: @escaping @Sendable () async throws -> (Response, Int)) { self.open = open }
@@ -102,7 +97,7 @@ extension Response {
     /// Returns the parts of the response as they arrive.
     /// - Parameter maxBytes: The largest part in bytes.
     /// - Returns: A sequence of parts.
-    public func parts(maxBytes: Int = LineLimit.defaultValue) -> ReceivedParts {
+    public func parts(maxBytes: Int = 1_048_576) -> ReceivedParts {
         ReceivedParts { (self, maxBytes) }
     }
 }

@@ -10,11 +10,6 @@ public import TurnpikeCore
 /// Blank lines are skipped. An invalid line throws ``/TurnpikeCore/ClientError/Code/serialization``
 /// with its number, after the values before it, unless invalid lines are skipped too.
 public struct JSONLines<Value: Sendable>: AsyncSequence, Sendable {
-    /// A value.
-    public typealias Element = Value
-    /// Any error.
-    public typealias Failure = any Error
-
     private let source: StreamSource
     private let skipsInvalid: Bool
     private let decode: @Sendable (Data) throws -> Value
@@ -74,7 +69,7 @@ extension ResponseBody {
     ///   - skippingInvalid: Whether lines that are not JSON are skipped.
     /// - Returns: A sequence of values.
     public func jsonLines(
-        maxBytes: Int = LineLimit.defaultValue, skippingInvalid: Bool = false
+        maxBytes: Int = 1_048_576, skippingInvalid: Bool = false
     ) -> JSONLines<JSONValue> {
         JSONLines(StreamSource(self, maxBytes: maxBytes), skipsInvalid: skippingInvalid) {
             try JSONValue(parsing: $0)

@@ -16,11 +16,6 @@ public import TurnpikeCore
 /// ``/TurnpikeCore/ClientError/Code/serialization``; both errors name the line number. If a body
 /// breaks off, its complete lines are returned before the error is thrown.
 public struct Lines: AsyncSequence, Sendable {
-    /// A line.
-    public typealias Element = String
-    /// Any error.
-    public typealias Failure = any Error
-
     private let source: StreamSource
 
     init(_ source: StreamSource) { self.source = source }
@@ -63,7 +58,7 @@ extension ResponseBody {
     /// Returns the lines of the body as they arrive.
     /// - Parameter maxBytes: The longest line in bytes.
     /// - Returns: A sequence of lines.
-    public func lines(maxBytes: Int = LineLimit.defaultValue) -> Lines {
+    public func lines(maxBytes: Int = 1_048_576) -> Lines {
         Lines(StreamSource(self, maxBytes: maxBytes))
     }
 }

@@ -24,11 +24,6 @@ import TurnpikeSupport
 /// does not apply, because a stream may be silent for any time;
 /// ``TurnpikeCore/Call/events(reconnects:lastEventID:idleLimit:)`` can set one.
 public struct ServerSentEvents: AsyncSequence, Sendable {
-    /// An event.
-    public typealias Element = ServerSentEvent
-    /// Any error.
-    public typealias Failure = any Error
-
     let call: Call
     let reconnects: Int
     let lastEventID: String

@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import Testing
+import TurnpikeSupport
 import TurnpikeTesting
 
 @testable import TurnpikeCore

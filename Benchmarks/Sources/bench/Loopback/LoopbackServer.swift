@@ -1,5 +1,6 @@
 import Foundation
 import Turnpike
+import TurnpikeSupport
 import TurnpikeTesting
 
 /// The server of `bench loopback`, in a process of its own: prints its URL and serves until its

@@ -167,7 +167,7 @@ public struct RequestBody: Sendable {
 
     /// The names of the trailer fields that may follow the content; see
     /// ``followed(by:_:)``.
-    public var trailerNames: [HTTPHeaders.Name] {
+    var trailerNames: [HTTPHeaders.Name] {
         guard case .followed(let body, let trailers) = source else { return [] }
         return body.trailerNames + trailers.names
     }
@@ -247,7 +247,7 @@ public struct RequestBody: Sendable {
     }
 
     /// Looks for the files of the body, so that one that is missing is told before anything is sent.
-    package func checkFiles() throws {
+    func checkFiles() throws {
         switch source {
         case .file(let file): _ = try file.extent()
         case .parts(let parts): for part in parts { try part.checkFiles() }
@@ -274,7 +274,7 @@ public struct RequestBody: Sendable {
     }
 }
 
-extension RequestBody: CustomStringConvertible, CustomReflectable {
+extension RequestBody: DescriptionReflectable {
     /// The kind and size of the body, never its bytes.
     public var description: String {
         switch source {
@@ -287,7 +287,4 @@ extension RequestBody: CustomStringConvertible, CustomReflectable {
         case .fault: "a body that could not be made"
         }
     }
-
-    /// What a dump shows: no more than ``description``.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

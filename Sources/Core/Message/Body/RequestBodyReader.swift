@@ -22,7 +22,7 @@ public final class RequestBodyReader {
     public private(set) var trailers: HTTPHeaders = [:]
 
     /// The size of the chunks that a file is read in.
-    package static let chunkBytes = 65_536
+    static let chunkBytes = 65_536
 
     init(data: Data) { source = data.isEmpty ? .ended : .data(data) }
 

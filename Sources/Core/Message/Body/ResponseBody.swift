@@ -158,7 +158,7 @@ public struct ResponseBody: Sendable {
     }
 
     /// A body of bytes that were read already, and the rest.
-    public static func concatenating(_ prefix: Data, _ rest: ResponseBody) -> ResponseBody {
+    static func concatenating(_ prefix: Data, _ rest: ResponseBody) -> ResponseBody {
         ResponseBody(
             source: PrefixedSource(prefix: prefix, rest: rest),
             length: rest.length.map { $0 + Int64(prefix.count) }, encodedLength: rest.encodedLength)
@@ -193,7 +193,7 @@ public struct ResponseBody: Sendable {
     /// - Returns: All of the content, which cannot break off any more; of one that is larger a body
     ///   that begins with what was read.
     /// - Throws: What the body breaks off with.
-    package func readAhead(upTo maxBytes: Int) async throws -> ResponseBody {
+    func readAhead(upTo maxBytes: Int) async throws -> ResponseBody {
         try storage.begin()
         var read: Data?
         while read?.count ?? 0 <= maxBytes {
@@ -212,11 +212,6 @@ public struct ResponseBody: Sendable {
 }
 
 extension ResponseBody: AsyncSequence {
-    /// The chunks.
-    public typealias Element = Data
-    /// Any error.
-    public typealias Failure = any Error
-
     /// The reader.
     ///
     /// Dropping it ends the transfer, even while the response lives.

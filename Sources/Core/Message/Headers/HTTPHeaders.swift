@@ -43,7 +43,7 @@ public struct HTTPHeaders: Sendable {
     public internal(set) var defect: Defect?
 
     /// Whether a peer sent a value that must not be sent to anyone else.
-    package private(set) var hasUnsendableValue = false
+    private(set) var hasUnsendableValue = false
 
     /// Creates an empty section.
     public init() {}
@@ -102,7 +102,7 @@ public struct HTTPHeaders: Sendable {
     }
 
     /// The lines, with all of a name in one.
-    package var combined: [(name: Name, value: String)] {
+    var combined: [(name: Name, value: String)] {
         var lines: [(name: Name, value: String)] = []
         for field in fields {
             if let index = lines.firstIndex(where: { $0.name == field.name }) {

@@ -67,7 +67,7 @@ public struct MediaType: Hashable, Sendable {
     }
 
     /// Parses the ranges of an `Accept` field, skipping invalid parts.
-    public static func list(_ text: String) -> [MediaType] {
+    package static func list(_ text: String) -> [MediaType] {
         Grammar.split(text[...], at: UInt8(ascii: ",")).compactMap {
             MediaType(parsing: String($0))
         }

@@ -54,12 +54,9 @@ extension HTTPMethod: ExpressibleByStringLiteral {
     public init(stringLiteral value: String) { self.init(value) }
 }
 
-extension HTTPMethod: CustomStringConvertible, CustomReflectable {
+extension HTTPMethod: DescriptionReflectable {
     /// The name of the method.
     ///
     /// A name that is not a token is hidden, because it may be anything, even a secret.
     public var description: String { isValid ? rawValue : "(invalid method)" }
-
-    /// Shows no more than ``description``.
-    public var customMirror: Mirror { Mirror(self, unlabeledChildren: [description]) }
 }

@@ -3,7 +3,7 @@ extension Request {
     ///
     /// A multipart type with another boundary, or without one, gets the boundary of the body,
     /// because the parts could not be separated otherwise.
-    package mutating func describeBody() {
+    mutating func describeBody() {
         guard let type = body.contentType else { return }
         guard let text = headers[.contentType] else {
             headers[.contentType] = type.description

@@ -184,7 +184,7 @@ public struct Request: Sendable {
     }
 }
 
-extension Request: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension Request: DescriptionReflectable, CustomDebugStringConvertible {
     /// The method and the URL without secrets.
     public var description: String { "\(method) \(parts.uri)" }
 
@@ -192,29 +192,18 @@ extension Request: CustomStringConvertible, CustomDebugStringConvertible, Custom
     public var debugDescription: String {
         ([description] + headers.redactedLines() + ["[\(body)]"]).joined(separator: "\n")
     }
-
-    /// What a dump shows: no more than ``debugDescription``.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["description": debugDescription])
-    }
 }
 
-extension HTTPHeaders: CustomStringConvertible, CustomReflectable {
+extension HTTPHeaders: DescriptionReflectable {
     /// The field lines, without secrets.
     public var description: String { redactedLines().joined(separator: "\n") }
 
-    /// What a dump shows: no more than ``description``.
-    public var customMirror: Mirror { Mirror(self, unlabeledChildren: redactedLines()) }
-
-    package func redactedLines(_ redaction: Redaction = .standard) -> [String] {
+    func redactedLines(_ redaction: Redaction = .standard) -> [String] {
         fields.map { "\($0.name): \(redaction.value(of: $0))" }
     }
 }
 
-extension HTTPHeaders.Field: CustomStringConvertible, CustomReflectable {
+extension HTTPHeaders.Field: DescriptionReflectable {
     /// The field line, without secrets.
     public var description: String { "\(name): \(Redaction.standard.value(of: self))" }
-
-    /// What a dump shows: no more than ``description``.
-    public var customMirror: Mirror { Mirror(self, unlabeledChildren: [description]) }
 }

@@ -1,9 +1,9 @@
 /// Whether the response body may last indefinitely, as an event stream does.
 ///
 /// A deadline then covers only the time up to the response head, and idle limits do not apply.
-public enum StreamingOption: RequestOptionKey {
+package enum StreamingOption: RequestOptionKey {
     /// The decision of the caller.
-    public typealias Value = Bool
+    package typealias Value = Bool
 }
 
 extension RequestOptions {

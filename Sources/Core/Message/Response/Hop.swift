@@ -8,16 +8,13 @@ public struct Hop: Sendable, Hashable {
     public let url: URL
 
     /// Creates a hop.
-    public init(status: HTTPStatus, url: URL) {
+    package init(status: HTTPStatus, url: URL) {
         self.status = status
         self.url = url
     }
 }
 
-extension Hop: CustomStringConvertible, CustomReflectable {
+extension Hop: DescriptionReflectable {
     /// The status and the URL without secrets.
     public var description: String { "\(status) from \(Redaction.standard.url(url))" }
-
-    /// Shows no more than ``description``.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

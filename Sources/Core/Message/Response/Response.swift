@@ -63,7 +63,7 @@ public struct Response: Sendable {
     public var hops: [Hop] { parts.record?.hops ?? [] }
 
     /// When the transport returned the head; nil if the response does not come from a transport.
-    package var headAt: MonotonicInstant? {
+    var headAt: MonotonicInstant? {
         get { parts.headAt }
         set { parts.headAt = newValue }
     }
@@ -74,10 +74,7 @@ public struct Response: Sendable {
     }
 }
 
-extension Response: CustomStringConvertible, CustomReflectable {
+extension Response: DescriptionReflectable {
     /// The head without secrets.
     public var description: String { head.description }
-
-    /// Shows no more than ``description``.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

@@ -24,13 +24,10 @@ public struct ResponseHead: Sendable, Hashable {
     }
 }
 
-extension ResponseHead: CustomStringConvertible, CustomReflectable {
+extension ResponseHead: DescriptionReflectable {
     /// The status and the header fields without secrets.
     public var description: String {
         (["\(status) from \(Redaction.standard.url(url))"] + headers.redactedLines())
             .joined(separator: "\n")
     }
-
-    /// Shows no more than ``description``.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

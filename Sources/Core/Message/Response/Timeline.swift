@@ -37,7 +37,7 @@ public struct Timeline: Sendable, Hashable {
     public var bodyBytesReceived: Int64 = 0
 
     /// Creates an empty timeline.
-    public init() {}
+    init() {}
 
     /// Resets the timeline for another exchange.
     mutating func begin(at now: MonotonicInstant) {

@@ -44,7 +44,7 @@ public struct Origin: Hashable, Sendable {
     }
 
     /// The port of a scheme (RFC 9110 §4.2), or nil for a scheme that is not http or https.
-    public static func defaultPort(_ scheme: String) -> Int? {
+    package static func defaultPort(_ scheme: String) -> Int? {
         switch scheme {
         case "http": 80
         case "https": 443
@@ -59,7 +59,7 @@ public struct Origin: Hashable, Sendable {
     }
 
     /// Whether the port is the scheme's own.
-    public var hasDefaultPort: Bool { Self.defaultPort(scheme) == port }
+    var hasDefaultPort: Bool { Self.defaultPort(scheme) == port }
 
     /// Whether another origin is the same server's, or what it becomes by https: what went to this
     /// one may go there.

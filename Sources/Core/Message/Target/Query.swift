@@ -70,18 +70,12 @@ extension Query.Value: ExpressibleByStringInterpolation, ExpressibleByIntegerLit
     public init(arrayLiteral elements: Query.Value...) { texts = elements.flatMap(\.texts) }
 }
 
-extension Query: CustomStringConvertible, CustomReflectable {
+extension Query: DescriptionReflectable {
     /// The encoded query without the values of secret items.
     public var description: String { Redaction.standard.url("?" + encoded) }
-
-    /// What a dump shows: no more than ``description``.
-    public var customMirror: Mirror { Mirror(self, unlabeledChildren: [description]) }
 }
 
-extension Query.Item: CustomStringConvertible, CustomReflectable {
+extension Query.Item: DescriptionReflectable {
     /// The encoded item without a secret value.
     public var description: String { Query([self]).description }
-
-    /// What a dump shows: no more than ``description``.
-    public var customMirror: Mirror { Mirror(self, unlabeledChildren: [description]) }
 }

@@ -144,7 +144,7 @@ extension Target: ExpressibleByStringInterpolation {
     public init(stringLiteral value: String) { self.init(value) }
 }
 
-extension Target: CustomStringConvertible, CustomReflectable {
+extension Target: DescriptionReflectable {
     /// The target without user information and secret query items.
     public var description: String {
         let query = addedQuery.isEmpty ? "" : "?" + addedQuery
@@ -155,7 +155,4 @@ extension Target: CustomStringConvertible, CustomReflectable {
         case .server: "*"
         }
     }
-
-    /// What a dump shows: no more than ``description``.
-    public var customMirror: Mirror { Mirror(self, unlabeledChildren: [description]) }
 }

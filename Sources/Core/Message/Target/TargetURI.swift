@@ -142,12 +142,9 @@ public struct TargetURI: Sendable {
     }
 }
 
-extension TargetURI: CustomStringConvertible, CustomReflectable {
+extension TargetURI: DescriptionReflectable {
     /// The URI without secrets.
     public var description: String { redacted(.standard) }
-
-    /// What a dump shows: no more than ``description``.
-    public var customMirror: Mirror { Mirror(self, unlabeledChildren: [description]) }
 
     func redacted(_ redaction: Redaction) -> String {
         fault == nil ? redaction.url(text) : "(invalid URL)"

@@ -7,7 +7,7 @@ import Foundation
 /// URL.
 public struct PathPattern: Hashable, Sendable {
     /// The pattern as it was written.
-    public let text: String
+    let text: String
     private let segments: [Substring]
 
     /// Creates a pattern.
@@ -17,7 +17,7 @@ public struct PathPattern: Hashable, Sendable {
     }
 
     /// Returns the captured segments, or nil if the path does not match.
-    public func match(_ path: String) -> [String: String]? {
+    func match(_ path: String) -> [String: String]? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         var found: [String: String] = [:]
         for (index, segment) in segments.enumerated() {

@@ -7,8 +7,7 @@ import TurnpikeSupport
 /// .on(.post, "/users", where: [.header(.contentType, "application/json"), .json("name", "Ada")], …)
 /// ```
 public struct RequestMatcher: Sendable {
-    /// The name of the condition.
-    public let name: String
+    let name: String
     private let check: @Sendable (Request, Data) -> String?
 
     /// Creates a condition.

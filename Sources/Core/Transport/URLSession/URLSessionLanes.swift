@@ -42,7 +42,7 @@ package struct URLSessionLanes<Session: AnyObject, Exchange> {
     }
 
     /// Marks a session as busy.
-    package mutating func occupy(_ session: Session, for origin: Origin) {
+    mutating func occupy(_ session: Session, for origin: Origin) {
         occupied[ObjectIdentifier(session)] = (session, origin)
         occupiedCount[origin, default: 0] += 1
     }

@@ -69,13 +69,10 @@ public struct OAuthError: Error, Sendable, Hashable {
     }
 }
 
-extension OAuthError: CustomStringConvertible, CustomReflectable {
+extension OAuthError: DescriptionReflectable {
     /// The code and the status.
     public var description: String {
         let answer = status.map { " (the token endpoint answered \($0))" } ?? ""
         return "\(code)\(answer)"
     }
-
-    /// What a dump shows: no more than ``description``.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

@@ -115,10 +115,7 @@ private struct StayingAtHome: SynchronousRequestAdapter {
     }
 }
 
-extension TokenEndpoint: CustomStringConvertible, CustomReflectable {
+extension TokenEndpoint: DescriptionReflectable {
     /// The URL without secrets.
     public var description: String { Redaction.standard.url(url) }
-
-    /// What a dump shows: no more than ``description``.
-    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

@@ -16,13 +16,13 @@ import TurnpikeSupport
 /// ``discard()`` removes it. The data contains no URL and no credentials.
 public struct ResumeData: Codable, Sendable, Hashable {
     /// The entity tag or date that the rest of the content must match (RFC 9110 §13.1.5).
-    public let validator: String
+    let validator: String
     /// The size of the complete content, if known.
     public let totalBytes: Int64?
     /// The file with the received bytes.
     public let partialFile: URL
     /// The name that the first response suggested, made safe.
-    public let suggestedName: String
+    let suggestedName: String
     // A hash of the URL, so that a file found in a directory is continued only for the same
     // resource.
     let resource: String

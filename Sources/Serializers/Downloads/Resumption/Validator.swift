@@ -1,5 +1,6 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 extension ResponseHead {
     /// The strong validator of this content for `If-Range`, or nil if there is none or the server

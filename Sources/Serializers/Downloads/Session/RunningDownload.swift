@@ -33,7 +33,7 @@ public final class RunningDownload: Sendable {
         /// Whether a download may change from this state to another.
         ///
         /// A final state never changes. A running or paused download may end in any way.
-        public func canBecome(_ next: State) -> Bool {
+        func canBecome(_ next: State) -> Bool {
             switch (self, next) {
             case (.finished, _), (.failed, _), (.cancelled, _): false
             case (.running, .running), (.paused, .paused): false

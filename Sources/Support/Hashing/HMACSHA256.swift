@@ -1,5 +1,4 @@
 public import struct Foundation.Data
-import TurnpikeSupport
 
 /// HMAC with SHA-256 (RFC 2104), for gates that sign requests.
 ///

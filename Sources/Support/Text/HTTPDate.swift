@@ -1,5 +1,4 @@
 public import struct Foundation.Date
-import TurnpikeSupport
 
 /// Dates in HTTP format (RFC 9110 §5.6.7).
 public enum HTTPDate {
