@@ -80,37 +80,44 @@ let package = Package(
             name: "outage-study", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
             path: "Examples/OutageStudy", exclude: ["README.md", "outage.svg"],
             packageAccess: false, swiftSettings: settings),
+        // What several test targets have in common.
+        .target(
+            name: "TestSupport",
+            dependencies: ["TurnpikeCore", "TurnpikeSupport", "TurnpikeTesting"],
+            path: "Tests/Support", swiftSettings: settings),
         .testTarget(
             name: "SupportTests", dependencies: ["TurnpikeSupport"],
             path: "Tests/SupportTests", swiftSettings: settings),
         .testTarget(
             name: "CoreTests",
-            dependencies: ["TurnpikeCore", "TurnpikeSupport", "TurnpikeTesting"],
+            dependencies: ["TestSupport", "TurnpikeCore", "TurnpikeSupport", "TurnpikeTesting"],
             path: "Tests/CoreTests", swiftSettings: settings),
         .testTarget(
             name: "MiddlewareTests",
             dependencies: [
-                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport", "TurnpikeTesting",
+                "TestSupport", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport",
+                "TurnpikeTesting",
             ],
             path: "Tests/MiddlewareTests", swiftSettings: settings),
         .testTarget(
             name: "SerializersTests",
             dependencies: [
-                "TurnpikeCore", "TurnpikeSerializers", "TurnpikeSupport", "TurnpikeTesting",
+                "TestSupport", "TurnpikeCore", "TurnpikeSerializers", "TurnpikeSupport",
+                "TurnpikeTesting",
             ],
             path: "Tests/SerializersTests", swiftSettings: settings),
         .testTarget(
             name: "CommandLineTests",
             dependencies: [
-                "TurnpikeCommandLine", "Turnpike", "TurnpikeCache", "TurnpikeCore",
-                "TurnpikeTesting",
+                "TestSupport", "TurnpikeCommandLine", "Turnpike", "TurnpikeCache",
+                "TurnpikeCore", "TurnpikeTesting",
             ],
             path: "Tests/CommandLineTests", swiftSettings: settings),
         .testTarget(
             name: "CacheTests",
             dependencies: [
-                "TurnpikeCache", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers",
-                "TurnpikeSupport", "TurnpikeTesting",
+                "TestSupport", "TurnpikeCache", "TurnpikeCore", "TurnpikeMiddleware",
+                "TurnpikeSerializers", "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/CacheTests", swiftSettings: settings),
         .testTarget(
@@ -126,7 +133,9 @@ let package = Package(
             path: "Tests/ReachabilityTests", swiftSettings: settings),
         .testTarget(
             name: "TestingTests",
-            dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeSupport", "TurnpikeTesting"],
+            dependencies: [
+                "TestSupport", "Turnpike", "TurnpikeCore", "TurnpikeSupport", "TurnpikeTesting",
+            ],
             path: "Tests/TestingTests", swiftSettings: settings),
         // What reading the worst inputs costs, for each parser of all modules.
         .testTarget(
@@ -142,7 +151,9 @@ let package = Package(
             path: "Tests/OutageStudyTests", swiftSettings: settings),
         .testTarget(
             name: "CurlTests",
-            dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeSupport", "TurnpikeTesting"],
+            dependencies: [
+                "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeSupport", "TurnpikeTesting",
+            ],
             path: "Tests/CurlTests", swiftSettings: settings),
         // Compiled like the code of a user: `public` access only, and no upcoming features.
         .testTarget(
@@ -150,7 +161,7 @@ let package = Package(
             path: "Tests/TurnpikeTests", packageAccess: false),
         .testTarget(
             name: "IntegrationTests",
-            dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
+            dependencies: ["TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/IntegrationTests", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-storm", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -19,10 +20,10 @@ struct DamagedEntryTests {
         _ fields: HTTPHeaders = ["Cache-Control": "max-age=60"],
         answering: @escaping @Sendable (Request, Int) throws -> MockResponse? = { _, _ in nil }
     ) -> CachedClient {
-        let count = Counter()
+        let count = Tally()
         let store = DiskStore(directory: folder.path, maxBytes: 64 << 20, writingAfter: nil)
         return CachedClient(store, clock: clock) { [texts = [text("a"), text("b"), text("c")]] in
-            let number = count.next()
+            let number = count.add()
             if let other = try answering($0, number) { return other }
             return .ok(text: texts[min(number, 3) - 1], headers: fields)
         }

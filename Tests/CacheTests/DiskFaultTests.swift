@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TurnpikeCache
@@ -28,10 +29,10 @@ struct DiskFaultTests {
     @Test("A flush waits only for entries that came before it")
     func load() async throws {
         let store = store()
-        let written = Counter()
+        let written = Tally()
         // Each one brings the next, as producers do that are faster than the disk.
         @Sendable func produce(_ store: DiskStore) {
-            if written.next() < 1000 { store.behind(key, produce) }
+            if written.add() < 1000 { store.behind(key, produce) }
         }
         store.behind(key, produce)
         await store.flush()
@@ -45,10 +46,10 @@ struct DiskFaultTests {
     func chain() async throws {
         let store = DiskStore(
             directory: folder.path, maxBytes: 64 << 20, writingAfter: nil, maxBacklog: 400)
-        let written = Counter()
+        let written = Tally()
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             @Sendable func produce(_ store: DiskStore) {
-                if written.next() == 300 { return continuation.resume() }
+                if written.add() == 300 { return continuation.resume() }
                 store.behind(key, produce)
             }
             store.behind(key, produce)

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -218,9 +219,9 @@ struct IdentityTests {
 
     @Test("A response that was private and is public now is found by all")
     func moved() async throws {
-        let count = Counter()
+        let count = Tally()
         let cached = CachedClient { _ in
-            let number = count.next()
+            let number = count.add()
             let control = number == 1 ? "private, max-age=10" : "public, max-age=60"
             return .ok(
                 text: "\(number)", headers: ["Cache-Control": control, "ETag": "\"\(number)\""])

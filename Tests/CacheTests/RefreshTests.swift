@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeSupport
 import TurnpikeTesting
@@ -15,20 +16,20 @@ struct RefreshTests {
 
     @Test("A refresh continues if the response that began it is dropped")
     func droppedResponse() async throws {
-        let (mayGo, counter) = (SharedValue<Void>(), Counter())
+        let (mayGo, counter) = (SharedValue<Void>(), Tally())
         let cached = CachedClient { _ in
-            let number = counter.next()
+            let number = counter.add()
             if number > 1 { try await mayGo.value() }
             return .ok(text: "\(number)", headers: Self.fresh)
         }
         _ = try await cached.get("/a")
         cached.clock.advance(by: .seconds(61))
         let response = try await cached.client.get("http://a.example/a").response()
-        while cached.sent < 2 { await Task.yield() }
+        try await until("2 sent requests") { cached.sent >= 2 }
         response.body.cancel(.drop)
         #expect(cached.cache.waiting == 1)
         mayGo.settle(.success(()))
-        while cached.cache.waiting > 0 { await Task.yield() }
+        try await until("no caller to be waiting") { cached.cache.waiting == 0 }
         await cached.client.shutdown(grace: .seconds(1))
         #expect(cached.sent == 2)
         #expect(try await cached.cache.list().first?.response.age(at: cached.clock.date) == .zero)
@@ -36,9 +37,9 @@ struct RefreshTests {
 
     @Test("A deadline of the call that began a refresh does not end it")
     func deadline() async throws {
-        let (mayGo, counter) = (SharedValue<Void>(), Counter())
+        let (mayGo, counter) = (SharedValue<Void>(), Tally())
         let cached = CachedClient(outside: [Deadline(.seconds(5))]) { _ in
-            let number = counter.next()
+            let number = counter.add()
             if number > 1 { try await mayGo.value() }
             return .ok(text: "\(number)", headers: Self.fresh)
         }
@@ -46,11 +47,11 @@ struct RefreshTests {
         cached.clock.advance(by: .seconds(61))
         // Its body is not read: the call goes on.
         let response = try await cached.client.get("http://a.example/a").response()
-        while cached.sent < 2 { await Task.yield() }
+        try await until("2 sent requests") { cached.sent >= 2 }
         cached.clock.advance(by: .seconds(6))
         #expect(cached.cache.waiting == 1)
         mayGo.settle(.success(()))
-        while cached.cache.waiting > 0 { await Task.yield() }
+        try await until("no caller to be waiting") { cached.cache.waiting == 0 }
         response.body.cancel(.drop)
         await cached.cache.shutdown()
         #expect(try await cached.get("/a").text == "2")
@@ -58,28 +59,27 @@ struct RefreshTests {
 
     @Test("The time limit of a refresh holds for its head and its body together")
     func limit() async throws {
-        let (mayGo, counter) = (SharedValue<Void>(), Counter())
+        let (mayGo, counter) = (SharedValue<Void>(), Tally())
         let cached = CachedClient { _ in
-            if counter.next() == 1 { return .ok(text: "1", headers: Self.fresh) }
+            if counter.add() == 1 { return .ok(text: "1", headers: Self.fresh) }
             try await mayGo.value()
             return .stream([Data("2".utf8)], headers: Self.fresh, every: .seconds(1000))
         }
         _ = try await cached.get("/a")
         cached.clock.advance(by: .seconds(61))
         _ = try await cached.get("/a")
-        while cached.sent < 2 { await Task.yield() }
-        await cached.clock.waitForTimer(in: .seconds(30))
+        try await until("2 sent requests") { cached.sent >= 2 }
+        try await cached.clock.waitForTimer(in: .seconds(30))
         cached.clock.advance(by: .seconds(20))
         mayGo.settle(.success(()))
-        await cached.clock.waitForTimer(in: .seconds(1000))
+        try await cached.clock.waitForTimer(in: .seconds(1000))
         cached.clock.advance(by: .seconds(10))
-        let hasEnded = Counter()
+        let hasEnded = Tally()
         let end = Task {
             await cached.cache.shutdown()
-            _ = hasEnded.next()
+            hasEnded.add()
         }
-        for _ in 0..<10_000 where hasEnded.count == 0 { await Task.yield() }
-        #expect(hasEnded.count == 1)
+        try await until("the end of the shutdown") { hasEnded.count == 1 }
         cached.clock.advance(by: .seconds(20))
         await end.value
     }
@@ -96,8 +96,8 @@ struct RefreshTests {
 
     @Test("A request's max-stale is not exceeded", arguments: [(5, 2), (20, 1)])
     func maxStale(seconds: Int, sent: Int) async throws {
-        let counter = Counter()
-        let cached = CachedClient { _ in .ok(text: "\(counter.next())", headers: Self.fresh) }
+        let counter = Tally()
+        let cached = CachedClient { _ in .ok(text: "\(counter.add())", headers: Self.fresh) }
         _ = try await cached.get("/a")
         cached.clock.advance(by: .seconds(70))
         let answer = try await cached.get("/a", [.cacheControl: "max-stale=\(seconds)"])
@@ -117,10 +117,10 @@ struct RefreshTests {
 
     @Test("A slow response does not replace one that was requested later")
     func slowBody() async throws {
-        let counter = Counter()
+        let counter = Tally()
         let cached = CachedClient { request in
             .ok(
-                text: "\(counter.next())",
+                text: "\(counter.add())",
                 headers: [
                     "Cache-Control": "max-age=60, stale-while-revalidate=600", "Vary": "X-Kind",
                 ])

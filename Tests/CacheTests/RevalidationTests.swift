@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeSupport
 import TurnpikeTesting
@@ -94,7 +95,7 @@ struct RevalidationTests {
         let first = Task { try await cached.get("/a") }
         try await barrier.waitForOne()
         let second = Task { try await cached.get("/a") }
-        while cached.cache.waiting < 2 { await Task.yield() }
+        try await until("2 waiting callers") { cached.cache.waiting >= 2 }
         first.cancel()
         await #expect(throws: CancellationError.self) { _ = try await first.value }
         #expect(cached.cache.waiting == 1)
@@ -107,10 +108,10 @@ struct RevalidationTests {
         "A stale response is served at once and refreshed once; a shutdown waits for the refresh")
     func staleWhileRevalidate() async throws {
         let barrier = Barrier()
-        let counter = Counter()
+        let counter = Tally()
         let store = MemoryStore()
         let cached = CachedClient(store) { _ in
-            let number = counter.next()
+            let number = counter.add()
             if number > 1 { try await barrier.pass() }
             return .ok(
                 text: "\(number)",
@@ -125,7 +126,7 @@ struct RevalidationTests {
         try await barrier.waitForOne()
         #expect(cached.sent == 2)
         let end = Task { await cached.client.shutdown(grace: .seconds(10)) }
-        await cached.clock.waitForTimer(in: .seconds(10))
+        try await cached.clock.waitForTimer(in: .seconds(10))
         barrier.open()
         await end.value
         let key = CacheKey(url: "http://a.example/a")
@@ -136,9 +137,9 @@ struct RevalidationTests {
     @Test("A background refresh ends with its time limit or with the client")
     func refreshEnds() async throws {
         let barrier = Barrier()
-        let counter = Counter()
+        let counter = Tally()
         let cached = CachedClient { _ in
-            if counter.next() > 1 { try await barrier.pass() }
+            if counter.add() > 1 { try await barrier.pass() }
             return .ok(
                 text: "x", headers: ["Cache-Control": "max-age=60, stale-while-revalidate=900"])
         }
@@ -146,11 +147,11 @@ struct RevalidationTests {
         cached.clock.advance(by: .seconds(70))
         _ = try await cached.get("/a")
         try await barrier.waitForOne()
-        await cached.clock.waitForTimer(in: .seconds(30))
+        try await cached.clock.waitForTimer(in: .seconds(30))
         cached.clock.advance(by: .seconds(30))
-        while cached.cache.waiting > 0 { await Task.yield() }
+        try await until("no caller to be waiting") { cached.cache.waiting == 0 }
         _ = try await cached.get("/a")
-        while cached.sent < 3 { await Task.yield() }
+        try await until("3 sent requests") { cached.sent >= 3 }
         await cached.client.shutdown()
         #expect(cached.cache.waiting == 0)
     }
@@ -169,9 +170,9 @@ struct RevalidationTests {
             ("max-age=60", "503", false), ("max-age=60", "connection", true),
         ])
     func staleIfError(control: String, fault: String, isAllowed: Bool) async throws {
-        let counter = Counter()
+        let counter = Tally()
         let cached = CachedClient(inside: fault == "validated" ? [Validate()] : []) { _ in
-            if counter.next() == 1 { return .ok(text: "one", headers: ["Cache-Control": control]) }
+            if counter.add() == 1 { return .ok(text: "one", headers: ["Cache-Control": control]) }
             switch fault {
             case "connection": return .connectionLost
             case "404": return .status(404)
@@ -200,9 +201,9 @@ struct RevalidationTests {
 
     @Test("A 304 about another representation confirms nothing")
     func otherTag() async throws {
-        let counter = Counter()
+        let counter = Tally()
         let cached = CachedClient { request in
-            _ = counter.next()
+            counter.add()
             return request.headers.contains(.ifNoneMatch)
                 ? .status(304, headers: ["ETag": "\"2\""])
                 : .ok(text: "\(counter.count)", headers: Self.fresh)
@@ -260,7 +261,7 @@ struct RevalidationTests {
     ) async throws -> [CachedClient.Answer] {
         try await withThrowingTaskGroup(of: CachedClient.Answer.self) { group in
             for _ in 0..<count { group.addTask { try await cached.get("/a") } }
-            while cached.cache.waiting < count { await Task.yield() }
+            try await until("\(count) waiting callers") { cached.cache.waiting >= count }
             barrier.open()
             var answers: [CachedClient.Answer] = []
             for try await answer in group { answers.append(answer) }

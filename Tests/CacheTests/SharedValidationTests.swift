@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeSupport
 import TurnpikeTesting
@@ -77,9 +78,9 @@ struct SharedValidationTests {
         _ = try await cached.get("/a")
         cached.clock.advance(by: .seconds(61))
         let first = Task { try await cached.get("/a", ["X-User": "a"]) }
-        while cached.cache.waiting < 1 { await Task.yield() }
+        try await until("a waiting caller") { cached.cache.waiting >= 1 }
         let second = Task { try await cached.get("/a", ["X-User": "b"]) }
-        while cached.cache.waiting < 2 { await Task.yield() }
+        try await until("2 waiting callers") { cached.cache.waiting >= 2 }
         first.cancel()
         await #expect(throws: CancellationError.self) { _ = try await first.value }
         mayGo.settle(.success(()))
@@ -116,12 +117,14 @@ struct SharedValidationTests {
         _ = try await cached.get("/a")
         cached.clock.advance(by: .seconds(61))
         let first = Task { try await cached.get("/a") }
-        while cached.cache.waiting < 1 { await Task.yield() }
+        try await until("a waiting caller") { cached.cache.waiting >= 1 }
         let second = Task {
             try await cached.client.get("http://a.example/a")
                 .validate(status: .range(100..<600)).response()
         }
-        while cached.sent < 3 && cached.cache.waiting < 2 { await Task.yield() }
+        try await until("a third request, or a second waiting caller") {
+            cached.sent >= 3 || cached.cache.waiting >= 2
+        }
         mayGo.settle(.success(()))
         await #expect(throws: ClientError.self) { _ = try await first.value }
         #expect(try await second.value.status == .notFound)

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import TurnpikeSupport
 import TurnpikeTesting
 
@@ -72,23 +73,14 @@ extension CachedClient {
         cached.clock.advance(by: .seconds(61))
         let calls = [first, second].enumerated().map { number, headers in
             Task {
-                while cached.cache.waiting < number { await Task.yield() }
+                try await until("\(number) waiting callers") { cached.cache.waiting >= number }
                 return try await cached.get("/a", headers)
             }
         }
-        while cached.cache.waiting < 2 { await Task.yield() }
+        try await until("2 waiting callers") { cached.cache.waiting >= 2 }
         mayGo.settle(.success(()))
         return (calls, cached)
     }
-}
-
-/// A number that counts up.
-final class Counter: Sendable {
-    private let value = Atomic(0)
-
-    var count: Int { value.load(ordering: .acquiring) }
-
-    func next() -> Int { value.add(1, ordering: .acquiringAndReleasing).newValue }
 }
 
 /// A transport that gives a body of a certain, perhaps false, length.
@@ -154,21 +146,7 @@ extension Date {
     var http: String { HTTPDate.format(self) }
 }
 
-/// A folder that goes with its owner.
-final class TemporaryFolder: Sendable {
-    let path: String
-
-    init() {
-        let name = "turnpike-cache-\(UInt64.random(in: 0...UInt64.max))"
-        let url = FileManager.default.temporaryDirectory.appending(path: name)
-        path = url.path
-        try? FileManager.default.createDirectory(
-            at: url, withIntermediateDirectories: true,
-            attributes: [.posixPermissions: 0o700])
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-
+extension TemporaryFolder {
     /// All files and folders in it.
     var items: [String] {
         (try? FileManager.default.subpathsOfDirectory(atPath: path).map { "\(path)/\($0)" }) ?? []
@@ -180,12 +158,12 @@ final class TemporaryFolder: Sendable {
 
 /// Counts the notes of the cache.
 struct NoteCounter: RequestLogger {
-    private let counter = Counter()
+    private let counter = Tally()
 
     var count: Int { counter.count }
 
     func log(_ event: CallEvent) {
-        if case .note(gate: "Cache", _) = event.kind { _ = counter.next() }
+        if case .note(gate: "Cache", _) = event.kind { counter.add() }
     }
 }
 

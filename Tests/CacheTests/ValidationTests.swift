@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -64,14 +65,14 @@ struct ValidationTests {
                 answer: ["Last-Modified": second, "ETag": "\"1\""], isSame: true),
         ])
     func notModified(_ example: Case) async throws {
-        let counter = Counter()
+        let counter = Tally()
         let cached = CachedClient { request in
             if request.headers.contains(.ifModifiedSince) {
                 return .status(304, headers: example.answer)
             }
             var headers = example.stored
             headers[.cacheControl] = "max-age=60"
-            return .status(200, headers: headers, body: Data("\(counter.next())".utf8))
+            return .status(200, headers: headers, body: Data("\(counter.add())".utf8))
         }
         _ = try await cached.get("/a")
         cached.clock.advance(by: .seconds(61))
@@ -118,9 +119,9 @@ struct ValidationTests {
         [false, true])
     func obsolete(asked: HTTPHeaders, isValidated: Bool) async throws {
         for (status, control) in [(200, "no-store"), (404, ""), (410, "")] {
-            let counter = Counter()
+            let counter = Tally()
             let cached = CachedClient(inside: isValidated ? [Validate()] : []) { _ in
-                counter.next() == 1
+                counter.add() == 1
                     ? .ok(
                         text: "old",
                         headers: [
@@ -145,9 +146,9 @@ struct ValidationTests {
         var options = Cache.Options()
         options.maxContentBytes = 10
         for store in [MemoryStore(), FailingStore()] as [any CacheStore] {
-            let counter = Counter()
+            let counter = Tally()
             let cached = CachedClient(store, options: options) { _ in
-                let number = counter.next()
+                let number = counter.add()
                 let chunk = Data(String(repeating: "\(number)", count: number == 2 ? 6 : 1).utf8)
                 return .stream([chunk, chunk], headers: ["Cache-Control": "max-age=60"])
             }
@@ -163,9 +164,9 @@ struct ValidationTests {
         arguments: ["stale-if-error=600", "stale-while-revalidate=600, stale-if-error=600"],
         [500, 503])
     func storedError(control: String, status: Int) async throws {
-        let counter = Counter()
+        let counter = Tally()
         let cached = CachedClient { _ in
-            counter.next() == 1
+            counter.add() == 1
                 ? .ok(text: "good", headers: ["Cache-Control": "max-age=60, " + control])
                 : .status(
                     HTTPStatus(status), headers: ["Cache-Control": "max-age=60"],
@@ -187,9 +188,9 @@ struct ValidationTests {
         "A request with no-cache does not remove the stale response from other callers",
         arguments: [500, 502, 503, 504], [0, 61])
     func insistence(status: Int, seconds: Int) async throws {
-        let counter = Counter()
+        let counter = Tally()
         let cached = CachedClient { _ in
-            counter.next() == 1
+            counter.add() == 1
                 ? .ok(text: "good", headers: ["Cache-Control": "max-age=60, stale-if-error=600"])
                 : .status(
                     HTTPStatus(status), headers: ["Cache-Control": "max-age=60"],
@@ -204,9 +205,9 @@ struct ValidationTests {
     @Test("A later server error does not replace a response that another call has stored")
     func laterFault() async throws {
         let gate = AsyncStream<Void>.makeStream()
-        let counter = Counter()
+        let counter = Tally()
         let cached = CachedClient { _ in
-            if counter.next() == 1 {
+            if counter.add() == 1 {
                 for await _ in gate.stream {}
                 return .status(
                     503, headers: ["Cache-Control": "max-age=60"], body: Data("bad".utf8))
@@ -214,7 +215,7 @@ struct ValidationTests {
             return .ok(text: "good", headers: ["Cache-Control": "max-age=60"])
         }
         async let first = cached.get("/a")
-        while cached.sent < 1 { await Task.yield() }
+        try await until("the first request") { cached.sent >= 1 }
         #expect(try await cached.get("/a").text == "good")
         gate.continuation.finish()
         #expect(try await first.text == "bad")
@@ -225,12 +226,12 @@ struct ValidationTests {
         "A stored server error does not replace another one, which is stored instead",
         arguments: [502, 503])
     func faultForFault(status: Int) async throws {
-        let counter = Counter()
+        let counter = Tally()
         let cached = CachedClient { _ in
             .status(
                 HTTPStatus(status),
                 headers: ["Cache-Control": "max-age=60, stale-if-error=600"],
-                body: Data("\(counter.next())".utf8))
+                body: Data("\(counter.add())".utf8))
         }
         #expect(try await cached.get("/a").text == "1")
         #expect(try await cached.get("/a").text == "1")
@@ -243,9 +244,9 @@ struct ValidationTests {
         "A stale response also replaces an error of a HEAD, a range or a condition",
         arguments: ["head", "range", "condition", "several"], [true, false])
     func parts(kind: String, hasAnswer: Bool) async throws {
-        let counter = Counter()
+        let counter = Tally()
         let cached = CachedClient { _ in
-            if counter.next() > 1 { return hasAnswer ? .status(503) : .connectionLost }
+            if counter.add() > 1 { return hasAnswer ? .status(503) : .connectionLost }
             return .ok(
                 text: "0123",
                 headers: ["Cache-Control": "max-age=60, stale-if-error=600", "ETag": "\"1\""])
@@ -271,9 +272,9 @@ struct ValidationTests {
 
     @Test("A response is counted once, as the outcome that the caller got")
     func counts() async throws {
-        let counter = Counter()
+        let counter = Tally()
         let cached = CachedClient { _ in
-            counter.next() == 1
+            counter.add() == 1
                 ? .ok(text: "good", headers: ["Cache-Control": "max-age=60, stale-if-error=600"])
                 : .status(503)
         }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -8,9 +9,7 @@ import TurnpikeTesting
 @Suite("turnpike check")
 struct CheckTests {
     private let terminal = FakeTerminal()
-    private let folder: TemporaryFolder
-
-    init() throws { folder = try TemporaryFolder() }
+    private let folder = TemporaryFolder()
 
     private func check(_ file: JSONValue) throws -> Int32 {
         let path = try folder.write(file.description, to: "stack.json")

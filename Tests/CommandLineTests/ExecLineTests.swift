@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -117,7 +118,7 @@ struct ExecLineTests {
 
     @Test("A stack file provides the parts that a line leaves out")
     func stackFile() async throws {
-        let folder = try TemporaryFolder()
+        let folder = TemporaryFolder()
         let path = try folder.write(
             """
             {"baseURL": "http://b.example/v1/", "stack": [{"use": "validate"}],
@@ -141,7 +142,7 @@ struct ExecLineTests {
 
     @Test("A wrong stack file, or a wrong option, ends the command before any line")
     func badUsage() async throws {
-        let folder = try TemporaryFolder()
+        let folder = TemporaryFolder()
         let path = try folder.write(#"{"stack": [{"use": "retyr"}], "tansport": {}}"#, to: "s")
         let terminal = FakeTerminal(input: "{}\n")
         #expect(await ExecCommand.run(["--stack", path], terminal.terminal()) == 2)
@@ -198,7 +199,7 @@ struct ExecLineTests {
         let line = "{\"request\": {\"url\": \"\(server.url)x\"}, \"repeat\": 3, \"stack\": []}\n"
         let state = FakeTerminal(input: line + line)
         let task = Task { await ExecCommand.run([], state.terminal()) }
-        await server.waitForRequests(1)
+        try await server.waitForRequests(1)
         task.cancel()
         #expect(await task.value == 130)
         #expect(state.answers.count == 1)

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -7,12 +8,11 @@ import TurnpikeTesting
 
 @Suite("The metrics of exec")
 struct ExecMetricsTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private let stack: String
 
     init() throws {
-        folder = try TemporaryFolder()
-        let path = folder.path("metrics.prom")
+        let path = folder["metrics.prom"]
         stack = try folder.write(
             """
             {"transport": {"use": "mock", "responses": [{"status": 503}]}, "stack": [
@@ -42,7 +42,7 @@ struct ExecMetricsTests {
         let types = text.split(separator: "\n").filter { $0.hasPrefix("# TYPE") }
         #expect(Set(types).count == types.count)
         #expect(folder.names == ["metrics.prom", "stack.json"], "no file is left beside it")
-        let mode = try FileManager.default.attributesOfItem(atPath: folder.path("metrics.prom"))
+        let mode = try FileManager.default.attributesOfItem(atPath: folder["metrics.prom"])
         #expect((mode[.posixPermissions] as? NSNumber)?.intValue == 0o600)
     }
 

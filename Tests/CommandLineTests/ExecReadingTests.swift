@@ -122,7 +122,7 @@ struct ExecReadingTests {
         ])
         #expect(result["value"]?.array?.count == count)
         #expect(result["outcome"] == "response")
-        await server.wait { $0.open == 0 }
+        try await server.wait { $0.open == 0 }
     }
 
     @Test("Events continue after the last one when the stream reconnects")

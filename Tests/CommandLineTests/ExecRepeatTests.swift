@@ -76,7 +76,7 @@ struct ExecRepeatTests {
     }
 
     @Test("The time to a cancellation counts from the start of each repetition")
-    func cancelAfter() async {
+    func cancelAfter() async throws {
         server.fallback(.silence)
         // Counted from the line's start, the second would be cancelled before it is sent.
         let answer = await run(
@@ -84,7 +84,7 @@ struct ExecRepeatTests {
         let results = answer["results"]?.array ?? []
         #expect(results.map { $0["error"]?["code"]?.string } == ["cancelled", "cancelled"])
         #expect(server.requests.count == 2)
-        await server.wait { $0.open == 0 }
+        try await server.wait { $0.open == 0 }
     }
 
     @Test("A cancellation after no time at all sends nothing", arguments: ["urlsession", "curl"])

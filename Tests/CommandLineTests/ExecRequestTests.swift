@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -72,7 +73,7 @@ struct ExecRequestTests {
 
     @Test("A file is a body")
     func file() async throws {
-        let folder = try TemporaryFolder()
+        let folder = TemporaryFolder()
         let path = try folder.write("on disk", to: "f")
         let request = try await sent(["method": "PUT", "url": "x", "file": .string(path)])
         #expect(request.body == Data("on disk".utf8))

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -164,13 +165,13 @@ struct ExecutableTests {
     func interruptedSend(signal: Int32) async throws {
         let server = try TestServer()
         server.route("/x", .endless())
-        let folder = try TemporaryFolder()
+        let folder = TemporaryFolder()
         let child = try Child(
-            ["send", server.url.absoluteString + "x", "-o", folder.path("out")])
-        await server.waitForRequests(1)
+            ["send", server.url.absoluteString + "x", "-o", folder["out"]])
+        try await server.waitForRequests(1)
         child.signal(signal)
         #expect(await child.end().status == 128 + signal)
-        await server.wait { $0.open == 0 }
+        try await server.wait { $0.open == 0 }
         #expect(folder.names.isEmpty)
     }
 
@@ -182,7 +183,7 @@ struct ExecutableTests {
         server.route("/x", .silence)
         let busy = try Child(["exec"])
         try busy.write("{\"request\": {\"url\": \"\(server.url)x\"}, \"stack\": []}\n")
-        await server.waitForRequests(1)
+        try await server.waitForRequests(1)
         busy.signal(signal)
         let end = await busy.end()
         #expect(end.status == 128 + signal)
@@ -223,9 +224,9 @@ struct ExecutableTests {
     func fileSizeLimit(command: String) async throws {
         let server = try TestServer()
         server.route("/x", .text("hello"))
-        let folder = try TemporaryFolder()
+        let folder = TemporaryFolder()
         let line = command.replacingOccurrences(of: "URL", with: server.url.absoluteString + "x")
-            .replacingOccurrences(of: "FOLDER", with: folder.path(""))
+            .replacingOccurrences(of: "FOLDER", with: folder[""])
         // What started the tests may ignore the signal, and what they start would, too.
         signal(SIGXFSZ, SIG_DFL)
         let child = try Child(after: "ulimit -f 0; ", shell: line)
@@ -260,8 +261,8 @@ struct ExecutableTests {
     func fullDevice(command: String) async throws {
         let server = try TestServer()
         server.route("/x", .text("hello"))
-        let folder = try TemporaryFolder()
-        let cache = Cache(DiskStore(directory: folder.path("cache"), maxBytes: 1 << 20))
+        let folder = TemporaryFolder()
+        let cache = Cache(DiskStore(directory: folder["cache"], maxBytes: 1 << 20))
         let transport = MockTransport { _ in
             .status(200, headers: ["Cache-Control": "max-age=60"], body: Data("x".utf8))
         }
@@ -269,7 +270,7 @@ struct ExecutableTests {
         _ = try await client.get("http://a.example/").data()
         await client.shutdown()
         let line = command.replacingOccurrences(of: "URL", with: server.url.absoluteString + "x")
-            .replacingOccurrences(of: "FOLDER", with: folder.path("cache"))
+            .replacingOccurrences(of: "FOLDER", with: folder["cache"])
         let end = try await Child(shell: line + " >/dev/full").end()
         #expect(end.status == 7)
         #expect(end.messages == "turnpike: cannot write the output: No space left on device\n")

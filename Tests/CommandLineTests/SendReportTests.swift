@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -7,10 +8,8 @@ import TurnpikeTesting
 
 @Suite("send with JSON output and a stack file")
 struct SendReportTests {
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private let terminal = FakeTerminal()
-
-    init() throws { folder = try TemporaryFolder() }
 
     /// Sends through a stack file whose transport is a mock.
     private func send(
@@ -57,8 +56,8 @@ struct SendReportTests {
 
     @Test("The report has the name and size of a file, and the file has the content")
     func file() async throws {
-        #expect(try await send(["text": "abc"], "--json", "-o", folder.path("out")) == 0)
-        #expect(report["file"]?.string == folder.path("out"))
+        #expect(try await send(["text": "abc"], "--json", "-o", folder["out"]) == 0)
+        #expect(report["file"]?.string == folder["out"])
         #expect(report["body"]?["bytes"] == 3)
         #expect(report["value"] == nil)
         #expect(folder.contents(of: "out") == Data("abc".utf8))

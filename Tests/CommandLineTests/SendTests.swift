@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -8,12 +9,11 @@ import TurnpikeTesting
 @Suite("The command send")
 struct SendTests {
     private let server: TestServer
-    private let folder: TemporaryFolder
+    private let folder = TemporaryFolder()
     private let terminal = FakeTerminal()
 
     init() throws {
         server = try TestServer()
-        folder = try TemporaryFolder()
     }
 
     private func url(_ path: String) -> String { server.url.absoluteString + path }
@@ -80,7 +80,7 @@ struct SendTests {
         for part in ["name=\"title\"", "Sea & sun", "filename=\"sea.txt\"", "a photo"] {
             #expect(body.contains(part))
         }
-        #expect(await send(url("x"), "-F", "photo=@" + folder.path("missing")) == 7)
+        #expect(await send(url("x"), "-F", "photo=@" + folder["missing"]) == 7)
     }
 
     @Test("An unsuccessful status is reported, its content shown, and the exit status set")
@@ -103,7 +103,7 @@ struct SendTests {
     func file() async throws {
         server.route("/x", .text("new"))
         try folder.write("old", to: "out")
-        #expect(await send(url("x"), "-o", folder.path("out")) == 0)
+        #expect(await send(url("x"), "-o", folder["out"]) == 0)
         #expect(folder.contents(of: "out") == Data("new".utf8))
         #expect(folder.names == ["out"])
         #expect(terminal.output.isEmpty)
@@ -114,7 +114,7 @@ struct SendTests {
         server.route("/x", .text("new"))
         let names = ["a b", "100%", "%41", "ü?#", String(repeating: "語", count: 80)]
         for name in names {
-            #expect(await send(url("x"), "-o", folder.path(name)) == 0)
+            #expect(await send(url("x"), "-o", folder[name]) == 0)
             #expect(folder.contents(of: name) == Data("new".utf8), "\(name)")
         }
         #expect(folder.names == names.sorted())
@@ -125,15 +125,15 @@ struct SendTests {
         server.route("/x", .text("new"))
         let manager = FileManager.default
         try folder.write("old", to: "out")
-        try manager.setAttributes([.posixPermissions: 0o640], ofItemAtPath: folder.path("out"))
+        try manager.setAttributes([.posixPermissions: 0o640], ofItemAtPath: folder["out"])
         try manager.createSymbolicLink(
-            atPath: folder.path("link"), withDestinationPath: folder.path("out"))
-        #expect(await send(url("x"), "-o", folder.path("link")) == 0)
+            atPath: folder["link"], withDestinationPath: folder["out"])
+        #expect(await send(url("x"), "-o", folder["link"]) == 0)
         #expect(folder.contents(of: "out") == Data("new".utf8))
-        let attributes = try manager.attributesOfItem(atPath: folder.path("out"))
+        let attributes = try manager.attributesOfItem(atPath: folder["out"])
         #expect(attributes[.posixPermissions] as? Int == 0o640)
         #expect(folder.names == ["link", "out"])
-        #expect(try manager.destinationOfSymbolicLink(atPath: folder.path("link")) != "")
+        #expect(try manager.destinationOfSymbolicLink(atPath: folder["link"]) != "")
     }
 
     @Test(
@@ -145,7 +145,7 @@ struct SendTests {
     func fileKept(answer: TestAnswer, status: Int32) async throws {
         server.route("/x", answer)
         try folder.write("old", to: "out")
-        #expect(await send("POST", url("x"), "-o", folder.path("out")) == status)
+        #expect(await send("POST", url("x"), "-o", folder["out"]) == status)
         #expect(folder.contents(of: "out") == Data("old".utf8))
         #expect(folder.names == ["out"])
     }
@@ -162,19 +162,19 @@ struct SendTests {
     @Test("A file that cannot be written is reported before anything is stored")
     func badFile() async {
         server.route("/x", .text("x"))
-        #expect(await send(url("x"), "-o", folder.path("no/such/folder")) == 7)
+        #expect(await send(url("x"), "-o", folder["no/such/folder"]) == 7)
         #expect(terminal.messages.contains("cannot write"))
     }
 
     @Test("Cancelling ends the call and leaves nothing behind")
     func cancelled() async throws {
         server.route("/x", .endless())
-        let arguments = [url("x"), "-o", folder.path("out")]
+        let arguments = [url("x"), "-o", folder["out"]]
         let task = Task { [terminal] in await SendCommand.run(arguments, terminal.terminal()) }
-        await server.waitForRequests(1)
+        try await server.waitForRequests(1)
         task.cancel()
         #expect(await task.value == 130)
-        await server.wait { $0.open == 0 }
+        try await server.wait { $0.open == 0 }
         #expect(folder.names.isEmpty)
         #expect(terminal.messages.isEmpty)
     }
@@ -190,8 +190,8 @@ struct SendTests {
         #expect(await send("POST", "http://127.0.0.1:1/") == 3)
         #expect(await send("--stack", stack, url("silent")) == 4)
         #expect(await send(url("odd"), "-d", "x") != 0)
-        #expect(await send(url("x"), "-d", "@" + folder.path("missing")) == 7)
-        #expect(await send("--stack", folder.path("missing"), url("x")) == 2)
+        #expect(await send(url("x"), "-d", "@" + folder["missing"]) == 7)
+        #expect(await send("--stack", folder["missing"], url("x")) == 2)
         #expect(await send() == 2)
     }
 

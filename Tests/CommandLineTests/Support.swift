@@ -59,35 +59,6 @@ final class FakeTerminal: Sendable {
     }
 }
 
-/// A folder that goes when the test does.
-final class TemporaryFolder: Sendable {
-    let url: URL
-
-    init() throws {
-        url = FileManager.default.temporaryDirectory.appending(
-            path: "turnpike-test-" + UUID().uuidString)
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(at: url) }
-
-    func path(_ name: String) -> String { url.appending(path: name).path(percentEncoded: false) }
-
-    @discardableResult
-    func write(_ text: String, to name: String) throws -> String {
-        try Data(text.utf8).write(to: url.appending(path: name))
-        return path(name)
-    }
-
-    func contents(of name: String) -> Data? { FileManager.default.contents(atPath: path(name)) }
-
-    /// The names of the files in it.
-    var names: [String] {
-        ((try? FileManager.default.contentsOfDirectory(atPath: url.path(percentEncoded: false)))
-            ?? []).sorted()
-    }
-}
-
 extension Array {
     /// The element at a position, or nil where there is none.
     subscript(at position: Int) -> Element? {
@@ -109,15 +80,6 @@ final class Feed: Sendable {
         rest.withLock { rest in
             defer { rest = Data(rest.dropFirst(min(count, portion))) }
             return rest.prefix(min(count, portion))
-        }
-    }
-}
-
-/// Runs what blocks on a thread of its own: the tests' few threads are needed by all of them.
-enum Blocking {
-    static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-        await withCheckedContinuation { continuation in
-            Thread { continuation.resume(returning: body()) }.start()
         }
     }
 }

@@ -5,11 +5,6 @@ import TurnpikeTesting
 
 @Suite("CurlTransport conforms")
 struct CurlConformanceTests {
-    @Test("To what every transport holds", arguments: TransportConformance.checks)
-    func conforms(_ check: TransportConformance.Check) async throws {
-        try await check.run(on: try CurlTransport())
-    }
-
     @Test(
         "And where threads look long for what they wait for",
         arguments: TransportConformance.checks)

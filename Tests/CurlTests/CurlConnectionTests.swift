@@ -108,7 +108,7 @@ struct CurlConnectionTests {
         fixture.server.route("/slow", .text("slow").held(by: hold))
         fixture.server.route("/quick", .text("quick"))
         async let slow = fixture.client.get("slow").string()
-        await fixture.server.wait { $0.requests == 1 }
+        try await fixture.server.wait { $0.requests == 1 }
         #expect(try await fixture.client.get("quick").string() == "quick")
         hold.open()
         #expect(try await slow == "slow")
@@ -123,12 +123,12 @@ struct CurlConnectionTests {
             for number in 0..<5 {
                 group.addTask { try await fixture.client.get("\(number)").string() }
             }
-            await fixture.server.wait { $0.requests == 5 }
+            try await fixture.server.wait { $0.requests == 5 }
             #expect(fixture.server.counts.accepted == 5)
             hold.open()
             for try await text in group { #expect(text == "x") }
         }
-        await fixture.server.wait { $0.open == limit }
+        try await fixture.server.wait { $0.open == limit }
     }
 
     @Test("A connection that was idle for too long is not used again")
@@ -157,7 +157,7 @@ struct CurlConnectionTests {
         try await withThrowingTaskGroup(of: String.self) { group in
             for server in servers {
                 group.addTask { try await fixture.client.get(server.target).string() }
-                await server.waitForRequests(1)
+                try await server.waitForRequests(1)
             }
             for number in 0..<6 {
                 let server = servers[number % 2]
@@ -184,6 +184,6 @@ struct CurlConnectionTests {
             #expect(server.counts.accepted == 1)
         }
         await fixture.client.shutdown()
-        for server in others { await server.wait { $0.open == 0 } }
+        for server in others { try await server.wait { $0.open == 0 } }
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -98,18 +99,18 @@ struct CurlExecutorTests {
 
     @Test("A call that is cancelled, or out of time, ends on the thread as elsewhere")
     func ends() async throws {
-        await withTaskExecutorPreference(transport.executor) {
+        try await withTaskExecutorPreference(transport.executor) {
             let timedOut = await #expect(throws: ClientError.self) {
                 _ = try await client.get("held").deadline(.milliseconds(5)).data()
             }
             #expect(timedOut?.code == .deadlineExceeded)
-            await withTaskGroup(of: Void.self) { group in
+            try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
                     await #expect(throws: (any Error).self) {
                         _ = try await client.get("held").data()
                     }
                 }
-                await server.waitForRequests(2)
+                try await server.waitForRequests(2)
                 group.cancelAll()
             }
         }
@@ -118,15 +119,15 @@ struct CurlExecutorTests {
     @Test("Tasks outlive the transport, on threads of the system")
     func outlives() async throws {
         let executor = transport.executor
-        await withTaskExecutorPreference(executor) {
-            await withTaskGroup(of: Void.self) { group in
+        try await withTaskExecutorPreference(executor) {
+            try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
                     let error = await #expect(throws: ClientError.self) {
                         _ = try await client.get("held").data()
                     }
                     #expect(error?.code == .cancelled)
                 }
-                await server.waitForRequests(1)
+                try await server.waitForRequests(1)
                 await transport.shutdown()
             }
             for _ in 0..<10 { await Task.yield() }

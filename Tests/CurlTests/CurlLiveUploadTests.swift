@@ -30,7 +30,7 @@ struct CurlLiveUploadTests {
         server.route("/", .text("x"))
         let call = Task { try await client.post("/", body: body(content.stream)).data() }
         content.continuation.yield(Data("first".utf8))
-        await server.wait { $0.open == 1 }
+        try await server.wait { $0.open == 1 }
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
         try await ended.value()

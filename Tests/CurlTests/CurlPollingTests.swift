@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -143,10 +144,10 @@ struct CurlPollingTests {
             let caller = Task {
                 while true { _ = try await fixture.client.get("plain").data() }
             }
-            await fixture.server.waitForRequests(50)
+            try await fixture.server.waitForRequests(50)
             await fixture.client.shutdown()
             await #expect(throws: (any Error).self) { try await caller.value }
-            await fixture.server.wait { $0.open == 0 }
+            try await fixture.server.wait { $0.open == 0 }
         }
     }
 }

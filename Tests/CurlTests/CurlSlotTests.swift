@@ -42,7 +42,7 @@ struct CurlSlotTests {
         let hold = TestHold()
         fixture.server.route("/slow", .text("slow").held(by: hold))
         async let slow = fixture.client.get("slow").string()
-        await fixture.server.waitForRequests(1)
+        try await fixture.server.waitForRequests(1)
         try await withThrowingTaskGroup(of: ClientError?.self) { group in
             for _ in 0..<20 {
                 group.addTask {
@@ -76,7 +76,7 @@ struct CurlSlotTests {
             transport: try CurlTransport(configuration: configuration),
             stack: [.deadline(.seconds(30))])
         async let slow = client.get("\(server.target)slow").string()
-        await server.waitForRequests(1)
+        try await server.waitForRequests(1)
         let freed = Counter()
         try await withThrowingTaskGroup(of: ClientError?.self) { group in
             for _ in 0..<20 {
@@ -136,9 +136,9 @@ struct CurlSlotTests {
         }
         // Connections in this order: to the one, to the other, a second to that, a second to the one.
         async let held = send("first", to: one)
-        await server.waitForRequests(1)
+        try await server.waitForRequests(1)
         async let heldToo = send("first", to: two)
-        await server.waitForRequests(2)
+        try await server.waitForRequests(2)
         async let later = send("second", to: two)
         try await roundTrip(client, server)
         async let last = send("now", to: one)

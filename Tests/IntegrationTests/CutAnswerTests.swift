@@ -4,22 +4,9 @@ import Testing
 import Turnpike
 import TurnpikeTesting
 
-@testable import TurnpikeCurl
-
 /// Answers whose connection ends once, at a byte that chance has chosen.
 @Suite("Answers that are cut")
 struct CutAnswerTests {
-    enum Road: String, CaseIterable, Sendable {
-        case urlSession, curl
-
-        func transport() throws -> any Transport {
-            switch self {
-            case .urlSession: URLSessionTransport()
-            case .curl: try CurlTransport()
-            }
-        }
-    }
-
     private struct Served: Sendable {
         let content: Data
         let bytes: Data

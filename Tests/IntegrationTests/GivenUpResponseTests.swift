@@ -161,7 +161,7 @@ struct GivenUpResponseTests {
             road, content, [(503, [:])],
             [.retry(attempts: 2, backoff: backoff, budget: nil), watch])
         let call = Task { try await client.get("x").data() }
-        await clock.waitForTimer(in: wait)
+        try await clock.waitForTimer(in: wait)
         #expect(watch.endings == [thrown(content, 503, at: .seconds(5))])
         clock.advance(by: wait)
         #expect(try await call.value == Data("last".utf8))

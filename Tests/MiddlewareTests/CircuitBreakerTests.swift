@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -109,7 +110,7 @@ struct CircuitBreakerTests {
         answers.set(.ok().delayed(by: .seconds(60)))
         for _ in 0..<5 {
             let call = Task { try await client.get(anywhere).response() }
-            await clock.waitForTimers(1)
+            try await clock.waitForTimers(1)
             call.cancel()
             await #expect(throws: CancellationError.self) { try await call.value }
         }
@@ -120,7 +121,7 @@ struct CircuitBreakerTests {
         clock.advance(by: .seconds(15))
         answers.set(.ok().delayed(by: .seconds(60)))
         let probe = Task { try await client.get(anywhere).response() }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         let before = transport.sentCount
         #expect(await code(of: client.get(anywhere)) == .circuitOpen)
         probe.cancel()
@@ -146,7 +147,7 @@ struct CircuitBreakerTests {
             let stack: Stack = gate is Deadline ? [gate, breaker] : [breaker, gate]
             let client = Client(transport, clock: clock, stack)
             let call = Task { await code(of: client.get(anywhere)) }
-            await clock.waitForTimers(2)
+            try await clock.waitForTimers(2)
             clock.advance(by: .seconds(1))
             #expect(await call.value != nil)
             await client.shutdown()

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -16,16 +17,16 @@ struct CoalesceTests {
 
     private func start(
         _ call: Call, _ count: Int, _ coalesce: Coalesce, answeredIn delay: Duration = .seconds(1)
-    ) async -> [Task<String, any Error>] {
+    ) async throws -> [Task<String, any Error>] {
         var calls: [Task<String, any Error>] = []
         for _ in 0..<count {
             let before = coalesce.waiting
             calls.append(Task { try await call.serialize(with: Text()) })
-            while coalesce.waiting == before { await Task.yield() }
+            try await until("one more waiting caller") { coalesce.waiting != before }
         }
         // The first one's request is with the transport, whose answer waits for the clock. By its
         // time, for the timer of a deadline stands before it.
-        await clock.waitForTimer(in: delay)
+        try await clock.waitForTimer(in: delay)
         return calls
     }
 
@@ -33,12 +34,12 @@ struct CoalesceTests {
     func shared() async throws {
         let coalesce = Coalesce()
         let (client, transport) = client(coalesce, .ok(text: "one"))
-        let calls = await start(client.get(anywhere), 5, coalesce)
+        let calls = try await start(client.get(anywhere), 5, coalesce)
         clock.advance(by: .seconds(1))
         for call in calls { #expect(try await call.value == "one") }
         #expect(transport.sentCount == 1)
         #expect(coalesce.waiting == 0)
-        let later = await start(client.get(anywhere), 1, coalesce)
+        let later = try await start(client.get(anywhere), 1, coalesce)
         clock.advance(by: .seconds(1))
         _ = try await later[0].value
         #expect(transport.sentCount == 2, "an answer is not kept")
@@ -68,7 +69,7 @@ struct CoalesceTests {
         let calls = [Request(.get, anywhere), other].map { request in
             Task { try await client.request(request).response() }
         }
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         clock.advance(by: .seconds(1))
         for call in calls { _ = try await call.value }
         #expect(transport.sentCount == 2)
@@ -87,8 +88,8 @@ struct CoalesceTests {
         let calls = ["a", "b"].map { value in
             Task { try await client.get(anywhere).header(field, value).response() }
         }
-        while coalesce.waiting < 2 { await Task.yield() }
-        await clock.waitForTimers(sent)
+        try await until("2 waiting callers") { coalesce.waiting >= 2 }
+        try await clock.waitForTimers(sent)
         clock.advance(by: .seconds(1))
         for call in calls { _ = try await call.value }
         #expect(transport.sentCount == sent)
@@ -103,9 +104,9 @@ struct CoalesceTests {
         let calls = [client.get(anywhere), own, own, limited].map { call in
             Task { try await call.response() }
         }
-        await clock.waitForTimers(4)
+        try await clock.waitForTimers(4)
         let traced = Task { try await client.get(anywhere).header(.traceparent, "t").response() }
-        while coalesce.waiting < 4 { await Task.yield() }
+        try await until("4 waiting callers") { coalesce.waiting >= 4 }
         clock.advance(by: .seconds(1))
         for call in calls + [traced] { _ = try await call.value }
         #expect(transport.sentCount == 4)
@@ -115,7 +116,7 @@ struct CoalesceTests {
     func detaching(leaver: Int) async throws {
         let coalesce = Coalesce()
         let (client, transport) = client(coalesce, .ok(text: "x"))
-        let calls = await start(client.get(anywhere), 3, coalesce)
+        let calls = try await start(client.get(anywhere), 3, coalesce)
         calls[leaver].cancel()
         await #expect(throws: CancellationError.self) { try await calls[leaver].value }
         #expect(coalesce.waiting == 2)
@@ -130,7 +131,7 @@ struct CoalesceTests {
     func allLeave() async throws {
         let coalesce = Coalesce()
         let (client, transport) = client(coalesce, .ok(text: "x"))
-        let calls = await start(client.get(anywhere), 3, coalesce)
+        let calls = try await start(client.get(anywhere), 3, coalesce)
         for call in calls { call.cancel() }
         for call in calls { _ = try? await call.value }
         await client.shutdown()
@@ -143,9 +144,9 @@ struct CoalesceTests {
         let coalesce = Coalesce()
         let transport = MockTransport { _ in .ok(text: "x").delayed(by: .seconds(5)) }
         let client = Client(transport, clock: clock, [.deadline(.seconds(60)), coalesce])
-        let hasty = await start(
+        let hasty = try await start(
             client.get(anywhere).deadline(.seconds(1)), 1, coalesce, answeredIn: .seconds(5))
-        let patient = await start(
+        let patient = try await start(
             client.get(anywhere), 1, coalesce, answeredIn: .seconds(5))
         clock.advance(by: .seconds(1))
         let error = await #expect(throws: ClientError.self) { try await hasty[0].value }
@@ -159,7 +160,7 @@ struct CoalesceTests {
     func errors() async throws {
         let coalesce = Coalesce()
         let (client, transport) = client(coalesce, .connectionLost)
-        let calls = await start(client.get(anywhere), 3, coalesce)
+        let calls = try await start(client.get(anywhere), 3, coalesce)
         clock.advance(by: .seconds(1))
         for call in calls {
             let error = await #expect(throws: ClientError.self) { try await call.value }
@@ -181,8 +182,8 @@ struct CoalesceTests {
                 return response.trailers
             }
         }
-        while coalesce.waiting < 2 { await Task.yield() }
-        await clock.waitForTimers(1)
+        try await until("2 waiting callers") { coalesce.waiting >= 2 }
+        try await clock.waitForTimers(1)
         clock.advance(by: .seconds(1))
         for call in calls { #expect(try await call.value == ["X-Sum": "1"]) }
         #expect(transport.sentCount == 1)
@@ -198,10 +199,10 @@ struct CoalesceTests {
     func large(answer: MockResponse) async throws {
         let coalesce = Coalesce(maxBody: 50)
         let (client, transport) = client(coalesce, answer)
-        let calls = await start(client.get(anywhere), 3, coalesce)
+        let calls = try await start(client.get(anywhere), 3, coalesce)
         clock.advance(by: .seconds(1))
         let first = try await calls[0].value
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         clock.advance(by: .seconds(1))
         for call in calls.dropFirst() { #expect(try await call.value == first) }
         #expect(transport.sentCount == 3)
@@ -214,7 +215,7 @@ struct CoalesceTests {
             let request = Request(.get, anywhere, headers: ["X-User": user])
             return Task { try await client.request(request).response() }
         }
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         clock.advance(by: .seconds(1))
         for call in calls { _ = try await call.value }
         #expect(transport.sentCount == 2)

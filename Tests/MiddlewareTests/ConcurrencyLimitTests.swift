@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -54,7 +55,7 @@ struct ConcurrencyLimitTests {
         for number in 1...3 {
             let call = Task { try await client.get("http://a.example/\(number)").response() }
             calls.append(call)
-            while limit.waiting < number { await Task.yield() }
+            try await until("\(number) waiting callers") { limit.waiting >= number }
         }
         #expect(await code(of: client.get(anywhere)) == .overloaded)
         calls[1].cancel()
@@ -74,10 +75,10 @@ struct ConcurrencyLimitTests {
         let client = client(limit)
         let first = try await client.get(anywhere).response()
         let waiting = Task { try await client.get(anywhere).response() }
-        while limit.waiting < 1 { await Task.yield() }
+        try await until("a waiting caller") { limit.waiting >= 1 }
         let other = try await client.get("http://b.example/").response()
         let third = Task { try await client.get("http://c.example/").response() }
-        while limit.waiting < 2 { await Task.yield() }
+        try await until("2 waiting callers") { limit.waiting >= 2 }
         #expect(limit.underWay == 2)
         other.body.cancel()
         try await third.value.body.cancel()
@@ -93,7 +94,7 @@ struct ConcurrencyLimitTests {
         let client = client(limit)
         let first = try await client.get(anywhere).response()
         let call = Task { await code(of: client.get(anywhere).deadline(.seconds(1))) }
-        while limit.waiting < 1 { await Task.yield() }
+        try await until("a waiting caller") { limit.waiting >= 1 }
         clock.advance(by: .seconds(1))
         #expect(await call.value == .deadlineExceeded)
         #expect(limit.waiting == 0)
@@ -115,11 +116,11 @@ struct ConcurrencyLimitTests {
             [limit, .bearer(tokens, origins: ["http://a.example"])])
         box.client = client
         let call = Task { await code(of: client.get(anywhere)) }
-        await clock.waitForTimer(in: .seconds(30))
-        await until { limit.waiting == 1 }
+        try await clock.waitForTimer(in: .seconds(30))
+        try await until("a waiting caller") { limit.waiting == 1 }
         clock.advance(by: .seconds(30))
         #expect(await call.value == .auth)
-        await until { limit.waiting == 0 && limit.underWay == 0 }
+        try await until("all callers to go") { limit.waiting == 0 && limit.underWay == 0 }
         box.client = nil
     }
 

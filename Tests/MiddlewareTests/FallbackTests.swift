@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -51,7 +52,7 @@ struct FallbackTests {
         let slow = MockResponse.ok().delayed(by: .seconds(60))
         let hanging = client(slow, fallback)
         let cancelled = Task { try await hanging.get(anywhere).response() }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }
         let stacks: [([any Gate], ClientError.Code?)] = [
@@ -61,7 +62,7 @@ struct FallbackTests {
         for (stack, expected) in stacks {
             let client = Client(MockTransport { _ in slow }, clock: clock, Stack(stack))
             let call = Task { await code(of: client.get(anywhere)) }
-            await clock.waitForTimers(2)
+            try await clock.waitForTimers(2)
             clock.advance(by: .seconds(1))
             #expect(await call.value == expected)
         }

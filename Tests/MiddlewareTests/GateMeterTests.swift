@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -80,7 +81,9 @@ struct GateMeterTests {
                 #"turnpike_concurrency_limit_limit{server_address="a.example",server_port="80"} 1"#,
             ])
         let waiting = Task { try await client.get(anywhere).serialize(with: Text()) }
-        await until { store.prometheusText.contains("concurrency_limit_waiting 1\n") }
+        try await until("a waiting caller in the metrics") {
+            store.prometheusText.contains("concurrency_limit_waiting 1\n")
+        }
         #expect(await code(of: client.get(anywhere)) == .overloaded)
         held.body.cancel(.drop)
         _ = try await waiting.value
@@ -113,8 +116,10 @@ struct GateMeterTests {
             [.retry(budget: budget), .rateLimit(perSecond: 1, queue: 1, meter: store)])
         _ = try await client.get(anywhere).response()
         let waiting = Task { try await client.get(anywhere).response() }
-        await clock.waitForTimers(1)
-        await until { store.prometheusText.contains("turnpike_rate_limit_waiting 1\n") }
+        try await clock.waitForTimers(1)
+        try await until("a waiting caller in the metrics") {
+            store.prometheusText.contains("turnpike_rate_limit_waiting 1\n")
+        }
         #expect(await code(of: client.get(anywhere)) == .rateLimited)
         clock.advance(by: .seconds(1))
         _ = try await waiting.value

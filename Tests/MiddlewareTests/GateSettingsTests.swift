@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -110,7 +111,7 @@ struct GateSettingsTests {
         for _ in 0..<3 { held.append(try await client.get(anywhere).response()) }
         try configured.reload(file(gate(2), transport: "well"))
         let waiting = Task { try await client.get(anywhere).response() }
-        await until { limit.waiting == 1 }
+        try await until("a waiting caller") { limit.waiting == 1 }
         #expect(await code(of: client.get(anywhere)) == .overloaded)
         held.removeLast().body.cancel(.drop)
         #expect(limit.underWay == 2)
@@ -130,7 +131,7 @@ struct GateSettingsTests {
         #expect(await code(of: rate.client.get(anywhere)) == .rateLimited)
         try rate.reload(file(#"{"use": "rateLimit", "perSecond": 1, "queue": 1}"#))
         let waiting = Task { try await rate.client.get(anywhere).response() }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         waiting.cancel()
         _ = await waiting.result
         try rate.reload(file(#"{"use": "rateLimit", "perSecond": 2, "queue": 0}"#))

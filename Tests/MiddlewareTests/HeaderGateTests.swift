@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -218,7 +219,7 @@ struct HeaderGateTests {
 
     @Test("The base URL may come from a closure, and a mistake in it is reported")
     func changingBaseURL() async throws {
-        let bases = Counter(1)
+        let bases = Countdown(1)
         let client = Client(
             transport, [.baseURL { bases.takeOne() ? "http://one.example" : "http://two.example" }])
         for _ in 0..<2 { _ = try await client.get("x").response() }

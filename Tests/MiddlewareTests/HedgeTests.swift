@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -32,7 +33,7 @@ struct HedgeTests {
         let (client, transport) = client(
             Hedge(after: .seconds(1)), [.ok(text: "a").delayed(by: .milliseconds(900))])
         let call = text(client.get(anywhere))
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         clock.advance(by: .milliseconds(900))
         #expect(try await call.value == "a")
         #expect(transport.sentCount == 1)
@@ -45,9 +46,9 @@ struct HedgeTests {
             Hedge(after: .seconds(1)),
             [.ok(text: "slow").delayed(by: .seconds(60)), .ok(text: "b").delayed(by: .seconds(2))])
         let call = text(client.get(anywhere))
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         clock.advance(by: .seconds(1))
-        await clock.waitForTimer(in: .seconds(2))
+        try await clock.waitForTimer(in: .seconds(2))
         clock.advance(by: .seconds(2))
         #expect(try await call.value == "b")
         #expect(transport.sentCount == 2)
@@ -62,14 +63,14 @@ struct HedgeTests {
         let (client, transport) = client(
             Hedge(after: .seconds(1)), [slow, .ok(text: "x").delayed(by: .seconds(60))])
         let call = Task { try await client.get(anywhere).response() }
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         clock.advance(by: .seconds(1))
-        await clock.waitForTimer(in: .seconds(60))
+        try await clock.waitForTimer(in: .seconds(60))
         clock.advance(by: .seconds(1))
         let response = try await call.value
         let reading = Task { try await response.body.collect(upTo: 10) }
         for _ in 0..<3 {
-            await clock.waitForTimer(in: .seconds(10))
+            try await clock.waitForTimer(in: .seconds(10))
             clock.advance(by: .seconds(10))
         }
         #expect(try await reading.value == Data("ab".utf8))
@@ -85,9 +86,9 @@ struct HedgeTests {
                 Hedge(after: .seconds(1)),
                 [.status(503).delayed(by: .seconds(2)), second.delayed(by: .seconds(5))])
             let call = Task { try await client.get(anywhere).response().status }
-            await clock.waitForTimers(2)
+            try await clock.waitForTimers(2)
             clock.advance(by: .seconds(1))
-            await clock.waitForTimer(in: .seconds(5))
+            try await clock.waitForTimer(in: .seconds(5))
             clock.advance(by: .seconds(1))
             clock.advance(by: .seconds(4))
             #expect(try await call.value == expected)
@@ -112,7 +113,7 @@ struct HedgeTests {
         ] {
             let (client, transport) = client(Hedge(after: .seconds(1)), [slow])
             let call = Task { try await client.request(request).response() }
-            await clock.waitForTimer(in: .seconds(2))
+            try await clock.waitForTimer(in: .seconds(2))
             #expect(clock.timerCount == 1)
             clock.advance(by: .seconds(2))
             _ = try await call.value
@@ -126,9 +127,9 @@ struct HedgeTests {
             Hedge(after: .seconds(1), attempts: 3), [.ok().delayed(by: .seconds(60))])
         let call = Task { try await client.get(anywhere).response() }
         for count in [2, 3] {
-            await clock.waitForTimer(in: .seconds(1))
+            try await clock.waitForTimer(in: .seconds(1))
             clock.advance(by: .seconds(1))
-            while transport.sentCount < count { await Task.yield() }
+            try await transport.waitForSends(count)
         }
         clock.advance(by: .seconds(5))
         #expect(transport.sentCount == 3)
@@ -144,9 +145,9 @@ struct HedgeTests {
         let client = Client(
             transport, clock: clock, [.deadline(.seconds(3)), .hedge(after: .seconds(1))])
         let call = Task { await code(of: client.get(anywhere)) }
-        await clock.waitForTimers(3)
+        try await clock.waitForTimers(3)
         clock.advance(by: .seconds(1))
-        while transport.sentCount < 2 { await Task.yield() }
+        try await transport.waitForSends(2)
         clock.advance(by: .seconds(2))
         #expect(await call.value == .deadlineExceeded)
         await client.shutdown()
@@ -166,10 +167,10 @@ struct HedgeTests {
                 .hedge(after: .seconds(1), budget: budget),
             ])
         let call = Task { await code(of: client.get(anywhere)) }
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         // The hedge spends all that one call allows.
         clock.advance(by: .seconds(1))
-        while transport.sentCount < 2 { await Task.yield() }
+        try await transport.waitForSends(2)
         #expect(!budget.withdraw(for: origin, at: clock.now))
         call.cancel()
         _ = await call.value
@@ -201,7 +202,7 @@ struct HedgeTests {
             transport, clock: clock, [ending, .hedge(after: .seconds(1), budget: budget)])
         ending.client.client = client
         let call = Task { try await client.get(anywhere).response() }
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         clock.advance(by: .seconds(1))
         await #expect(throws: CancellationError.self) { try await call.value }
         #expect(transport.sentCount == 1)
@@ -223,9 +224,9 @@ struct HedgeTests {
         let client = Client(
             transport, clock: clock, [notes, .hedge(after: .seconds(1), budget: budget)])
         let call = Task { try await client.get(anywhere).response() }
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         clock.advance(by: .seconds(1))
-        while notes.count.withLock({ $0 }) == 0 { await Task.yield() }
+        try await until("a note") { notes.count.withLock { $0 } > 0 }
         clock.advance(by: .seconds(59))
         _ = try await call.value
         #expect(notes.count.withLock { $0 } == 1)
@@ -239,13 +240,13 @@ struct HedgeTests {
             [.ok().delayed(by: .milliseconds(100))])
         for _ in 0..<20 {
             let call = Task { try await client.get(anywhere).response() }
-            await clock.waitForTimers(1)
+            try await clock.waitForTimers(1)
             clock.advance(by: .milliseconds(100))
             _ = try await call.value
         }
         #expect(transport.sentCount == 20, "too few were measured to hedge")
         let call = Task { try await client.get(anywhere).response() }
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         #expect(clock.timerCount == 2)
         clock.advance(by: .milliseconds(100))
         _ = try await call.value

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -48,7 +49,7 @@ struct LogTests {
         case "fail": _ = try? await client.get(anywhere).serialize(with: Text())
         default:
             let call = Task { try await client.get(anywhere).serialize(with: Text()) }
-            await clock.waitForTimers(1)
+            try await clock.waitForTimers(1)
             call.cancel()
             _ = try? await call.value
         }
@@ -135,7 +136,7 @@ struct LogTests {
             try await client.post("http://a.example/x?sig=s3cret&q=1", body: .json(["a": 1]))
                 .response().body.collect(upTo: 100)
         }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         clock.advance(by: .milliseconds(1500))
         _ = try await running.value
         let records = try sink.lines.map { try JSONValue(parsing: Data($0.utf8)) }

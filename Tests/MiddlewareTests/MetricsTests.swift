@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -103,7 +104,7 @@ struct MetricsTests {
         let running = Task {
             try await client.post("http://a.example/1", body: .text("123")).response()
         }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         let active = try #require(store.active.first)
         #expect(active.value == 1)
         #expect(active.key.attributes.map(\.value) == ["POST", "a.example", "80"])
@@ -125,7 +126,7 @@ struct MetricsTests {
                 let call = Task {
                     _ = try await client.request("ODD", "http://\(host).example/\(path)").response()
                 }
-                await clock.waitForTimers(1)
+                try await clock.waitForTimers(1)
                 clock.advance(by: .milliseconds(30))
                 try await call.value
             }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -20,7 +21,7 @@ struct RateLimitTests {
         for _ in 0..<2 { _ = try await client.get(anywhere).response() }
         #expect(clock.timerCount == 0)
         let third = Task { try await client.get(anywhere).response().status }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         clock.advance(by: .milliseconds(200) - .nanoseconds(1))
         #expect(transport.sentCount == 2)
         clock.advance(by: .nanoseconds(1))
@@ -37,7 +38,7 @@ struct RateLimitTests {
         for number in 1...3 {
             let call = Task { try await client.get("http://a.example/\(number)").response().status }
             calls.append(call)
-            while limit.waiting < number { await Task.yield() }
+            try await until("\(number) waiting callers") { limit.waiting >= number }
         }
         #expect(await code(of: client.get(anywhere)) == .rateLimited)
         calls[0].cancel()
@@ -91,7 +92,7 @@ struct RateLimitTests {
             transport, clock: clock,
             [.retry(backoff: Backoff(base: .zero)), .rateLimit(perSecond: 1)])
         let call = Task { try await client.get(anywhere).response().status }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         #expect(transport.sentCount == 1)
         clock.advance(by: .seconds(1))
         #expect(try await call.value == 200)

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -262,7 +263,7 @@ struct RedirectTests {
         let client = Client(transport, clock: clock, [.deadline(.seconds(10)), .redirect()])
         let call = Task { await code(of: client.get(anywhere)) }
         for _ in 0..<4 {
-            await clock.waitForTimers(2)
+            try await clock.waitForTimers(2)
             clock.advance(by: .seconds(3))
         }
         #expect(await call.value == .deadlineExceeded)

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -146,7 +147,7 @@ struct RetryAfterTests {
                 .retry(maxRetryAfter: .seconds(60)),
             ])
         async let response = client.get(anywhere).response()
-        await clock.waitForTimer(in: .seconds(120))
+        try await clock.waitForTimer(in: .seconds(120))
         clock.advance(by: .seconds(120))
         #expect(try await response.status == 200)
     }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -67,7 +68,7 @@ struct RetryCompositionTests {
         let call = Task { try await client.get(anywhere).response() }
         var last = Duration.seconds(1)
         for _ in 0..<3 {
-            await clock.waitForTimers(1)
+            try await clock.waitForTimers(1)
             let before = clock.now
             clock.advanceToNextTimer()
             let waited = before.duration(to: clock.now)
@@ -87,7 +88,7 @@ struct RetryCompositionTests {
             [.validate(), .retry(backoff: Backoff(base: .seconds(2), jitter: .none))])
         let call = Task { try await client.get(anywhere).response() }
         for _ in 0..<3 {
-            await clock.waitForTimers(1)
+            try await clock.waitForTimers(1)
             clock.advanceToNextTimer()
         }
         let error = await #expect(throws: ClientError.self) { try await call.value }

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -125,8 +126,8 @@ struct RetryFailTests {
             transport, clock: clock,
             [.retry(backoff: now), .hedge(after: .seconds(1), attempts: 4), Ending()])
         let call = Task { try await client.get(anywhere).response() }
-        await clock.waitForTimer(in: .seconds(1))
-        await clock.waitForTimer(in: .seconds(60))
+        try await clock.waitForTimer(in: .seconds(1))
+        try await clock.waitForTimer(in: .seconds(60))
         clock.advance(by: .seconds(1))
         await #expect(throws: Enough.self) { try await call.value }
         #expect(transport.sentCount == 2)
@@ -165,8 +166,8 @@ struct RetryFailTests {
         let coalesce = Coalesce()
         let client = Client(transport, clock: clock, [Stubborn(), coalesce, Ending()])
         let calls = (0..<3).map { _ in Task { try await client.get(anywhere).response() } }
-        await clock.waitForTimers(1)
-        while coalesce.waiting < 3 { await Task.yield() }
+        try await clock.waitForTimers(1)
+        try await until("3 waiting callers") { coalesce.waiting >= 3 }
         clock.advance(by: .seconds(1))
         for call in calls { await #expect(throws: Enough.self) { try await call.value } }
         #expect(transport.sentCount == 1)

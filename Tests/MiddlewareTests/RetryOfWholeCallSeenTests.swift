@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -49,7 +50,7 @@ struct RetryOfWholeCallSeenTests {
 
     private func advance(_ call: Task<String, any Error>, _ times: Duration...) async throws {
         for time in times {
-            await clock.waitForTimer(in: time)
+            try await clock.waitForTimer(in: time)
             clock.advance(by: time)
         }
         _ = try await call.value
@@ -101,7 +102,7 @@ struct RetryOfWholeCallSeenTests {
             [broken(after: .seconds(3))], [told, .retry(backoff: now, budget: budget)])
         let call = Task { try await client.get(anywhere).serialize(with: Text()) }
         for _ in 0..<2 {
-            await clock.waitForTimer(in: .seconds(3))
+            try await clock.waitForTimer(in: .seconds(3))
             clock.advance(by: .seconds(3))
         }
         let error = await #expect(throws: ClientError.self) { try await call.value }
@@ -111,7 +112,7 @@ struct RetryOfWholeCallSeenTests {
             [.retry(attempts: 2, backoff: now), .validate()])
         let second = Task { try await again.get(anywhere).serialize(with: Text()) }
         for _ in 0..<2 {
-            await clock.waitForTimer(in: .seconds(3))
+            try await clock.waitForTimer(in: .seconds(3))
             clock.advance(by: .seconds(3))
         }
         let last = await #expect(throws: ClientError.self) { try await second.value }
@@ -150,7 +151,7 @@ struct RetryOfWholeCallSeenTests {
                 .retry(backoff: wait), limit,
             ])
         let call = Task { try await client.get(anywhere).serialize(with: Text()) }
-        await clock.waitForTimer(in: .seconds(10))
+        try await clock.waitForTimer(in: .seconds(10))
         #expect(limit.underWay == 0)
         clock.advance(by: .seconds(10))
         #expect(try await call.value == "abc")
@@ -199,8 +200,8 @@ struct RetryOfWholeCallSeenTests {
         let calls = (0..<3).map { _ in
             Task { try await client.get(anywhere).serialize(with: Text()) }
         }
-        while coalesce.waiting < 3 { await Task.yield() }
-        await clock.waitForTimer(in: .seconds(1))
+        try await until("3 waiting callers") { coalesce.waiting >= 3 }
+        try await clock.waitForTimer(in: .seconds(1))
         clock.advance(by: .seconds(1))
         for call in calls { #expect(try await call.value == "abc") }
         #expect(transport.sentCount == 2)
@@ -227,9 +228,9 @@ struct RetryOfWholeCallSeenTests {
             ],
             [.retry(backoff: now), .hedge(after: .seconds(2))])
         let call = Task { try await client.get(anywhere).serialize(with: Text()) }
-        await clock.waitForTimer(in: .seconds(2))
+        try await clock.waitForTimer(in: .seconds(2))
         clock.advance(by: .seconds(2))
-        await clock.waitForTimer(in: .seconds(1))
+        try await clock.waitForTimer(in: .seconds(1))
         clock.advance(by: .seconds(1))
         #expect(try await call.value == "abc")
         #expect(transport.sentCount == 3)
@@ -243,9 +244,9 @@ struct RetryOfWholeCallSeenTests {
                 whole().delayed(by: .seconds(2)),
             ], [.hedge(after: .seconds(2))])
         let call = Task { try await client.get(anywhere).response() }
-        await clock.waitForTimer(in: .seconds(2))
+        try await clock.waitForTimer(in: .seconds(2))
         clock.advance(by: .seconds(2))
-        await clock.waitForTimer(in: .seconds(2))
+        try await clock.waitForTimer(in: .seconds(2))
         clock.advance(by: .seconds(2))
         let response = try await call.value
         #expect(response.status == 200)

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -182,7 +183,7 @@ struct RetryOfWholeCallTests {
         ]
         let client = Client(MockTransport { _ in .ok() }, clock: clock, stack)
         let call = Task { await code(of: client.get(anywhere)) }
-        while !seen.withLock({ $0 }) { await Task.yield() }
+        try await until("the gate to be reached") { seen.withLock { $0 } }
         call.cancel()
         _ = await call.value
     }
@@ -212,7 +213,7 @@ struct RetryOfWholeCallTests {
         let (client, transport) = client(
             [slow], [.deadline(.seconds(5)), .retry(backoff: now)])
         let call = Task { try await client.get(anywhere).serialize(with: Text()) }
-        await clock.waitForTimer(in: .seconds(60))
+        try await clock.waitForTimer(in: .seconds(60))
         switch how {
         case "deadline": clock.advance(by: .seconds(5))
         case "task": call.cancel()
@@ -237,7 +238,7 @@ struct RetryOfWholeCallTests {
         ]
         let (client, _) = client([.ok()], stack)
         let call = Task { await code(of: client.get(anywhere)) }
-        await clock.waitForTimer(in: .seconds(5))
+        try await clock.waitForTimer(in: .seconds(5))
         clock.advance(by: .seconds(5))
         #expect(await call.value == .deadlineExceeded)
     }
@@ -256,7 +257,7 @@ struct RetryOfWholeCallTests {
             }
         let (client, transport) = client([still, whole], stack)
         let call = Task { try await client.get(anywhere).serialize(with: Text()) }
-        await clock.waitForTimer(in: .seconds(5))
+        try await clock.waitForTimer(in: .seconds(5))
         clock.advance(by: .seconds(5))
         #expect(try await call.value == "abc")
         #expect(transport.sentCount == 2)
@@ -268,16 +269,16 @@ struct RetryOfWholeCallTests {
         let slow = MockResponse.stream([Data("a".utf8)], every: .seconds(60))
         let (client, _) = client([slow], [.attemptTimeout(.seconds(5)), .retry(backoff: now)])
         let call = Task { try await client.get(anywhere).serialize(with: Text()) }
-        await clock.waitForTimer(in: .seconds(60))
+        try await clock.waitForTimer(in: .seconds(60))
         clock.advance(by: .seconds(60))
-        await clock.waitForTimer(in: .seconds(60))
+        try await clock.waitForTimer(in: .seconds(60))
         clock.advance(by: .seconds(60))
         #expect(try await call.value == "a")
         // Inside, it ends with the head too.
         let (usual, _) = self.client([slow], [.retry(backoff: now), .attemptTimeout(.seconds(5))])
         let second = Task { try await usual.get(anywhere).serialize(with: Text()) }
         for _ in 0..<2 {
-            await clock.waitForTimer(in: .seconds(60))
+            try await clock.waitForTimer(in: .seconds(60))
             clock.advance(by: .seconds(60))
         }
         #expect(try await second.value == "a")

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -138,7 +139,7 @@ struct RetryTests {
                 MockTransport([.any(.status(500), .ok())]), clock: clock, seed: seed,
                 [.retry(backoff: Backoff(base: .seconds(1)))])
             let call = Task { _ = try await client.get(anywhere).response() }
-            await clock.waitForTimers(1)
+            try await clock.waitForTimers(1)
             clock.advanceToNextTimer()
             try await call.value
             return MonotonicInstant(nanoseconds: 0).duration(to: clock.now)
@@ -162,7 +163,7 @@ struct RetryTests {
         let transport = MockTransport([.any(.status(503, headers: headers), .ok())])
         let client = Client(transport, clock: clock, [.retry(backoff: now)])
         let call = Task { try await client.get(anywhere).response().status }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         clock.advanceToNextTimer()
         #expect(try await call.value == 200)
         #expect(MonotonicInstant(nanoseconds: 0).duration(to: clock.now) == .seconds(seconds))
@@ -272,7 +273,7 @@ struct RetryBudgetTests {
             MockTransport { _ in .status(503) }, clock: clock,
             [.retry(backoff: Backoff(base: .seconds(5), jitter: .none), budget: budget)])
         let call = Task { try await client.get(anywhere).response() }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         call.cancel()
         _ = try? await call.value
         #expect(budget.withdraw(for: origin, at: clock.now))

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -9,7 +10,7 @@ import TurnpikeTesting
 @Suite("Trust in files of cookies and hosts")
 struct SavedFileTests {
     private let clock = ManualClock()
-    private let folder = TemporaryPlace()
+    private let folder = TemporaryFolder()
     private var path: String { folder["jar"] }
 
     /// Something that is kept in a file.
@@ -191,7 +192,7 @@ struct SavedFileTests {
 
 @Suite("HSTS and a clock that was wrong")
 struct HSTSClockTests {
-    private let folder = TemporaryPlace()
+    private let folder = TemporaryFolder()
     private let present = Date(timeIntervalSince1970: 1_700_000_000)
 
     @Test("A clock that was once ahead makes no host forgotten")

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeSupport
 import TurnpikeTesting
@@ -103,7 +104,7 @@ struct TimeLimitReachTests {
                 },
             ])
         let call = Task { await code(of: client.get(anywhere)) }
-        await clock.waitForTimer(in: .milliseconds(100))
+        try await clock.waitForTimer(in: .milliseconds(100))
         clock.advance(by: .milliseconds(50))
         #expect(still.end.isSettled)
         clock.advance(by: .milliseconds(50))

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeSupport
 import TurnpikeTesting
@@ -16,7 +17,7 @@ struct TimeLimitTests {
             MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock,
             [.deadline(.seconds(10))])
         let call = Task { await code(of: client.get(anywhere)) }
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         clock.advance(by: .seconds(10))
         #expect(await call.value == .deadlineExceeded)
         #expect(clock.timerCount == 0)
@@ -30,7 +31,7 @@ struct TimeLimitTests {
             [.deadline(.seconds(10))])
         let call = Task { await code(of: client.get(anywhere)) }
         for _ in 0..<10 {
-            await clock.waitForTimers(2)
+            try await clock.waitForTimers(2)
             clock.advance(by: .seconds(1))
         }
         #expect(await call.value == .deadlineExceeded)
@@ -194,7 +195,7 @@ struct TimeLimitTests {
         let bare = Client(MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock, [])
         for client in [client, bare] {
             let call = Task { await code(of: client.get(anywhere).deadline(.seconds(3))) }
-            await clock.waitForTimers(2)
+            try await clock.waitForTimers(2)
             clock.advance(by: .seconds(3))
             #expect(await call.value == .deadlineExceeded)
         }
@@ -206,7 +207,7 @@ struct TimeLimitTests {
             MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock,
             [.deadline(), .retry(), .attemptTimeout()])
         let call = Task { try await client.get(anywhere).response() }
-        await clock.waitForTimers(3)
+        try await clock.waitForTimers(3)
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
         #expect(clock.timerCount == 0)
@@ -221,10 +222,10 @@ struct TimeLimitTests {
             transport, clock: clock,
             [.retry(backoff: Backoff(base: .zero)), .attemptTimeout(.seconds(5))])
         let call = Task { try await client.get(anywhere).serialize(with: Text()) }
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         clock.advance(by: .seconds(5))
         for _ in 0..<2 {
-            await clock.waitForTimer(in: .seconds(100))
+            try await clock.waitForTimer(in: .seconds(100))
             clock.advance(by: .seconds(100))
         }
         #expect(try await call.value == "x")
@@ -237,7 +238,7 @@ struct TimeLimitTests {
             MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock,
             [.attemptTimeout(.milliseconds(300))])
         let call = Task { await code(of: client.get(anywhere)) }
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         clock.advance(by: .milliseconds(299))
         clock.advance(by: .milliseconds(1))
         #expect(await call.value == .attemptTimeout)
@@ -249,7 +250,7 @@ struct TimeLimitTests {
             MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock,
             [.deadline(.seconds(2)), .retry(), .attemptTimeout(.seconds(5))])
         let call = Task { await code(of: client.get(anywhere)) }
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         clock.advance(by: .seconds(2))
         #expect(await call.value == .deadlineExceeded)
     }
@@ -264,7 +265,7 @@ struct TimeLimitTests {
         clock.advance(by: .seconds(1000))
         let read = Task { try await response.body.collect(upTo: 10) }
         for _ in 0..<3 {
-            await clock.waitForTimers(2)
+            try await clock.waitForTimers(2)
             clock.advance(by: .seconds(9))
         }
         #expect(try await read.value == Data("ab".utf8))
@@ -272,7 +273,7 @@ struct TimeLimitTests {
             MockTransport { _ in .stream(chunks, every: .seconds(11)) }, clock: clock,
             [.idleTimeout(.seconds(10))])
         let call = Task { await code(of: still.get(anywhere)) }
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         clock.advance(by: .seconds(10))
         #expect(await call.value == .idleTimeout)
         #expect(clock.timerCount == 0)
@@ -286,7 +287,7 @@ struct TimeLimitTests {
             [.idleTimeout(.seconds(10), minBytesPerSecond: 2, window: .seconds(5))])
         let call = Task { await code(of: client.get(anywhere)) }
         for _ in 0..<5 {
-            await clock.waitForTimers(2)
+            try await clock.waitForTimers(2)
             clock.advance(by: .seconds(1))
         }
         #expect(await call.value == .idleTimeout)

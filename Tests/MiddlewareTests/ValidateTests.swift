@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -149,8 +150,8 @@ struct SmallGateTests {
     }
 
     private final class Source: ResponseBodySource {
-        private let left: Counter
-        init(chunks: Int) { left = Counter(chunks) }
+        private let left: Countdown
+        init(chunks: Int) { left = Countdown(chunks) }
         func next() async throws -> Data? { left.takeOne() ? Data(count: 10_000) : nil }
         func cancel(_ reason: CancelReason) {}
     }

@@ -69,7 +69,7 @@ struct WaitForConnectivityTests {
     func waits() async throws {
         let transport = failingOnce()
         async let response = client(transport).get("http://a.example/").response()
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         #expect(transport.sentCount == 1)
         monitor.update(connected)
         #expect(try await response.status == 200)
@@ -80,7 +80,7 @@ struct WaitForConnectivityTests {
     func limit() async throws {
         let transport = failingOnce()
         async let response = client(transport, .seconds(5)).get("http://a.example/").response()
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         clock.advance(by: .seconds(5))
         #expect(try await response.status == 200)
     }
@@ -96,7 +96,7 @@ struct WaitForConnectivityTests {
         let transport = failingOnce()
         let client = client(transport)
         let task = Task { try await client.get("http://a.example/").response() }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(transport.sentCount == 1)

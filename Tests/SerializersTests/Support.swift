@@ -1,10 +1,9 @@
 import Foundation
+import TestSupport
 import TurnpikeTesting
 
 @testable import TurnpikeCore
 @testable import TurnpikeSerializers
-
-let anywhere: Target = "http://a.example/x"
 
 /// A call that is answered with the given content.
 func call(

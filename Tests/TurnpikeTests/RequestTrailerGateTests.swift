@@ -34,7 +34,7 @@ struct RequestTrailerGateTests {
         let call = Task {
             try await client.put(Self.url, body: numbered(.text("hello"))).string()
         }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         clock.advance(by: .seconds(30))
         #expect(try await call.value == "x")
         #expect(transport.sent.map(\.body) == Array(repeating: Data("hello".utf8), count: 3))

@@ -141,7 +141,7 @@ struct SketchTests {
         let client = Client(
             transport: transport, stack: [SketchHedge(delay: .seconds(1))], timeSource: clock)
         async let text = client.get("http://a.example/thing").string()
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         clock.advance(by: .seconds(1))
         #expect(try await text == "fast")
         #expect(transport.sentCount == 2)
@@ -155,7 +155,7 @@ struct SketchTests {
         let coalescer = SketchCoalescer()
         let client = Client(transport: transport, stack: [coalescer], timeSource: clock)
         let first = client.get(Target(url)).start(.string)
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         let others = (0..<5).map { _ in client.get(Target(url)).start(.string) }
         for await _ in coalescer.joins.stream.prefix(6) {}
         first.cancel()
@@ -202,7 +202,7 @@ struct SketchTests {
         let response = try await client.get(Target(url)).response()
         clock.advance(by: .seconds(100))
         let reading = Task { try await response.body.collect(upTo: 10) }
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         clock.advance(by: .seconds(2))
         await #expect(throws: SketchIdle.Idle.self) { try await reading.value }
     }

@@ -6,7 +6,7 @@ extension TransportConformance {
         [
             ending("Cancelling the task that waits for a head closes the connection") { road in
                 let call = Task { try await road.content(of: road.get("silence")) }
-                await road.server.waitForRequests(1)
+                try await road.server.waitForRequests(1)
                 call.cancel()
                 try await requireCancellation { _ = try await call.value }
             },
@@ -28,7 +28,7 @@ extension TransportConformance {
                 road in
                 let response = try await road.get("endless").response()
                 for try await _ in response.body { break }
-                await road.server.wait { $0.abandoned == 1 }
+                try await road.server.wait { $0.abandoned == 1 }
                 withExtendedLifetime(response) {}
             },
             ending("Cancelling the context ends a wait for the head with the reason") { road in
@@ -36,7 +36,7 @@ extension TransportConformance {
                 let context = Context()
                 let request = Request(.get, "silence", relativeTo: road.server.url)
                 let call = Task { try await road.transport.send(request, context: context) }
-                await road.server.waitForRequests(1)
+                try await road.server.waitForRequests(1)
                 context.cancel(.failed(Reason()))
                 let error = try await error { _ = try await call.value }
                 try require(error is Reason, "it fails with \(error)")
@@ -65,7 +65,7 @@ extension TransportConformance {
                             "upload", body: .data(Data(count: 50_000)),
                             headers: ["Expect": "100-continue"]))
                 }
-                await road.server.waitForRequests(1)
+                try await road.server.waitForRequests(1)
                 call.cancel()
                 try await requireCancellation { _ = try await call.value }
             },
@@ -97,7 +97,7 @@ extension TransportConformance {
             road.server.route("/upload", .silence.withoutReading())
             road.server.route("/ok", .text("fine"))
             try await body(road)
-            await road.server.wait { $0.abandoned == 1 }
+            try await road.server.wait { $0.abandoned == 1 }
             let text = try await road.text(of: road.get("ok"))
             try require(text == "fine", "the transport does not work afterwards")
         }

@@ -79,7 +79,7 @@ extension TransportConformance {
             check("A shutdown ends the calls under way, and later calls fail") { road in
                 road.server.route("/silence", .silence)
                 let call = Task { try await road.content(of: road.get("silence")) }
-                await road.server.waitForRequests(1)
+                try await road.server.waitForRequests(1)
                 await road.transport.shutdown()
                 _ = try await error { _ = try await call.value }
                 try await requireError(.cancelled) {

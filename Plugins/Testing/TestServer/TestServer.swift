@@ -121,13 +121,34 @@ public final class TestServer: Sendable {
     public var counts: Counts { state.withLock { Self.counts($0) } }
 
     /// Waits until a condition on the counts holds, or the task is cancelled.
-    public func wait(until condition: @escaping @Sendable (Counts) -> Bool) async {
-        let moment = state.withLock { $0.waiters.add(Self.counts($0), condition) }
-        await moment?.wait { [self] moment in state.withLock { $0.waiters.remove(moment) } }
+    /// - Parameters:
+    ///   - limit: How long to wait at most, in real time.
+    ///   - condition: The condition.
+    /// - Throws: ``WaitExpired`` after the limit, with the counts.
+    public func wait(
+        limit: Duration = .seconds(60), until condition: @escaping @Sendable (Counts) -> Bool
+    ) async throws {
+        try await wait(limit, for: "a condition on the counts of a server", condition)
     }
 
-    /// Waits until at least a number of requests have arrived.
-    public func waitForRequests(_ count: Int) async { await wait { $0.requests >= count } }
+    /// Waits until at least a number of requests have arrived, or the task is cancelled.
+    /// - Parameters:
+    ///   - count: The number of requests.
+    ///   - limit: How long to wait at most, in real time.
+    /// - Throws: ``WaitExpired`` after the limit, with the counts.
+    public func waitForRequests(_ count: Int, limit: Duration = .seconds(60)) async throws {
+        try await wait(limit, for: "\(count) requests to a server") { $0.requests >= count }
+    }
+
+    private func wait(
+        _ limit: Duration, for what: String,
+        _ condition: @escaping @Sendable (Counts) -> Bool
+    ) async throws {
+        let moment = state.withLock { $0.waiters.add(Self.counts($0), condition) }
+        try await moment?.wait(
+            upTo: limit, for: { [self] in "\(what); there are \(counts)" },
+            leaving: { [self] moment in state.withLock { $0.waiters.remove(moment) } })
+    }
 
     private static func counts(_ state: State) -> Counts {
         Counts(

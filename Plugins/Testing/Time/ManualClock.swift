@@ -9,7 +9,7 @@ public import TurnpikeSupport
 /// let clock = ManualClock()
 /// let client = Client(transport: transport, stack: stack, timeSource: clock)
 /// async let answer = client.get("slow").data()
-/// await clock.waitForTimers(1)  // the call has begun to wait
+/// try await clock.waitForTimers(1)  // the call has begun to wait
 /// clock.advance(by: .seconds(30))
 /// ```
 ///
@@ -91,19 +91,40 @@ public final class ManualClock: TimeSource {
 
     /// Waits until at least a number of timers are scheduled, or the task is cancelled.
     ///
-    /// All timers count, including those of time limits. ``waitForTimer(in:)`` can name one.
-    public func waitForTimers(_ count: Int) async { await wait { $0.heap.count >= count } }
+    /// All timers count, including those of time limits. ``waitForTimer(in:limit:)`` can name one.
+    /// - Parameters:
+    ///   - count: The number of timers.
+    ///   - limit: How long to wait at most, in real time.
+    /// - Throws: ``WaitExpired`` after the limit.
+    public func waitForTimers(_ count: Int, limit: Duration = .seconds(60)) async throws {
+        try await wait(upTo: limit, for: "\(count) timers") { $0.heap.count >= count }
+    }
 
     /// Waits until a timer is scheduled that is due after exactly this duration, or the task is
     /// cancelled.
     ///
-    /// It distinguishes timers, whereas ``waitForTimers(_:)`` also counts one that will be
+    /// It distinguishes timers, whereas ``waitForTimers(_:limit:)`` also counts one that will be
     /// cancelled soon.
-    public func waitForTimer(in duration: Duration) async { await wait { $0.contains(duration) } }
+    /// - Parameters:
+    ///   - duration: The time until the timer is due, as the clock counts it.
+    ///   - limit: How long to wait at most, in real time.
+    /// - Throws: ``WaitExpired`` after the limit.
+    public func waitForTimer(
+        in duration: Duration, limit: Duration = .seconds(60)
+    ) async throws {
+        try await wait(upTo: limit, for: "a timer that is due in \(duration)") {
+            $0.contains(duration)
+        }
+    }
 
-    private func wait(for condition: @escaping @Sendable (Timers) -> Bool) async {
+    private func wait(
+        upTo limit: Duration, for what: String,
+        until condition: @escaping @Sendable (Timers) -> Bool
+    ) async throws {
         let moment = state.withLock { $0.waiters.add(Self.timers($0), condition) }
-        await moment?.wait { [self] moment in state.withLock { $0.waiters.remove(moment) } }
+        try await moment?.wait(
+            upTo: limit, for: { [self] in "\(what); the clock has \(timerCount) timers" },
+            leaving: { [self] moment in state.withLock { $0.waiters.remove(moment) } })
     }
 
     private static func timers(_ state: State) -> Timers {

@@ -38,10 +38,22 @@ struct Waiters<Facts> {
 extension OneShot<Void> {
     /// Waits until the moment is settled.
     ///
-    /// A cancelled task runs the closure and then settles it.
-    func wait(leaving leave: @escaping @Sendable (OneShot<Void>) -> Void) async {
-        // Cannot throw, because the moment is only settled with success.
-        try? await value { [self] in
+    /// A cancelled task runs the closure `leave` and then settles the moment.
+    /// - Parameters:
+    ///   - limit: How long to wait at most, in real time.
+    ///   - what: Returns what is waited for.
+    ///   - leave: Removes the waiter.
+    /// - Throws: ``WaitExpired`` after the limit.
+    func wait(
+        upTo limit: Duration, for what: @escaping @Sendable () -> String,
+        leaving leave: @escaping @Sendable (OneShot<Void>) -> Void
+    ) async throws {
+        let timer = SystemTimeSource().schedule(after: limit) { [self] in
+            leave(self)
+            settle(.failure(WaitExpired(after: limit, for: what())))
+        }
+        defer { timer.cancel() }
+        try await value { [self] in
             leave(self)
             settle(.success(()))
         }

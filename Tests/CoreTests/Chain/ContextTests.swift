@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -95,16 +96,16 @@ struct ContextTests {
         let clock = ManualClock()
         let context = Context(timeSource: clock)
         let slept = Task { try await context.sleep(for: .seconds(1)) }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         clock.advance(by: .seconds(1))
         try await slept.value
         let cancelled = Task { try await context.sleep(for: .seconds(1)) }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }
         #expect(clock.timerCount == 0)
         let stopped = Task { try await context.child().sleep(for: .seconds(1)) }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         context.cancel(.failed(Stop()))
         await #expect(throws: Stop.self) { try await stopped.value }
         await #expect(throws: Stop.self) { try await context.sleep(for: .zero) }

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeSupport
 import TurnpikeTesting
@@ -85,7 +86,7 @@ struct RegistrationTests {
             })
         let calls = (0..<3).map { _ in Task { try await client.get(anywhere).response() } }
         let clock = try #require(client.timeSource as? ManualClock)
-        await clock.waitForTimers(3)
+        try await clock.waitForTimers(3)
         client.cancelAll()
         for call in calls { _ = await call.result }
         #expect(notes.all == Array(repeating: "GET handle", count: 3))

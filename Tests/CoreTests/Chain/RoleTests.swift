@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeSupport
 import TurnpikeTesting
@@ -144,7 +145,7 @@ struct RoleTests {
             transport, clock: clock,
             retrying { $0.status == 503 ? .retry(after: .seconds(5)) : .stop })
         let call = Task { try await client.get(anywhere).response().status }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         clock.advance(by: .seconds(5) - .nanoseconds(1))
         #expect(transport.sentCount == 1)
         clock.advance(by: .nanoseconds(1))
@@ -155,7 +156,7 @@ struct RoleTests {
                 retrying { _ in .retry(after: .seconds(5)) }
             ).get(anywhere).response()
         }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }
         #expect(notes.all == ["abandoned"])
@@ -278,7 +279,7 @@ struct RoleTests {
             transport, clock: clock, retrying { $0.status == 503 ? .retry(after: .zero) : .stop })
         let call = Task { try await client.get(anywhere).serialize(with: Text()) }
         // The transfer's own timer and that of the drain.
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         clock.advance(by: .milliseconds(100))
         #expect(try await call.value == "x")
     }

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -114,14 +115,14 @@ struct CallTests {
         }
         let client = Client(transport, clock: clock)
         let head = Task { try await client.get(anywhere).response() }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         clock.advance(by: .seconds(1))
         let response = try await head.value
         #expect(response.timeline.latency == .seconds(1))
         #expect(response.timeline.bodyEnd == nil)
         let body = Task { try await response.body.collect(upTo: 10) }
         for _ in 0..<2 {
-            await clock.waitForTimers(1)
+            try await clock.waitForTimers(1)
             clock.advance(by: .seconds(2))
         }
         _ = try await body.value
@@ -152,7 +153,7 @@ struct ClientTests {
         let calls = (0..<10).map { _ in
             Task { try await client.get("http://a.example/slow").response() }
         }
-        await clock.waitForTimers(10)
+        try await clock.waitForTimers(10)
         client.cancelAll()
         for call in calls { await #expect(throws: CancellationError.self) { try await call.value } }
         #expect(clock.timerCount == 0)
@@ -175,7 +176,7 @@ struct ClientTests {
             await client.shutdown(grace: .seconds(10))
             notes.add("done")
         }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         await #expect(throws: ClientError.self) { try await client.get(anywhere).response() }
         #expect(notes.all.isEmpty)
         #expect(try await response?.body.collect(upTo: 10) == Data("x".utf8))
@@ -189,9 +190,9 @@ struct ClientTests {
         let clock = ManualClock()
         let client = Client(MockTransport { _ in .ok().delayed(by: .seconds(3600)) }, clock: clock)
         let call = Task { try await client.get(anywhere).response() }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         let shutdown = Task { await client.shutdown(grace: .seconds(10)) }
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         clock.advance(by: .seconds(10))
         await #expect(throws: CancellationError.self) { try await call.value }
         await shutdown.value
@@ -212,7 +213,7 @@ struct RunningCallTests {
         let running = Client(transport, clock: clock).get(anywhere).start(Text())
         let leaving = Task { try await running.value }
         let staying = (0..<3).map { _ in Task { try await running.value } }
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         leaving.cancel()
         await #expect(throws: CancellationError.self) { try await leaving.value }
         #expect(running.state == .running)
@@ -225,7 +226,7 @@ struct RunningCallTests {
     @Test("Cancelling ends the exchange, once")
     func cancelling() async throws {
         let running = client(.ok().delayed(by: .seconds(60))).get(anywhere).start(Text())
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         running.cancel()
         running.cancel()
         await #expect(throws: CancellationError.self) { try await running.value }
@@ -251,7 +252,7 @@ struct RunningCallTests {
             MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock, watch)
         do {
             let running = client.get(anywhere).start(Telling { done.continuation.yield($0) })
-            await clock.waitForTimers(1)
+            try await clock.waitForTimers(1)
             if detached { running.detach() }
         }
         clock.advance(by: .seconds(60))
@@ -271,7 +272,7 @@ struct RunningCallTests {
             return seen
         }
         for _ in 0..<3 {
-            await clock.waitForTimers(1)
+            try await clock.waitForTimers(1)
             clock.advance(by: .seconds(1))
         }
         _ = try await running.value

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import TurnpikeSupport
 import TurnpikeTesting
@@ -28,9 +29,9 @@ struct CancelledShutdownTests {
         let call = Task { try await client.get(anywhere).response() }
         try await began.value()
         let shutdown = Task { await client.shutdown(grace: .seconds(10)) }
-        await clock.waitForTimer(in: .seconds(10))
+        try await clock.waitForTimer(in: .seconds(10))
         shutdown.cancel()
-        await clock.waitForTimer(in: .seconds(1))
+        try await clock.waitForTimer(in: .seconds(1))
         #expect(clock.timerCount == 1 && notes.all.isEmpty)
         mayEnd.settle(.success(()))
         await shutdown.value
@@ -48,7 +49,7 @@ struct CancelledShutdownTests {
             unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
             await client.shutdown(grace: .seconds(10))
         }
-        await clock.waitForTimer(in: .seconds(1))
+        try await clock.waitForTimer(in: .seconds(1))
         clock.advance(by: .seconds(1))
         await shutdown.value
         #expect(notes.all == ["closed"])

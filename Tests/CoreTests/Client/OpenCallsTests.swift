@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -15,10 +16,10 @@ struct OpenCallsTests {
         let first = client.get(
             "http://u:s3cret@a.example/one?token=s3cret", headers: ["Authorization": "s3cret"]
         ).start(Text())
-        await clock.waitForTimers(1)
+        try await clock.waitForTimers(1)
         clock.advance(by: .seconds(7))
         let second = client.post("http://a.example/two").start(Text())
-        await clock.waitForTimers(2)
+        try await clock.waitForTimers(2)
         let calls = client.runningCalls
         #expect(calls.map(\.id) == [first.id, second.id])
         #expect(calls.map(\.age) == [.seconds(7), .zero])
@@ -31,12 +32,12 @@ struct OpenCallsTests {
         }
         #expect(calls.count == client.runningCallCount)
         first.cancel()
-        while client.runningCallCount > 1 { await Task.yield() }
+        try await until("all calls but 1 to end") { client.runningCallCount <= 1 }
         #expect(client.runningCalls.map(\.id) == [second.id])
         let third = client.get("http://a.example/three").start(Text())
         #expect(Set(client.runningCalls.map(\.id)) == [second.id, third.id])
         client.cancelAll()
-        while client.runningCallCount > 0 { await Task.yield() }
+        try await until("all calls to end") { client.runningCallCount == 0 }
         #expect(client.runningCalls.isEmpty)
     }
 
@@ -51,10 +52,10 @@ struct OpenCallsTests {
         let client = Client(
             MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock, change)
         let running = client.get(anywhere).start(Text())
-        await clock.waitForTimer(in: .seconds(1))
+        try await clock.waitForTimer(in: .seconds(1))
         #expect(client.runningCalls.map { $0.request?.url } == ["http://a.example/x"])
         clock.advance(by: .seconds(1))
-        await clock.waitForTimer(in: .seconds(60))
+        try await clock.waitForTimer(in: .seconds(60))
         #expect(client.runningCalls.map { $0.request?.url } == ["http://b.example/"])
         running.cancel()
     }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeSupport
 import TurnpikeTesting
@@ -7,7 +8,7 @@ import TurnpikeTesting
 
 @Suite("Folder")
 struct FolderTests {
-    private let place = TemporaryPlace()
+    private let place = TemporaryFolder()
 
     private func fault(_ action: () throws -> Void) -> FileFault? {
         do {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeSupport
 import TurnpikeTesting
@@ -7,7 +8,7 @@ import TurnpikeTesting
 
 @Suite("PrivateFile")
 struct PrivateFileTests {
-    private let place = TemporaryPlace()
+    private let place = TemporaryFolder()
 
     private func file(_ name: String, trust: Folder.Trust = .own, link: Bool = true) -> PrivateFile
     {

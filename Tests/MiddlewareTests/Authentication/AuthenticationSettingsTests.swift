@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -203,12 +204,12 @@ struct AuthenticationSettingsTests {
             try file(gate), registry: registry(server.transport()),
             serializers: SerializerTable(), timeSource: clock)
         let early = configured.client.get(anywhere).start(Text())
-        await clock.waitForTimer(in: .seconds(1))
+        try await clock.waitForTimer(in: .seconds(1))
         gate["scope"] = ["b"]
         try configured.reload(file(gate))
         let late = configured.client.get(anywhere).start(Text())
         for _ in 0..<2 {
-            await clock.waitForTimer(in: .seconds(1))
+            try await clock.waitForTimer(in: .seconds(1))
             clock.advance(by: .seconds(1))
         }
         #expect(try await early.value == "in")

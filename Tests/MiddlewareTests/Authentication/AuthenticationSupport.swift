@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import TurnpikeSupport
 
 @testable import TurnpikeCore
@@ -56,30 +57,11 @@ func guarded(
 extension MockTransport {
     /// The values of `Authorization` that were sent, in order; a bare request gives "-".
     var authorizations: [String] { sent.map { $0.request.headers[.authorization] ?? "-" } }
-
-    /// Returns when a number of requests have been sent.
-    func waitForSends(_ count: Int) async {
-        while sentCount < count { await Task.yield() }
-    }
 }
 
 /// A body that can be sent once.
 func oneShot(_ text: String) -> RequestBody {
     .stream { AsyncStream([Data(text.utf8)]) }
-}
-
-extension AsyncStream {
-    init(_ elements: [Element]) where Element: Sendable {
-        self.init { continuation in
-            for element in elements { continuation.yield(element) }
-            continuation.finish()
-        }
-    }
-}
-
-/// Waits until something is true.
-func until(_ condition: @Sendable () -> Bool) async {
-    while !condition() { await Task.yield() }
 }
 
 /// Where a provider finds a client that was made after it.

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -106,7 +107,7 @@ struct BearerAuthenticationTests {
     @Test("Parallel attempts, as of a hedge, that are refused are all sent again")
     func sideBySide() async throws {
         let transport = guarded { $0 == "t1" }
-        let provider = CountingProvider { _, _ in await transport.waitForSends(3) }
+        let provider = CountingProvider { _, _ in try await transport.waitForSends(3) }
         let both = Around { request, _, next in
             try await withThrowingTaskGroup(of: Response.self) { group in
                 for _ in 0..<3 { group.addTask { try await next.attempt(request) } }
@@ -174,7 +175,7 @@ struct BearerAuthenticationTests {
 
     @Test("The refused response is discarded, so that its connection is free during the refresh")
     func discards() async throws {
-        let ended = Counter(1)
+        let ended = Countdown(1)
         let transport = guarded { $0 == "t1" }
         let watch = Around { request, _, next in
             let response = try await next(request)

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -10,7 +11,7 @@ struct BearerTokensConcurrencyTests {
     @Test("A thousand calls that meet an expired token cost one refresh, and all succeed")
     func storm() async throws {
         let transport = guarded { $0 == "t1" }
-        let provider = CountingProvider { _, _ in await transport.waitForSends(500) }
+        let provider = CountingProvider { _, _ in try await transport.waitForSends(500) }
         let tokens = BearerTokens(BearerToken("t0"), provider: provider)
         let client = Client(transport, [.bearer(tokens)])
         let answers = try await withThrowingTaskGroup(of: String.self) { group in
@@ -36,8 +37,8 @@ struct BearerTokensConcurrencyTests {
         let tasks = (0..<1000).map { _ in
             Task { try await client.get(anywhere).serialize(with: Text()) }
         }
-        await clock.waitForTimer(in: .seconds(1))
-        await transport.waitForSends(700)
+        try await clock.waitForTimer(in: .seconds(1))
+        try await transport.waitForSends(700)
         for index in stride(from: 0, to: 1000, by: 3) { tasks[index].cancel() }
         clock.advance(by: .seconds(1))
         var ends = (answered: 0, cancelled: 0)

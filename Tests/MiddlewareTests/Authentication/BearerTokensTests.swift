@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeSupport
 import TurnpikeTesting
@@ -25,7 +26,7 @@ struct BearerTokensTests {
     @Test("Six parallel refusals cost one refresh, and all six are sent again")
     func parallel() async throws {
         let transport = guarded { $0 == "t1" }
-        let provider = CountingProvider { _, _ in await transport.waitForSends(6) }
+        let provider = CountingProvider { _, _ in try await transport.waitForSends(6) }
         let client = client(transport, provider)
         let calls = (0..<6).map { _ in client.get(anywhere).start(Text()) }
         for call in calls { #expect(try await call.value == "in") }
@@ -42,7 +43,7 @@ struct BearerTokensTests {
         let client = client(transport, provider, life: .seconds(10))
         clock.advance(by: .seconds(10))
         let calls = (0..<2).map { _ in client.get(anywhere).start(Text()) }
-        await clock.waitForTimer(in: .seconds(1))
+        try await clock.waitForTimer(in: .seconds(1))
         clock.advance(by: .seconds(1))
         for call in calls { #expect(try await call.value == "in") }
         #expect(provider.count == 1)
@@ -62,7 +63,7 @@ struct BearerTokensTests {
         clock.advance(by: .seconds(1))
         _ = try await client.get(anywhere).response()
         _ = try await client.get(anywhere).response()
-        await clock.waitForTimer(in: .seconds(1))
+        try await clock.waitForTimer(in: .seconds(1))
         #expect(provider.count == 1, "the first of the two began it, the second did not")
         clock.advance(by: .seconds(1))
         while transport.authorizations.last != "Bearer t1" {
@@ -79,7 +80,7 @@ struct BearerTokensTests {
         let provider = CountingProvider { number, _ in if number == 1 { throw Broken() } }
         let client = client(transport, provider, life: .seconds(20))
         _ = try await client.get(anywhere).response()
-        await until { provider.count == 1 && clock.timerCount == 0 }
+        try await until("a refresh without timers") { provider.count == 1 && clock.timerCount == 0 }
         _ = try await client.get(anywhere).response()
         #expect(provider.count == 1)
         clock.advance(by: .seconds(20))
@@ -98,7 +99,7 @@ struct BearerTokensTests {
         #expect(provider.count == 1)
         clock.advance(by: .seconds(1))
         _ = try await client.get(anywhere).response()
-        await until { provider.count == 2 }
+        try await until("a second refresh") { provider.count == 2 }
     }
 
     @Test("A late 401 for an old token only signs again with the new one")
@@ -112,7 +113,7 @@ struct BearerTokensTests {
         let provider = CountingProvider()
         let client = client(transport, provider)
         let slow = client.get("http://a.example/slow").start(Text())
-        await clock.waitForTimer(in: .seconds(1))
+        try await clock.waitForTimer(in: .seconds(1))
         _ = try await client.get(anywhere).response()
         clock.advance(by: .seconds(1))
         #expect(try await slow.value == "in")
@@ -126,7 +127,7 @@ struct BearerTokensTests {
     func failure() async throws {
         let transport = guarded { $0 == "t2" }
         let provider = CountingProvider { number, _ in
-            await transport.waitForSends(5)
+            try await transport.waitForSends(5)
             if number == 1 { throw Broken() }
         }
         let client = client(transport, provider)
@@ -151,7 +152,7 @@ struct BearerTokensTests {
         let provider = CountingProvider { _, _ in throw Broken() }
         let client = client(transport, provider)
         let slow = client.get("http://a.example/slow").start(Text())
-        await clock.waitForTimer(in: .seconds(1))
+        try await clock.waitForTimer(in: .seconds(1))
         #expect(await code(of: client.get(anywhere)) == .auth)
         clock.advance(by: .seconds(1))
         await #expect(throws: ClientError.self) { try await slow.value }
@@ -162,16 +163,16 @@ struct BearerTokensTests {
     func cancel(leaver: Int) async throws {
         let transport = guarded { $0 == "t1" }
         let provider = CountingProvider { _, exchange in
-            await transport.waitForSends(3)
+            try await transport.waitForSends(3)
             try await exchange.context.sleep(for: .seconds(1))
         }
         let client = client(transport, provider)
         let first = Task { try await client.get(anywhere).serialize(with: Text()) }
-        await until { provider.count == 1 }
+        try await until("a refresh") { provider.count == 1 }
         let others = (0..<2).map { _ in
             Task { try await client.get(anywhere).serialize(with: Text()) }
         }
-        await clock.waitForTimer(in: .seconds(1))
+        try await clock.waitForTimer(in: .seconds(1))
         let tasks = [first] + others
         tasks[leaver].cancel()
         await #expect(throws: CancellationError.self) { try await tasks[leaver].value }
@@ -191,9 +192,9 @@ struct BearerTokensTests {
         let tokens = BearerTokens(BearerToken("t0"), provider: provider)
         let client = Client(transport, clock: clock, [.deadline(.seconds(5)), .bearer(tokens)])
         let hasty = client.get(anywhere).start(Text())
-        await clock.waitForTimer(in: .seconds(10))
+        try await clock.waitForTimer(in: .seconds(10))
         let patient = client.get(anywhere).deadline(.seconds(60)).start(Text())
-        await transport.waitForSends(2)
+        try await transport.waitForSends(2)
         clock.advance(by: .seconds(5))
         await #expect(throws: ClientError.self) { try await hasty.value }
         clock.advance(by: .seconds(5))
@@ -214,8 +215,8 @@ struct BearerTokensTests {
         // Where nothing is spent, the second call asks again at once.
         for _ in 0..<(spends ? 3 : 1) {
             let call = client.get(anywhere).start(Text())
-            await clock.waitForTimer(in: .seconds(30))
-            await until { provider.count == 1 }
+            try await clock.waitForTimer(in: .seconds(30))
+            try await until("a refresh") { provider.count == 1 }
             clock.advance(by: .seconds(30))
             let error = await #expect(throws: ClientError.self) { try await call.value }
             #expect(error?.code == .auth)
@@ -266,10 +267,10 @@ struct BearerTokensTests {
         let tokens = BearerTokens(BearerToken("t0"), provider: provider)
         let client = Client(transport, clock: clock, [.bearer(tokens)])
         let call = client.get(anywhere).start(Text())
-        await clock.waitForTimer(in: .seconds(1))
+        try await clock.waitForTimer(in: .seconds(1))
         tokens.replace(with: BearerToken("signed-in"))
         #expect(try await call.value == "in")
-        await until { clock.timerCount == 0 }
+        try await until("all timers to go") { clock.timerCount == 0 }
         #expect(tokens.current?.value == "signed-in", "what comes of the old refresh is dropped")
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeSupport
 import TurnpikeTesting
@@ -73,7 +74,7 @@ struct DigestAuthenticationTests {
 
     @Test("After a refused answer a challenge for Basic is not answered")
     func downgrade() async throws {
-        let count = Counter(1)
+        let count = Countdown(1)
         let transport = MockTransport { _ in
             let challenge =
                 count.takeOne() ? #"Digest realm="r", nonce="n", qop="auth""# : "Basic realm=r"

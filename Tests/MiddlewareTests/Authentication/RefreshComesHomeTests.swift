@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -22,11 +23,11 @@ struct RefreshComesHomeTests {
     }
 
     /// A call that waits for a refresh, whose request the server has.
-    private func waiting(_ client: Client) async -> RunningCall<String> {
+    private func waiting(_ client: Client) async throws -> RunningCall<String> {
         let call = client.get(anywhere).start(Text())
-        await clock.waitForTimer(in: .seconds(40))
+        try await clock.waitForTimer(in: .seconds(40))
         // That of the call's own wait.
-        await clock.waitForTimer(in: .seconds(30))
+        try await clock.waitForTimer(in: .seconds(30))
         return call
     }
 
@@ -35,17 +36,17 @@ struct RefreshComesHomeTests {
         let saved = Mutex<[String?]>([])
         let tokens = try tokens { token in saved.withLock { $0.append(token.refreshToken) } }
         let client = Client(server.transport(), clock: clock, [.bearer(tokens)])
-        let call = await waiting(client)
+        let call = try await waiting(client)
         client.cancelAll()
         await #expect(throws: (any Error).self) { try await call.value }
         clock.advance(by: .seconds(40))
-        await until { saved.withLock { !$0.isEmpty } }
+        try await until("a saved token") { saved.withLock { !$0.isEmpty } }
         #expect(saved.withLock { $0 } == ["r1"])
         #expect(tokens.current?.value == "a1")
         #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
         #expect(server.forms.count == 1)
         // The token is in force shortly before the timer of its refresh is gone.
-        await until { clock.timerCount == 0 }
+        try await until("all timers to go") { clock.timerCount == 0 }
     }
 
     @Test("Calls of other clients continue to wait for the same refresh")
@@ -53,10 +54,10 @@ struct RefreshComesHomeTests {
         let tokens = try tokens()
         let first = Client(server.transport(), clock: clock, [.bearer(tokens)])
         let second = Client(server.transport(), clock: clock, [.bearer(tokens)])
-        let early = await waiting(first)
+        let early = try await waiting(first)
         clock.advance(by: .seconds(15))
         let late = second.get(anywhere).start(Text())
-        await clock.waitForTimer(in: .seconds(30))
+        try await clock.waitForTimer(in: .seconds(30))
         first.cancelAll()
         await #expect(throws: (any Error).self) { try await early.value }
         clock.advance(by: .seconds(25))
@@ -67,17 +68,17 @@ struct RefreshComesHomeTests {
     @Test("A call waits no longer than the time limit; a later response still counts")
     func timeLimit() async throws {
         let client = Client(server.transport(), clock: clock, [.bearer(try tokens())])
-        let call = await waiting(client)
+        let call = try await waiting(client)
         clock.advance(by: .seconds(30))
         let error = await #expect(throws: ClientError.self) { try await call.value }
         #expect(error?.code == .auth)
         let second = client.get(anywhere).start(Text())
-        await clock.waitForTimer(in: .seconds(30))
+        try await clock.waitForTimer(in: .seconds(30))
         clock.advance(by: .seconds(10))
         #expect(try await second.value == "in")
         #expect(server.forms.count == 1, "a spent token is not sent again")
         // The token is in force shortly before the timer of its refresh is gone.
-        await until { clock.timerCount == 0 }
+        try await until("all timers to go") { clock.timerCount == 0 }
     }
 
     @Test("Time limits inside the gate do not end the refresh")
@@ -87,11 +88,11 @@ struct RefreshComesHomeTests {
             .idleTimeout(.seconds(5)),
         ]
         let client = Client(server.transport(), clock: clock, stack)
-        let call = await waiting(client)
+        let call = try await waiting(client)
         clock.advance(by: .seconds(29))
         #expect(server.forms.count == 1)
         let late = client.get(anywhere).start(Text())
-        await clock.waitForTimer(in: .seconds(30))
+        try await clock.waitForTimer(in: .seconds(30))
         clock.advance(by: .seconds(11))
         await #expect(throws: ClientError.self) { try await call.value }
         #expect(try await late.value == "in")
@@ -108,12 +109,12 @@ struct RefreshComesHomeTests {
         let tokens = BearerTokens(
             BearerToken("a0", refreshToken: "r0"), provider: RefreshTokenGrant(endpoint))
         let client = Client(server.transport(), clock: clock, [.bearer(tokens)])
-        let call = await waiting(client)
+        let call = try await waiting(client)
         authorization.cancelAll()
         clock.advance(by: .seconds(29))
         call.cancel()
         clock.advance(by: .seconds(11))
-        await until { tokens.current?.value == "a1" }
+        try await until("the token a1") { tokens.current?.value == "a1" }
         #expect(server.forms.count == 1)
     }
 
@@ -138,15 +139,15 @@ struct RefreshComesHomeTests {
         let tokens = try tokens()
         let client = Client(server.transport(), clock: clock, [.bearer(tokens)])
         let call = client.get(anywhere).start(Text())
-        await clock.waitForTimer(in: delay)
-        await clock.waitForTimer(in: .seconds(30))
+        try await clock.waitForTimer(in: delay)
+        try await clock.waitForTimer(in: .seconds(30))
         let end = Task { await client.shutdown() }
         await #expect(throws: (any Error).self) { try await call.value }
         // Beside those of the server and of the refresh: a second for the cancelled call, unless it
         // has ended by then, and 30 for the refresh.
-        await clock.waitForTimers(3)
+        try await clock.waitForTimers(3)
         clock.advance(by: .seconds(1))
-        await clock.waitForTimers(3)
+        try await clock.waitForTimers(3)
         clock.advance(by: .seconds(20))
         if seconds > 30 { clock.advance(by: .seconds(10)) }
         await end.value
@@ -162,18 +163,18 @@ struct RefreshComesHomeTests {
         let client = Client(transport, clock: clock, [.bearer(try tokens())])
         for round in 1...2 {
             let call = client.get(anywhere).start(Text())
-            await clock.waitForTimer(in: .seconds(1000))
-            await clock.waitForTimer(in: .seconds(30))
+            try await clock.waitForTimer(in: .seconds(1000))
+            try await clock.waitForTimer(in: .seconds(30))
             for _ in 0..<4 { clock.advance(by: .seconds(30)) }
             await #expect(throws: (any Error).self) { try await call.value }
-            await until { clock.timerCount == 0 }
+            try await until("all timers to go") { clock.timerCount == 0 }
             #expect(transport.sent(.post, "/token").count == round)
         }
     }
 
     @Test("If no refresh token is spent, the next call may refresh again before a late response")
     func repeatable() async throws {
-        let count = Counter(1)
+        let count = Countdown(1)
         let transport = MockTransport { request in
             if request.method == .post {
                 return count.takeOne()
@@ -186,7 +187,7 @@ struct RefreshComesHomeTests {
         let tokens = BearerTokens(
             provider: ClientCredentialsGrant(TokenEndpoint(url, clientID: "c", clientSecret: "s")))
         let client = Client(transport, clock: clock, [.bearer(tokens)])
-        let call = await waiting(client)
+        let call = try await waiting(client)
         clock.advance(by: .seconds(30))
         #expect(await code(of: client.get(anywhere)) == nil)
         await #expect(throws: ClientError.self) { try await call.value }
@@ -198,7 +199,7 @@ struct RefreshComesHomeTests {
         "A call that waits for a refresh continues with the token of the one that replaced it",
         arguments: [true, false])
     func superseded(fails: Bool) async throws {
-        let count = Counter(1)
+        let count = Countdown(1)
         // The answer comes before that of the other refresh, or stays away.
         let delay: Duration = fails ? .seconds(31) : .seconds(40)
         let transport = MockTransport { request in
@@ -216,16 +217,16 @@ struct RefreshComesHomeTests {
             provider: ClientCredentialsGrant(TokenEndpoint(url, clientID: "c", clientSecret: "s")))
         let client = Client(transport, clock: clock, [.bearer(tokens)])
         let first = client.get(anywhere).start(Text())
-        await clock.waitForTimer(in: delay)
-        await clock.waitForTimer(in: .seconds(30))
+        try await clock.waitForTimer(in: delay)
+        try await clock.waitForTimer(in: .seconds(30))
         clock.advance(by: .seconds(29))
         let second = client.get(anywhere).start(Text())
-        await clock.waitForTimer(in: .seconds(30))
+        try await clock.waitForTimer(in: .seconds(30))
         clock.advance(by: .seconds(1))
         await #expect(throws: ClientError.self) { try await first.value }
         let third = client.get(anywhere).start(Text())
-        await clock.waitForTimer(in: .seconds(3))
-        await clock.waitForTimer(in: .seconds(30))
+        try await clock.waitForTimer(in: .seconds(3))
+        try await clock.waitForTimer(in: .seconds(30))
         // The first one ends here, if it fails.
         if fails { clock.advance(by: .seconds(1)) }
         clock.advance(by: .seconds(fails ? 2 : 3))
@@ -238,12 +239,12 @@ struct RefreshComesHomeTests {
     func replaced() async throws {
         let tokens = try tokens()
         let client = Client(server.transport(), clock: clock, [.bearer(tokens)])
-        let call = await waiting(client)
+        let call = try await waiting(client)
         client.cancelAll()
         await #expect(throws: (any Error).self) { try await call.value }
         tokens.replace(with: BearerToken("signed-in"))
         clock.advance(by: .seconds(40))
-        await until { clock.timerCount == 0 }
+        try await until("all timers to go") { clock.timerCount == 0 }
         #expect(tokens.current?.value == "signed-in")
     }
 }
@@ -263,7 +264,7 @@ struct RotatingTokenConcurrencyTests {
         let client = Client(
             server.transport(), clock: clock, [.deadline(), .bearer(tokens), .attemptTimeout()])
         let calls = (0..<500).map { _ in client.get(anywhere).start(Text()) }
-        await clock.waitForTimer(in: .seconds(1))
+        try await clock.waitForTimer(in: .seconds(1))
         // At another moment in each round: some are signed, some wait, some have not begun.
         for _ in 0..<(round * 20) { await Task.yield() }
         client.cancelAll()
@@ -278,12 +279,12 @@ struct RotatingTokenConcurrencyTests {
             }
         }
         #expect(ends.answered + ends.cancelled == 500)
-        await until { tokens.current?.value == "a1" }
+        try await until("the token a1") { tokens.current?.value == "a1" }
         for _ in 0..<3 {
             #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
         }
         #expect(server.forms.count == 1)
         #expect(!server.isSignedOut)
-        await until { clock.timerCount == 0 }
+        try await until("all timers to go") { clock.timerCount == 0 }
     }
 }

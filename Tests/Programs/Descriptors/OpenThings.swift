@@ -54,7 +54,7 @@ final class OpenThings {
         try Data(repeating: 1, count: 8 << 20).write(to: file)
         let upload = client.post("upload", body: .file(file))
         tasks.append(Task { _ = try? await upload.data() })
-        await server.waitForRequests(5)
+        try await server.waitForRequests(5)
         let spill = try UnnamedFile.temporary()
         try spill.write(large, at: 0)
         things = [cached, endless, download, spill, PathMonitor.system()]

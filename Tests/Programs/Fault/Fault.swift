@@ -46,7 +46,7 @@ enum Fault {
             server.route("/", .text("x"), .close)
             _ = try await client.get("/").data()
             _ = try? await client.post("/", body: .text("x")).data()
-            await server.wait { $0.open == 0 }
+            try await server.wait { $0.open == 0 }
             return server.requests.count { $0.method == .post } == 2
         case "late-cancel": return try await sendsWhole(client, server)
         default: throw FaultFailure(description: "there is no fault \"\(name)\"")
@@ -80,7 +80,7 @@ enum Fault {
             // The body is let go of unread.
             _ = try await client.get("/").response()
         }
-        await server.wait { $0.requests == count && $0.inFlight == 0 }
+        try await server.wait { $0.requests == count && $0.inFlight == 0 }
         return server.counts.abandoned < count
     }
 

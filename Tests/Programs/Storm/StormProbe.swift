@@ -62,11 +62,11 @@ final class StormProbe: Sendable {
         _ kind: Kind, _ client: Client, _ server: TestServer, number: Int, _ moment: Duration
     ) async throws -> Double {
         let task = Task { try await read(kind, client) }
-        await server.waitForRequests(number)
+        try await server.waitForRequests(number)
         try await Task.sleep(for: moment, tolerance: .zero)
         let begin = ContinuousClock.now
         task.cancel()
-        await server.wait { $0.abandoned >= number }
+        try await server.wait { $0.abandoned >= number }
         let time = (ContinuousClock.now - begin) / .milliseconds(1)
         do {
             try await task.value

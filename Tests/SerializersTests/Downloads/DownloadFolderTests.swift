@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -12,7 +13,7 @@ struct DownloadFolderTests {
 
     @Test("A link that replaces the folder redirects no write", arguments: [true, false])
     func swapped(replaces: Bool) async throws {
-        let directory = try TemporaryDirectory()
+        let directory = TemporaryFolder()
         let folder = directory.url.appending(path: "downloads", directoryHint: .isDirectory)
         let moved = directory.url.appending(path: "moved")
         let victim = directory.url.appending(path: "victim", directoryHint: .isDirectory)
@@ -40,7 +41,7 @@ struct DownloadFolderTests {
 
     @Test("A link with the file's name is replaced, not followed")
     func link() async throws {
-        let directory = try TemporaryDirectory()
+        let directory = TemporaryFolder()
         let victim = directory.url.appending(path: "victim")
         try Data("precious".utf8).write(to: victim)
         let link = directory.url.appending(path: "big.bin")
@@ -55,7 +56,7 @@ struct DownloadFolderTests {
 
     @Test("A file that was removed during a download is not replaced by an empty one")
     func removed() async throws {
-        let directory = try TemporaryDirectory()
+        let directory = TemporaryFolder()
         let error = await #expect(throws: ClientError.self) {
             try await server.client().get("http://a.example/big.bin").download(to: directory.url) {
                 _ in
@@ -70,7 +71,7 @@ struct DownloadFolderTests {
 
     @Test("Discarding resume data removes one file, and no folder")
     func discarded() async throws {
-        let directory = try TemporaryDirectory()
+        let directory = TemporaryFolder()
         server.update { $0.cut = 30_000 }
         let error = await #expect(throws: ClientError.self) {
             try await server.client().get("http://a.example/big.bin").download(

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -8,11 +9,9 @@ import TurnpikeTesting
 
 @Suite("Download")
 struct DownloadTests {
-    private let directory: TemporaryDirectory
+    private let directory = TemporaryFolder()
     private let server = RangeServer()
     private var content: Data { server.setup.withLock { $0.content } }
-
-    init() throws { directory = try TemporaryDirectory() }
 
     private func call(_ path: String = "big.bin", _ stack: Stack = []) -> Call {
         server.client(stack).get(Target("http://a.example/\(path)"))

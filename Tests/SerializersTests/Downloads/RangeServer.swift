@@ -105,21 +105,3 @@ final class HastyTime: TimeSource {
         return token
     }
 }
-
-/// A directory that goes with its value.
-final class TemporaryDirectory: Sendable {
-    let url: URL
-
-    init() throws {
-        url = FileManager.default.temporaryDirectory
-            .appending(path: "turnpike-\(UUID().uuidString)", directoryHint: .isDirectory)
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(at: url) }
-
-    /// The names in it, hidden ones too.
-    var names: [String] {
-        ((try? FileManager.default.contentsOfDirectory(atPath: url.path())) ?? []).sorted()
-    }
-}

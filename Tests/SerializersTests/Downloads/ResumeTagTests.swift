@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -11,7 +12,7 @@ struct ResumeTagTests {
     @Test("Tags are compared byte by byte and may begin with a combining mark")
     func bytes() async throws {
         let server = RangeServer()
-        let directory = try TemporaryDirectory()
+        let directory = TemporaryFolder()
         let tag = "\"\u{301}e\u{301}\""
         server.update {
             $0.tag = tag; $0.cut = 30_000
@@ -25,7 +26,7 @@ struct ResumeTagTests {
         server.update {
             $0.tag = "\"\u{301}\u{E9}\""; $0.cut = nil
         }
-        let other = try TemporaryDirectory()
+        let other = TemporaryFolder()
         let file = try await server.client().get("http://a.example/big.bin").download(
             to: other.url, options: DownloadOptions(resumeData: data))
         #expect(try Data(contentsOf: file.url) == server.setup.withLock { $0.content })
@@ -38,7 +39,7 @@ struct ResumeTagTests {
         arguments: [true, false])
     func unnamed(isWithinCall: Bool) async throws {
         let server = RangeServer()
-        let directory = try TemporaryDirectory()
+        let directory = TemporaryFolder()
         let old = server.setup.withLock { $0.content }
         let new = Data(old.map { $0 ^ 0xFF })
         server.update { setup in
@@ -70,7 +71,7 @@ struct ResumeTagTests {
         arguments: [201, 202, 204, 205, 207, 226] as [HTTPStatus])
     func otherSuccess(status: HTTPStatus) async throws {
         let server = RangeServer()
-        let directory = try TemporaryDirectory()
+        let directory = TemporaryFolder()
         server.update { $0.cut = 30_000 }
         let call = server.client().get("http://a.example/big.bin")
         let kept = DownloadOptions(resumes: 0, keepsPartialFile: true)
@@ -101,7 +102,7 @@ struct ResumeTagTests {
         arguments: [("\"v1\"", true), (nil, true), ("\"v2\"", false), ("W/\"v1\"", false)]
             as [(String?, Bool)])
     func refusal(tag: String?, isSame: Bool) async throws {
-        let directory = try TemporaryDirectory()
+        let directory = TemporaryFolder()
         let (old, new) = (Data("the old one".utf8), Data("the new one".utf8))
         let transport = MockTransport { request in
             guard request.headers[.range] != nil else {
@@ -140,7 +141,7 @@ struct ResumeTagTests {
         ] as [(String?, String?, Bool)])
     func dates(tag: String?, date: String?, isSame: Bool) async throws {
         let server = RangeServer()
-        let directory = try TemporaryDirectory()
+        let directory = TemporaryFolder()
         server.update {
             $0.tag = nil
             $0.headers[.lastModified] = "Mon, 01 Jan 2024 00:00:00 GMT"

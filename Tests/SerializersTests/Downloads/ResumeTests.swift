@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeSupport
 import TurnpikeTesting
@@ -9,12 +10,10 @@ import TurnpikeTesting
 
 @Suite("Resumed download")
 struct ResumeTests {
-    private let directory: TemporaryDirectory
+    private let directory = TemporaryFolder()
     private let server = RangeServer()
     private let kept = DownloadOptions(resumes: 0, keepsPartialFile: true)
     private var content: Data { server.setup.withLock { $0.content } }
-
-    init() throws { directory = try TemporaryDirectory() }
 
     private func call(_ path: String = "big.bin") -> Call {
         server.client().get(Target("http://a.example/\(path)"))
@@ -37,7 +36,7 @@ struct ResumeTests {
         #expect(data.validator == "\"v1\"" && data.suggestedName == "big.bin")
         let copy = try JSONDecoder().decode(ResumeData.self, from: JSONEncoder().encode(data))
         // Another process, another URL, another directory.
-        let other = try TemporaryDirectory()
+        let other = TemporaryFolder()
         let file = try await call("mirror").download(
             to: other.url, options: DownloadOptions(resumeData: copy))
         #expect(try Data(contentsOf: file.url) == content)
@@ -70,7 +69,7 @@ struct ResumeTests {
         let text = String(decoding: try JSONEncoder().encode(data), as: UTF8.self)
         let changed = text.replacing("\"big.bin\"", with: "\"\(name)\"")
         let copy = try JSONDecoder().decode(ResumeData.self, from: Data(changed.utf8))
-        let other = try TemporaryDirectory()
+        let other = TemporaryFolder()
         let file = try await call().download(
             to: other.url, options: DownloadOptions(resumeData: copy))
         #expect(file.url.deletingLastPathComponent().path() == other.url.path())
@@ -210,7 +209,7 @@ struct ResumeTests {
         gate.finish()
         await #expect(throws: CancellationError.self) { try await running.value }
         #expect(running.state == .cancelled && running.pause() == false)
-        while !directory.names.isEmpty { await Task.yield() }
+        try await until("an empty folder") { directory.names.isEmpty }
     }
 
     @Test("A stop gives the resume data")

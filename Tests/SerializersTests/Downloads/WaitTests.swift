@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -8,9 +9,7 @@ import TurnpikeTesting
 @Suite("Waits between the exchanges of a call")
 struct WaitTests {
     private let clock = ManualClock()
-    private let directory: TemporaryDirectory
-
-    init() throws { directory = try TemporaryDirectory() }
+    private let directory = TemporaryFolder()
 
     private func client(_ transport: any Transport) -> Client {
         Client(
@@ -22,12 +21,12 @@ struct WaitTests {
         case cancelAll
         case shutdown
 
-        func callAsFunction(_ client: Client, _ clock: ManualClock) async {
+        func callAsFunction(_ client: Client, _ clock: ManualClock) async throws {
             switch self {
             case .cancelAll: client.cancelAll()
             case .shutdown:
                 async let end: Void = client.shutdown(grace: .milliseconds(100))
-                await clock.waitForTimer(in: .milliseconds(100))
+                try await clock.waitForTimer(in: .milliseconds(100))
                 clock.advance(by: .milliseconds(100))
                 await end
             }
@@ -43,14 +42,14 @@ struct WaitTests {
         let client = client(server.transport)
         let running = client.get("http://a.example/big.bin").startDownload(
             to: .directory(directory.url))
-        await clock.waitForTimer(in: .milliseconds(500))
+        try await clock.waitForTimer(in: .milliseconds(500))
         let calls = client.runningCalls
         #expect(calls.map { $0.request?.url } == ["http://a.example/big.bin"])
-        await end(client, clock)
+        try await end(client, clock)
         await #expect(throws: CancellationError.self) { try await running.value }
         #expect(running.state == .cancelled && clock.timerCount == 0)
         #expect(server.transport.sentCount == 1 && client.runningCallCount == 0)
-        while !directory.names.isEmpty { await Task.yield() }
+        try await until("an empty folder") { directory.names.isEmpty }
     }
 
     @Test(
@@ -64,9 +63,9 @@ struct WaitTests {
         })
         let client = client(transport)
         async let result = all(client.get(anywhere).events())
-        await clock.waitForTimer(in: .seconds(3))
+        try await clock.waitForTimer(in: .seconds(3))
         #expect(client.runningCalls.map { $0.request?.method } == [.get])
-        await end(client, clock)
+        try await end(client, clock)
         let (items, error) = await result
         #expect(items.map(\.data) == ["a"] && error is CancellationError)
         #expect(transport.requests.count == 1 && clock.timerCount == 0)

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -173,7 +174,7 @@ struct MultipartTests {
 
     @Test("A form can be written to a file URL, and to no other URL")
     func writing() async throws {
-        let directory = try TemporaryDirectory()
+        let directory = TemporaryFolder()
         var form = MultipartFormData(boundary: "B")
         form.append("x", name: "a")
         let body = RequestBody.multipart(form)

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -134,7 +135,7 @@ struct ServerSentEventsTests {
     }
 
     @Test("A stream that ends or breaks off reconnects after its last complete event")
-    func reconnects() async {
+    func reconnects() async throws {
         let clock = ManualClock()
         let lost = ClientError(.incomplete, "lost")
         let transport = ScriptedTransport(
@@ -145,7 +146,7 @@ struct ServerSentEventsTests {
         async let result = all(events)
         // The waits: 3 s twice, each behind an event; then doubled, behind none.
         for wait in [Duration.seconds(3), .seconds(3), .seconds(6)] {
-            await clock.waitForTimer(in: wait)
+            try await clock.waitForTimer(in: wait)
             clock.advance(by: wait)
         }
         let (items, error) = await result
@@ -169,28 +170,28 @@ struct ServerSentEventsTests {
     /// Lets a reader who waits hear something, and wait once more.
     private func say(
         _ text: String, _ stream: AsyncStream<Data>.Continuation, _ clock: ManualClock
-    ) async {
-        await clock.waitForTimer(in: .seconds(20))
+    ) async throws {
+        try await clock.waitForTimer(in: .seconds(20))
         // So that the next wait's timer can be told from this one's.
         clock.advance(by: .seconds(15))
         stream.yield(Data(text.utf8))
-        await clock.waitForTimer(in: .seconds(20))
+        try await clock.waitForTimer(in: .seconds(20))
     }
 
     @Test("A stream that falls silent reconnects after its last event")
-    func idle() async {
+    func idle() async throws {
         let clock = ManualClock()
         let (open, stream) = Self.open()
         let transport = ScriptedTransport(open, Self.stream("data: b\n\n"))
         let call = client(transport, clock).get(anywhere)
         async let result = all(call.events(reconnects: 1, idleLimit: .seconds(20)))
-        await say("id: 7\ndata: a\n\nretry: 1000\n", stream, clock)
+        try await say("id: 7\ndata: a\n\nretry: 1000\n", stream, clock)
         // A comment is a sign of life.
-        await say(": alive\n", stream, clock)
+        try await say(": alive\n", stream, clock)
         clock.advance(by: .seconds(20) - .nanoseconds(1))
         #expect(transport.requests.count == 1)
         clock.advance(by: .nanoseconds(1))
-        await clock.waitForTimer(in: .seconds(1))
+        try await clock.waitForTimer(in: .seconds(1))
         clock.advance(by: .seconds(1))
         let (items, error) = await result
         #expect(items.map(\.data) == ["a", "b"] && error == nil)
@@ -204,7 +205,7 @@ struct ServerSentEventsTests {
         let (open, stream) = Self.open()
         let limited = client(ScriptedTransport(open), clock).get(anywhere)
         async let result = all(limited.events(reconnects: 0, idleLimit: .seconds(20)))
-        await say("data: a\n\n", stream, clock)
+        try await say("data: a\n\n", stream, clock)
         clock.advance(by: .seconds(20))
         let (items, error) = await result
         #expect(items.map(\.data) == ["a"])
@@ -251,7 +252,7 @@ struct ServerSentEventsTests {
     }
 
     @Test("An unsafe method is sent once, unless the call is retryable")
-    func unsafeMethods() async {
+    func unsafeMethods() async throws {
         let lost = ClientError(.incomplete, "lost")
         let post = { (transport: ScriptedTransport, clock: any TimeSource) in
             client(transport, clock).post(anywhere, body: RequestBody.data(Data("{}".utf8)))
@@ -273,7 +274,7 @@ struct ServerSentEventsTests {
             Self.stream("", status: 204), Self.stream("data: c\n\n"))
         async let result = all(post(vouched, clock).retryable().events(reconnects: 9))
         for _ in 0..<2 {
-            await clock.waitForTimer(in: .seconds(3))
+            try await clock.waitForTimer(in: .seconds(3))
             clock.advance(by: .seconds(3))
         }
         #expect(await result.items.map(\.data) == ["a", "b"])
@@ -281,7 +282,7 @@ struct ServerSentEventsTests {
     }
 
     @Test("A request that was not sent is sent again, whatever its method")
-    func unsent() async {
+    func unsent() async throws {
         let clock = ManualClock()
         let transport = ScriptedTransport(
             { _ in
@@ -289,7 +290,7 @@ struct ServerSentEventsTests {
             }, Self.stream("data: a\n\n"))
         let call = client(transport, clock).post(anywhere, body: RequestBody.data(Data("{}".utf8)))
         async let result = all(call.events(reconnects: 2))
-        await clock.waitForTimer(in: .seconds(3))
+        try await clock.waitForTimer(in: .seconds(3))
         clock.advance(by: .seconds(3))
         #expect(await result.items.map(\.data) == ["a"])
         #expect(transport.requests.count == 2)
@@ -314,7 +315,7 @@ struct ServerSentEventsTests {
     }
 
     @Test("An empty id removes the last one, also the caller's")
-    func emptyID() async {
+    func emptyID() async throws {
         let clock = ManualClock()
         let transport = ScriptedTransport(
             Self.stream("id: 5\n"),
@@ -323,7 +324,7 @@ struct ServerSentEventsTests {
         let call = client(transport, clock).get(anywhere).header(.lastEventID, "0")
         async let result = all(call.events(reconnects: 2))
         for _ in 0..<2 {
-            await clock.waitForTimer(in: .seconds(3))
+            try await clock.waitForTimer(in: .seconds(3))
             clock.advance(by: .seconds(3))
         }
         #expect(await result.items.map(\.id) == ["1", ""])
@@ -331,7 +332,7 @@ struct ServerSentEventsTests {
     }
 
     @Test("An id that is not a valid field value belongs to the event, but is not sent")
-    func unsendableID() async {
+    func unsendableID() async throws {
         let clock = ManualClock()
         let transport = ScriptedTransport(
             Self.stream("id: 1\ndata: a\n\nid: x\u{1}y\ndata: b\n\n"), Self.stream("data: c\n\n"),
@@ -339,7 +340,7 @@ struct ServerSentEventsTests {
         let events = client(transport, clock).get(anywhere).events(reconnects: 3)
         async let result = all(events)
         for _ in 0..<2 {
-            await clock.waitForTimer(in: .seconds(3))
+            try await clock.waitForTimer(in: .seconds(3))
             clock.advance(by: .seconds(3))
         }
         let (items, error) = await result

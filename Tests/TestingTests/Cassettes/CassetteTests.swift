@@ -196,7 +196,7 @@ struct CassetteTests {
         async let text = client.get(Self.url).string()
         let clock = try #require(client.timeSource as? ManualClock)
         for _ in 0..<2 {
-            await clock.waitForTimers(1)
+            try await clock.waitForTimers(1)
             clock.advanceToNextTimer()
         }
         #expect(try await text == "fine")

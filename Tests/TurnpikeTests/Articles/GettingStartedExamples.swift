@@ -86,7 +86,7 @@ struct GettingStartedExamples {
             baseURL: "http://test.example/", transport: transport, stack: [.validate(), .retry()],
             timeSource: clock)
         async let planet = client.get("planets/4").decode(Planet.self)
-        await clock.waitForTimers(1)  // the wait before the second attempt
+        try await clock.waitForTimers(1)  // the wait before the second attempt
         clock.advance(by: .seconds(1))
         #expect(try await planet == Planet(name: "Mars", moons: 2))
     }

@@ -58,7 +58,7 @@ struct TestingYourClientExamples {
         let clock = ManualClock()
         let client = Client(transport: transport, stack: [.retry(attempts: 3)], timeSource: clock)
         async let text = client.get("http://a.example/").string()
-        await clock.waitForTimers(1)  // the back-off has begun
+        try await clock.waitForTimers(1)  // the back-off has begun
         clock.advance(by: .seconds(20))
         #expect(try await text == "fine")
     }

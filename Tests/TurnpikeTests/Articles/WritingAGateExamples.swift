@@ -70,7 +70,7 @@ struct WritingAGateExamples {
         let client = Client(transport: transport, stack: Stack { RetryLocked() }, timeSource: clock)
         async let text = client.get("http://a.example/").string()
         for _ in 0..<2 {
-            await clock.waitForTimers(1)
+            try await clock.waitForTimers(1)
             clock.advance(by: .seconds(1))
         }
         #expect(try await text == "open")

@@ -1,38 +1,39 @@
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
 
 /// That every way of giving a call up closes its connection, in the order that the server sees.
 @Suite("The end of a transfer")
-struct TransferEndTests {
+struct TransportEndTests {
     private let server: TestServer
-    private let client: Client
 
     init() throws {
         server = try TestServer()
         server.route("/silence", .silence)
         server.route("/endless", .endless())
         server.route("/ok", .text("x"))
-        client = Client(baseURL: server.target, stack: [])
     }
 
-    private func expectClose() async throws {
-        await server.wait { $0.abandoned == 1 }
+    private func expectClose(_ client: Client) async throws {
+        try await server.wait { $0.abandoned == 1 }
         #expect(try await client.get("ok").string() == "x", "the client goes on")
     }
 
-    @Test("Cancelling the task that waits for a head")
-    func cancelBeforeHead() async throws {
+    @Test("Cancelling the task that waits for a head", arguments: Road.allCases)
+    func cancelBeforeHead(road: Road) async throws {
+        let client = try road.client(to: server)
         let call = Task { try await client.get("silence").data() }
-        await server.waitForRequests(1)
+        try await server.waitForRequests(1)
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
-        try await expectClose()
+        try await expectClose(client)
     }
 
-    @Test("Cancelling a task before it begins opens no connection")
-    func cancelBeforeBegin() async throws {
+    @Test("Cancelling a task before it begins opens no connection", arguments: Road.allCases)
+    func cancelBeforeBegin(road: Road) async throws {
+        let client = try road.client(to: server)
         let call = Task {
             unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
             return try await client.get("ok").data()
@@ -41,8 +42,9 @@ struct TransferEndTests {
         #expect(server.counts.accepted == 0)
     }
 
-    @Test("Cancelling the task that reads a body")
-    func cancelDuringBody() async throws {
+    @Test("Cancelling the task that reads a body", arguments: Road.allCases)
+    func cancelDuringBody(road: Road) async throws {
+        let client = try road.client(to: server)
         let read = AsyncStream.makeStream(of: Void.self)
         let call = Task {
             for try await _ in try await client.get("endless").response().body {
@@ -52,43 +54,47 @@ struct TransferEndTests {
         for await _ in read.stream.prefix(3) {}
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
-        try await expectClose()
+        try await expectClose(client)
     }
 
-    @Test("Letting go of a response")
-    func dropResponse() async throws {
+    @Test("Letting go of a response", arguments: Road.allCases)
+    func dropResponse(road: Road) async throws {
+        let client = try road.client(to: server)
         _ = try await client.get("endless").response()
-        try await expectClose()
+        try await expectClose(client)
     }
 
-    @Test("Letting go of an iterator while the response lives")
-    func dropIterator() async throws {
+    @Test("Letting go of an iterator while the response lives", arguments: Road.allCases)
+    func dropIterator(road: Road) async throws {
+        let client = try road.client(to: server)
         let response = try await client.get("endless").response()
         for try await _ in response.body { break }
-        try await expectClose()
+        try await expectClose(client)
         withExtendedLifetime(response) {}
     }
 
-    @Test("A limit on the body")
-    func limit() async throws {
+    @Test("A limit on the body", arguments: Road.allCases)
+    func limit(road: Road) async throws {
+        let client = try road.client(to: server)
         let error = await #expect(throws: ClientError.self) {
             try await client.get("endless").limits(.init(body: 100_000)).data()
         }
         #expect(error?.code == .tooLarge)
-        try await expectClose()
+        try await expectClose(client)
         let announced = await #expect(throws: ClientError.self) {
             server.route(
                 "/announced", .drip(Data(count: 1_000_000), bytes: 1000, every: .milliseconds(2)))
             return try await client.get("announced").limits(.init(body: 100_000)).data()
         }
         #expect(announced?.code == .tooLarge)
-        await server.wait { $0.abandoned == 2 }
+        try await server.wait { $0.abandoned == 2 }
     }
 
     @Test(
         "A deadline, below a second too, before and in the body",
-        arguments: ["silence", "drip", "endless"])
-    func deadline(path: String) async throws {
+        arguments: Road.allCases, ["silence", "drip", "endless"])
+    func deadline(road: Road, path: String) async throws {
+        let client = try road.client(to: server)
         server.route("/drip", .drip(Data(count: 1000), every: .milliseconds(30)))
         let clock = ContinuousClock()
         let begin = clock.now
@@ -99,45 +105,54 @@ struct TransferEndTests {
         }
         #expect(error?.code == .deadlineExceeded)
         #expect(clock.now - begin >= .milliseconds(300))
-        try await expectClose()
+        try await expectClose(client)
     }
 
-    @Test("Cancelling a handle, or letting go of it", arguments: [true, false])
-    func handle(cancels: Bool) async throws {
+    @Test("Cancelling a handle, or letting go of it", arguments: Road.allCases, [true, false])
+    func handle(road: Road, cancels: Bool) async throws {
+        let client = try road.client(to: server)
         do {
             let running = client.get("silence").start(.data)
-            await server.waitForRequests(1)
+            try await server.waitForRequests(1)
             if cancels { running.cancel() }
         }
-        try await expectClose()
+        try await expectClose(client)
     }
 
-    @Test("Cancelling an upload that the server does not read")
-    func upload() async throws {
+    @Test(
+        "Cancelling an upload that the server does not read",
+        arguments: Road.allCases, [Body.Kind.data, .stream, .known])
+    func upload(road: Road, kind: Body.Kind) async throws {
+        let client = try road.client(to: server)
         server.route("/upload", .silence.withoutReading())
+        // Fits into the buffers of a socket: behind more, the server would not see the end.
+        let body = try Body.of(
+            kind, Data(count: 50_000), file: URL(filePath: "/nonexistent"))
         let call = Task {
-            // Fits into the buffers of a socket: behind more, the server would not see the end.
-            try await client.post(
-                "upload", body: .data(Data(count: 50_000)), headers: ["Expect": "100-continue"]
-            ).data()
+            try await client.post("upload", body: body, headers: ["Expect": "100-continue"]).data()
         }
-        await server.waitForRequests(1)
+        try await server.waitForRequests(1)
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
-        await server.wait { $0.abandoned == 1 }
+        // Content of libcurl that it does not read may hide the close from the server.
+        if road == .urlSession { try await server.wait { $0.abandoned == 1 } }
+        #expect(try await client.get("ok").string() == "x", "the client goes on")
+        #expect(server.counts.accepted == 2)
     }
 
-    @Test("Shutting the client down")
-    func shutdown() async throws {
+    @Test("Shutting the client down", arguments: Road.allCases)
+    func shutdown(road: Road) async throws {
+        let client = try road.client(to: server)
         let call = Task { try await client.get("silence").data() }
-        await server.waitForRequests(1)
+        try await server.waitForRequests(1)
         await client.shutdown()
         await #expect(throws: CancellationError.self) { try await call.value }
-        await server.wait { $0.abandoned == 1 }
+        try await server.wait { $0.abandoned == 1 }
     }
 
-    @Test("A body that was read whole keeps its connection")
-    func reuse() async throws {
+    @Test("A body that was read whole keeps its connection", arguments: Road.allCases)
+    func reuse(road: Road) async throws {
+        let client = try road.client(to: server)
         for _ in 0..<20 { _ = try await client.get("ok").string() }
         #expect(server.counts.accepted == 1)
     }

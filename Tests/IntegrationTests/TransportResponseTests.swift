@@ -1,0 +1,92 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeTesting
+
+/// What a transport makes of what a server sends.
+@Suite("Responses over real sockets")
+struct TransportResponseTests {
+    private let server: TestServer
+
+    init() throws { server = try TestServer() }
+
+    @Test(
+        "A body that ends early is never success",
+        arguments: Road.allCases, ["short", "reset", "chunks"])
+    func truncation(road: Road, how: String) async throws {
+        let client = try road.client(to: server)
+        server.route("/short", .short(declared: 100, sent: Data("abc".utf8)))
+        server.route("/reset", .reset(after: Data("abc".utf8), declared: 100))
+        server.route("/chunks", .chunked([Data("abc".utf8)], endsWell: false))
+        let error = await #expect(throws: ClientError.self) {
+            try await client.get(Target(how)).data()
+        }
+        #expect(
+            error?.code == .incomplete || road == .urlSession && error?.code == .protocol)
+        #expect(error?.transfer?.phase == .receiving)
+    }
+
+    @Test(
+        "Chunks come as they are sent, and their framing leaves no trace",
+        arguments: Road.allCases)
+    func chunked(road: Road) async throws {
+        let client = try road.client(to: server)
+        // Without trailer fields, of which FoundationNetworking makes a trap.
+        server.route("/", .chunked([Data("ab".utf8), Data("cd".utf8)]))
+        let response = try await client.get("/").response()
+        #expect(response.body.length == nil)
+        #expect(response.headers[.contentLength] == nil)
+        #expect(try await response.body.collect(upTo: 10) == Data("abcd".utf8))
+        server.route("/next", .text("x"))
+        #expect(try await client.get("next").string() == "x")
+        #expect(server.counts.accepted == 1)
+    }
+
+    @Test("Interim responses are passed over", arguments: Road.allCases)
+    func interim(road: Road) async throws {
+        server.route(
+            "/",
+            .text("final").preceded(
+                by: [103, 102, 103, 100, 103], headers: ["X-Early": "1", "Set-Cookie": "e=1"]))
+        let response = try await road.client(to: server).get("/").response()
+        #expect(response.status == 200)
+        #expect(response.headers["X-Early"] == nil)
+        #expect(try await response.body.collect(upTo: 10) == Data("final".utf8))
+    }
+
+    @Test("Set-Cookie lines come apart, dates intact", arguments: Road.allCases)
+    func setCookie(road: Road) async throws {
+        let cookies = ["a=1; Expires=Wed, 21 Oct 2065 07:28:00 GMT; Path=/", "b=2"]
+        server.route(
+            "/", .text("x", headers: HTTPHeaders(cookies.map { ("Set-Cookie", $0) })))
+        let response = try await road.client(to: server).get("/").response()
+        #expect(response.headers.values(of: .setCookie) == cookies)
+    }
+
+    @Test(
+        "Equal lengths in several lines are one, different ones are refused",
+        arguments: Road.allCases)
+    func lengths(road: Road) async throws {
+        let client = try road.client(to: server)
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
+        server.route("/same", .raw(Data((head + "Content-Length: 2\r\n\r\nok").utf8)))
+        server.route("/two", .raw(Data((head + "Content-Length: 3\r\n\r\nokk").utf8)))
+        #expect(try await client.get("same").string() == "ok")
+        let error = await #expect(throws: ClientError.self) { try await client.get("two").string() }
+        #expect(error?.code == .protocol)
+    }
+
+    @Test(
+        "What is no HTTP is an error of the protocol",
+        arguments: Road.allCases,
+        [
+            "SSH-2.0-OpenSSH_9\r\n", "HTTP/1.1 99 x\r\n\r\n", "HTTP/9.9 200 OK\r\n\r\n",
+            "garbage\r\n\r\n",
+        ])
+    func nonsense(road: Road, bytes: String) async throws {
+        let client = try road.client(to: server)
+        server.route("/", .raw(Data(bytes.utf8)))
+        let error = await #expect(throws: ClientError.self) { try await client.get("/").data() }
+        #expect(error?.code == .protocol)
+    }
+}
