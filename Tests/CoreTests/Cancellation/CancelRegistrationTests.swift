@@ -8,7 +8,7 @@ import TurnpikeTesting
 @testable import TurnpikeCore
 
 @Suite("CancelRegistration")
-struct RegistrationTests {
+struct CancelRegistrationTests {
     @Test("A registration keeps a derived context reachable for an outer cancellation")
     func keepsContext() async throws {
         let clock = ManualClock()

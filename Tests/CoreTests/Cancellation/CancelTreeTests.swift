@@ -1,0 +1,103 @@
+import TestSupport
+import Testing
+import TurnpikeTesting
+
+@testable import TurnpikeCore
+
+@Suite("CancelTree")
+struct CancelTreeTests {
+    private struct Reason: Error { let number: Int }
+
+    private static func reason(_ number: Int) -> CancelReason { .failed(Reason(number: number)) }
+
+    /// A plain list of scopes and handlers, which does what the tree should do.
+    private struct Model {
+        var outer: [Int?] = [nil]
+        var reasons: [Int?] = [nil]
+        var handlers: [(id: Int, scope: Int)] = []
+
+        func reason(of scope: Int) -> Int? { reasons[scope] ?? outer[scope].flatMap(reason) }
+
+        func isInside(_ scope: Int, _ other: Int) -> Bool {
+            scope == other || outer[scope].map { isInside($0, other) } == true
+        }
+
+        /// Returns what the handlers inside of the scope note, in the order of their registration.
+        mutating func cancel(_ scope: Int, _ number: Int) -> [String] {
+            if reason(of: scope) != nil { return [] }
+            reasons[scope] = number
+            let called = handlers.filter { isInside($0.scope, scope) }
+            handlers.removeAll { handler in called.contains { $0.id == handler.id } }
+            return called.map { "\($0.id): \(number)" }
+        }
+    }
+
+    @Test(
+        "Each handler is called once, with the first reason around it, in the order of registration",
+        arguments: 0..<50)
+    func model(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var model = Model()
+        let (tree, notes) = (CancelTree(inside: nil), Notes())
+        var scopes = [CancelScope(inside: nil)]
+        var places: [(id: Int, place: CancelPlace)] = []
+        var expected: [String] = []
+        for step in 0..<300 {
+            let scope = Int.random(in: scopes.indices, using: &random)
+            switch Int.random(in: 0..<20, using: &random) {
+            case 0..<4:
+                scopes.append(CancelScope(inside: scopes[scope]))
+                model.outer.append(scope)
+                model.reasons.append(nil)
+            case 4..<14:
+                let place = tree.add(scopes[scope]) { reason in
+                    notes.add("\(step): \((reason.error as? Reason)?.number ?? -1)")
+                }
+                #expect((place == nil) == (model.reason(of: scope) != nil))
+                guard let place else { continue }
+                places.append((step, place))
+                model.handlers.append((step, scope))
+            case 14..<18:
+                // Perhaps one that was removed or called, whose place another one has taken.
+                guard let (id, place) = places.randomElement(using: &random) else { continue }
+                tree.remove(place)
+                model.handlers.removeAll { $0.id == id }
+            case 18:
+                tree.removeAll(in: scopes[scope])
+                model.handlers.removeAll { $0.scope == scope }
+            default:
+                // Not the outer ones, since a cancelled outermost one leaves nothing to do.
+                if scope < scopes.count / 2, step < 290 { continue }
+                tree.cancel(scopes[scope], Self.reason(step))
+                expected += model.cancel(scope, step)
+            }
+            #expect(notes.all == expected)
+            let reason = tree.reason(of: scopes[scope])?.error as? Reason
+            #expect(reason?.number == model.reason(of: scope))
+        }
+        #expect(!expected.isEmpty)
+    }
+
+    @Test("A call's tree hears of a cancellation around it until it is closed")
+    func linked() {
+        let outer = Context(timeSource: ManualClock())
+        let inside = outer.child()
+        let notes = Notes()
+        let around = [inside, inside, inside, outer]
+        let trees = around.map { CancelTree(inside: $0) }
+        let scopes = around.map { CancelScope(inside: $0.scope) }
+        for (number, tree) in trees.enumerated() {
+            _ = tree.add(scopes[number]) { _ in notes.add("\(number)") }
+        }
+        trees[1].close()
+        trees[2].cancel(scopes[2], Self.reason(1))
+        #expect(notes.all == ["2"])
+        inside.cancel(Self.reason(2))
+        #expect(notes.all == ["2", "0"])
+        let reasons = trees.indices.map {
+            (trees[$0].reason(of: scopes[$0])?.error as? Reason)?.number
+        }
+        #expect(reasons == [2, 2, 1, nil])
+        #expect(trees[0].add(scopes[0]) { _ in notes.add("late") } == nil)
+    }
+}
