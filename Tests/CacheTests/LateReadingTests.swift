@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -14,20 +15,20 @@ struct LateReadingTests {
         defer { try? FileManager.default.removeItem(at: folder) }
         let content = Data(repeating: 7, count: 300_000)
         for store in [MemoryStore(), DiskStore(directory: folder.path)] as [any CacheStore] {
-            let cached = CachedClient(store, outside: [Deadline(.seconds(2))]) { _ in
-                .arriving(
-                    [content.prefix(10), content.dropFirst(10)],
-                    headers: ["Cache-Control": "max-age=600"], every: .milliseconds(20))
-            }
+            let clock = ManualClock()
+            let transport = DripTransport(
+                [content.prefix(10), content.dropFirst(10)],
+                headers: ["Cache-Control": "max-age=600"], every: .milliseconds(20))
+            let client = Client(transport, clock: clock, Deadline(.seconds(2)), Cache(store))
             for _ in 0..<2 {
-                let body = try await cached.client.get("http://a.example/").response().body
-                cached.clock.advance(by: .milliseconds(200))
+                let body = try await client.get("http://a.example/").response().body
+                clock.advance(by: .milliseconds(200))
                 #expect(body.arrival == .complete)
-                cached.clock.advance(by: .seconds(4))
+                clock.advance(by: .seconds(4))
                 #expect(try await body.collect(upTo: 1 << 20) == content)
-                #expect(cached.clock.timerCount == 0)
+                #expect(clock.timerCount == 0)
             }
-            #expect(cached.sent == 1)
+            #expect(transport.sentCount == 1)
         }
     }
 }

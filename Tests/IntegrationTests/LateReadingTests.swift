@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -71,18 +72,16 @@ struct LateReadingTests {
         case .urlsession: return URLSessionTransport()
         case .curl: return try CurlTransport()
         case .mock:
-            return MockTransport { _ in
-                switch content {
-                case .whole: .status(.ok, body: text)
-                case .dripped:
-                    .arriving(
-                        [text.prefix(5), text.dropFirst(5)], every: .milliseconds(20))
-                case .gzip: .status(.ok, headers: coding, body: coded)
-                case .spilled:
-                    .arriving([Self.large.prefix(1 << 20), Self.large.dropFirst(1 << 20)])
-                case .decoded:
-                    .arriving([Self.repetitive.prefix(10), Self.repetitive.dropFirst(10)])
-                }
+            switch content {
+            case .whole: return MockTransport { _ in .status(.ok, body: text) }
+            case .gzip: return MockTransport { _ in .status(.ok, headers: coding, body: coded) }
+            case .dripped:
+                return DripTransport(
+                    [text.prefix(5), text.dropFirst(5)], every: .milliseconds(20))
+            case .spilled:
+                return DripTransport([Self.large.prefix(1 << 20), Self.large.dropFirst(1 << 20)])
+            case .decoded:
+                return DripTransport([Self.repetitive.prefix(10), Self.repetitive.dropFirst(10)])
             }
         }
     }

@@ -10,7 +10,7 @@ import TurnpikeTesting
 @Suite("Deadlines and bodies that are read late, through each gate")
 struct LateBodyTests {
     private let clock = ManualClock()
-    private let pieces = MockResponse.arriving(
+    private let pieces = DripTransport(
         [Data("ab".utf8), Data("c".utf8)], every: .milliseconds(50))
 
     struct Quiet: LogSink {
@@ -45,8 +45,7 @@ struct LateBodyTests {
     @Test("A body that arrived in time can be read after the deadline", arguments: Watcher.allCases)
     func late(watcher: Watcher) async throws {
         let client = Client(
-            MockTransport { [pieces] _ in pieces }, clock: clock,
-            [.deadline(.seconds(2)), watcher.gate(Quiet())])
+            pieces, clock: clock, [.deadline(.seconds(2)), watcher.gate(Quiet())])
         let body = try await client.get(anywhere).response().body
         #expect(body.arrival == .underWay)
         clock.advance(by: .milliseconds(200))
@@ -62,7 +61,7 @@ struct LateBodyTests {
     )
     func underWay(watcher: Watcher) async throws {
         let client = Client(
-            MockTransport { _ in .arriving([Data("ab".utf8)], every: .seconds(3)) }, clock: clock,
+            DripTransport([Data("ab".utf8)], every: .seconds(3)), clock: clock,
             [.deadline(.seconds(2)), watcher.gate(Quiet())])
         let body = try await client.get(anywhere).response().body
         clock.advance(by: .seconds(2))
@@ -74,11 +73,10 @@ struct LateBodyTests {
     @Test("A body that broke off in time keeps its own error")
     func broken() async throws {
         let client = Client(
-            MockTransport { _ in
-                .arriving(
-                    [Data("ab".utf8)], every: .milliseconds(50),
-                    thenThrow: ClientError(.incomplete, "cut"))
-            }, clock: clock, [.deadline(.seconds(2))])
+            DripTransport(
+                [Data("ab".utf8)], every: .milliseconds(50),
+                thenThrow: ClientError(.incomplete, "cut")),
+            clock: clock, [.deadline(.seconds(2))])
         let body = try await client.get(anywhere).response().body
         clock.advance(by: .seconds(4))
         let error = await #expect(throws: ClientError.self) { try await body.collect(upTo: 10) }
@@ -112,8 +110,7 @@ struct LateBodyTests {
 
     @Test("The wait for the last chunk is the last one with a time limit")
     func idleUntilLast() async throws {
-        let client = Client(
-            MockTransport { [pieces] _ in pieces }, clock: clock, [.idleTimeout(.seconds(10))])
+        let client = Client(pieces, clock: clock, [.idleTimeout(.seconds(10))])
         let body = try await client.get(anywhere).response().body
         // Whoever pulls first waits, and the whole body comes meanwhile.
         body.onPull { [clock] in clock.advance(by: .seconds(9)) }

@@ -6,7 +6,6 @@ public struct MockResponse: Sendable {
     private enum Content: Sendable {
         case data(Data)
         case chunks([Data], interval: Duration, failure: (any Error)?)
-        case arriving([Data], interval: Duration, failure: (any Error)?)
         case failure(any Error)
     }
 
@@ -71,16 +70,6 @@ public struct MockResponse: Sendable {
             content: .chunks(chunks, interval: interval, failure: failure))
     }
 
-    /// An answer whose chunks arrive at their times, read or not, as those of a server do.
-    package static func arriving(
-        _ chunks: [Data], headers: HTTPHeaders = [:], every interval: Duration = .zero,
-        thenThrow failure: (any Error)? = nil
-    ) -> Self {
-        Self(
-            status: .ok, headers: headers,
-            content: .arriving(chunks, interval: interval, failure: failure))
-    }
-
     /// No response: the transport throws an error.
     public static func failure(_ error: any Error) -> Self {
         Self(status: 0, headers: [:], content: .failure(error))
@@ -125,10 +114,6 @@ public struct MockResponse: Sendable {
                 source: MockBodySource(
                     chunks: chunks, interval: interval, failure: failure,
                     trailers: trailers ?? [:], context: context.child()))
-        case .arriving(let chunks, let interval, let failure):
-            body = MockDrip.body(
-                of: chunks, every: interval, thenThrow: failure, trailers: trailers ?? [:],
-                in: context)
         }
         return Response(to: request, status: status, headers: headers, body: body)
     }
