@@ -50,7 +50,7 @@ struct CurlEndTests {
     @Test("Cancelling while the body's source is waited for")
     func waitingSource() async throws {
         let silence = AsyncStream.makeStream(of: Data.self)
-        let body = Body.stream(live: true) { silence.stream }
+        let body = RequestBody.stream(live: true) { silence.stream }
         let call = Task { try await client.post("ok", body: body).data() }
         silence.continuation.yield(Data("a".utf8))
         try await server.wait { $0.open == 1 }

@@ -19,7 +19,7 @@ struct CurlRequestTrailerTests {
         client = fixture.client
     }
 
-    private static func counted(_ body: Body) -> Body {
+    private static func counted(_ body: RequestBody) -> RequestBody {
         body.followed(by: ["X-Count", "X-Empty"], reducingInto: { 0 }) {
             $0 += $1.count
         } trailers: {
@@ -29,12 +29,12 @@ struct CurlRequestTrailerTests {
 
     @Test(
         "They follow content of every kind, in chunks",
-        arguments: Body.Kind.allCases + [nil], [3, 700_000])
-    func kinds(kind: Body.Kind?, count: Int) async throws {
+        arguments: RequestBody.Kind.allCases + [nil], [3, 700_000])
+    func kinds(kind: RequestBody.Kind?, count: Int) async throws {
         defer { try? FileManager.default.removeItem(at: file) }
         server.route("/", .text("x"))
         let content = Data(count: kind == nil ? 0 : count)
-        let body = try kind.map { try Body.of($0, content, file: file) } ?? .empty
+        let body = try kind.map { try RequestBody.of($0, content, file: file) } ?? .empty
         for _ in 0..<3 {
             #expect(try await client.put("/", body: Self.counted(body)).string() == "x")
         }
@@ -60,7 +60,7 @@ struct CurlRequestTrailerTests {
     @Test("What cannot be sent breaks the request off", arguments: [false, true])
     func broken(isInjection: Bool) async throws {
         server.route("/", .text("x"))
-        let body = Body.text("abc").followed(by: ["X-A"]) {
+        let body = RequestBody.text("abc").followed(by: ["X-A"]) {
             isInjection ? ["X-A": "1\r\n\r\nGET / HTTP/1.1"] : ["X-B": "1"]
         }
         let error = await #expect(throws: ClientError.self) {
@@ -77,7 +77,7 @@ struct CurlRequestTrailerTests {
         server.route("/first", .text("x").thenClose())
         server.route("/second", .echo)
         for count in 1...20 {
-            let body = Body.text("hello").followed(by: ["X-Send"]) {
+            let body = RequestBody.text("hello").followed(by: ["X-Send"]) {
                 [
                     "X-Send": String(
                         made.withLock {
@@ -99,7 +99,7 @@ struct CurlRequestTrailerTests {
         server.route("/ok", .text("x"))
         server.route("/again", .close, .echo)
         let made = Mutex(0)
-        let body = Body.text("hello").followed(by: ["X-Send"]) {
+        let body = RequestBody.text("hello").followed(by: ["X-Send"]) {
             [
                 "X-Send": String(
                     made.withLock {

@@ -39,7 +39,7 @@ struct CurlUploadTests {
     @Test("A stream of another length than it promised is an error", arguments: [1, 9])
     func wrongLength(length: Int64) async throws {
         server.route("/", .text("x"))
-        let body = Body.stream(length: length) { Pieces(Data("abcde".utf8)) }
+        let body = RequestBody.stream(length: length) { Pieces(Data("abcde".utf8)) }
         let error = await #expect(throws: ClientError.self) {
             try await client.post("/", body: body).empty()
         }
@@ -57,12 +57,12 @@ struct CurlUploadTests {
 
     @Test(
         "A request that may not be sent twice is not, though its connection died under it",
-        arguments: [Body.Kind.data, .stream, nil])
-    func notTwice(kind: Body.Kind?) async throws {
+        arguments: [RequestBody.Kind.data, .stream, nil])
+    func notTwice(kind: RequestBody.Kind?) async throws {
         server.route("/ok", .text("x"))
         server.route("/post", .close)
         #expect(try await client.get("ok").string() == "x")
-        let body = try kind.map { try Body.of($0, Data("hello".utf8), file: file) } ?? .empty
+        let body = try kind.map { try RequestBody.of($0, Data("hello".utf8), file: file) } ?? .empty
         let error = await #expect(throws: ClientError.self) {
             try await client.post("post", body: body).empty()
         }
@@ -128,7 +128,7 @@ struct CurlUploadTests {
     @Test("Content that cannot be read for a second send is named as the reason")
     func unreadableRewind() async throws {
         defer { removeFile() }
-        let body = try Body.of(.file, Data("hello".utf8), file: file)
+        let body = try RequestBody.of(.file, Data("hello".utf8), file: file)
         server.route("/ok", .text("x"))
         server.route(
             "/post",
@@ -177,7 +177,7 @@ struct CurlUploadTests {
     @Test("A server that says nothing gets the content after a second; unasked, at once")
     func silentConsent() async throws {
         server.route("/", .echo.withoutContinue())
-        let content = Body.data(Data(count: 2_000_000))
+        let content = RequestBody.data(Data(count: 2_000_000))
         let clock = ContinuousClock()
         let begin = clock.now
         let plain = try await client.post("/", body: content).json()
@@ -193,8 +193,8 @@ struct CurlUploadTests {
 
     @Test(
         "Progress is told of as content is sent, up to its end",
-        arguments: Body.Kind.allCases)
-    func progress(kind: Body.Kind) async throws {
+        arguments: RequestBody.Kind.allCases)
+    func progress(kind: RequestBody.Kind) async throws {
         defer { removeFile() }
         server.route("/", .text("x"))
         let content = Data(count: 900_000)

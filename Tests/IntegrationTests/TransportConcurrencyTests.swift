@@ -40,7 +40,7 @@ struct TransportConcurrencyTests {
             case 0, 1: #expect(try await client.get("plain").data().count == 1024)
             case 2: #expect(try await client.get("large").data().count == large)
             case 3:
-                let body = Body.stream { Pieces(Data(count: 200_000)) }
+                let body = RequestBody.stream { Pieces(Data(count: 200_000)) }
                 #expect(try await client.post("sink", body: body).string() == "200000")
             default: _ = try await client.get("held").deadline(.milliseconds(5)).data()
             }

@@ -121,12 +121,12 @@ struct TransportEndTests {
 
     @Test(
         "Cancelling an upload that the server does not read",
-        arguments: Road.allCases, [Body.Kind.data, .stream, .known])
-    func upload(road: Road, kind: Body.Kind) async throws {
+        arguments: Road.allCases, [RequestBody.Kind.data, .stream, .known])
+    func upload(road: Road, kind: RequestBody.Kind) async throws {
         let client = try road.client(to: server)
         server.route("/upload", .silence.withoutReading())
         // Fits into the buffers of a socket: behind more, the server would not see the end.
-        let body = try Body.of(
+        let body = try RequestBody.of(
             kind, Data(count: 50_000), file: URL(filePath: "/nonexistent"))
         let call = Task {
             try await client.post("upload", body: body, headers: ["Expect": "100-continue"]).data()

@@ -52,8 +52,8 @@ struct TransportRequestTests {
 
     @Test(
         "Bodies of every kind arrive whole, in chunks only if libcurl does not know their length",
-        arguments: Road.allCases, Body.Kind.allCases)
-    func kinds(road: Road, kind: Body.Kind) async throws {
+        arguments: Road.allCases, RequestBody.Kind.allCases)
+    func kinds(road: Road, kind: RequestBody.Kind) async throws {
         // URLSession can send no body while it is made.
         if road == .urlSession, kind == .live { return }
         server.route("/", .text("x"))
@@ -75,7 +75,7 @@ struct TransportRequestTests {
         let client = try road.client(to: server)
         server.route("/", .text("x"))
         try Data(0...99).write(to: file)
-        for body in [Body.file(file, range: 10..<60), .empty] {
+        for body in [RequestBody.file(file, range: 10..<60), .empty] {
             try await client.put("/", body: body).empty()
         }
         #expect(server.requests.map(\.body) == [Data(10..<60), Data()])
@@ -86,7 +86,7 @@ struct TransportRequestTests {
     func failing(road: Road) async throws {
         struct Broken: Error {}
         server.route("/", .text("x"))
-        let body = Body.stream {
+        let body = RequestBody.stream {
             AsyncThrowingStream<Data, any Error> {
                 $0.yield(Data("ab".utf8)); $0.finish(throwing: Broken())
             }
@@ -129,12 +129,12 @@ struct TransportRequestTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test("A 307 takes the whole body along", arguments: Road.allCases, [Body.Kind.data, .stream])
-    func redirectWithBody(road: Road, kind: Body.Kind) async throws {
+    @Test("A 307 takes the whole body along", arguments: Road.allCases, [RequestBody.Kind.data, .stream])
+    func redirectWithBody(road: Road, kind: RequestBody.Kind) async throws {
         server.route("/a", .redirect(307, to: "/b"))
         server.route("/b", .echo)
         let client = try road.client(to: server, stack: [.redirect()])
-        let body = try Body.of(kind, Data("hello".utf8), file: file)
+        let body = try RequestBody.of(kind, Data("hello".utf8), file: file)
         let echo = try await client.post("a", body: body).json()
         #expect(echo["body"] == "hello")
         #expect(echo["method"] == "POST")
@@ -192,13 +192,13 @@ struct TransportRequestTests {
 
     @Test(
         "A connection that died while it was idle costs no body",
-        arguments: Road.allCases, [Body.Kind.data, .stream, .known, .file])
-    func keepAliveRace(road: Road, kind: Body.Kind) async throws {
+        arguments: Road.allCases, [RequestBody.Kind.data, .stream, .known, .file])
+    func keepAliveRace(road: Road, kind: RequestBody.Kind) async throws {
         let client = try road.client(to: server)
         server.route("/first", .text("x").thenClose())
         server.route("/second", .echo)
         for _ in 0..<20 {
-            let body = try Body.of(kind, Data("hello".utf8), file: file)
+            let body = try RequestBody.of(kind, Data("hello".utf8), file: file)
             #expect(try await client.get("first").string() == "x")
             let call = client.put("second", body: body)
             #expect(try await call.deadline(.seconds(10)).json()["body"] == "hello")

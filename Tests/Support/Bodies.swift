@@ -1,7 +1,7 @@
 package import Foundation
 package import TurnpikeCore
 
-extension Body {
+extension RequestBody {
     /// The kinds of bodies that ``of(_:_:file:)`` makes.
     package enum Kind: CaseIterable, Sendable {
         case data, file, known, stream, live
@@ -11,7 +11,7 @@ extension Body {
     }
 
     /// A body of one kind with given content; the content of a file is written to `file`.
-    package static func of(_ kind: Kind, _ content: Data, file: URL) throws -> Body {
+    package static func of(_ kind: Kind, _ content: Data, file: URL) throws -> RequestBody {
         switch kind {
         case .data: return .data(content)
         case .file:

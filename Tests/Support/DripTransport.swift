@@ -39,7 +39,7 @@ package final class DripTransport: Transport, PromptlyCancellable {
             drip.stop()
         }
         exchange.receive(
-            Exchange.Opening(head: ResponseHead(status: .ok, headers: headers, url: request.url)))
+            Exchange.Head(ResponseHead(status: .ok, headers: headers, url: request.url)))
         drip.feed(exchange)
         return try await exchange.response()
     }
