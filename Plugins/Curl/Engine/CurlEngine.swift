@@ -1,4 +1,3 @@
-import CTurnpikeCurl
 import Foundation
 import Synchronization
 import TurnpikeCore
@@ -6,44 +5,65 @@ import TurnpikeSupport
 
 /// libcurl's multi handle, and the thread that waits for its sockets.
 ///
-/// What callers want of a transfer is posted to a list; one turn of the loop takes all that was
-/// posted and all that has come. The thread is woken only where it sleeps, and not for the start of
-/// a plain transfer while few are under way: then the caller takes that turn itself, and where
-/// answers come at once also looks for its own.
+/// Callers post what they want of a transfer to an inbox. A turn of the loop takes all that was
+/// posted and all that has come. The thread is woken only while it waits. A caller may also take a
+/// turn itself (`CurlEngine+CallerTurn.swift`).
 final class CurlEngine: Sendable {
+    /// What callers have posted.
+    struct Inbox {
+        var transfers: [CurlTransfer] = []
+        var ending = Ending.none
+        // Something was posted since the last turn.
+        var isNew = false
+        // Nothing is taken any more.
+        var isClosed = false
+    }
+
+    /// How an engine is to end.
+    enum Ending {
+        case none
+        // When its last transfer has ended.
+        case drain
+        case now
+    }
+
+    /// What a turn works with.
     // SAFETY: inside the lock.
-    private struct Core: @unchecked Sendable {
+    struct Core: @unchecked Sendable {
         var transfers: TransferTable
-        // When the thread wakes at the latest, by the loop's clock.
+        // When the thread wakes up at the latest, by the loop's clock.
         var threadDue = Int64.max
-        // Whether the thread leaves the sockets to callers, until it is woken.
-        var isResting = false
-        // Whether a caller has taken a turn since the thread's last one.
-        var hasCallers = false
-        // What a turn obeys; kept for its memory.
+        var callerTurns = CallerTurns()
+        // What a turn has taken from the inbox; kept for its memory.
         var posted: [CurlTransfer] = []
     }
 
-    /// How the thread waits for its next turn.
-    private enum Pause {
-        /// For sockets, a wake or so many milliseconds, -1 for any time.
-        case watch(Int32)
-        /// For the latter two alone.
-        case rest(Int32)
+    /// How the thread waits for its next turn: for so many milliseconds at most, or -1 for any time.
+    private enum Wait {
+        case forSockets(Int32)
+        /// For a wake-up alone.
+        case forWakeup(Int32)
     }
 
-    private let mail = Mutex(Mail())
-    private let core: Mutex<Core>
-    private let loop: CurlLoop
-    // Whether the thread will look at the mail before it sleeps.
-    private let isAwake = Atomic(true)
-    // How many hold `core`, or are about to: to try a lock that is held, or being handed over, costs
-    // a system call on Linux.
-    private let holders = Atomic(0)
+    let inbox = Mutex(Inbox())
+    let core: Mutex<Core>
+    let loop: CurlLoop
+    // How many own `core`, or are about to: on Linux it costs a system call to try a lock that is
+    // owned, or being handed over.
+    let owners = Atomic(0)
     // The transfers under way.
-    private let load = Atomic(0)
+    let load = Atomic(0)
+    // Whether the thread will check the inbox before it waits.
+    private let isAwake = Atomic(true)
     private let over = SharedValue<Void>()
     private let jobs = JobQueue()
+
+    private static var isShutDown: ClientError {
+        ClientError(.cancelled, "the transport was shut down; make a new client")
+    }
+
+    // As many transfers are passed on in one turn.
+    private static let reportLimit = 1024
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where libcurl refuses an option.
     init(options: CurlOptions) throws {
@@ -63,19 +83,10 @@ final class CurlEngine: Sendable {
 
     // MARK: From any thread
 
-    /// Begins a transfer: here, where that is quick, as a handshake is not.
+    /// Begins a transfer: in a turn of the caller's, if it is quick, as a handshake is not.
     func start(_ transfer: CurlTransfer, isQuick: Bool) {
         guard enqueue(transfer, .start) else { return }
-        // The thread itself takes its turn when its jobs have run.
-        if !isQuick || loop.isHere || load.load(ordering: .relaxed) > Self.quietLoad {
-            return wake()
-        }
-        // Who holds the lock looks at the mail when it has let go of it.
-        repeat {
-            guard holders.load(ordering: .sequentiallyConsistent) == 0,
-                core.withLockIfAvailable({ turnOfCaller(&$0, for: transfer) }) != nil
-            else { return loop.want() }
-        } while mail.withLock { $0.isNew }
+        if !isQuick || !takeCallerTurn(for: transfer) { wake() }
     }
 
     func post(_ transfer: CurlTransfer, _ orders: CurlTransfer.Orders) {
@@ -84,19 +95,19 @@ final class CurlEngine: Sendable {
 
     private func enqueue(_ transfer: CurlTransfer, _ orders: CurlTransfer.Orders) -> Bool {
         guard transfer.add(orders) else { return false }
-        let isOver = mail.withLock { mail in
-            if mail.isOver { return true }
-            mail.transfers.append(transfer)
-            mail.isNew = true
+        let isClosed = inbox.withLock { inbox in
+            if inbox.isClosed { return true }
+            inbox.transfers.append(transfer)
+            inbox.isNew = true
             return false
         }
-        // What runs is ended by who closes, who has the lock, and may be who is here: what it ends may
-        // be another transfer's content.
-        if isOver, orders.contains(.start) { core.withLock { _ in refuse(transfer) } }
-        return !isOver
+        // Transfers under way are ended by `close`, which owns the lock. It may be running on this
+        // thread: what it ends may be the content of another transfer.
+        if isClosed, orders.contains(.start) { core.withLock { _ in refuse(transfer) } }
+        return !isClosed
     }
 
-    /// Ends what came too late; what has not come to its start yet is told of it there.
+    /// Ends a transfer that came too late, or leaves that to its start.
     private func refuse(_ transfer: CurlTransfer) {
         if transfer.takeOrders().contains(.start) { transfer.refuse(Self.isShutDown) }
     }
@@ -113,15 +124,15 @@ final class CurlEngine: Sendable {
     }
 
     private func end(_ ending: Ending) {
-        mail.withLock { mail in
-            if mail.ending != .now { mail.ending = ending }
-            mail.isNew = true
+        inbox.withLock { inbox in
+            if inbox.ending != .now { inbox.ending = ending }
+            inbox.isNew = true
         }
         wake()
     }
 
-    private func wake() {
-        // The thread looks at what was posted before it sleeps.
+    func wake() {
+        // The thread checks the inbox before it waits.
         if loop.isHere { return }
         if !isAwake.exchange(true, ordering: .sequentiallyConsistent) { loop.wake() }
     }
@@ -131,17 +142,17 @@ final class CurlEngine: Sendable {
     private func run() {
         loop.enter(name: "turnpike.curl")
         var list: [UnownedJob] = []
-        while var pause = takeTurn() {
+        while var wait = takeThreadTurn() {
             // What the jobs have posted goes out before the thread waits.
             if runJobs(&list) {
-                guard let next = takeTurn() else { break }
-                pause = next
+                guard let next = takeThreadTurn() else { break }
+                wait = next
             }
-            let isMore = mail.withLock { $0.isNew } || !jobs.isEmpty
-            switch pause {
+            let isMore = inbox.withLock { $0.isNew } || !jobs.isEmpty
+            switch wait {
             case _ where isMore: loop.wait(0)
-            case .watch(let timeout): loop.wait(timeout)
-            case .rest(let timeout): loop.rest(timeout)
+            case .forSockets(let timeout): loop.wait(timeout)
+            case .forWakeup(let timeout): loop.rest(timeout)
             }
             isAwake.store(true, ordering: .sequentiallyConsistent)
         }
@@ -160,18 +171,18 @@ final class CurlEngine: Sendable {
         return !list.isEmpty
     }
 
-    private func takeTurn() -> Pause? {
-        holders.add(1, ordering: .sequentiallyConsistent)
-        return core.withLock { turnOfThread(&$0) }
+    /// - Returns: How to wait for the next turn; nil at the end.
+    private func takeThreadTurn() -> Wait? {
+        owners.add(1, ordering: .sequentiallyConsistent)
+        return core.withLock { threadTurn(&$0) }
     }
 
-    /// - Returns: How to wait for the next turn; nil at the end.
-    private func turnOfThread(_ core: inout Core) -> Pause? {
+    private func threadTurn(_ core: inout Core) -> Wait? {
         defer {
-            // Under the lock: who takes the next turn must find a thread that it has to wake.
+            // Under the lock: the owner of the next turn must find a thread that it has to wake.
             isAwake.store(false, ordering: .sequentiallyConsistent)
-            // Before the mail is looked at for the last time, so that nothing is left lying there.
-            holders.subtract(1, ordering: .sequentiallyConsistent)
+            // Before the inbox is checked for the last time, so that nothing is left in it.
+            owners.subtract(1, ordering: .sequentiallyConsistent)
         }
         loop.beginTurn()
         defer { loop.endTurn() }
@@ -182,53 +193,20 @@ final class CurlEngine: Sendable {
         case .drain: if core.transfers.isEmpty, close(&core, ifIdle: true) { return nil }
         case .now: if close(&core, ifIdle: false) { return nil }
         }
-        core.threadDue = isMore ? 0 : due(&core)
+        core.threadDue = isMore ? 0 : threadDue(&core)
         let timeout = CurlLoop.timeout(until: core.threadDue)
-        // Else it would be woken by the answers that callers look for.
-        core.isResting = isIdle(core) && loop.isBrisk
-        return core.isResting ? .rest(timeout) : .watch(timeout)
+        return leavesSocketsToCallers(&core) ? .forWakeup(timeout) : .forSockets(timeout)
     }
 
-    // A thread that slept until something comes would be woken by each caller whose transfer has a
-    // time of its own: while there are such callers it sleeps for less than those times.
-    private func due(_ core: inout Core) -> Int64 {
-        let due = min(loop.due, core.transfers.due)
-        guard core.hasCallers else { return due }
-        core.hasCallers = false
-        return min(due, CurlLoop.now + Self.shortSleep)
-    }
-
-    private func turnOfCaller(_ core: inout Core, for transfer: CurlTransfer) {
-        holders.add(1, ordering: .sequentiallyConsistent)
-        defer { holders.subtract(1, ordering: .sequentiallyConsistent) }
-        loop.beginTurn()
-        defer { loop.endTurn() }
-        core.hasCallers = true
-        var (ending, isMore) = turn(&core)
-        for _ in 0..<Self.lookLimit {
-            guard ending == .none, !isMore, core.transfers.isAlone(transfer), loop.isBrisk,
-                holders.load(ordering: .relaxed) == 1, !mail.withLock({ $0.isNew }), loop.look()
-            else { break }
-            (ending, isMore) = turn(&core)
-        }
-        let isLeft = core.isResting && !isIdle(core)
-        let due = min(loop.due, core.transfers.due)
-        if isMore || isLeft || ending != .none || due < core.threadDue {
-            core.threadDue = 0
-            wake()
-        }
-    }
-
-    /// Whether nobody has to look at the sockets.
-    private func isIdle(_ core: borrowing Core) -> Bool { core.transfers.isEmpty && loop.isIdle }
+    // MARK: A turn
 
     /// Takes what was posted, and passes on what has come.
     /// - Returns: How the engine is to end, and whether something is left to be passed on.
-    private func turn(_ core: inout Core) -> (Ending, isMore: Bool) {
-        let ending = mail.withLock { mail in
-            mail.isNew = false
-            swap(&mail.transfers, &core.posted)
-            return mail.ending
+    func turn(_ core: inout Core) -> (Ending, isMore: Bool) {
+        let ending = inbox.withLock { inbox in
+            inbox.isNew = false
+            swap(&inbox.transfers, &core.posted)
+            return inbox.ending
         }
         for transfer in core.posted { core.transfers.obey(transfer) }
         core.posted.removeAll(keepingCapacity: true)
@@ -236,18 +214,24 @@ final class CurlEngine: Sendable {
         loop.runTimers()
         core.transfers.tryNextAddresses()
         core.transfers.failLate()
-        let isMore = core.transfers.passOn(upTo: Self.flushLimit)
+        let isMore = core.transfers.passOn(upTo: Self.reportLimit)
         load.store(core.transfers.count, ordering: .relaxed)
         return (ending, isMore)
     }
 
+    /// Whether there is nothing to wait for but the inbox.
+    func isIdle(_ core: borrowing Core) -> Bool { core.transfers.isEmpty && loop.isIdle }
+
+    /// Returns the next time at which something is to be done, by the loop's clock.
+    func due(_ core: borrowing Core) -> Int64 { min(loop.due, core.transfers.due) }
+
     /// Ends the engine, unless something was posted in the meantime that it is to wait for.
     private func close(_ core: inout Core, ifIdle: Bool) -> Bool {
-        let left = mail.withLock { mail -> [CurlTransfer]? in
-            if ifIdle, !mail.transfers.isEmpty { return nil }
-            mail.isOver = true
-            defer { mail.transfers = [] }
-            return mail.transfers
+        let left = inbox.withLock { inbox -> [CurlTransfer]? in
+            if ifIdle, !inbox.transfers.isEmpty { return nil }
+            inbox.isClosed = true
+            defer { inbox.transfers = [] }
+            return inbox.transfers
         }
         guard let left else { return false }
         for transfer in left { refuse(transfer) }

@@ -145,7 +145,7 @@ struct TransferLife {
     private var repeats = 0
 
     // As often as libcurl itself.
-    static let maxRepeats = 5
+    private static let maxRepeats = 5
 
     /// Creates the life of a request that may be sent twice, or only once.
     init(isRepeatable: Bool, state: State = .new) {
