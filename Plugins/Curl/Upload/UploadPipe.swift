@@ -5,22 +5,33 @@ import TurnpikeSupport
 
 /// Chunks of one reading of a request's content, on their way from its task to libcurl.
 final class UploadPipe: Sendable {
+    private enum Phase {
+        /// The task opens the content.
+        case opening
+        case open
+        /// All of the content has come, and this follows it.
+        case ended(trailers: HTTPHeaders)
+        case failed(any Error)
+        /// The transfer is over.
+        case closed
+
+        var isOpening: Bool { if case .opening = self { true } else { false } }
+        var isClosed: Bool { if case .closed = self { true } else { false } }
+    }
+
     private struct State {
+        var phase: Phase
+        var task: Task<Void, Never>?
+        // The chunks that were not read yet, from `first` on, and in the first one from `offset` on.
         var chunks: [Data] = []
         var first = 0
         var offset = 0
+        // The bytes in them.
         var count = 0
-        var hasEnded = false
-        // What was to follow the content, once that has ended.
-        var trailers: HTTPHeaders = [:]
-        var isOpen: Bool
-        var isClosed = false
-        var fault: (any Error)?
-        // The reader's side found nothing, and wants to be told.
-        var isWanting = false
-        // The task's side found no room.
+        // libcurl has found nothing, and is to be told.
+        var isReaderWaiting = false
+        // The task has found no room, and waits for this.
         var room: OneShot<Void>?
-        var task: Task<Void, Never>?
 
         mutating func dropFirst() {
             chunks[first] = Data()
@@ -53,27 +64,32 @@ final class UploadPipe: Sendable {
     private static let lowWater = 262_144
 
     convenience init(_ reader: RequestBodyReader, onFill: @escaping @Sendable () -> Void) {
-        self.init(.reader(reader), isOpen: true, onFill: onFill)
+        self.init(.reader(reader), .open, onFill: onFill)
     }
 
     /// For content that its task is to open: that is a caller's own code, which may wait.
     convenience init(opening body: RequestBody, onFill: @escaping @Sendable () -> Void) {
-        self.init(.body(body), isOpen: false, onFill: onFill)
+        self.init(.body(body), .opening, onFill: onFill)
     }
 
-    private init(_ source: Source, isOpen: Bool, onFill: @escaping @Sendable () -> Void) {
+    private init(_ source: Source, _ phase: Phase, onFill: @escaping @Sendable () -> Void) {
         self.source = Mutex(source)
         self.onFill = onFill
-        state = Mutex(State(isOpen: isOpen))
+        state = Mutex(State(phase: phase))
     }
 
     /// Whether the content was opened, or cannot be.
-    var isOpen: Bool { state.withLock { $0.isOpen } }
+    var isOpen: Bool { state.withLock { !$0.phase.isOpening } }
 
     /// The trailer fields, once ``read(into:)`` has given 0 bytes.
-    var trailers: HTTPHeaders { state.withLock { $0.trailers } }
+    var trailers: HTTPHeaders {
+        state.withLock { if case .ended(let trailers) = $0.phase { trailers } else { [:] } }
+    }
 
-    var fault: (any Error)? { state.withLock { $0.fault } }
+    /// Why the content cannot be read to its end.
+    var fault: (any Error)? {
+        state.withLock { if case .failed(let error) = $0.phase { error } else { nil } }
+    }
 
     /// Begins to read the content.
     func start() {
@@ -87,59 +103,52 @@ final class UploadPipe: Sendable {
             do {
                 guard let reader = try opened(source) else { return }
                 while let chunk = try await reader.nextToSend() { try await write(chunk) }
-                finish(.success(reader.trailers))
+                finish(.ended(trailers: reader.trailers))
             } catch {
-                finish(.failure(error))
+                finish(.failed(error))
             }
         }
         let isClosed = state.withLock { state in
             state.task = task
-            return state.isClosed
+            return state.phase.isClosed
         }
         if isClosed { task.cancel() }
     }
 
-    /// - Returns: The reader, or nil where nobody wants it any more.
+    /// - Returns: The reader, or nil if the transfer is over.
     private func opened(_ source: Source) throws -> RequestBodyReader? {
         let reader = try source.open()
-        let (isNews, isClosed) = state.withLock { state in
-            defer { state.isOpen = true }
-            return (!state.isOpen, state.isClosed)
+        let (wasOpening, isClosed) = state.withLock { state in
+            let wasOpening = state.phase.isOpening
+            if wasOpening { state.phase = .open }
+            return (wasOpening, state.phase.isClosed)
         }
-        if isNews { onFill() }
+        if wasOpening { onFill() }
         return isClosed ? nil : reader
     }
 
     private func write(_ chunk: Data) async throws {
-        let (room, isWanted) = try state.withLock { state -> (OneShot<Void>?, Bool) in
-            if state.isClosed { throw CancellationError() }
+        let (room, isAwaited) = try state.withLock { state -> (OneShot<Void>?, Bool) in
+            if state.phase.isClosed { throw CancellationError() }
             state.chunks.append(chunk)
             state.count += chunk.count
             if state.count >= Self.highWater { state.room = OneShot() }
-            defer { state.isWanting = false }
-            return (state.room, state.isWanting)
+            defer { state.isReaderWaiting = false }
+            return (state.room, state.isReaderWaiting)
         }
-        if isWanted { onFill() }
+        if isAwaited { onFill() }
         if let room { try await room.value { room.settle(.failure(CancellationError())) } }
     }
 
-    private func finish(_ end: Result<HTTPHeaders, any Error>) {
-        state.withLock { state in
-            state.hasEnded = true
-            state.isOpen = true
-            switch end {
-            case .success(let trailers): state.trailers = trailers
-            case .failure(is CancellationError) where state.isClosed: break
-            case .failure(let error): state.fault = error
-            }
-        }
+    private func finish(_ end: Phase) {
+        state.withLock { if !$0.phase.isClosed { $0.phase = end } }
         onFill()
     }
 
     /// Stops reading the content.
     func close() {
         let (task, room) = state.withLock { state in
-            state.isClosed = true
+            state.phase = .closed
             state.chunks = []
             state.first = 0
             defer { state.room = nil }
@@ -151,7 +160,12 @@ final class UploadPipe: Sendable {
 
     func read(into target: UnsafeMutableRawBufferPointer) -> CurlUpload.Portion {
         let (portion, room) = state.withLock { state -> (CurlUpload.Portion, OneShot<Void>?) in
-            if state.fault != nil || state.isClosed { return (.failed, nil) }
+            let hasEnded: Bool
+            switch state.phase {
+            case .failed, .closed: return (.failed, nil)
+            case .ended: hasEnded = true
+            case .opening, .open: hasEnded = false
+            }
             var done = 0
             while done < target.count, state.first < state.chunks.count {
                 let chunk = state.chunks[state.first]
@@ -165,8 +179,8 @@ final class UploadPipe: Sendable {
                 if state.offset == chunk.count { state.dropFirst() }
             }
             state.count -= done
-            if done == 0, !state.hasEnded {
-                state.isWanting = true
+            if done == 0, !hasEnded {
+                state.isReaderWaiting = true
                 return (.wait, nil)
             }
             guard state.count <= Self.lowWater else { return (.bytes(done), nil) }
