@@ -1,6 +1,5 @@
 import Foundation
 import TurnpikeCore
-import TurnpikeSupport
 
 /// The names of fields that servers send, so that they need not be made and checked for each
 /// response.
@@ -26,15 +25,14 @@ struct FieldNames: Sendable {
         self.known = known
     }
 
-    /// The name that bytes spell, and whether it is a token.
-    func name(_ bytes: UnsafeBufferPointer<UInt8>) -> (HTTPHeaders.Name, isToken: Bool) {
+    /// The name that bytes spell.
+    func name(_ bytes: UnsafeBufferPointer<UInt8>) -> HTTPHeaders.Name {
         if bytes.count < known.count {
             for known in known[bytes.count] where unsafe known.bytes.isSpelled(by: bytes) {
-                return (known.name, true)
+                return known.name
             }
         }
-        let isToken = unsafe !bytes.isEmpty && bytes.allSatisfy(Grammar.isTokenByte)
-        return (HTTPHeaders.Name(unsafe String(decoding: bytes, as: UTF8.self)), isToken)
+        return HTTPHeaders.Name(unsafe String(decoding: bytes, as: UTF8.self))
     }
 
     // As HTTP/1.1 servers spell them, and in the lower case of HTTP/2.

@@ -49,9 +49,9 @@ struct FieldReader {
         while start < end, unsafe Grammar.isBlank(line[start]) { start += 1 }
         while end > start, unsafe Grammar.isBlank(line[end - 1]) { end -= 1 }
         let content = unsafe UnsafeBufferPointer(rebasing: line[start..<end])
-        let (_, isASCII) = unsafe content.kind
-        let (name, _) = unsafe names.name(UnsafeBufferPointer(rebasing: line[..<colon]))
-        let value = unsafe isASCII ? String(decoding: content, as: UTF8.self) : text(content)
+        let name = unsafe names.name(UnsafeBufferPointer(rebasing: line[..<colon]))
+        let value =
+            unsafe content.isASCII ? String(decoding: content, as: UTF8.self) : text(content)
         switch colon {
         case 14 where name == .contentLength: length.add(value)
         case 17 where name == .transferEncoding: isChunked = true
@@ -77,26 +77,15 @@ extension UnsafeBufferPointer<UInt8> {
         return unsafe UnsafeRawPointer(place) - UnsafeRawPointer(base)
     }
 
-    /// Whether there is no control character but tabs, and whether all of it is ASCII.
-    fileprivate var kind: (isPlain: Bool, isASCII: Bool) {
+    /// Whether all bytes are ASCII.
+    fileprivate var isASCII: Bool {
         let bytes = UnsafeRawBufferPointer(self)
         var index = 0
         while index + 8 <= count {
             let word = unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-            // The high bit of a byte stays where it is below 0x20, 0x7F, or no ASCII; one that is
-            // set by a neighbour's borrow only costs the slow way.
-            let below = word &- 0x2020_2020_2020_2020
-            let delete = (word ^ 0x7F7F_7F7F_7F7F_7F7F) &- 0x0101_0101_0101_0101
-            if (below | delete | word) & 0x8080_8080_8080_8080 != 0 { break }
+            if word & 0x8080_8080_8080_8080 != 0 { return false }
             index += 8
         }
-        var (isPlain, isASCII) = (true, true)
-        while index < count {
-            let byte = unsafe self[index]
-            if byte >= 0x80 { isASCII = false }
-            if byte == 0x7F || (byte < 0x20 && byte != 0x09) { isPlain = false }
-            index += 1
-        }
-        return (isPlain, isASCII)
+        return unsafe bytes[index...].allSatisfy { $0 < 0x80 }
     }
 }
