@@ -93,6 +93,7 @@ struct TransferLifeTests {
         Transition(
             receiving(until: .bytes(1)), failure(.droppedContent), .ended, ends.union(.fail)),
         Transition(receiving(), failure(.droppedContent), .ended, ends.union(.fail)),
+        Transition(receiving(until: .bytes(0)), failure(.other), .ended, ends.union(.fail)),
     ]
 
     private static let pauses = [

@@ -25,11 +25,10 @@ struct HostTurns {
     }
 
     private final class Host {
-        // Those that wait, from the number `base` on; nil for one that waits no longer, so that nothing
-        // of it is kept. Those before `first` are nil.
-        private var waiting: [CurlTransfer?] = []
-        private var base = 0
+        // Those that wait, by their numbers, of which `first` is the lowest and `end` the next one.
+        private var waiting: [Int: CurlTransfer] = [:]
         private var first = 0
+        private var end = 0
         /// Those whose turn it is.
         private var taken = 0
         /// Those that have begun and not ended, and those that wait.
@@ -43,8 +42,9 @@ struct HostTurns {
             } else if taken == 0 {
                 take(transfer)
             } else {
-                transfer.turn = .awaited(base + waiting.count)
-                waiting.append(transfer)
+                transfer.turn = .awaited(end)
+                waiting[end] = transfer
+                end += 1
             }
         }
 
@@ -65,7 +65,7 @@ struct HostTurns {
             count -= 1
             switch transfer.turn {
             case .awaited(let number):
-                waiting[number - base] = nil
+                waiting[number] = nil
                 return []
             case .taken:
                 taken -= 1
@@ -86,25 +86,11 @@ struct HostTurns {
         }
 
         private func next() -> CurlTransfer? {
-            defer { trim() }
-            while first < waiting.count {
+            while first < end {
                 defer { first += 1 }
-                if let other = waiting[first] {
-                    waiting[first] = nil
-                    return other
-                }
+                if let other = waiting.removeValue(forKey: first) { return other }
             }
             return nil
-        }
-
-        // A line that never ends is as long as those that wait, and not as all that ever did.
-        private func trim() {
-            guard first == waiting.count || (first > 64 && 2 * first > waiting.count) else {
-                return
-            }
-            waiting.removeFirst(first)
-            base += first
-            first = 0
         }
     }
 
