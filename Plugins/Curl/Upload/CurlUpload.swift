@@ -6,8 +6,8 @@ import TurnpikeCore
 ///
 /// What is in memory is copied from there. Files and streams are read by a task into a bounded
 /// pipe: the network thread never waits for a disk or a sequence.
-// SAFETY: `position` and `wantsReopening` are touched under the engine's
-// lock alone.
+// SAFETY: `reader` and `onReady` are set before an engine has the transfer; from then on they,
+// `position` and `wantsReopening` are touched under the engine's lock alone.
 final class CurlUpload: @unchecked Sendable {
     enum Portion {
         case bytes(Int)
@@ -15,16 +15,14 @@ final class CurlUpload: @unchecked Sendable {
         case failed
     }
 
-    // A closure that stood in the lock by itself would be wrapped once more at each look at it, and
-    // its end would be a recursion as deep as the looks were many.
-    private struct Listener: Sendable { let call: @Sendable () -> Void }
-
     private let body: RequestBody
     private let data: Data?
     private let context: Context
     private let pipe = Mutex<UploadPipe?>(nil)
     private let sent = Atomic<Int64>(0)
-    private let onReady = Mutex<Listener?>(nil)
+    // Until it starts.
+    private var reader: RequestBodyReader?
+    private var onReady: @Sendable () -> Void = {}
     private var position = 0
     private var wantsReopening = false
 
@@ -32,7 +30,7 @@ final class CurlUpload: @unchecked Sendable {
     let length: Int64?
 
     /// Opens the body.
-    /// - Throws: What ``/TurnpikeCore/RequestBody/open()`` throws.
+    /// - Throws: What ``/TurnpikeCore/Body/open()`` throws.
     init(_ body: RequestBody, context: Context) throws {
         self.body = body
         self.context = context
@@ -41,19 +39,26 @@ final class CurlUpload: @unchecked Sendable {
             length = Int64(data.count)
         } else {
             length = body.hasTrailers ? nil : body.length
-            let reader = try body.open()
-            pipe.withLock { $0 = UploadPipe(reader) { [weak self] in self?.wasFilled() } }
+            reader = try body.open()
         }
     }
 
-    /// Names who is told when there is something to read again.
+    /// Begins to read the content.
+    /// - Parameter onReady: Called when there is something to read again.
     func start(_ onReady: @escaping @Sendable () -> Void) {
-        guard data == nil else { return }
-        self.onReady.withLock { $0 = Listener(call: onReady) }
-        pipe.withLock { $0 }?.start()
+        guard let reader = reader.take() else { return }
+        self.onReady = onReady
+        start(UploadPipe(reader, onFill: onReady))
     }
 
-    private func wasFilled() { onReady.withLock { $0 }?.call() }
+    private func start(_ fresh: UploadPipe) {
+        let old = pipe.withLock { pipe in
+            defer { pipe = fresh }
+            return pipe
+        }
+        old?.close()
+        fresh.start()
+    }
 
     /// The most bytes that any one send has handed to the connection.
     var bytesSent: Int64 { sent.load(ordering: .relaxed) }
@@ -67,10 +72,7 @@ final class CurlUpload: @unchecked Sendable {
         return trailers.map { "\($0.name.rawValue): \($0.value)" }
     }
 
-    func close() {
-        onReady.withLock { $0 = nil }
-        pipe.withLock { $0 }?.close()
-    }
+    func close() { pipe.withLock { $0 }?.close() }
 
     // MARK: From libcurl, under the engine's lock
 
@@ -112,20 +114,13 @@ final class CurlUpload: @unchecked Sendable {
     // Nothing was taken of it yet.
     private var isAtStart: Bool { position == 0 && !wantsReopening }
 
-    /// Begins to make the content start again; who was named by ``start(_:)`` is told when
-    /// ``isOpen``.
+    /// Makes the content start again, and tells as ``start(_:)`` does when it ``isOpen``.
     func reopen() {
         if isAtStart { return }
         wantsReopening = false
         position = 0
         if data != nil { return }
-        let fresh = UploadPipe(opening: body) { [weak self] in self?.wasFilled() }
-        let old = pipe.withLock { pipe in
-            defer { pipe = fresh }
-            return pipe
-        }
-        old?.close()
-        fresh.start()
+        start(UploadPipe(opening: body, onFill: onReady))
     }
 
     /// Whether the content is there to be read, or never will be.
