@@ -99,6 +99,8 @@ void *tpc_malloc(size_t size) {
 }
 
 void tpc_free(void *memory) {
+    // libcurl often frees NULL.
+    if (!memory) return;
     if (is_block(memory)) free_block(memory);
     else free(memory);
 }

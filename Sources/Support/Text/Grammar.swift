@@ -37,11 +37,11 @@ public enum Grammar {
 
     /// Returns the text without leading and trailing whitespace (SP and HTAB).
     public static func trimmed(_ text: String) -> String {
-        let utf8 = text.utf8
-        guard let first = utf8.first, let last = utf8.last, isBlank(first) || isBlank(last) else {
-            return text
+        var text = text
+        let isTrimmed = text.withUTF8 { bytes in
+            unsafe bytes.isEmpty || !isBlank(bytes[0]) && !isBlank(bytes[bytes.count - 1])
         }
-        return String(trimmed(text[...]))
+        return isTrimmed ? text : String(trimmed(text[...]))
     }
 
     /// Returns the text without leading and trailing whitespace (SP and HTAB).
