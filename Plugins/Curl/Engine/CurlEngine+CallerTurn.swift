@@ -36,7 +36,7 @@ extension CurlEngine {
                 core.withLockIfAvailable({ callerTurn(&$0, for: transfer) }) != nil
             else {
                 // After unlocking, the owner checks the inbox again.
-                loop.want()
+                loop.interruptPoll()
                 return true
             }
         } while inbox.withLock { $0.isNew }
@@ -51,8 +51,8 @@ extension CurlEngine {
         core.callerTurns.areInUse = true
         var (ending, isMore) = turn(&core)
         for _ in 0..<Self.maxPolls {
-            guard ending == .none, !isMore, core.transfers.isAlone(transfer), loop.isBrisk,
-                owners.load(ordering: .relaxed) == 1, !inbox.withLock({ $0.isNew }), loop.look()
+            guard ending == .none, !isMore, core.transfers.isAlone(transfer), loop.mayPoll,
+                owners.load(ordering: .relaxed) == 1, !inbox.withLock({ $0.isNew }), loop.poll()
             else { break }
             (ending, isMore) = turn(&core)
         }
@@ -76,7 +76,7 @@ extension CurlEngine {
     /// Decides whether callers poll the sockets until the thread is woken, which their responses
     /// would wake otherwise.
     func leavesSocketsToCallers(_ core: inout Core) -> Bool {
-        core.callerTurns.haveSockets = isIdle(core) && loop.isBrisk
+        core.callerTurns.haveSockets = isIdle(core) && loop.mayPoll
         return core.callerTurns.haveSockets
     }
 }

@@ -152,7 +152,7 @@ final class CurlEngine: Sendable {
             switch wait {
             case _ where isMore: loop.wait(0)
             case .forSockets(let timeout): loop.wait(timeout)
-            case .forWakeup(let timeout): loop.rest(timeout)
+            case .forWakeup(let timeout): loop.waitForWakeup(timeout)
             }
             isAwake.store(true, ordering: .sequentiallyConsistent)
         }
@@ -210,7 +210,7 @@ final class CurlEngine: Sendable {
         }
         for transfer in core.posted { core.transfers.obey(transfer) }
         core.posted.removeAll(keepingCapacity: true)
-        loop.unwant()
+        loop.clearInterrupt()
         loop.runTimers()
         core.transfers.tryNextAddresses()
         core.transfers.failLate()

@@ -2,8 +2,8 @@ import CTurnpikeCurl
 import TurnpikeCore
 
 /// The loop around libcurl's multi handle, in C.
-// SAFETY: the pointer is valid until `free`, which the engine's end calls; all but `wake`, `want`,
-// `wait` and `rest` is called under the engine's lock.
+// SAFETY: the pointer is valid until `free`, which the engine calls at its end. All functions but
+// `wake`, `interruptPoll`, `wait` and `waitForWakeup` are called under the engine's lock.
 @safe struct CurlLoop: @unchecked Sendable {
     private let pointer: OpaquePointer
 
@@ -19,39 +19,44 @@ import TurnpikeCore
     /// Closes all connections.
     func close() { unsafe tpc_loop_close(pointer) }
     func free() { unsafe tpc_loop_free(pointer) }
-    /// Says that this thread is the one that waits, and names it.
+    /// Makes the current thread the one that waits, and gives it a name.
     func enter(name: String) { unsafe tpc_loop_enter(pointer, name) }
-    /// Whether this thread is that one.
+    /// Whether the current thread is the one that waits.
     var isHere: Bool { unsafe tpc_loop_is_here(pointer) }
+    /// Ends a wait; any thread may call it.
     func wake() { unsafe tpc_loop_wakeup(pointer) }
-    /// Waits for sockets, a wake or the time, and looks for a moment first where that is worth it.
+    /// Waits for sockets, a wakeup or the timeout, and polls shortly before that if it may pay off.
     func wait(_ milliseconds: Int32) { unsafe tpc_loop_wait(pointer, milliseconds) }
-    /// Waits for a wake or the time.
-    func rest(_ milliseconds: Int32) { unsafe tpc_loop_wait_for_wakeup(pointer, milliseconds) }
-    /// Whether answers have come so soon lately that to look for them takes less than to sleep.
-    var isBrisk: Bool { unsafe tpc_loop_may_poll(pointer) }
-    /// Looks at the sockets for a moment, and acts on what is found.
-    func look() -> Bool { unsafe tpc_loop_poll(pointer) }
-    /// Ends a look of another thread, or the next one; from anywhere.
-    func want() { unsafe tpc_loop_interrupt_poll(pointer) }
-    /// Takes that back; before a last look at the mail.
-    func unwant() { unsafe tpc_loop_clear_interrupt(pointer) }
-    /// Whether libcurl waits for no socket, as it may for connections that it closes.
+    /// Waits for a wakeup or the timeout alone.
+    func waitForWakeup(_ milliseconds: Int32) { unsafe tpc_loop_wait_for_wakeup(pointer, milliseconds) }
+    /// Whether responses have come so soon lately that polling for them costs less than sleeping.
+    var mayPoll: Bool { unsafe tpc_loop_may_poll(pointer) }
+    /// Polls the sockets for a moment, and lets libcurl act on what is ready.
+    /// - Returns: Whether anything was ready.
+    func poll() -> Bool { unsafe tpc_loop_poll(pointer) }
+    /// Ends a poll of another thread, or the next one; any thread may call it.
+    func interruptPoll() { unsafe tpc_loop_interrupt_poll(pointer) }
+    /// Takes back an interrupt for which no poll is left.
+    func clearInterrupt() { unsafe tpc_loop_clear_interrupt(pointer) }
+    /// Whether libcurl waits for no socket. It may wait for connections that it closes.
     var isIdle: Bool { unsafe tpc_loop_is_idle(pointer) }
-    /// Says that this thread alone uses the loop from now on, and that it does no more.
+    /// Begins the turn of this thread, which alone uses the loop until the end of the turn.
     func beginTurn() { unsafe tpc_loop_begin_turn(pointer) }
     func endTurn() { unsafe tpc_loop_end_turn(pointer) }
+    /// Lets libcurl act on what the last wait found.
     func act() { unsafe tpc_loop_act(pointer) }
+    /// Lets libcurl act on timers that are due.
     func runTimers() { unsafe tpc_loop_run_timers(pointer) }
-    /// When time is up, in milliseconds of the loop's clock.
+    /// When the next timer is due, in milliseconds of the loop's clock.
     var due: Int64 { unsafe tpc_loop_due(pointer) }
     static var now: Int64 { tpc_loop_now() }
-    /// The milliseconds until a time, -1 for none.
+    /// Returns the milliseconds until a time of the loop's clock, -1 for never.
     static func timeout(until due: Int64) -> Int32 { tpc_loop_timeout(due) }
 
-    /// Whether an address was refused, and transfers that are connecting are to be nudged.
+    /// Whether an address has refused a connection, so that connecting transfers need a nudge.
     func takeRefusal() -> Bool { unsafe tpc_loop_take_refusal(pointer) }
 
+    /// Returns the next transfer that has news, or nil.
     func nextReady() -> CurlHandle? {
         unsafe tpc_loop_next_ready(pointer).map { unsafe CurlHandle($0) }
     }
