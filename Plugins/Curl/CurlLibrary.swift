@@ -2,19 +2,19 @@ import CTurnpikeCurl
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The libcurl of this machine, found when it is first needed.
+/// The libcurl of this system, which is loaded when it is first needed.
 struct CurlLibrary: Sendable {
-    /// As 0xMMmmpp.
+    /// The version as 0xMMmmpp.
     let version: UInt32
     /// The version and the TLS library, for messages.
     let name: String
     let hasTLS: Bool
     let hasHTTP2: Bool
-    /// Whether HTTP/2 loses no answer.
+    /// Whether HTTP/2 loses no response.
     var isHTTP2Sound: Bool {
         hasHTTP2 && Self.isHTTP2Sound(version: version, tellsHTTP2: tellsHTTP2)
     }
-    /// Whether it can be told which connections carry HTTP/2: where libcurl uses OpenSSL.
+    /// Whether the HTTP version of a connection can be told, which needs a libcurl with OpenSSL.
     private let tellsHTTP2: Bool
     let hasUnixSockets: Bool
     /// Whether content can be decoded.
@@ -34,11 +34,11 @@ struct CurlLibrary: Sendable {
                 hasUnixSockets: has(TPC_HAS_UNIX_SOCKETS), hasZlib: Zlib.isThere))
     }()
 
-    /// Loads the library from a file, nil for the usual places.
+    /// Loads the library from a file; nil means the usual files.
     ///
-    /// For tests of what fails; once it has succeeded it must not be called any more.
-    /// - Returns: ``/TurnpikeCore/ClientError/Code/unsupported`` where there is none, one that
-    ///   lacks a function, or an old one.
+    /// It is for tests of failures. After a success, it must not be called again.
+    /// - Returns: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is no library, or if it is
+    ///   too old or lacks a function.
     static func fault(
         loading file: String?, oldest: UInt32 = UInt32(TPC_OLDEST)
     ) -> ClientError? {
@@ -48,22 +48,22 @@ struct CurlLibrary: Sendable {
             "the curl transport needs libcurl 7.80 or later: \(unsafe String(cString: reason))")
     }
 
-    /// Finds the library, once in a process.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where there is none, or an old one.
+    /// Loads the library, once in a process.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is none or it is too old.
     static func load() throws -> CurlLibrary { try shared.get() }
 
-    /// The version that was found, as 0xMMmmpp; 0 for none.
+    /// The version that was loaded, as 0xMMmmpp, or 0.
     static var foundVersion: UInt32 { tpc_version() }
 
-    // By the figures in <doc:HTTP2OverLibcurl>.
+    // See the figures in <doc:HTTP2OverLibcurl>.
     static func isHTTP2Sound(version: UInt32, tellsHTTP2: Bool) -> Bool {
         version >= 0x08_0E01 && tellsHTTP2
     }
 
-    /// libcurl's text for one of its codes.
+    /// Returns libcurl's text for one of its codes.
     static func text(of code: Int32) -> String { unsafe String(cString: tpc_error_text(code)) }
 
-    /// The error for what this libcurl cannot do.
+    /// Returns the error for what this libcurl cannot do.
     func unsupported(_ what: String) -> ClientError {
         ClientError(.unsupported, "\(name) cannot do this: \(what)")
     }

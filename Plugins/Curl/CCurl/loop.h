@@ -46,7 +46,8 @@ struct tpc_loop {
     // When something is due, in milliseconds, INT64_MAX for never: libcurl's timer, the end of muted interests, and the first
     // byte of a connection.
     int64_t timer_due, unmute_due, first_byte_due;
-    // The peers (a bit for each, see `peer_bit`) that have left a connection without a byte for too long, and have no idle one to close.
+    // The peers that have left a connection without a byte for too long and have no idle one to close; a bit for each, see
+    // `peer_bit`.
     uint64_t lacks_idle;
     // Whether an address has refused a connection; see `tpc_loop_take_refusal`.
     bool has_refusal;

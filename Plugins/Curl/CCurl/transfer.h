@@ -1,4 +1,5 @@
-// The whole of a transfer, for the files that implement it: transfer.c (life), options.c, target.c, callbacks.c, http2.c and info.c.
+// The whole of a transfer, for the files that implement it: transfer.c (its life), options.c, target.c, callbacks.c, http2.c and
+// info.c.
 
 #pragma once
 

@@ -2,9 +2,9 @@ import CTurnpikeCurl
 import Foundation
 import TurnpikeCore
 
-/// Why a transfer ended as it did, and what of it counts all the same.
+/// Why a transfer ended, and whether its response is complete nevertheless.
 extension CurlHandle {
-    /// The status with which a proxy refused to connect; of a SOCKS proxy, what means the same.
+    /// The status with which a proxy refused to connect, or for a SOCKS proxy the equivalent status.
     var proxyStatus: HTTPStatus? {
         let status = unsafe tpc_transfer_connect_status(pointer)
         if status > 0 { return (200..<300).contains(status) ? nil : HTTPStatus(status) }
@@ -18,14 +18,15 @@ extension CurlHandle {
         }
     }
 
-    /// Whether it goes by HTTP/2, once it was sent.
+    /// Whether the request was sent by HTTP/2.
     var isHTTP2: Bool { unsafe pointer.pointee.is_http2 }
-    /// Whether it has failed, and the server has certainly done nothing with what was sent last.
+    /// Whether the transfer has failed and the server has certainly not acted on what was sent last.
     var isRefused: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_REFUSED }
-    /// Whether the answer came with all of its content, whatever became of the request.
+    /// Whether the response came with all of its content, even if the request failed.
     ///
-    /// Over HTTP/2 a server may answer early, and then end the stream (RFC 9113 §8.1). libcurl ends
-    /// it itself where an error has come to its end, and may take its own reset for the server's.
+    /// Over HTTP/2, a server may answer early and then end the stream (RFC 9113 §8.1). After a
+    /// complete error response libcurl ends the stream itself, and may report its own reset as the
+    /// server's.
     func isWhole(_ result: Int32) -> Bool {
         if isWhole { return true }
         return result == CurlFault.http2Stream && isRefusal
@@ -54,11 +55,11 @@ extension CurlHandle {
     /// Whether the head gives the length of the content.
     var hasLength: Bool { length >= 0 }
 
-    /// Whether a connection that was kept alive ended while the request was sent: libcurl sends it
-    /// again where it reads of that, and not where it writes.
+    /// Whether a kept-alive connection ended while the request was sent, and libcurl did not send it
+    /// again.
     ///
-    /// With HTTP/2 it does not do so either where the connection ends in good order, or where the
-    /// server lets it end (GOAWAY, RFC 9113 §6.8).
+    /// libcurl does so if it notices the end when it reads, but not when it writes. Over HTTP/2 it
+    /// does not if the connection was closed in order or by GOAWAY (RFC 9113 §6.8).
     var metDeadConnection: Bool {
         guard !hasHead, connects == 0 else { return false }
         return switch result {
@@ -68,20 +69,20 @@ extension CurlHandle {
         }
     }
 
-    /// Whether libcurl would have sent the request again, had its content begun anew.
+    /// Whether libcurl would have sent the request again if the content could have started again.
     var failedToRewind: Bool {
         result == CurlFault.rewindError && !hasHead
     }
 
-    /// Whether the server speaks none of the versions of HTTP that were offered (RFC 7301 §3.2).
+    /// Whether the server supports none of the offered versions of HTTP (RFC 7301 §3.2).
     var wasOfferedNoVersion: Bool {
         guard result == CurlFault.tlsConnectError else { return false }
         let text = faultText(CurlFault.tlsConnectError)
-        // The second are the words of OpenSSL 1.1.
+        // OpenSSL 1.1 uses the second text.
         return text.contains("application protocol") || text.contains("reason(1120)")
     }
 
-    /// What libcurl says of a failure.
+    /// Returns libcurl's text for a failure.
     func faultText(_ code: Int32) -> String {
         let text = unsafe withUnsafeBytes(of: &pointer.pointee.error) { bytes in
             unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)

@@ -3,9 +3,9 @@ import Foundation
 import Synchronization
 import TurnpikeCore
 
-/// One easy handle of libcurl and what has come for it.
+/// An easy handle of libcurl and what has come for it.
 ///
-/// It belongs to an engine and is used under the engine's lock alone.
+/// It belongs to an engine, which uses it under its lock.
 // SAFETY: the pointer is valid from `init` to `free`, which the engine calls last.
 @safe struct CurlHandle {
     let pointer: UnsafeMutablePointer<tpc_transfer>
@@ -31,8 +31,8 @@ import TurnpikeCore
 
     // MARK: One transfer
 
-    /// Ties the handle to a transfer, which it keeps alive, and adds it to its loop.
-    /// - Returns: libcurl's code; 0 for success.
+    /// Adds the handle to its loop for a transfer, which it keeps alive.
+    /// - Returns: libcurl's code, 0 for success.
     func begin(_ transfer: CurlTransfer) -> Int32 {
         unsafe pointer.pointee.owner = Unmanaged.passRetained(transfer).toOpaque()
         return unsafe transfer.request.withPointers(
@@ -43,7 +43,7 @@ import TurnpikeCore
         }
     }
 
-    /// Takes the handle out of its loop and lets go of its transfer.
+    /// Removes the handle from its loop and releases its transfer.
     func end() {
         let owner = unsafe pointer.pointee.owner
         unsafe tpc_transfer_end(pointer)
@@ -58,7 +58,7 @@ import TurnpikeCore
 
     var hasHead: Bool { unsafe pointer.pointee.phase != TPC_PHASE_HEAD }
 
-    /// Takes the lines of the final head.
+    /// Moves the lines of the final head out of the handle.
     func takeHead() -> HeadBytes {
         var count = 0
         let start = unsafe tpc_buffer_take(&pointer.pointee.head, &count)
@@ -67,8 +67,8 @@ import TurnpikeCore
 
     var hasTrailers: Bool { unsafe pointer.pointee.trailers.count > 0 }
 
-    /// Passes on the fields that came behind the content.
-    /// - Returns: What is wrong with them; nil for nothing.
+    /// Passes the trailer fields on.
+    /// - Returns: What is wrong with them, or nil.
     func passTrailers(to exchange: Exchange) -> (any Error)? {
         let trailers = unsafe pointer.pointee.trailers
         let section = unsafe UnsafeRawBufferPointer(start: trailers.bytes, count: trailers.count)
@@ -81,10 +81,10 @@ import TurnpikeCore
         }
     }
 
-    /// How much content has come since the last time.
+    /// How much content has come that was not taken yet.
     var bodyCount: Int { unsafe pointer.pointee.body.count }
 
-    /// The content that has come since the last time.
+    /// Moves the content that has come out of the handle.
     func takeBody() -> BodyChunk {
         var count = 0
         guard let bytes = unsafe tpc_buffer_take(&pointer.pointee.body, &count) else {
@@ -93,26 +93,26 @@ import TurnpikeCore
         return unsafe .foreign(ForeignBytes(start: bytes, count: count, giveBack: giveBack))
     }
 
-    /// How the transfer ended, by libcurl's code; nil while it goes on.
+    /// libcurl's code for the end of the transfer, or nil while it runs.
     var result: Int32? {
         let result = unsafe pointer.pointee.result
         return Int(result) == TPC_RUNNING ? nil : result
     }
-    /// Whether libcurl keeps nothing of the content, for it wanted to send the request again.
+    /// Whether libcurl drops the content, because it wanted to send the request again.
     var skipsContent: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_SKIPPED }
-    /// Whether the header or trailer section was larger than is taken.
+    /// Whether the header or trailer section was larger than the limit.
     var isHeadTooLarge: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_TOO_LARGE }
-    /// Whether the TLS connection ended without the peer's word.
+    /// Whether the TLS connection ended without a close_notify of the peer.
     var wasCut: Bool { unsafe tpc_transfer_was_cut(pointer) }
     /// How often the request was about to be sent.
     var sends: Int { unsafe Int(pointer.pointee.sends) }
 
-    /// The connections that were made for it, or begun.
+    /// How many connections were made or begun for the transfer.
     var connects: Int { unsafe tpc_transfer_connects(pointer) }
-    /// Whether it has had a place among the connections, of which there are only so many.
+    /// Whether the limits of connections left room for the transfer.
     var hadPlace: Bool { unsafe tpc_transfer_had_place(pointer) }
 
-    /// Whether it failed because the process has no descriptors left.
+    /// Whether the transfer failed because the process has no descriptors left.
     var lacksDescriptors: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_NO_DESCRIPTORS }
 
     var times: CurlTimes {
@@ -164,18 +164,18 @@ import TurnpikeCore
         }
     }
 
-    /// Sets bytes that stay where they are until others are set, or the handle is freed.
+    /// Sets bytes without a copy: they must stay valid until others are set or the handle is freed.
     func set(_ option: Int, keeping bytes: UnsafeRawBufferPointer) -> Int32 {
         unsafe tpc_set_bytes(pointer, Int32(option), bytes.baseAddress, bytes.count, false)
     }
 
-    /// What it has of the files of the trust.
+    /// The content of the trust's files that libcurl refers to.
     var trust: TrustFiles.Content? {
         guard let trust = unsafe pointer.pointee.trust else { return nil }
         return unsafe Unmanaged<TrustFiles.Content>.fromOpaque(trust).takeUnretainedValue()
     }
 
-    /// Keeps the content of files for as long as libcurl may read it.
+    /// Keeps the content of the trust's files alive while libcurl may read it.
     func keep(_ trust: TrustFiles.Content?) {
         let old = unsafe pointer.pointee.trust
         unsafe pointer.pointee.trust = trust.map { unsafe Unmanaged.passRetained($0).toOpaque() }
@@ -193,19 +193,19 @@ import TurnpikeCore
 public enum CurlHandles {
     fileprivate static let count = Atomic(0)
 
-    /// Those that there are, in use or kept.
+    /// The number of handles, in use or idle.
     public static var live: Int { count.load(ordering: .relaxed) }
-    /// As many as an engine keeps for later transfers; more are freed when their transfer ends.
+    /// The number of idle handles that an engine keeps for later transfers.
     public static let maxIdle = 256
 
     /// Returns the pages of unused memory to the system.
     public static func trimMemory() { tpc_trim() }
 
-    /// The memory in use that malloc's statistics do not count.
+    /// The size of the memory in use that malloc's statistics do not count.
     public static var blockBytes: Int { tpc_blocks_bytes() }
 }
 
-/// When the things of a transfer happened, in microseconds from its begin.
+/// When the phases of a transfer ended, in microseconds since its beginning; 0 for what did not happen.
 struct CurlTimes: Sendable {
     let lookup, connect, handshake, ready, firstByte: Int64
     let isReused: Bool

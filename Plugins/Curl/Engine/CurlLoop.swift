@@ -25,10 +25,12 @@ import TurnpikeCore
     var isHere: Bool { unsafe tpc_loop_is_here(pointer) }
     /// Ends a wait; any thread may call it.
     func wake() { unsafe tpc_loop_wakeup(pointer) }
-    /// Waits for sockets, a wakeup or the timeout, and polls shortly before that if it may pay off.
+    /// Waits for sockets, a wakeup or the timeout, after a short poll if that may pay off.
     func wait(_ milliseconds: Int32) { unsafe tpc_loop_wait(pointer, milliseconds) }
     /// Waits for a wakeup or the timeout alone.
-    func waitForWakeup(_ milliseconds: Int32) { unsafe tpc_loop_wait_for_wakeup(pointer, milliseconds) }
+    func waitForWakeup(_ milliseconds: Int32) {
+        unsafe tpc_loop_wait_for_wakeup(pointer, milliseconds)
+    }
     /// Whether responses have come so soon lately that polling for them costs less than sleeping.
     var mayPoll: Bool { unsafe tpc_loop_may_poll(pointer) }
     /// Polls the sockets for a moment, and lets libcurl act on what is ready.
@@ -38,7 +40,7 @@ import TurnpikeCore
     func interruptPoll() { unsafe tpc_loop_interrupt_poll(pointer) }
     /// Takes back an interrupt for which no poll is left.
     func clearInterrupt() { unsafe tpc_loop_clear_interrupt(pointer) }
-    /// Whether libcurl waits for no socket. It may wait for connections that it closes.
+    /// Whether libcurl waits for no socket, not even for a connection that it closes.
     var isIdle: Bool { unsafe tpc_loop_is_idle(pointer) }
     /// Begins the turn of this thread, which alone uses the loop until the end of the turn.
     func beginTurn() { unsafe tpc_loop_begin_turn(pointer) }

@@ -3,23 +3,23 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A configuration, in libcurl's options: what a handle is set to once.
+/// A configuration in the form of libcurl's options, which each handle gets once.
 struct CurlOptions: Sendable {
     let library: CurlLibrary
     let configuration: CurlTransport.Configuration
     private let proxies: ProxyRoutes
-    /// The files of the trust; nil where libcurl itself is to read them.
+    /// The files of the trust, or nil if libcurl reads them itself.
     let trustFiles: TrustFiles?
 
     private typealias Configuration = CurlTransport.Configuration
 
     /// Whether HTTP/2 is offered to every server, before HTTP/1.1.
     let offersHTTP2: Bool
-    /// Whether a server that refuses HTTP/1.1 is asked by HTTP/2.
+    /// Whether a server that refuses HTTP/1.1 gets the request by HTTP/2.
     let fallsBackToHTTP2: Bool
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for what this libcurl cannot do,
-    ///   ``/TurnpikeCore/ClientError/Code/configuration`` for what nobody could.
+    ///   ``/TurnpikeCore/ClientError/Code/configuration`` for what no libcurl can do.
     init(_ configuration: CurlTransport.Configuration, library: CurlLibrary) throws {
         self.library = library
         self.configuration = configuration
@@ -79,7 +79,7 @@ struct CurlOptions: Sendable {
         Int(min(max(configuration.connectTimeout.wholeNanoseconds / 1_000_000, 1), 1 << 31))
     }
 
-    /// Sets what does not change from request to request.
+    /// Sets the options that all requests have in common.
     func apply(to handle: CurlHandle) throws {
         let setter = Setter(handle: handle, library: library)
         try setter.set(TPC_CONNECT_TIMEOUT_MS, connectTimeout, "connectTimeout")
@@ -110,12 +110,12 @@ struct CurlOptions: Sendable {
     private func apply(_ proxies: ProxyRoutes, _ setter: Setter) throws {
         if proxies.http == nil, proxies.https == nil { return }
         try setter.setProxies(proxies)
-        // For CONNECT; to a server go the lines of the request.
+        // For CONNECT alone; servers get the field lines of the request.
         try setter.set(TPC_USER_AGENT, "turnpike", "proxy")
         try setter.set(TPC_NO_PROXY, proxies.exceptions, "proxy.exceptions")
     }
 
-    /// Sets what the files of the trust hold on a handle, unless the handle has it.
+    /// Sets the content of the trust's files on a handle, unless the handle has it already.
     func apply(_ trust: TrustFiles.Content, to handle: CurlHandle) throws {
         if handle.trust === trust { return }
         let setter = Setter(handle: handle, library: library)
@@ -154,21 +154,21 @@ struct CurlOptions: Sendable {
             let pins = trust.pins.map(\.curlText).joined(separator: ";")
             try setter.set(TPC_PINNED_KEYS, pins, "trust.pins")
         }
-        // A session would be one with the files as they were.
+        // A resumed session would use the files as they were before.
         if trust.namesFiles, trustFiles == nil { try setter.set(TPC_TLS_SESSIONS, 0, "trust") }
         if let certificate = trust.clientCertificate {
             if trustFiles == nil {
                 try setter.set(TPC_CERTIFICATE, certificate.certificate, "trust.clientCertificate")
                 try setter.set(TPC_KEY, certificate.key, "trust.clientCertificate")
             }
-            // Without any, OpenSSL would ask for one at the terminal and wait.
+            // Without a password, OpenSSL would ask for one at the terminal and wait.
             try setter.set(
                 TPC_KEY_PASSWORD, certificate.password ?? "", "trust.clientCertificate")
         }
     }
 }
 
-/// Sets options, and names the setting that libcurl refuses.
+/// Sets options, and throws an error with the name of the setting that libcurl refuses.
 private struct Setter {
     let handle: CurlHandle
     let library: CurlLibrary

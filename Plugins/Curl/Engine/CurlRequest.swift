@@ -2,14 +2,14 @@ import CTurnpikeCurl
 import Foundation
 import TurnpikeCore
 
-/// A request as libcurl is told of it.
+/// A request in the form that libcurl takes.
 struct CurlRequest: Sendable {
     // The absolute form of the target, which proxies get, and the form that a server gets.
     private let url: String
     private let target: String
     // How much of the absolute form is scheme and authority, in bytes.
     private let originCount: Int
-    // nil where libcurl's own is right.
+    // nil if libcurl chooses the right one itself.
     private let method: String?
     private let isHead: Bool
     private let hasContent: Bool
@@ -25,9 +25,9 @@ struct CurlRequest: Sendable {
     let hasTrailers: Bool
     /// Whether its connection is a TLS one.
     let isSecure: Bool
-    /// Whether its connection may carry others at the same time, where that is one of HTTP/2.
+    /// Whether it may share an HTTP/2 connection with other requests.
     let isShareable: Bool
-    /// Whether the caller names the codings, and so gets the content as it comes.
+    /// Whether the content is not decoded, because the caller names the codings.
     let takesContentAsItComes: Bool
 
     /// - Parameters:
@@ -40,8 +40,6 @@ struct CurlRequest: Sendable {
         let method = request.method
         isHead = method == .head
         isRepeatable = request.isRepeatable
-        // A user and a password in a URL were moved to a header, or are nobody's; a fragment is never
-        // sent.
         (url, target, originCount) = request.targetForms
         isSecure = request.origin?.scheme == "https"
         hasTrailers = body.hasTrailers
@@ -68,12 +66,13 @@ struct CurlRequest: Sendable {
         asksForConsent = hasContent && lines.hasExpect
     }
 
-    /// Calls a closure with the request as C wants it, by HTTP/2 where its server speaks nothing
-    /// else.
+    /// Calls a closure with the request in the form of C.
+    ///
+    /// `needsHTTP2` is for a server that supports no other version.
     func withPointers(
         needsHTTP2: Bool, isShared: Bool, _ body: (tpc_request) -> Int32
     ) -> Int32 {
-        // libcurl leaves trailers out of HTTP/2.
+        // libcurl sends no trailers over HTTP/2.
         let version = hasTrailers ? TPC_HTTP_1_1 : needsHTTP2 ? TPC_HTTP_2_TLS : 0
         return unsafe url.withCString { url in
             unsafe target.withCString { target in
@@ -148,7 +147,7 @@ private struct FieldLines {
         }
         bytes += field.name.rawValue.utf8
         if field.value.isEmpty {
-            // A colon alone would mean that the field is not sent.
+            // With a colon, libcurl would not send the field.
             bytes.append(UInt8(ascii: ";"))
         } else {
             bytes += ": ".utf8
@@ -159,9 +158,9 @@ private struct FieldLines {
 
     /// Adds the lines that libcurl needs, and those that the request leaves to the transport.
     mutating func complete(hasContent: Bool, decodes: Bool) {
-        // libcurl would wait for a server's consent before large content; who wants that says so.
+        // An empty field keeps libcurl from sending `Expect: 100-continue` before large content.
         if hasContent, !hasExpect { add("Expect:") }
-        // RFC 9110 §10.1.4; libcurl leaves it out of HTTP/2.
+        // RFC 9110 §10.1.4. libcurl does not send it over HTTP/2.
         if hasTE { add("Connection: TE") }
         if !hasUserAgent { add("User-Agent: turnpike") }
         if decodes, !hasAcceptEncoding { add("Accept-Encoding: gzip, deflate") }

@@ -4,12 +4,12 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension Response {
-    /// The response with its content decoded, and without the fields that told of the coding.
+    /// Returns the response with its content decoded, and without the fields about the coding.
     ///
-    /// Decoding happens as the body is read, a bounded piece at a time, so that a small response
-    /// cannot become a large one that nobody asked for.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/decompression`` for a coding that was not asked
-    ///   for.
+    /// The body is decoded while it is read, a bounded piece at a time, so that a small response
+    /// does not exhaust memory.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/decompression`` for a coding that the request did
+    ///   not ask for.
     func decoded() throws -> Response {
         guard let field = headers[.contentEncoding] else { return self }
         let codings = field.split(separator: ",").map { Grammar.trimmed($0).lowercased() }
@@ -19,7 +19,7 @@ extension Response {
             guard codings.count <= 5 else {
                 throw ContentDecoder.fault("the response's content is coded \(codings.count) times")
             }
-            // The last one was applied last.
+            // The coding that is named last was applied last.
             let source = DecodedSource(
                 body, try codings.reversed().map(ContentDecoder.init(coding:)),
                 mayBeEmpty: hasContentWithEnd)
@@ -37,7 +37,7 @@ extension Response {
         }
     }
 
-    // Nothing where only the connection's end tells of the content's may be a cut.
+    // Otherwise the end of the connection ends the content, and empty content may have been cut.
     private var hasContentWithEnd: Bool {
         headers.contains(.transferEncoding) || head.version?.hasPrefix("2") == true
     }
@@ -116,7 +116,7 @@ private final class ContentDecoder: @unchecked Sendable {
 private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
     private let body: ResponseBody
     private let decoders: [ContentDecoder]
-    // Servers that code as they go code nothing at all as nothing.
+    // A server that encodes while it sends may encode empty content as no bytes at all.
     private var mayBeEmpty: Bool
     private var iterator: ResponseBody.AsyncIterator
     private let taken = Atomic<Int64>(0)
@@ -130,7 +130,7 @@ private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
 
     func next() async throws -> Data? {
         while true {
-            // The innermost decoder that has something to give feeds the next one.
+            // The last decoder that has output comes first, so that little is buffered.
             if let index = decoders.lastIndex(where: \.isPending) {
                 let piece = try decode(with: decoders[index])
                 if piece.isEmpty { continue }
