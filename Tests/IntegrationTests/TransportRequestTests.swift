@@ -129,7 +129,9 @@ struct TransportRequestTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test("A 307 takes the whole body along", arguments: Road.allCases, [RequestBody.Kind.data, .stream])
+    @Test(
+        "A 307 takes the whole body along",
+        arguments: Road.allCases, [RequestBody.Kind.data, .stream])
     func redirectWithBody(road: Road, kind: RequestBody.Kind) async throws {
         server.route("/a", .redirect(307, to: "/b"))
         server.route("/b", .echo)
