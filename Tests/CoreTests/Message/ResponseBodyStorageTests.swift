@@ -6,8 +6,8 @@ import TurnpikeTesting
 
 @testable import TurnpikeCore
 
-@Suite("BodyStorage")
-struct BodyStorageTests {
+@Suite("ResponseBodyStorage")
+struct ResponseBodyStorageTests {
     private struct Stop: Error {}
 
     /// A source of chunks that are there, and which notes how it was given up.
@@ -23,8 +23,8 @@ struct BodyStorageTests {
 
     private let notes = Notes()
 
-    private func storage(_ source: Source, length: Int64? = 3) -> BodyStorage {
-        let storage = BodyStorage(.source(source), length: length, encodedLength: nil)
+    private func storage(_ source: Source, length: Int64? = 3) -> ResponseBodyStorage {
+        let storage = ResponseBodyStorage(.source(source), length: length, encodedLength: nil)
         storage.add(onEnd: { [notes] in
             if case .failed(let error) = $0.reason { return notes.add("\(error)/\($0.bytes)") }
             notes.add("\($0.reason)/\($0.bytes)")
@@ -32,7 +32,7 @@ struct BodyStorageTests {
         return storage
     }
 
-    private func text(_ storage: BodyStorage) async throws -> String? {
+    private func text(_ storage: ResponseBodyStorage) async throws -> String? {
         try await storage.pull().map { String(decoding: $0, as: UTF8.self) }
     }
 
@@ -93,7 +93,7 @@ struct BodyStorageTests {
         let read = storage(Source(["abc"]))
         while try await read.pull() != nil {}
         #expect(throws: ClientError.self) { try read.begin() }
-        let empty = BodyStorage(data: Data())
+        let empty = ResponseBodyStorage(data: Data())
         for _ in 0..<2 { try empty.begin() }
         let givenUp = storage(Source(["abc"]))
         givenUp.cancel(.failed(Stop()))
@@ -131,10 +131,10 @@ struct BodyStorageTests {
     @Test("Of the deadlines for work on it the first one set counts, and only from its time on")
     func expiry() throws {
         let clock = ManualClock()
-        let storage = BodyStorage(data: Data("abc".utf8))
+        let storage = ResponseBodyStorage(data: Data("abc".utf8))
         for seconds in [2, 1] {
             storage.expire(
-                BodyExpiry(
+                ResponseBodyExpiry(
                     deadline: clock.now.advanced(by: .seconds(seconds)), timeSource: clock,
                     fault: { ClientError(.deadlineExceeded, "after \(seconds) s") }))
         }
@@ -147,7 +147,7 @@ struct BodyStorageTests {
 
     @Test("Bytes in memory are all there, and what came with them is known behind the end")
     func memory() async throws {
-        let storage = BodyStorage(
+        let storage = ResponseBodyStorage(
             data: Data("abc".utf8), trailers: ["X-A": "1"], encodedLength: 9, encodedBytes: 9)
         #expect(storage.arrival == .complete && storage.isSettled && !storage.hasEnded)
         #expect(storage.length == 3 && storage.encodedLength == 9 && storage.encodedBytes == 9)
