@@ -59,7 +59,9 @@ struct CurlEndTests {
         try await server.wait { $0.open == 0 }
     }
 
-    @Test("A client's grace lets a call come to its end, and then the connections are closed")
+    @Test(
+        "A client's grace lets a call come to its end, and then the connections are closed",
+        .timeLimit(.minutes(1)))
     func grace() async throws {
         let hold = TestHold()
         server.route("/held", .text("whole").held(by: hold))

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -107,7 +108,7 @@ struct CurlSlotTests {
             stack: [.deadline(.seconds(30))])
         try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 0..<4 { group.addTask { try await client.get("/").string() } }
-            while client.runningCallCount < 4 { await Task.yield() }
+            try await until("4 calls under way") { client.runningCallCount >= 4 }
             hold.open()
             for try await text in group { #expect(text == "here") }
         }
