@@ -95,6 +95,27 @@ struct HedgeTests {
         }
     }
 
+    @Test("A response is bad if its status says that another attempt may have a better one")
+    func badStatuses() {
+        let statuses: [HTTPStatus] = [200, 404, 407, 408, 409, 428, 429, 430, 499, 500, 599]
+        #expect(statuses.filter(Hedge.isBad) == [408, 429, 500, 599])
+    }
+
+    @Test("A percentile is the time that its share of the attempts did not exceed")
+    func shares() {
+        func edge(_ time: Duration) -> Duration {
+            LatencyHistogram.upperEdge(of: LatencyHistogram.bucket(of: time))
+        }
+        for (share, time) in [(0.5, Duration.milliseconds(1)), (0.55, .seconds(1))] {
+            var histogram = LatencyHistogram()
+            for number in 1...20 {
+                #expect(histogram.percentile(share, at: clock.now) == nil)
+                histogram.record(number <= 10 ? .milliseconds(1) : .seconds(1), at: clock.now)
+            }
+            #expect(histogram.percentile(share, at: clock.now) == edge(time))
+        }
+    }
+
     @Test("A failure before the delay starts no hedge")
     func earlyFailure() async throws {
         let (client, transport) = client(Hedge(after: .seconds(1)), [.connectionLost])
