@@ -32,18 +32,19 @@ final class UnixServer: Sendable {
             }
         }
         guard bound == 0, listen(descriptor, 8) == 0 else { throw POSIXError(.EIO) }
-        // Ends when `stop` shuts the socket down.
+        // Ends when `stop` shuts the socket down. It closes the socket itself, because it would
+        // otherwise accept connections of a later socket with the same number.
         Thread.detachNewThread {
             while case let client = accept(descriptor, nil, nil), client >= 0 {
                 Self.answer(client, parts, next)
                 close(client)
             }
+            close(descriptor)
         }
     }
 
     func stop() {
         _ = shutdown(descriptor, CInt(2))
-        close(descriptor)
         unsafe unlink(path)
     }
 
