@@ -153,7 +153,8 @@ static int gather(tpc_poller *this, tpc_event *found, int milliseconds, bool *is
 // MARK: Busy polling.
 //
 // Polls without sleep before a blocking wait, because falling asleep and waking up takes as long as a server nearby needs for an
-// answer. It buys 1.6 times the requests of a single caller; to see it, compare with `patience` set to 0 in `tpc_poller_open`:
+// answer. On a machine that does nothing else, it buys 1.6 times the requests of a single caller. To see it, compare with `patience`
+// set to 0 in `tpc_poller_open`:
 //
 //     scripts/bench peers --only W1 --clients curl
 //
