@@ -76,7 +76,7 @@ final class CurlTransfer: @unchecked Sendable {
     /// When things happened, once the head has come or the transfer has failed.
     func takeTimes() -> CurlTimes? { keptTimes.withLock { $0.take() } }
 
-    /// Adds orders; true where there were none, and the engine must be told.
+    /// Adds orders, and returns whether there were none, so that the transfer must be posted.
     func add(_ orders: Orders) -> Bool {
         let before = pending.bitwiseOr(orders.rawValue, ordering: .acquiringAndReleasing).oldValue
         return orders.contains(.start) || before == 0
@@ -95,7 +95,7 @@ extension CurlTransfer {
     /// Whether the request's content is there to be read, or never will be.
     var hasContentReady: Bool { upload?.isOpen ?? true }
 
-    /// Whether it waits for its peer, and for nothing else.
+    /// Whether it waits for the server, and for nothing else.
     var awaitsPeer: Bool { handle.map { !$0.isReceivePaused && !$0.isSendPaused } ?? false }
 
     /// The protocol that it goes by, once it has a connection; nil before.
@@ -107,7 +107,7 @@ extension CurlTransfer {
         if request.isShareable { sharedHost = origin }
     }
 
-    /// Takes note of an event, and carries out the actions that concern the transfer alone.
+    /// Handles an event, and carries out the actions that concern the transfer alone.
     /// - Returns: All the actions.
     func advance(_ event: TransferLife.Event, failing error: (any Error)? = nil) -> Actions {
         let actions = life.handle(event)
@@ -134,7 +134,7 @@ extension CurlTransfer {
         return advance(.handleGiven)
     }
 
-    /// Takes note of a connection, of which libcurl tells only when it has something else to say.
+    /// Checks whether the request was sent by now, which libcurl does not report by itself.
     func noteConnection() -> Actions {
         guard case .connecting = life.state, let handle, handle.sends > 0 else { return [] }
         return advance(.requestSent)
@@ -202,8 +202,8 @@ extension CurlTransfer {
         return actions.union(advance(goesOn ? .readerWantsMore : .readerHolds))
     }
 
-    /// Carries out the actions that concern the exchange, which wakes its reader once for all of them.
-    /// - Returns: Whether the reader takes more.
+    /// Carries out the actions that concern the exchange; its reader wakes up once for all of them.
+    /// - Returns: Whether the reader wants more.
     private func pass(
         _ chunk: BodyChunk, _ actions: Actions, _ handle: CurlHandle, to exchange: Exchange
     ) -> Bool {

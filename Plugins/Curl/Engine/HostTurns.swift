@@ -10,13 +10,13 @@ import TurnpikeCore
 struct HostTurns {
     /// What a transfer has to do with turns.
     enum Turn: Equatable {
-        /// It is not ready to begin.
+        /// It has not asked for a turn.
         case unasked
         /// It waits for its turn, with this number in its line.
         case awaited(Int)
         /// It has begun, and others wait until it is on a connection.
         case taken
-        /// Nobody waits for it.
+        /// It needs none, and nobody waits for it.
         case none
 
         var isAwaited: Bool {
@@ -104,14 +104,14 @@ struct HostTurns {
         host.add(transfer)
     }
 
-    /// Takes note that a transfer, whose turn it is, has its connection.
+    /// Notes that a transfer that has its turn has a connection now.
     /// - Returns: Those that are to begin now.
     func connected(_ transfer: CurlTransfer, isHTTP2: Bool) -> [CurlTransfer] {
         guard let origin = transfer.sharedHost, let host = hosts[origin] else { return [] }
         return host.connected(transfer, isHTTP2: isHTTP2)
     }
 
-    /// Takes note that a transfer has ended, waits no longer, or will have to begin again.
+    /// Notes that a transfer has ended, waits no longer, or has to begin again.
     /// - Returns: Those that are to begin now.
     mutating func remove(_ transfer: CurlTransfer) -> [CurlTransfer] {
         defer { transfer.turn = .unasked }

@@ -1,6 +1,6 @@
 import TurnpikeCore
 
-/// The transfers of an engine, and the handles that wait for one; under the engine's lock.
+/// The transfers of an engine, and the spare handles; under the engine's lock.
 ///
 /// It carries out the actions of a ``TransferLife`` that concern other transfers too: turns, handles,
 /// and the list of what is under way.
@@ -34,7 +34,7 @@ struct TransferTable {
     /// Whether a transfer is the only one, and waits for its peer.
     func isAlone(_ transfer: CurlTransfer) -> Bool { running.count == 1 && transfer.awaitsPeer }
 
-    /// Does what a transfer was posted for.
+    /// Carries out the orders of a transfer that was posted.
     mutating func obey(_ transfer: CurlTransfer) {
         let orders = transfer.takeOrders()
         if orders.contains(.start) { add(transfer) }
@@ -103,7 +103,7 @@ struct TransferTable {
         advance(transfer, .started)
     }
 
-    // What is not ready takes no turn, for others would wait for its content.
+    // Without its content a transfer takes no turn, since others would wait for that content.
     private mutating func offerContent(of transfer: CurlTransfer) {
         if transfer.hasContentReady { advance(transfer, .contentReady) }
     }
@@ -117,7 +117,7 @@ struct TransferTable {
     private mutating func carryOut(_ actions: TransferLife.Actions, of transfer: CurlTransfer) {
         if actions.contains(.passTurn) { passTurn(of: transfer) }
         if actions.contains(.restart) {
-            // Many begin again at once where their connection lets them go (GOAWAY).
+            // After a GOAWAY many transfers of a connection begin again at once.
             ready += turns.remove(transfer)
             if actions.contains(.useHTTP2) { remember(transfer) }
             offerContent(of: transfer)
@@ -153,7 +153,7 @@ struct TransferTable {
         if !transfer.turn.isAwaited { advance(transfer, .turnGranted) }
     }
 
-    // What cannot begin lets another one begin, and so on.
+    // A transfer that cannot begin passes its turn on, and so on.
     private mutating func grantTurns() -> Bool {
         let hasAny = !ready.isEmpty
         while !ready.isEmpty {
