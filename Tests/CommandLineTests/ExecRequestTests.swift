@@ -137,7 +137,7 @@ struct ExecRequestTests {
             (["url": "x", "headers": [["a"]]], "request.headers[0]"),
             (["url": "x", "base64": "?"], "request.base64: the string is not base64"),
             (["url": "x", "text": "a", "json": 1], "request: more than one body was given"),
-            (["url": "x", "stream": ["base64": "", "chunk": 0]], "request.stream.chunk: 0 was"),
+            (["url": "x", "stream": ["base64": "", "chunk": 0]], "request.stream.chunk: found 0"),
             (["url": "x", "stream": [:]], "request.stream.base64: is missing"),
             (["url": "x", "pathParameters": 1], "request.pathParameters: "),
             (["url": "x", "query": ["a": ["b": 1]]], "request.query.a: "),
