@@ -85,7 +85,7 @@ struct HARMistakesTests {
             complaint: "log.entries[1].response.content.text is not base64"),
         Mistake(
             text: response(#""status":200,"content":{"text":"x","encoding":"rot13"}"#),
-            complaint: #"log.entries[1].response.content.encoding: "rot13" is not known"#),
+            complaint: #"log.entries[1].response.content.encoding: "rot13" is not supported"#),
         Mistake(
             text: response(#""status":200,"headers":[{"name":"A","value":"a\rb\u0000"}]"#),
             complaint: "log.entries[1].response.headers[0]: the value of header"),
