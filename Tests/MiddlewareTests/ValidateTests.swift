@@ -55,6 +55,14 @@ struct SmallGateTests {
         #expect((await code(of: call) == nil) == accepted)
     }
 
+    @Test("The error names the types that are accepted, and not those with a weight of 0")
+    func acceptedTypes() async {
+        let client = Client(answer(200, type: "text/html"), [.validate()])
+        let call = client.get(anywhere).header(.accept, "a/b, text/html;q=0, c/d;q=0.1")
+        let error = await #expect(throws: ClientError.self) { try await call.response() }
+        #expect(error?.message.hasSuffix(" a/b, c/d") == true)
+    }
+
     @Test("Empty content has no type, and rules can name types or none")
     func emptyAndExplicit() async {
         let empty = Client(answer(200, type: nil, body: ""), [.validate()])

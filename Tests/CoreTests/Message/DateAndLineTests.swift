@@ -19,6 +19,13 @@ struct HTTPDateTests {
         #expect(HTTPDate.parse(text, now: now) == Date(timeIntervalSince1970: 784_111_777))
     }
 
+    @Test("The 60th second is a leap second")
+    func leapSecond() {
+        #expect(
+            HTTPDate.parse("Sat, 31 Dec 2016 23:59:60 GMT", now: now)
+                == Date(timeIntervalSince1970: 1_483_228_800))
+    }
+
     @Test("A year of two digits lies at most fifty years ahead")
     func twoDigits() {
         let near = HTTPDate.parse("Sunday, 06-Nov-60 08:49:37 GMT", now: now)

@@ -67,6 +67,20 @@ struct ExchangeTests {
         #expect(try await iterator.next() == nil)
     }
 
+    @Test("Exactly at the high water mark it pauses, and at the low one it resumes")
+    func marks() async throws {
+        let exchange = exchange()
+        exchange.receive(head)
+        #expect(exchange.receive(bytes(79)))
+        #expect(exchange.receive(bytes(1)))
+        #expect(!exchange.receive(bytes(20)))
+        var iterator = try await exchange.response().body.makeAsyncIterator()
+        #expect(try await iterator.next()?.count == 79)
+        #expect(notes.all.isEmpty)
+        #expect(try await iterator.next()?.count == 1)
+        #expect(notes.all == ["resume"])
+    }
+
     @Test(
         "The first reason decides, and the transport is told once",
         arguments: ["task", "gate", "drop", "finish"])

@@ -52,6 +52,21 @@ struct WaitTests {
         try await until("an empty folder") { directory.names.isEmpty }
     }
 
+    @Test("The waits of a download double until more of it has come")
+    func backoff() async throws {
+        let begun = MockResponse.cut(
+            after: Data("abc".utf8), of: 10, headers: ["ETag": "\"1\"", "Accept-Ranges": "bytes"])
+        let transport = MockTransport([.any(begun, .connectionLost)])
+        let running = client(transport).get(anywhere).startDownload(
+            to: .directory(directory.url), options: DownloadOptions(resumes: 3))
+        for wait in [Duration.milliseconds(500), .seconds(1), .seconds(2)] {
+            try await clock.waitForTimer(in: wait)
+            clock.advance(by: wait)
+        }
+        await #expect(throws: ClientError.self) { try await running.value }
+        #expect(transport.sentCount == 4 && clock.timerCount == 0)
+    }
+
     @Test(
         "A stream of events that waits to reconnect is listed and ended, too",
         arguments: End.allCases)

@@ -79,6 +79,13 @@ struct ServerSentEventsTests {
                     ServerSentEvent(data: "b"),
                 ]
             ),
+            (
+                "retry: 123456789\ndata: a\n\nretry: 1234567890\ndata: b\n\n",
+                [
+                    ServerSentEvent(data: "a", retry: .milliseconds(123_456_789)),
+                    ServerSentEvent(data: "b"),
+                ]
+            ),
             ("data: whole\n\ndata: half", [ServerSentEvent(data: "whole")]),
             ("data: half\n", []), ("", []), ("\n\n\n", []),
         ] as [(String, [ServerSentEvent])])
