@@ -100,6 +100,17 @@ struct ContentDecodingTests {
         #expect(error?.code == .tooLarge)
     }
 
+    @Test("Content may be coded five times, and no more")
+    func codings() async throws {
+        for count in [5, 6] {
+            let pipes = String(repeating: " | gzip", count: count)
+            let coded = try #require(output(of: "sh", "-c", "printf x" + pipes))
+            answer(coded, Array(repeating: "gzip", count: count).joined(separator: ", "))
+            let content = try? await client.get("/").string()
+            #expect(content == (count == 5 ? "x" : nil))
+        }
+    }
+
     @Test("A ratio bounds what has come, declared or not", arguments: [true, false])
     func ratio(isChunked: Bool) async throws {
         let bomb = try #require(

@@ -211,9 +211,10 @@ struct CassetteTests {
 
     @Test("Content above the limit fails, instead of an incomplete recording")
     func tooLarge() async throws {
-        let (client, _, _) = try folder.recording(options: CassetteOptions(maxBytes: 10)) { _ in
-            .ok(text: "eleven bytes")
+        let (client, _, _) = try folder.recording(options: CassetteOptions(maxBytes: 10)) {
+            .ok(text: $0.method == .put ? "ten bytes!" : "eleven bytes")
         }
+        #expect(try await client.put(Self.url, body: .text("ten bytes!")).data().count == 10)
         for body in [RequestBody.empty, .text("eleven bytes")] {
             let error = await #expect(throws: ClientError.self) {
                 try await client.post(Self.url, body: body).data()
