@@ -86,11 +86,14 @@ struct CurlRequestTrailerTests {
                 ]
             }
             #expect(try await client.get("first").string() == "x")
+            let before = made.withLock { $0 }
             let call = client.put("second", body: body)
             #expect(try await call.deadline(.seconds(10)).json()["body"] == "hello")
             #expect(server.requests(to: "/second").count == count)
-            let sent = server.requests(to: "/second").last?.trailers["X-Send"]
-            #expect(sent == String(made.withLock { $0 }))
+            let sent = server.requests(to: "/second").last?.trailers["X-Send"].flatMap { Int($0) }
+            // The connection that died may have them made too, before or after.
+            let possible = before + 1...max(made.withLock { $0 }, before + 1)
+            #expect(possible.contains(try #require(sent)))
         }
     }
 
