@@ -75,6 +75,9 @@ struct CancelTreeTests {
             let reason = tree.reason(of: scopes[scope])?.error as? Reason
             #expect(reason?.number == model.reason(of: scope))
         }
+        tree.cancel(scopes[0], Self.reason(300))
+        expected += model.cancel(0, 300)
+        #expect(notes.all == expected && !expected.isEmpty)
     }
 
     @Test("A call's tree hears of a cancellation around it until it is closed")
