@@ -1,3 +1,4 @@
+package import Foundation
 import Synchronization
 
 /// What happened in a call so far; shared by its contexts, its response and its error.
@@ -68,6 +69,20 @@ package final class CallRecord: Sendable {
             if state.history.count == 32 { state.history.removeFirst() }
             state.history.append(attempt)
         }
+    }
+
+    /// Returns an error that describes the request as it was sent, after all gates, and how the
+    /// attempts went; an error of a user's own is returned as it is.
+    /// - Parameters:
+    ///   - error: The error.
+    ///   - date: When a time to wait begins that the server tells; nil to leave it out.
+    package func completed(_ error: any Error, at date: Date? = nil) -> any Error {
+        guard let error = error as? ClientError else { return error }
+        return error.completed(
+            sent: lastSent, attempts: sends,
+            retryAfter: date.flatMap { RetryAfter.delay(in: error.response, now: $0) },
+            history: history
+        ).explained(by: lastStop)
     }
 
     /// Why a retry accepted the last retryable outcome that it judged.

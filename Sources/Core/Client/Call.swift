@@ -71,13 +71,28 @@ public struct Call: Sendable {
     // MARK: Terminals
 
     /// Sends the request and returns when the response head arrives, before the body is read.
-    public func response() async throws -> Response { try await send(accept: []).response }
+    public func response() async throws -> Response {
+        let running = try client.begin(request)
+        var (response, request) = try await send(accept: [], in: running)
+        response.serialization = serialization(of: request, running.context)
+        return response
+    }
 
     /// Sends the request and converts the response into a value.
     public func serialize<Serializer: ResponseSerializer>(
         with serializer: Serializer
     ) async throws -> Serializer.Output {
-        try await serialize(with: serializer, in: try begin(for: serializer))
+        try await serialized(with: serializer).value
+    }
+
+    /// Sends the request, and returns both the value and the response that it was made of.
+    ///
+    /// The content is read, unless the serializer streams; head, timeline and trailers can be asked
+    /// for.
+    public func serialized<Serializer: ResponseSerializer>(
+        with serializer: Serializer
+    ) async throws -> (value: Serializer.Output, response: Response) {
+        try await serialized(with: serializer, in: try begin(for: serializer))
     }
 
     func begin<Serializer: ResponseSerializer>(
@@ -87,30 +102,26 @@ public struct Call: Sendable {
             request, collecting: serializer.collectedBytes(in: client.serializers))
     }
 
-    func serialize<Serializer: ResponseSerializer>(
+    func serialized<Serializer: ResponseSerializer>(
         with serializer: Serializer, in running: (plan: Plan, context: Context)
-    ) async throws -> Serializer.Output {
+    ) async throws -> (value: Serializer.Output, response: Response) {
         let (response, request) = try await send(
             accept: serializer.accept(in: client.serializers), in: running)
         let context = running.context
         do {
             let value = try await serializer.serialize(
-                response,
-                context: SerializationContext(
-                    request: request, table: client.serializers,
-                    maxBytes: context[CollectLimit.self],
-                    maxLineBytes: context[LineLimit.self]))
+                response, context: serialization(of: request, context))
             context.call.record.didSerialize(at: context.timeSource.now)
-            return value
+            return (value, response)
         } catch {
-            throw Self.complete(error, context)
+            throw context.call.record.completed(error, at: context.timeSource.date)
         }
     }
 
-    private func send(
-        accept: [MediaType]
-    ) async throws -> (response: Response, request: Request) {
-        try await send(accept: accept, in: try client.begin(request))
+    private func serialization(of request: Request, _ context: Context) -> SerializationContext {
+        SerializationContext(
+            request: request, table: client.serializers, maxBytes: context[CollectLimit.self],
+            maxLineBytes: context[LineLimit.self])
     }
 
     private func send(
@@ -132,19 +143,9 @@ public struct Call: Sendable {
             if response.record == nil { response.record = running.context.call.record }
             return (response, request)
         } catch {
-            throw Self.complete(error, running.context)
+            throw running.context.call.record.completed(
+                error, at: running.context.timeSource.date)
         }
-    }
-
-    // The error describes the request as it was sent, after all gates.
-    private static func complete(_ error: any Error, _ context: Context) -> any Error {
-        guard let error = error as? ClientError else { return error }
-        let record = context.call.record
-        return error.completed(
-            sent: record.lastSent, attempts: record.sends,
-            retryAfter: RetryAfter.delay(in: error.response, now: context.timeSource.date),
-            history: record.history
-        ).explained(by: record.lastStop)
     }
 }
 

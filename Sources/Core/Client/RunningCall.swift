@@ -122,7 +122,8 @@ extension Call {
         // Cancelled by the handle's `cancel` or by its release; otherwise ends with the call.
         let task = Task.inheriting(immediately: false) { [self] in
             do {
-                outcome.settle(.success(try await serialize(with: serializer, in: running)))
+                let value = try await serialized(with: serializer, in: running).value
+                outcome.settle(.success(value))
             } catch {
                 outcome.settle(.failure(error))
             }

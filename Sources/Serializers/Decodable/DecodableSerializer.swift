@@ -110,6 +110,21 @@ extension Call {
         try await serialize(with: DecodableSerializer(type))
     }
 
+    /// Sends the request, and returns both the decoded content and the response that it was in.
+    ///
+    /// ```swift
+    /// let (user, response) = try await client.get("users/1").decoded(User.self)
+    /// let tag = response.headers[.eTag]
+    /// ```
+    /// - Parameter type: The type of the value.
+    /// - Returns: The value, and the response, whose body was read.
+    /// - Throws: What ``decode(_:)`` throws.
+    public func decoded<Value: Decodable & Sendable>(
+        _ type: Value.Type = Value.self
+    ) async throws -> (value: Value, response: Response) {
+        try await serialized(with: DecodableSerializer(type))
+    }
+
     /// Sends the request and decodes the content of the response with a given decoder, whatever the
     /// media type.
     public func decode<Value: Decodable & Sendable>(

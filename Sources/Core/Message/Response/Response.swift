@@ -10,6 +10,7 @@ public struct Response: Sendable {
         var body: ResponseBody
         var record: CallRecord?
         var headAt: MonotonicInstant?
+        var serialization: SerializationContext?
     }
 
     @CopyOnWrite private var parts: Parts
@@ -66,6 +67,13 @@ public struct Response: Sendable {
     var headAt: MonotonicInstant? {
         get { parts.headAt }
         set { parts.headAt = newValue }
+    }
+
+    /// What a serializer gets to know of the call that returned the response before its body was
+    /// read; nil if no call did.
+    package var serialization: SerializationContext? {
+        get { parts.serialization }
+        set { parts.serialization = newValue }
     }
 
     package var record: CallRecord? {

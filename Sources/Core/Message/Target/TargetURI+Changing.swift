@@ -44,6 +44,21 @@ extension TargetURI {
                 + text.part(end..<text.utf8.count))
     }
 
+    /// With the items of a query instead of those that have the same names.
+    package func replacing(_ query: Query) -> TargetURI {
+        if fault != nil { return self }
+        let names = Set(query.items.map(\.name))
+        let kept = (parts.query.map { text.part($0) } ?? "").split(separator: "&").filter { item in
+            let name = String(item.prefix { $0 != "=" })
+            return !names.contains(name.removingPercentEncoding ?? name)
+        }
+        let start = text.part(0..<parts.path.upperBound)
+        let fragment = parts.fragment.map { "#" + text.part($0) } ?? ""
+        let joined = kept.joined(separator: "&")
+        return changed(start + (joined.isEmpty ? "" : "?" + joined) + fragment)
+            .appending(encodedQuery: query.encoded)
+    }
+
     /// With a slash behind its path, so that a relative path is appended to it.
     var asDirectory: TargetURI {
         if text.bytes(parts.path).last == UInt8(ascii: "/") { return self }

@@ -1,0 +1,167 @@
+import Foundation
+import TurnpikeSupport
+
+/// A link of a message to another resource: one value of the `Link` field (RFC 8288).
+///
+/// ```swift
+/// let last = response.headers.links.first { $0.relations.contains("last") }
+/// ```
+public struct Link: Sendable, Hashable {
+    /// One parameter of a link.
+    public struct Parameter: Sendable, Hashable {
+        /// The name in lower case, with its asterisk where the value was in an extended notation
+        /// (`title*`, RFC 8187).
+        public let name: String
+        /// The value without quotes; that of an extended notation is decoded.
+        public let value: String
+
+        /// Creates a parameter.
+        public init(name: String, value: String) {
+            self.name = name.lowercased()
+            self.value = value
+        }
+    }
+
+    /// The reference as it was sent, which may be relative to the URL of the message.
+    public let reference: String
+    /// The parameters in their order, with those that RFC 8288 allows once left out where they come
+    /// again.
+    public let parameters: [Parameter]
+
+    /// Creates a link.
+    public init(reference: String, parameters: [Parameter] = []) {
+        self.reference = reference
+        self.parameters = parameters
+    }
+
+    /// The relation types in lower case (`next`), without duplicates; extension types are URLs.
+    public var relations: [String] {
+        var relations: [String] = []
+        for name in (self[parameter: "rel"] ?? "").split(separator: " ") {
+            let relation = name.lowercased()
+            if !relations.contains(relation) { relations.append(relation) }
+        }
+        return relations
+    }
+
+    /// What the link is from, if that is not the resource of the message (§3.2): a reference.
+    public var anchor: String? { self[parameter: "anchor"] }
+
+    /// The title of the target, preferably the one in the extended notation (§3.4.1).
+    public var title: String? { self[parameter: "title*"] ?? self[parameter: "title"] }
+
+    /// The value of the first parameter with a name, or nil.
+    public subscript(parameter name: String) -> String? {
+        parameters.first { $0.name == name.lowercased() }?.value
+    }
+}
+
+extension HTTPHeaders {
+    /// The links of all `Link` fields, in their order (RFC 8288 §3).
+    ///
+    /// Reading follows Appendix B.2 and is lenient as it is: what begins without an angle bracket
+    /// ends the links of its line, an open quotation extends to the end, and parameters that are
+    /// allowed once count once.
+    public var links: [Link] {
+        values(of: "Link").flatMap { line in
+            var reader = LinkReader(line)
+            var links: [Link] = []
+            while let link = reader.next() { links.append(link) }
+            return links
+        }
+    }
+}
+
+/// Reads the links of one line by the algorithm of RFC 8288, Appendix B.2 and B.3.
+private struct LinkReader {
+    private let bytes: [UInt8]
+    private var position = 0
+    // §3.3 and §3.4.1: later ones are ignored.
+    private static let once: Set<String> = ["rel", "anchor", "media", "title", "title*", "type"]
+
+    init(_ line: String) { bytes = Array(line.utf8) }
+
+    mutating func next() -> Link? {
+        skip { Grammar.isBlank($0) || $0 == UInt8(ascii: ",") }
+        guard take(UInt8(ascii: "<")) else { return nil }
+        let reference = text { $0 != UInt8(ascii: ">") }
+        guard take(UInt8(ascii: ">")) else { return nil }
+        var parameters: [Link.Parameter] = []
+        while let parameter = nextParameter() {
+            let isKnown = parameters.contains { $0.name == parameter.name }
+            if isKnown && Self.once.contains(parameter.name) || parameter.name.isEmpty { continue }
+            parameters.append(parameter)
+        }
+        return Link(reference: reference, parameters: parameters)
+    }
+
+    // Nil at the end of the link.
+    private mutating func nextParameter() -> Link.Parameter? {
+        skip(Grammar.isBlank)
+        guard take(UInt8(ascii: ";")) else {
+            // What stands between a parameter and the next comma belongs to nothing.
+            skip { $0 != UInt8(ascii: ",") }
+            return nil
+        }
+        skip(Grammar.isBlank)
+        let name = Grammar.trimmed(
+            text { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: ",") })
+        var value = ""
+        if take(UInt8(ascii: "=")) {
+            skip(Grammar.isBlank)
+            value = peek == UInt8(ascii: "\"") ? quoted() : token()
+        }
+        let lowercased = name.lowercased()
+        guard lowercased.hasSuffix("*") else {
+            return Link.Parameter(name: lowercased, value: value)
+        }
+        // An extended notation that cannot be read is not there (RFC 8187 §3.2.1).
+        guard let decoded = Self.extended(value) else { return Link.Parameter(name: "", value: "") }
+        return Link.Parameter(name: lowercased, value: decoded)
+    }
+
+    private mutating func token() -> String {
+        Grammar.trimmed(text { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: ",") })
+    }
+
+    private mutating func quoted() -> String {
+        position += 1
+        var value: [UInt8] = []
+        while let byte = peek {
+            position += 1
+            if byte == UInt8(ascii: "\"") { break }
+            if byte == UInt8(ascii: "\\"), let escaped = peek {
+                value.append(escaped)
+                position += 1
+            } else {
+                value.append(byte)
+            }
+        }
+        return String(decoding: value, as: UTF8.self)
+    }
+
+    // `charset'language'value`, percent-encoded (RFC 8187 §3.2); UTF-8 is the one that all know.
+    private static func extended(_ value: String) -> String? {
+        let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].lowercased() == "utf-8" else { return nil }
+        return parts[2].removingPercentEncoding
+    }
+
+    private var peek: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    private mutating func take(_ byte: UInt8) -> Bool {
+        if peek != byte { return false }
+        position += 1
+        return true
+    }
+
+    private mutating func skip(_ condition: (UInt8) -> Bool) {
+        while let byte = peek, condition(byte) { position += 1 }
+    }
+
+    private mutating func text(_ condition: (UInt8) -> Bool) -> String {
+        let start = position
+        skip(condition)
+        return String(decoding: bytes[start..<position], as: UTF8.self)
+    }
+}

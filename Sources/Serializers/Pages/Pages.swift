@@ -1,0 +1,185 @@
+import Foundation
+public import TurnpikeCore
+import TurnpikeSupport
+
+/// The pages of a collection that a server gives one at a time, as they are asked for.
+///
+/// ```swift
+/// for try await issues in client.get("issues").pages(of: [Issue].self) {
+///     for issue in issues where issue.isOpen { return issue }
+/// }
+/// ```
+///
+/// Each page is a call of its own, with the gates, retries and limits of the first one. A page is
+/// requested when the page before it was used, and not at all if nobody asks for it. Pages end
+/// where one names no next page. Each iterator begins with the first page.
+///
+/// The next page must have the origin of the first request, or its upgrade from http to https:
+/// credentials of the request never go to another one. If a page leads elsewhere, comes back to a
+/// page that was read, or is one more than the limit, iteration fails after the pages before.
+public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
+    /// A page.
+    public typealias Element = Page
+    /// Any error of a call.
+    public typealias Failure = any Error
+
+    typealias Read = @Sendable (Call) async throws -> (value: Page, response: Response)
+    typealias Next = @Sendable (Page, ResponseHead) throws -> NextPage?
+
+    fileprivate let first: Call
+    fileprivate let limit: Int
+    fileprivate let read: Read
+    fileprivate let next: Next
+
+    init(_ first: Call, limit: Int, read: @escaping Read, next: @escaping Next) {
+        self.first = first
+        self.limit = Swift.max(limit, 0)
+        self.read = read
+        self.next = next
+    }
+
+    /// An iterator over the pages.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        private enum State {
+            case before(Call)
+            // The page was read; the next one is found when it is asked for.
+            case at(Call, Page, ResponseHead)
+            case ended
+        }
+
+        private let pages: Pages
+        private var state: State
+        // Of the first request; the credentials of the call belong to it.
+        private var origin: Origin?
+        private var seen: Set<[UInt8]> = []
+        private var count = 0
+
+        fileprivate init(_ pages: Pages) {
+            self.pages = pages
+            state = .before(pages.first)
+            origin = pages.first.request.origin
+        }
+
+        /// The next page, or nil at the end.
+        public mutating func next() async throws -> Page? {
+            let state = state
+            // Unless the page comes: after an error there is nothing more.
+            self.state = .ended
+            var call: Call
+            switch state {
+            case .ended: return nil
+            case .before(let first): call = first
+            case .at(let last, let page, let head):
+                guard let next = try pages.next(page, head) else { return nil }
+                call = try following(last, next, head)
+            }
+            let (page, response) = try await pages.read(call)
+            count += 1
+            if call.request.origin == nil {
+                // A gate has found the URL.
+                call.request.targetURI = TargetURI(response.url)
+                if response.hops.isEmpty { origin = call.request.origin }
+            }
+            self.state = .at(call, page, response.head)
+            return page
+        }
+
+        /// The next page, or nil at the end.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Page? {
+            try await next()
+        }
+
+        private mutating func following(
+            _ last: Call, _ next: NextPage, _ head: ResponseHead
+        ) throws -> Call {
+            if count >= pages.limit {
+                throw ClientError(
+                    .tooLarge,
+                    "there are more than \(pages.limit) pages; set a higher limit, or stop earlier",
+                    response: head)
+            }
+            if let identity = Self.identity(of: last.request) { seen.insert(identity) }
+            var call = last
+            try next.apply(to: &call.request, of: head)
+            guard let from = origin, let to = call.request.origin, from.isSameOrUpgraded(by: to)
+            else {
+                throw ClientError(
+                    .validation,
+                    "the next page has another origin, to which no credentials may go; request it"
+                        + " by a call of its own", response: head)
+            }
+            if let identity = Self.identity(of: call.request), seen.contains(identity) {
+                throw ClientError(
+                    .validation, "the next page was read before: the server's pages have no end",
+                    response: head)
+            }
+            return call
+        }
+
+        // Nil for a body that is not in memory: whether it is the same is not known.
+        private static func identity(of request: Request) -> [UInt8]? {
+            guard let content = request.body.inMemory else { return nil }
+            return SHA256.digest(Data(request.targetURI.absoluteForm.utf8) + [0] + content)
+        }
+    }
+
+    /// Creates an iterator; the first page is requested by its first `next()`.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
+}
+
+extension NextPage {
+    fileprivate func apply(to request: inout Request, of head: ResponseHead) throws {
+        switch self {
+        case .reference(let reference):
+            guard
+                let uri = TargetURI(reference: reference, relativeTo: TargetURI(head.url)),
+                uri.fault == nil
+            else {
+                throw ClientError(
+                    .validation, "the reference to the next page is not a valid URL", response: head)
+            }
+            // A server names no user for the caller.
+            request.targetURI = uri.withoutUserInformation
+        case .query(let query):
+            request.targetURI = request.targetURI.replacing(query)
+        case .body(let body):
+            request.body = body
+        }
+    }
+}
+
+extension Call {
+    /// Returns the pages of a collection, each decoded from the content of one response; the next
+    /// page is the one that `Link: <…>; rel="next"` names (RFC 8288).
+    /// - Parameters:
+    ///   - type: The type of a page.
+    ///   - limit: The most pages; one more fails with
+    ///     ``/TurnpikeCore/ClientError/Code/tooLarge``.
+    /// - Returns: A sequence of pages.
+    public func pages<Page: Decodable & Sendable>(
+        of type: Page.Type, limit: Int = 1000
+    ) -> Pages<Page> {
+        pages(of: type, limit: limit) { NextPage(linkedFrom: $1) }
+    }
+
+    /// Returns the pages of a collection, each decoded from the content of one response; a closure
+    /// finds the next one.
+    ///
+    /// ```swift
+    /// client.get("search").pages(of: Found.self) { page, _ in
+    ///     page.cursor.map { .query(["cursor": .init($0)]) }
+    /// }
+    /// ```
+    /// - Parameters:
+    ///   - type: The type of a page.
+    ///   - limit: The most pages; one more fails with
+    ///     ``/TurnpikeCore/ClientError/Code/tooLarge``.
+    ///   - next: Finds the next page by a page and the head that it came with; nil after the last.
+    /// - Returns: A sequence of pages.
+    public func pages<Page: Decodable & Sendable>(
+        of type: Page.Type, limit: Int = 1000,
+        next: @escaping @Sendable (Page, ResponseHead) throws -> NextPage?
+    ) -> Pages<Page> {
+        Pages(self, limit: limit, read: { try await $0.decoded(type) }, next: next)
+    }
+}
