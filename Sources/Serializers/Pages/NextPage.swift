@@ -11,7 +11,7 @@ public enum NextPage: Sendable {
     /// ```
     case query(Query)
     /// By the same request with another body, as a search by POST has it.
-    case body(Body)
+    case body(RequestBody)
 }
 
 extension NextPage {

@@ -131,12 +131,10 @@ extension NextPage {
     fileprivate func apply(to request: inout Request, of head: ResponseHead) throws {
         switch self {
         case .reference(let reference):
-            guard
-                let uri = TargetURI(reference: reference, relativeTo: TargetURI(head.url)),
-                uri.fault == nil
-            else {
+            guard let uri = TargetURI(reference: reference, relativeTo: TargetURI(head.url)) else {
                 throw ClientError(
-                    .validation, "the reference to the next page is not a valid URL", response: head)
+                    .validation, "the reference to the next page is not a valid URL", response: head
+                )
             }
             // A server names no user for the caller.
             request.targetURI = uri.withoutUserInformation
