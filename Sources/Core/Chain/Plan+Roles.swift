@@ -104,8 +104,10 @@ extension Plan {
             try await validator.validate(response, for: request, context: context)
             return response
         } catch let error as ClientError where error.code == .validation {
-            let body = await response.discard(in: context, keeping: 4096)
-            throw error.refusing(response.head, body: body, at: context.timeSource.date)
+            let (kept, isCut, _) = await response.drain(
+                in: context, keeping: max(validator.keptBytes(for: request), 0))
+            throw error.refusing(
+                response.head, body: kept, isCut: isCut, at: context.timeSource.date)
         } catch {
             await response.discard(in: context)
             throw error
@@ -223,10 +225,13 @@ extension ResponseBodyEnd.Reason {
 }
 
 extension ClientError {
-    fileprivate func refusing(_ head: ResponseHead, body: Data, at now: Date) -> ClientError {
+    fileprivate func refusing(
+        _ head: ResponseHead, body: Data, isCut: Bool, at now: Date
+    ) -> ClientError {
         ClientError(
             code, message, underlying: underlying, response: response ?? head,
             responseBody: responseBody.isEmpty ? body : responseBody,
+            isResponseBodyCut: responseBody.isEmpty ? isCut : isResponseBodyCut,
             transfer: transfer ?? TransferState(.receiving),
             retryAfter: retryAfter ?? RetryAfter.delay(in: head, now: now))
     }

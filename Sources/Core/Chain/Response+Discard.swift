@@ -16,17 +16,18 @@ extension Response {
     }
 
     /// Discards a response as ``discard(in:keeping:)`` does.
-    /// - Returns: The first bytes of the body, and whether a body of undeclared length exceeded the
-    ///   limit.
+    /// - Returns: The first bytes of the body, whether these are not all, and whether a body of
+    ///   undeclared length exceeded the limit.
     @discardableResult
     package func drain(
         in context: Context, keeping maxBytes: Int = 0
-    ) async -> (kept: Data, isEndless: Bool) {
-        if body.storage.hasEnded { return (Data(), false) }
+    ) async -> (kept: Data, isCut: Bool, isEndless: Bool) {
+        if body.storage.hasEnded { return (Data(), false, false) }
         if let length = body.length, length > Self.drainLimit, maxBytes == 0 {
             body.cancel(.drop)
-            return (Data(), false)
+            return (Data(), true, false)
         }
+        let limit = max(Self.drainLimit, maxBytes)
         let canceller = body.canceller
         // The body may not belong to the context. Registered before the timer, as in
         // `Context.sleep(for:)`.
@@ -39,17 +40,22 @@ extension Response {
         }
         var kept = Data()
         var count = 0
+        var isCut = true
         do {
-            for try await chunk in body {
+            var chunks = body.makeAsyncIterator()
+            while count <= limit {
+                guard let chunk = try await chunks.next() else {
+                    isCut = count > kept.count
+                    break
+                }
                 count += chunk.count
                 if kept.count < maxBytes { kept.append(chunk.prefix(maxBytes - kept.count)) }
-                if count >= Self.drainLimit { break }
             }
         } catch {
             // A failure of a discarded body does not matter.
         }
         let isUndeclared = body.length == nil && body.encodedLength == nil
-        return (kept, isUndeclared && count >= Self.drainLimit)
+        return (kept, isCut, isUndeclared && count >= Self.drainLimit)
     }
 
     private static var drainLimit: Int { 65_536 }

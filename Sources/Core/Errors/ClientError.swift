@@ -23,6 +23,7 @@ public struct ClientError: Error, Sendable {
         var sent: Request?
         var response: ResponseHead?
         var responseBody: Data
+        var isResponseBodyCut: Bool
         var attempts = 0
         var transfer: TransferState?
         var retryAfter: Duration?
@@ -49,20 +50,23 @@ public struct ClientError: Error, Sendable {
     ///   - message: What happened and what to do, without secrets.
     ///   - underlying: The error that caused this one.
     ///   - response: The head of the response, if one arrived.
-    ///   - responseBody: The beginning of the response content, at most 4 KiB by convention.
+    ///   - responseBody: The response content, or its beginning; at most 4 KiB by convention.
+    ///   - isResponseBodyCut: Whether there was more content, as far as that is known.
     ///   - transfer: How far the exchange had come, if the transport knows it.
     ///   - retryAfter: How long to wait before a retry makes sense.
     ///   - proxyStatus: The status with which a proxy refused to connect.
     public init(
         _ code: Code, _ message: String, underlying: (any Error)? = nil,
         response: ResponseHead? = nil, responseBody: Data = Data(),
-        transfer: TransferState? = nil, retryAfter: Duration? = nil,
+        isResponseBodyCut: Bool = false, transfer: TransferState? = nil,
+        retryAfter: Duration? = nil,
         proxyStatus: HTTPStatus? = nil
     ) {
         storage = Storage(
             Details(
                 code: code, message: message, underlying: underlying, response: response,
-                responseBody: responseBody, transfer: transfer, retryAfter: retryAfter,
+                responseBody: responseBody, isResponseBodyCut: isResponseBodyCut,
+                transfer: transfer, retryAfter: retryAfter,
                 proxyStatus: proxyStatus))
     }
 
@@ -76,10 +80,14 @@ public struct ClientError: Error, Sendable {
     public var request: RequestSummary? { details.request }
     /// The head of the response, if one arrived.
     public var response: ResponseHead? { details.response }
-    /// The beginning of the response content, at most 4 KiB.
+    /// The response content, or its beginning: 4 KiB unless the gate that refused the response keeps
+    /// more (``ResponseValidator/keptBytes(for:)``).
     ///
-    /// Never printed.
+    /// Of it, ``description`` shows nothing but a ``problem``.
     public var responseBody: Data { details.responseBody }
+    /// Whether ``responseBody`` is only the beginning of the content, because more came than was kept
+    /// or because it was not waited for.
+    public var isResponseBodyCut: Bool { details.isResponseBodyCut }
     /// How many times the transport was asked to send.
     public var attempts: Int { details.attempts }
     /// How far the exchange had come; nil if no transport was involved.
@@ -171,6 +179,10 @@ extension ClientError: DescriptionReflectable, LocalizedError {
         var text = "\(code): \(pass.redacted(message, as: .text))"
         if let request { text += " [\(request)]" }
         if let response { text += " [response \(response.status)]" }
+        if let problem {
+            let words = pass.redacted(problem.text, as: .text)
+            text += " [problem: \(Grammar.escaped(words, upTo: 1000))]"
+        }
         if !history.isEmpty {
             let outcomes = history.map(\.description).joined(separator: ", ")
             text += " [\(attempts) attempts: \(outcomes)]"

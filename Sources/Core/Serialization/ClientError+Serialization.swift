@@ -13,7 +13,8 @@ extension ClientError {
             head.headers[.contentType].map { " (\(Grammar.escaped($0, upTo: 100)))" } ?? ""
         return ClientError(
             .serialization, "the content\(type) cannot be read: \(Self.reason(error))",
-            underlying: error, response: head, responseBody: content.prefix(1024))
+            underlying: error, response: head, responseBody: content.prefix(1024),
+            isResponseBodyCut: content.count > 1024)
     }
 
     // The coding path is more useful than the description, which quotes the content.

@@ -5,8 +5,8 @@ import TurnpikeSupport
 ///
 /// Placed inside a retry, it refuses a status before the retry decides about it; placed outside,
 /// the retry sees the status itself. A refused response fails as
-/// ``/TurnpikeCore/ClientError/Code/validation``, with the head and up to 4 KiB of the content.
-/// ``TurnpikeCore/Call/validate(status:contentType:)`` sets other rules for one call.
+/// ``/TurnpikeCore/ClientError/Code/validation``, with the head and the beginning of the content.
+/// ``TurnpikeCore/Call/validate(status:contentType:keptBytes:)`` sets other rules for one call.
 public struct Validate: ResponseValidator {
     /// Which content types are accepted.
     public enum ContentType: Sendable, Hashable {
@@ -21,15 +21,21 @@ public struct Validate: ResponseValidator {
 
     private let statuses: StatusSet
     private let contentType: ContentType
+    private let keptBytes: Int
 
     /// Creates a gate that refuses responses.
     /// - Parameters:
     ///   - status: The statuses that are accepted.
     ///   - contentType: The content types that are accepted. Empty content is not checked; content
     ///     without a type is accepted only if every type is.
-    public init(status: StatusSet = .successful, contentType: ContentType = .accept) {
+    ///   - keptBytes: How many bytes of refused content the error keeps, for
+    ///     ``/TurnpikeCore/ClientError/responseBody``.
+    public init(
+        status: StatusSet = .successful, contentType: ContentType = .accept, keptBytes: Int = 4096
+    ) {
         statuses = status
         self.contentType = contentType
+        self.keptBytes = keptBytes
     }
 
     /// The option that sets the rules of one call.
@@ -44,6 +50,11 @@ public struct Validate: ResponseValidator {
                 response: response.head)
         }
         try rules.checkContentType(of: response, for: request)
+    }
+
+    /// As many as the gate, or the call, was created with.
+    public func keptBytes(for request: Request) -> Int {
+        (request.options[ValidateOption.self] ?? self).keptBytes
     }
 
     private func checkContentType(of response: Response, for request: Request) throws {
@@ -107,7 +118,9 @@ extension Validate: PromptlyCancellable {}
 
 extension Validate {
     init(settings: Settings) {
-        self.init(status: Self.statuses(settings), contentType: Self.contentType(settings))
+        self.init(
+            status: Self.statuses(settings), contentType: Self.contentType(settings),
+            keptBytes: settings.int("keptBytes", default: 4096, in: 0...Int.max))
     }
 
     private static func statuses(_ settings: Settings) -> StatusSet {
@@ -146,17 +159,21 @@ extension Validate {
 }
 
 extension Gate where Self == Validate {
-    /// Refuses responses; see ``Validate/init(status:contentType:)``.
+    /// Refuses responses; see ``Validate/init(status:contentType:keptBytes:)``.
     public static func validate(
-        status: StatusSet = .successful, contentType: Validate.ContentType = .accept
-    ) -> Self { Validate(status: status, contentType: contentType) }
+        status: StatusSet = .successful, contentType: Validate.ContentType = .accept,
+        keptBytes: Int = 4096
+    ) -> Self { Validate(status: status, contentType: contentType, keptBytes: keptBytes) }
 }
 
 extension Call {
     /// Refuses this call's response by rules other than the client's.
     public func validate(
-        status: StatusSet = .successful, contentType: Validate.ContentType = .accept
+        status: StatusSet = .successful, contentType: Validate.ContentType = .accept,
+        keptBytes: Int = 4096
     ) -> Call {
-        option(ValidateOption.self, Validate(status: status, contentType: contentType))
+        option(
+            ValidateOption.self,
+            Validate(status: status, contentType: contentType, keptBytes: keptBytes))
     }
 }

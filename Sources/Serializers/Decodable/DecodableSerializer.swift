@@ -66,7 +66,8 @@ public struct DecodableSerializer<Output: Decodable & Sendable>: ResponseSeriali
             .serialization,
             "the client's table has no decoder for \(Grammar.escaped(text ?? "?", upTo: 100));"
                 + " register one, or pass one to decode(_:with:)",
-            response: response.head, responseBody: content.prefix(1024))
+            response: response.head, responseBody: content.prefix(1024),
+            isResponseBodyCut: content.count > 1024)
     }
 
     private static func empty(_ response: Response, _ context: SerializationContext) throws

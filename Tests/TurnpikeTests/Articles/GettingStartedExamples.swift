@@ -35,6 +35,66 @@ struct GettingStartedExamples {
         #expect(page == "two")
     }
 
+    @Test("A value comes with its response")
+    func decoded() async throws {
+        let client = client(
+            .on(.get, "/v1/planets/3", .ok(json: mars, headers: ["ETag": "\"1\""])))
+        let (planet, response) = try await client.get("planets/3").decoded(Planet.self)
+        let tag = response.headers[.eTag]
+        #expect(planet.name == "Mars" && tag == "\"1\"")
+    }
+
+    private struct Found: Decodable {
+        let cursor: String?
+    }
+
+    @Test("Pages are read one after another")
+    func pages() async throws {
+        let client = client(
+            .on(
+                .get, "/v1/planets",
+                .ok(json: [mars, mars], headers: ["Link": "<planets/2>; rel=\"next\""])),
+            .on(.get, "/v1/planets/2", .ok(json: [mars])),
+            .on(.get, "/v1/search", .ok(json: ["cursor": "a"]), .ok(json: ["cursor": nil])))
+        var moons = 0
+        for try await planets in client.get("planets").pages(of: [Planet].self) {
+            moons += planets.reduce(0) { $0 + $1.moons }
+        }
+        #expect(moons == 6)
+        let pages = client.get("search", query: ["q": "ring"]).pages(of: Found.self) { found, _ in
+            found.cursor.map { .query(["cursor": .init($0)]) }
+        }
+        var cursors: [String?] = []
+        for try await found in pages { cursors.append(found.cursor) }
+        #expect(cursors == ["a", nil])
+    }
+
+    private struct Refusal: Decodable {
+        let reason: String
+    }
+
+    private func reason(_ client: Client, _ planet: Planet) async throws -> String? {
+        do {
+            try await client.post("planets", json: planet).empty()
+        } catch let error as ClientError {
+            if let problem = error.problem { return problem.detail ?? problem.title ?? problem.type }
+            return try error.decode(Refusal.self).reason
+        }
+        return nil
+    }
+
+    @Test("What the server says of a failure is read")
+    func reasons() async throws {
+        let type: HTTPHeaders = ["Content-Type": "application/problem+json"]
+        let client = client(
+            .on(
+                .post, "/v1/planets", .status(422, json: ["title": "Too many"], headers: type),
+                .status(409, json: ["reason": "It is known"])))
+        let planet = Planet(name: "Mars", moons: 2)
+        #expect(try await reason(client, planet) == "Too many")
+        #expect(try await reason(client, planet) == "It is known")
+    }
+
     @Test("A body is read as it comes")
     func body() async throws {
         let client = client(.any(.stream([Data(count: 3), Data(count: 4)])))

@@ -9,9 +9,20 @@
 /// ```
 ///
 /// The framework discards the body of a rejected response. A ``ClientError`` with
-/// ``ClientError/Code/validation`` keeps the head and up to 4 KiB of the body. Inside a retry, a
+/// ``ClientError/Code/validation`` keeps the head and the beginning of the body. Inside a retry, a
 /// rejected status can be retried.
 public protocol ResponseValidator: Gate {
     /// Returns to accept the response, or throws to reject it.
     func validate(_ response: Response, for request: Request, context: Context) async throws
+
+    /// How many bytes of a rejected response's content the error keeps; 4 KiB by default.
+    ///
+    /// They are read for at most 100 ms. ``ClientError/isResponseBodyCut`` tells whether there was
+    /// more.
+    func keptBytes(for request: Request) -> Int
+}
+
+extension ResponseValidator {
+    /// 4 KiB.
+    public func keptBytes(for request: Request) -> Int { 4096 }
 }
