@@ -71,11 +71,11 @@ package final class CallRecord: Sendable {
         }
     }
 
-    /// Returns an error that describes the request as it was sent, after all gates, and how the
-    /// attempts went; an error of a user's own is returned as it is.
+    /// Adds to an error the request as it was sent, after all gates, and how the attempts went.
     /// - Parameters:
-    ///   - error: The error.
+    ///   - error: The error; one of a user's own stays as it is.
     ///   - date: When a time to wait begins that the server tells; nil to leave it out.
+    /// - Returns: The error.
     package func completed(_ error: any Error, at date: Date? = nil) -> any Error {
         guard let error = error as? ClientError else { return error }
         return error.completed(

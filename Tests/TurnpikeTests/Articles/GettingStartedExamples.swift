@@ -77,7 +77,9 @@ struct GettingStartedExamples {
         do {
             try await client.post("planets", json: planet).empty()
         } catch let error as ClientError {
-            if let problem = error.problem { return problem.detail ?? problem.title ?? problem.type }
+            if let problem = error.problem {
+                return problem.detail ?? problem.title ?? problem.type
+            }
             return try error.decode(Refusal.self).reason
         }
         return nil
