@@ -21,7 +21,7 @@ extension Response {
         }
     }
 
-    /// Decodes the content, as ``/TurnpikeCore/Call/decode(_:)`` does, after the head was looked at.
+    /// Decodes the content, as ``TurnpikeCore/Call/decode(_:)`` does, after the head was looked at.
     ///
     /// ```swift
     /// let response = try await client.get("users/1").response()
