@@ -43,7 +43,7 @@ extension Response {
         var isCut = true
         do {
             var chunks = body.makeAsyncIterator()
-            while count <= limit {
+            while count < limit {
                 guard let chunk = try await chunks.next() else {
                     isCut = count > kept.count
                     break
@@ -54,6 +54,7 @@ extension Response {
         } catch {
             // A failure of a discarded body does not matter.
         }
+        if body.length == Int64(kept.count) { isCut = false }
         let isUndeclared = body.length == nil && body.encodedLength == nil
         return (kept, isCut, isUndeclared && count >= Self.drainLimit)
     }
