@@ -1,12 +1,13 @@
-# Filters the output of a failed test run: removes progress, and lists the tests that did not finish.
+# Says of a test run's output what matters after a failure, and nothing else: the errors of a build, what failed, and what did not finish.
 
-/^\[[0-9]+\/[0-9]+\]/ { next }
+/: (fatal )?error: / && !/^✘/ { print }
+/^(Fatal error|\*\*\* |==[0-9]+==|WARNING: ThreadSanitizer|SUMMARY: |error: )/ { print }
 
 /^◇ Test ("|[A-Za-z_0-9]+\()/ && / started\.$/ {
-    sub(/^◇ /, "")
-    sub(/ started\.$/, "")
-    open[$0] = 1
-    next
+    name = $0
+    sub(/^◇ /, "", name)
+    sub(/ started\.$/, "", name)
+    open[name] = 1
 }
 
 /^(✔|✘) Test / {
@@ -16,6 +17,12 @@
     delete open[name]
 }
 
-!/^(◇|✔|↳)/
+# An issue is a line that begins with its mark, and the lines of its comment and its values.
+/^(◇|✔)/ { shown = 0 }
+/^✘/ { shown = 1; lines = 0 }
+shown && lines++ < 40 { failures = failures substr($0, 1, 2000) "\n" }
 
-END { for (name in open) print "Not finished: " name }
+END {
+    for (name in open) print "Not finished: " name
+    printf "%s", failures
+}

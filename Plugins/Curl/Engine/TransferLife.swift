@@ -161,10 +161,6 @@ struct TransferLife {
         }
     }
 
-    var isReceiving: Bool {
-        if case .receiving = state { true } else { false }
-    }
-
     /// Moves to the next state.
     ///
     /// An event that means nothing in the current state changes nothing.

@@ -12,7 +12,7 @@ import TurnpikeSupport
 /// Any number of tasks may await ``value``; cancelling one of them ends only its own wait.
 /// Releasing the handle cancels the call unless ``detach()`` was called.
 public final class RunningCall<Value: Sendable>: Sendable {
-    /// The state of a running call.
+    /// The state of a running call, which ends in one of the other three, and stays there.
     public enum State: Sendable, Hashable, CaseIterable {
         /// The call is running.
         case running
@@ -22,16 +22,6 @@ public final class RunningCall<Value: Sendable>: Sendable {
         case failed
         /// The call was cancelled.
         case cancelled
-
-        /// Whether a call may change from this state to another.
-        ///
-        /// A running call ends in one of three states, which are final.
-        func canBecome(_ next: State) -> Bool {
-            switch (self, next) {
-            case (.running, .finished), (.running, .failed), (.running, .cancelled): true
-            default: false
-            }
-        }
     }
 
     private let outcome: SharedValue<Value>

@@ -116,7 +116,9 @@ private struct LinkReader {
             return Link.Parameter(name: lowercased, value: value)
         }
         // An extended notation that cannot be read is not there (RFC 8187 §3.2.1).
-        guard let decoded = Self.extended(value) else { return Link.Parameter(name: "", value: "") }
+        guard let decoded = ExtendedValue.decode(value) else {
+            return Link.Parameter(name: "", value: "")
+        }
         return Link.Parameter(name: lowercased, value: decoded)
     }
 
@@ -138,13 +140,6 @@ private struct LinkReader {
             }
         }
         return String(decoding: value, as: UTF8.self)
-    }
-
-    // `charset'language'value`, percent-encoded (RFC 8187 §3.2); UTF-8 is the one that all know.
-    private static func extended(_ value: String) -> String? {
-        let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[0].lowercased() == "utf-8" else { return nil }
-        return parts[2].removingPercentEncoding
     }
 
     private var peek: UInt8? { position < bytes.count ? bytes[position] : nil }
