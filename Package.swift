@@ -159,6 +159,15 @@ let package = Package(
         .testTarget(
             name: "TurnpikeTests", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Tests/TurnpikeTests", packageAccess: false),
+        // Compiled like an app whose declarations belong to the main actor (SE-0466).
+        .testTarget(
+            name: "MainActorTests", dependencies: ["Turnpike", "TurnpikeTesting"],
+            path: "Tests/MainActorTests", packageAccess: false,
+            swiftSettings: [
+                .defaultIsolation(MainActor.self),
+                .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+                .enableUpcomingFeature("InferIsolatedConformances"),
+            ]),
         .testTarget(
             name: "IntegrationTests",
             dependencies: ["TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeTesting"],

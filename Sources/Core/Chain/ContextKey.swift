@@ -1,5 +1,5 @@
 /// A key of a ``Context``.
-public protocol ContextKey {
+public protocol ContextKey: SendableMetatype {
     /// The type of the value.
     associatedtype Value: Sendable
 

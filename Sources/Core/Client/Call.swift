@@ -118,6 +118,23 @@ public struct Call: Sendable {
         }
     }
 
+    /// Sends the request and reads the response with a function, which runs on the caller's actor
+    /// and may use what belongs to that actor.
+    package func read<Value>(
+        _ read: (Response, SerializationContext) async throws -> Value
+    ) async throws -> Value {
+        let running = try client.begin(request)
+        let (response, request) = try await send(accept: [], in: running)
+        let context = running.context
+        do {
+            let value = try await read(response, serialization(of: request, context))
+            context.call.record.didSerialize(at: context.timeSource.now)
+            return value
+        } catch {
+            throw context.call.record.completed(error, at: context.timeSource.date)
+        }
+    }
+
     private func serialization(of request: Request, _ context: Context) -> SerializationContext {
         SerializationContext(
             request: request, table: client.serializers, maxBytes: context[CollectLimit.self],

@@ -101,6 +101,10 @@ extension Call {
     ///
     /// The media type of the content selects the decoder: JSON, property list, or another decoder
     /// of the client's table.
+    ///
+    /// If the type belongs to the main actor, as declarations of some modules do by default, its
+    /// conformance to `Decodable` does too, and the compiler refuses it. Write `nonisolated` before
+    /// the type.
     /// - Parameter type: The type of the value.
     /// - Returns: The value.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` with the coding path of the

@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// The examples of the articles are code of this folder, so that they compile and do what they say.
+/// The examples of the articles are code of this folder, or of the tests in a module of the main
+/// actor, so that they compile and do what they say.
 @Suite("Articles")
 struct ArticleTests {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
@@ -17,6 +18,7 @@ struct ArticleTests {
         arguments: [
             "Turnpike/Documentation.docc/GettingStarted.md",
             "Turnpike/Documentation.docc/OrderOfTheStack.md",
+            "Turnpike/Documentation.docc/MainActorModules.md",
             "Core/Documentation.docc/WritingAGate.md",
             "Core/Documentation.docc/SecretsAndRedaction.md",
             "../Plugins/Testing/Documentation.docc/TestingYourClient.md",
@@ -25,8 +27,10 @@ struct ArticleTests {
         let root = Self.folder.appending(path: "../../../Sources")
         let article = try String(contentsOf: root.appending(path: path), encoding: .utf8)
         let name = path.split(separator: "/").last?.dropLast(3) ?? ""
-        let file = Self.folder.appending(path: name + "Examples.swift")
-        let code = bare(try String(contentsOf: file, encoding: .utf8))
+        let code = try ["", "../../MainActorTests/"]
+            .map { Self.folder.appending(path: $0 + name + "Examples.swift") }
+            .filter { FileManager.default.fileExists(atPath: $0.path()) }
+            .map { bare(try String(contentsOf: $0, encoding: .utf8)) }.joined()
         let blocks = article.components(separatedBy: "```swift\n").dropFirst()
             .compactMap { $0.components(separatedBy: "```").first }
         #expect(!blocks.isEmpty)

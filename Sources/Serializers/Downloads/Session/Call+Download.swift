@@ -17,16 +17,17 @@ extension Call {
     /// - Parameters:
     ///   - destination: Where to put the file.
     ///   - options: How an interrupted transfer is handled.
-    ///   - onProgress: Called after each chunk, on the task that reads.
+    ///   - onProgress: Called after each chunk, on the caller's actor, so that it may change what
+    ///     belongs to that actor. The transfer continues when it returns.
     /// - Returns: The file.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/download`` if the file cannot be created, written
     ///   or renamed; otherwise the error of the call.
     @discardableResult
     public func download(
         to destination: DownloadDestination, options: DownloadOptions = DownloadOptions(),
-        onProgress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
+        onProgress: (TransferProgress) -> Void = { _ in }
     ) async throws -> DownloadedFile {
-        try await DownloadSession(destination, options, onProgress: onProgress).run(self)
+        try await DownloadSession(destination, options).run(self, onProgress: onProgress)
     }
 
     /// Sends the request and writes the content of the response to a file or into a directory.
@@ -36,7 +37,7 @@ extension Call {
     @discardableResult
     public func download(
         to url: URL, options: DownloadOptions = DownloadOptions(),
-        onProgress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
+        onProgress: (TransferProgress) -> Void = { _ in }
     ) async throws -> DownloadedFile {
         try await download(to: DownloadDestination(url), options: options, onProgress: onProgress)
     }

@@ -83,7 +83,7 @@ final class DownloadRunner: Sendable {
             // they stay.
             inner.withLock { if $0.state == .running { session.release() } }
             do {
-                let file = try await session.run(call)
+                let file = try await session.run(call) { progress.send($0) }
                 _ = transition(to: .finished)
                 outcome.settle(.success(file))
             } catch is CancellationError where state == .paused || Task.isCancelled {

@@ -4,7 +4,7 @@ import TurnpikeCore
 
 /// The exchanges of one download, with the partial file and the data to resume it.
 ///
-/// Only one task at a time may call ``run(_:)``.
+/// Only one task at a time may call ``run(_:onProgress:)``.
 final class DownloadSession: Sendable {
     private struct State {
         var partial: PartialFile?
@@ -20,18 +20,13 @@ final class DownloadSession: Sendable {
 
     let destination: DownloadDestination
     private let options: DownloadOptions
-    private let onProgress: @Sendable (TransferProgress) -> Void
     private let state = Mutex(State())
 
     private static let startLimit = 3
 
-    init(
-        _ destination: DownloadDestination, _ options: DownloadOptions,
-        onProgress: @escaping @Sendable (TransferProgress) -> Void
-    ) {
+    init(_ destination: DownloadDestination, _ options: DownloadOptions) {
         self.destination = destination
         self.options = options
-        self.onProgress = onProgress
     }
 
     /// Keeps the received bytes if the run fails.
@@ -58,7 +53,9 @@ final class DownloadSession: Sendable {
     }
 
     /// Sends the call, repeatedly as the options allow, until the file is complete.
-    func run(_ call: Call) async throws -> DownloadedFile {
+    func run(
+        _ call: Call, onProgress: (TransferProgress) -> Void
+    ) async throws -> DownloadedFile {
         try destination.check()
         let call = call.withDownloadHeaders()
         let isPlain = call.request.method == .get && !call.request.headers.contains(.range)
@@ -71,7 +68,7 @@ final class DownloadSession: Sendable {
         while true {
             let before = state.withLock { $0.offset }
             do {
-                let file = try await exchange(call, isPlain, note)
+                let file = try await exchange(call, isPlain, note, onProgress)
                 note?.remove()
                 return file
             } catch is StartsOver {
@@ -104,7 +101,8 @@ final class DownloadSession: Sendable {
     }
 
     private func exchange(
-        _ call: Call, _ isPlain: Bool, _ note: ResumeNote?
+        _ call: Call, _ isPlain: Bool, _ note: ResumeNote?,
+        _ onProgress: (TransferProgress) -> Void
     ) async throws -> DownloadedFile {
         var call = call
         let (offset, validator) = state.withLock { ($0.offset, $0.resume?.validator) }
@@ -114,14 +112,16 @@ final class DownloadSession: Sendable {
             isResuming = true
         }
         do {
-            return try await call.serialize(
-                with: DownloadSerializer(
-                    session: self, isPlain: isPlain, isResuming: isResuming, note: note,
-                    now: call.timeSource.date))
+            let writer = DownloadWriter(
+                session: self, isPlain: isPlain, isResuming: isResuming, note: note,
+                now: call.timeSource.date)
+            return try await call.read { response, context in
+                try await writer.write(response, of: context.request, onProgress: onProgress)
+            }
         } catch let error as ClientError
             where isResuming && error.code == .validation && error.response?.status == 416
         {
-            // A validator of the chain rejected the 416 before the serializer saw it.
+            // A validator of the chain rejected the 416 before the writer saw it.
             guard let head = error.response else { throw error }
             return try finishComplete(head)
         }
@@ -173,14 +173,14 @@ final class DownloadSession: Sendable {
         }
     }
 
-    /// Adds a chunk.
-    func append(_ chunk: Data, total: Int64?) throws {
+    /// Adds a chunk and returns how far the file has come.
+    func append(_ chunk: Data, total: Int64?) throws -> TransferProgress {
         let offset = try state.withLock { state in
             try state.partial?.write(chunk, at: state.offset)
             state.offset += Int64(chunk.count)
             return state.offset
         }
-        onProgress(TransferProgress(bytesReceived: offset, totalToReceive: total))
+        return TransferProgress(bytesReceived: offset, totalToReceive: total)
     }
 
     var offset: Int64 { state.withLock { $0.offset } }

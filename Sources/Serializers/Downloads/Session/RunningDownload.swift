@@ -90,7 +90,7 @@ extension Call {
         to destination: DownloadDestination, options: DownloadOptions = DownloadOptions()
     ) -> RunningDownload {
         let progress = ProgressHub()
-        let session = DownloadSession(destination, options) { progress.send($0) }
+        let session = DownloadSession(destination, options)
         let runner = DownloadRunner(self, session, progress)
         runner.start()
         return RunningDownload(runner)

@@ -3,7 +3,7 @@ import TurnpikeCore
 import TurnpikeSupport
 
 /// Writes one response of a download to its file.
-struct DownloadSerializer: ResponseSerializer {
+struct DownloadWriter {
     let session: DownloadSession
     /// Whether the call is a GET without a range of its own, so that the session may request
     /// ranges.
@@ -13,12 +13,13 @@ struct DownloadSerializer: ResponseSerializer {
     let note: ResumeNote?
     let now: Date
 
-    func serialize(
-        _ response: Response, context: SerializationContext
+    /// Returns the file once it is complete, after progress for each chunk.
+    func write(
+        _ response: Response, of request: Request, onProgress: (TransferProgress) -> Void
     ) async throws -> DownloadedFile {
         let head = response.head
         switch head.status.code {
-        case 206 where isResuming: return try await resume(response)
+        case 206 where isResuming: return try await resume(response, onProgress)
         case 206 where isPlain:
             response.body.cancel(.drop)
             throw ClientError(
@@ -30,7 +31,7 @@ struct DownloadSerializer: ResponseSerializer {
         // 200 and 203 are the whole content instead of a part. Any other success has another
         // meaning and must not cost the bytes received so far.
         case 200..<300 where !isResuming || head.status == 200 || head.status == 203:
-            return try await start(response, context.request)
+            return try await start(response, request, onProgress)
         case 200..<300:
             response.body.cancel(.drop)
             throw ClientError(
@@ -45,7 +46,9 @@ struct DownloadSerializer: ResponseSerializer {
     }
 
     /// Writes all of the content from its first byte.
-    private func start(_ response: Response, _ request: Request) async throws -> DownloadedFile {
+    private func start(
+        _ response: Response, _ request: Request, _ onProgress: (TransferProgress) -> Void
+    ) async throws -> DownloadedFile {
         let head = response.head
         let name = head.suggestedFilename
         let file = try session.destination.file(for: head, suggestedName: name)
@@ -53,13 +56,17 @@ struct DownloadSerializer: ResponseSerializer {
         try session.begin(
             in: file.deletingLastPathComponent(), head, of: request, total: total,
             validator: isPlain && head.status == 200 ? head.strongValidator(now: now) : nil, note)
-        for try await chunk in response.body { try session.append(chunk, total: total) }
+        for try await chunk in response.body {
+            onProgress(try session.append(chunk, total: total))
+        }
         if let total, session.offset != total { throw Self.incomplete(head) }
         return try session.finish(at: file, head, suggestedName: name)
     }
 
     /// Appends the rest of the content.
-    private func resume(_ response: Response) async throws -> DownloadedFile {
+    private func resume(
+        _ response: Response, _ onProgress: (TransferProgress) -> Void
+    ) async throws -> DownloadedFile {
         let head = response.head
         guard let resume = session.resume, let range = range(of: response, resume) else {
             response.body.cancel(.drop)
@@ -73,7 +80,7 @@ struct DownloadSerializer: ResponseSerializer {
             if session.offset + Int64(chunk.count) > range.end {
                 throw DownloadSession.StartsOver()
             }
-            try session.append(chunk, total: total)
+            onProgress(try session.append(chunk, total: total))
         }
         // Less arrived than the rest of the content, because the range ends earlier or the body
         // broke off. The rest can be requested again.
