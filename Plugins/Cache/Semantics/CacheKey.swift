@@ -43,7 +43,13 @@ public struct CacheKey: Sendable {
 
     /// The normalised text of an http or https URI, however long; nil for another one.
     static func text(of uri: TargetURI) -> String? {
-        uri.origin.map { $0.description + uri.originForm }
+        guard let origin = uri.origin?.description else { return nil }
+        let form = uri.absoluteForm
+        // Nearly all URIs are normal as they stand.
+        let isNormal =
+            form.hasPrefix(origin)
+            && form.utf8.dropFirst(origin.utf8.count).first == UInt8(ascii: "/")
+        return isNormal ? form : origin + uri.originForm
     }
 }
 

@@ -3,12 +3,17 @@ import TurnpikeCore
 
 /// The entries of a ``MemoryStore``, and the order in which they are removed.
 struct MemoryTable {
-    private struct Node {
+    private struct Entry {
         let response: StoredResponse
         let content: Data
+    }
+
+    // The place of an entry in the list of its segment. Ranks are apart from the entries, because each
+    // hit changes several.
+    private struct Rank {
         let bytes: Int
         var isProtected: Bool
-        // The neighbours in its segment's list; -1 at the ends.
+        // The neighbours; -1 at the ends.
         var newer = -1
         var older = -1
     }
@@ -17,10 +22,29 @@ struct MemoryTable {
         var newest = -1
         var oldest = -1
         var bytes = 0
+
+        mutating func add(_ place: Int, _ ranks: inout [Rank]) {
+            ranks[place].older = newest
+            ranks[place].newer = -1
+            if newest >= 0 { ranks[newest].newer = place }
+            newest = place
+            if oldest < 0 { oldest = place }
+            bytes += ranks[place].bytes
+        }
+
+        mutating func remove(_ place: Int, _ ranks: inout [Rank]) {
+            let rank = ranks[place]
+            if rank.newer >= 0 { ranks[rank.newer].older = rank.older }
+            if rank.older >= 0 { ranks[rank.older].newer = rank.newer }
+            if newest == place { newest = rank.older }
+            if oldest == place { oldest = rank.newer }
+            bytes -= rank.bytes
+        }
     }
 
     // nil where a place is free.
-    private var nodes: [Node?] = []
+    private var entries: [Entry?] = []
+    private var ranks: [Rank] = []
     private var free: [Int] = []
     // The places of each key's variants, the oldest in front.
     private var index: [CacheKey: [Int]] = [:]
@@ -36,13 +60,13 @@ struct MemoryTable {
 
     var usage: CacheUsage {
         CacheUsage(
-            entries: nodes.count - free.count, bytes: Int64(probation.bytes + protected.bytes),
+            entries: entries.count - free.count, bytes: Int64(probation.bytes + protected.bytes),
             evictions: evictions)
     }
 
     var list: [CacheListing] {
-        nodes.compactMap { node in
-            node.map { CacheListing(response: $0.response, length: Int64($0.content.count)) }
+        entries.compactMap { entry in
+            entry.map { CacheListing(response: $0.response, length: Int64($0.content.count)) }
         }
     }
 
@@ -52,45 +76,49 @@ struct MemoryTable {
     mutating func entry(
         for key: CacheKey, where isMatch: (StoredResponse) -> Bool
     ) -> CacheEntry? {
-        var best: (place: Int, entry: CacheEntry)?
+        var best: (place: Int, response: StoredResponse)?
         for place in index[key] ?? [] {
-            guard let node = nodes[place], isMatch(node.response) else { continue }
-            if let best, best.entry.response.responseTime > node.response.responseTime { continue }
-            best = (
-                place, CacheEntry(response: node.response, content: CachedData(node.content))
-            )
+            guard let response = entries[place]?.response, isMatch(response) else { continue }
+            if let best, best.response.responseTime > response.responseTime { continue }
+            best = (place, response)
         }
-        if let best { touch(best.place) }
-        return best?.entry
+        guard let best, let content = entries[best.place]?.content else { return nil }
+        touch(best.place)
+        return CacheEntry(response: best.response, content: CachedData(content))
     }
 
     /// Whether an entry is there as it was found.
     func contains(_ response: StoredResponse) -> Bool {
         guard let place = place(of: response) else { return false }
-        return nodes[place]?.response.responseTime == response.responseTime
+        return entries[place]?.response.responseTime == response.responseTime
     }
 
     private func place(of response: StoredResponse) -> Int? {
-        index[response.key]?.first { nodes[$0]?.response.variant == response.variant }
+        index[response.key]?.first { entries[$0]?.response.variant == response.variant }
     }
 
     // MARK: Changing
 
     mutating func insert(_ response: StoredResponse, _ data: Data) {
-        var node = Node(
-            response: response, content: data, bytes: data.count + response.headBytes,
-            isProtected: false)
+        var rank = Rank(bytes: data.count + response.headBytes, isProtected: false)
         if let old = place(of: response) {
-            // It keeps its rank: who asked for it before will ask for it again.
-            node.isProtected = nodes[old]?.isProtected ?? false
+            // It keeps its segment: who asked for it before will ask for it again.
+            rank.isProtected = ranks[old].isProtected
             remove(at: old)
         }
-        guard node.bytes <= maxBytes else { return }
+        guard rank.bytes <= maxBytes else { return }
         if let variants = index[response.key], variants.count >= Self.maxVariants {
             remove(at: variants[0])
         }
-        let place = free.popLast() ?? nodes.count
-        if place == nodes.count { nodes.append(node) } else { nodes[place] = node }
+        let entry = Entry(response: response, content: data)
+        let place = free.popLast() ?? entries.count
+        if place == entries.count {
+            entries.append(entry)
+            ranks.append(rank)
+        } else {
+            entries[place] = entry
+            ranks[place] = rank
+        }
         index[response.key, default: []].append(place)
         link(place)
         shrink(keeping: place)
@@ -105,15 +133,15 @@ struct MemoryTable {
     }
 
     mutating func removeAll(where condition: (StoredResponse) -> Bool) -> Int {
-        let places = nodes.indices.filter { nodes[$0].map { condition($0.response) } ?? false }
+        let places = entries.indices.filter { entries[$0].map { condition($0.response) } ?? false }
         for place in places { remove(at: place) }
         return places.count
     }
 
     private mutating func remove(at place: Int) {
-        guard let key = nodes[place]?.response.key else { return }
+        guard let key = entries[place]?.response.key else { return }
         unlink(place)
-        nodes[place] = nil
+        entries[place] = nil
         free.append(place)
         index[key]?.removeAll { $0 == place }
         if index[key]?.isEmpty ?? false { index[key] = nil }
@@ -130,7 +158,7 @@ struct MemoryTable {
 
     private mutating func move(_ place: Int, isProtected: Bool) {
         unlink(place)
-        nodes[place]?.isProtected = isProtected
+        ranks[place].isProtected = isProtected
         link(place)
     }
 
@@ -138,7 +166,7 @@ struct MemoryTable {
     private mutating func shrink(keeping place: Int) {
         while probation.bytes + protected.bytes > maxBytes {
             var victim = probation.oldest
-            if victim == place { victim = nodes[place]?.newer ?? -1 }
+            if victim == place { victim = ranks[place].newer }
             if victim < 0 { victim = protected.oldest }
             if victim < 0 || victim == place { return }
             remove(at: victim)
@@ -147,32 +175,18 @@ struct MemoryTable {
     }
 
     private mutating func link(_ place: Int) {
-        guard let node = nodes[place] else { return }
-        change(node) { nodes, segment in
-            nodes[place]?.older = segment.newest
-            nodes[place]?.newer = -1
-            if segment.newest >= 0 { nodes[segment.newest]?.newer = place }
-            segment.newest = place
-            if segment.oldest < 0 { segment.oldest = place }
-            segment.bytes += node.bytes
+        if ranks[place].isProtected {
+            protected.add(place, &ranks)
+        } else {
+            probation.add(place, &ranks)
         }
     }
 
     private mutating func unlink(_ place: Int) {
-        guard let node = nodes[place] else { return }
-        change(node) { nodes, segment in
-            if node.newer >= 0 { nodes[node.newer]?.older = node.older }
-            if node.older >= 0 { nodes[node.older]?.newer = node.newer }
-            if segment.newest == place { segment.newest = node.older }
-            if segment.oldest == place { segment.oldest = node.newer }
-            segment.bytes -= node.bytes
+        if ranks[place].isProtected {
+            protected.remove(place, &ranks)
+        } else {
+            probation.remove(place, &ranks)
         }
-    }
-
-    // Changes the list that a node is in.
-    private mutating func change(
-        _ node: Node, _ action: (inout [Node?], inout Segment) -> Void
-    ) {
-        if node.isProtected { action(&nodes, &protected) } else { action(&nodes, &probation) }
     }
 }

@@ -74,7 +74,8 @@ extension Origin: CustomStringConvertible {
     /// The origin in the form of RFC 6454 §6.2: `https://example.com`, `http://[::1]:8080`.
     public var description: String {
         let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
-        return hasDefaultPort ? "\(scheme)://\(name)" : "\(scheme)://\(name):\(port)"
+        let text = scheme + "://" + name
+        return hasDefaultPort ? text : text + ":\(port)"
     }
 }
 
