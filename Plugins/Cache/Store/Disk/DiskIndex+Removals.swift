@@ -41,13 +41,14 @@ extension DiskIndex {
     }
 
     /// The removals by others as of a key's last look-up, or as of now if that is not known.
-    func removalsSeen(_ mark: UInt64) -> UInt64? {
-        removals.withLock { $0.take(mark) } ?? removalsByOthers(mark)
+    /// - Throws: What keeps the file from being read.
+    func removalsSeen(_ mark: UInt64) throws -> UInt64 {
+        try removals.withLock { $0.take(mark) } ?? removalsByOthers(mark)
     }
 
-    /// How often other processes have removed entries of a key's bucket; nil if that cannot be read.
-    func removalsByOthers(_ mark: UInt64) -> UInt64? {
-        (try? bucket(of: mark)).map { removalsByOthers($0, mark) }
+    /// How often other processes have removed entries of a key's bucket.
+    func removalsByOthers(_ mark: UInt64) throws -> UInt64 {
+        removalsByOthers(try bucket(of: mark), mark)
     }
 
     // With the seed, so that the removals of one index are not taken for those of the one before.

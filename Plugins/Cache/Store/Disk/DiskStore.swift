@@ -168,10 +168,10 @@ public final class DiskStore: CacheStore {
     ) async throws -> (any CacheWriter)? {
         if maxEntryBytes == 0 || length ?? 0 > maxEntryBytes { return nil }
         try await open()
-        if backlog.isFull { return nil }
+        guard !backlog.isFull, let index = folder.index else { return nil }
         return DiskWriter(
             store: self, response: response, maxBytes: maxEntryBytes,
-            removals: folder.index.flatMap { $0.removalsSeen($0.mark(of: response.key)) })
+            removals: try index.removalsSeen(index.mark(of: response.key)))
     }
 
     // Opens the folder before its first change, so that removals by others are known from then on. After

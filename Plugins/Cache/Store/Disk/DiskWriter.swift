@@ -24,12 +24,12 @@ final class DiskWriter: CacheWriter {
     private let response: StoredResponse
     private let maxBytes: Int64
     // The removals by other processes when the response was asked for.
-    private let removals: UInt64?
+    private let removals: UInt64
     private let state = Mutex(State.open(Content()))
 
     private static let bufferBytes = 256 << 10
 
-    init(store: DiskStore, response: StoredResponse, maxBytes: Int64, removals: UInt64?) {
+    init(store: DiskStore, response: StoredResponse, maxBytes: Int64, removals: UInt64) {
         self.store = store
         self.response = response
         self.maxBytes = maxBytes
@@ -122,7 +122,7 @@ final class DiskWriter: CacheWriter {
             try temporary.file.write(beginning.bytes, at: 0)
             try store.change { index, usage in
                 let mark = index.mark(of: response.key)
-                guard removals == nil || index.removalsByOthers(mark) == removals else {
+                guard try index.removalsByOthers(mark) == removals else {
                     // What it was to replace is older still.
                     return try store.folder.removeAll(mark, index, &usage)
                 }
