@@ -155,6 +155,8 @@ extension CurlTimes {
             return start.advanced(by: .microseconds(microseconds))
         }
         var reports: [TransportReport] = []
+        // One for each phase.
+        reports.reserveCapacity(5)
         if let instant = instant(lookup) { reports.append(.resolved(at: instant)) }
         // Where there was no connection, libcurl made none and says "reused".
         if let instant = instant(isReused ? ready : connect) {

@@ -116,10 +116,11 @@ extension Request {
     /// The absolute form of the target, the form that a server gets (RFC 9112 §3.2), and how much of
     /// the first is scheme and authority.
     fileprivate var targetForms: (url: String, target: String, originCount: Int) {
-        let url = targetURI.absoluteForm
+        let uri = targetURI
+        let url = uri.absoluteForm
         // The last proxy makes the asterisk of a URL without a path (RFC 9112 §3.2.4).
         if asksServer { return (url, "*", url.utf8.count) }
-        let target = targetURI.originForm
+        let target = uri.originForm
         let originCount = url.utf8.count - target.utf8.count
         if url.hasSuffix(target) { return (url, target, originCount) }
         // A URL without a path gets the slash that the origin form has.
@@ -134,6 +135,8 @@ private struct FieldLines {
     private(set) var hasExpect = false
     private var hasUserAgent = false
     private var hasTE = false
+
+    init() { bytes.reserveCapacity(256) }
 
     mutating func add(_ field: HTTPHeaders.Field) {
         switch field.name.rawValue.utf8.count {

@@ -6,8 +6,7 @@ import Foundation
 public enum Grammar {
     /// Whether the text has at least one byte and all its bytes are `tchar` (RFC 9110 §5.6.2).
     public static func isToken(_ text: String) -> Bool {
-        var text = text
-        return text.withUTF8 { unsafe !$0.isEmpty && $0.allSatisfy(isTokenByte) }
+        text.withBytes { unsafe !$0.isEmpty && $0.allSatisfy(isTokenByte) }
     }
 
     /// Whether a byte is allowed in a token (RFC 9110 §5.6.2).
@@ -29,16 +28,14 @@ public enum Grammar {
     ///
     /// HTAB and bytes above 0x7F (UTF-8 here) are allowed; other control characters are not.
     public static func firstIllegalValueByte(_ value: String) -> Int? {
-        var value = value
-        return value.withUTF8 { bytes in
+        value.withBytes { bytes in
             unsafe bytes.firstIndex { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }
         }
     }
 
     /// Returns the text without leading and trailing whitespace (SP and HTAB).
     public static func trimmed(_ text: String) -> String {
-        var text = text
-        let isTrimmed = text.withUTF8 { bytes in
+        let isTrimmed = text.withBytes { bytes in
             unsafe bytes.isEmpty || !isBlank(bytes[0]) && !isBlank(bytes[bytes.count - 1])
         }
         return isTrimmed ? text : String(trimmed(text[...]))
@@ -224,6 +221,16 @@ public enum Grammar {
         case 0..<0x20, 0x7F...0x9F, 0x2028...0x202E, 0x2066...0x2069: true
         default: false
         }
+    }
+}
+
+extension String {
+    // Calls a closure with the bytes, without a copy of the text, which `withUTF8` needs.
+    fileprivate func withBytes<Value>(_ body: (UnsafeBufferPointer<UInt8>) -> Value) -> Value {
+        if let value = unsafe utf8.withContiguousStorageIfAvailable(body) { return value }
+        // A string bridged from Objective-C may not be contiguous.
+        var text = self
+        return unsafe text.withUTF8(body)
     }
 }
 

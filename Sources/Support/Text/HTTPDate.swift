@@ -44,13 +44,18 @@ public enum HTTPDate {
         text.reserveCapacity(29)
         text += weekday.utf8
         text += ", ".utf8
-        append(day, digits: 2, to: &text)
-        text += " \(months[Int(month) - 1]) ".utf8
-        append(year, digits: 4, to: &text)
-        for (mark, part) in [(" ", time / 3600), (":", time / 60 % 60), (":", time % 60)] {
-            text += mark.utf8
-            append(part, digits: 2, to: &text)
-        }
+        append(day, to: &text)
+        text += " ".utf8
+        text += months[Int(month) - 1].utf8
+        text += " ".utf8
+        append(year / 100, to: &text)
+        append(year % 100, to: &text)
+        text += " ".utf8
+        append(time / 3600, to: &text)
+        text += ":".utf8
+        append(time / 60 % 60, to: &text)
+        text += ":".utf8
+        append(time % 60, to: &text)
         text += " GMT".utf8
         return String(decoding: text, as: UTF8.self)
     }
@@ -163,12 +168,9 @@ public enum HTTPDate {
         return (year, month, dayOfYear - (153 * monthIndex + 2) / 5 + 1)
     }
 
-    private static func append(_ value: Int64, digits: Int, to text: inout [UInt8]) {
-        var rest = value
-        text += repeatElement(UInt8(ascii: "0"), count: digits)
-        for place in stride(from: text.count - 1, through: text.count - digits, by: -1) {
-            text[place] += UInt8(rest % 10)
-            rest /= 10
-        }
+    // Two digits.
+    private static func append(_ value: Int64, to text: inout [UInt8]) {
+        text.append(UInt8(ascii: "0") + UInt8(value / 10))
+        text.append(UInt8(ascii: "0") + UInt8(value % 10))
     }
 }

@@ -153,7 +153,12 @@ extension TargetURI: DescriptionReflectable {
 
 extension String {
     /// The text between two positions of bytes, at which no character is cut.
-    func part(_ range: Range<Int>) -> String { String(Substring(bytes(range))) }
+    func part(_ range: Range<Int>) -> String {
+        let part = unsafe utf8.withContiguousStorageIfAvailable {
+            unsafe String(decoding: UnsafeBufferPointer(rebasing: $0[range]), as: UTF8.self)
+        }
+        return part ?? String(Substring(bytes(range)))
+    }
 
     /// The bytes between two positions.
     func bytes(_ range: Range<Int>) -> Substring.UTF8View {
