@@ -42,8 +42,7 @@ extension CurlTransport.Configuration {
             } else {
                 settings.issue(
                     at: "proxy",
-                    "\"environment\" or a URL like http://user:password@host:port is wanted; http,"
-                        + " socks5 and socks5h are known")
+                    "found another text; expected \"environment\" or \(CurlTransport.Proxy.form)")
             }
         }
         if let inner = settings.object("trust") {
@@ -73,7 +72,7 @@ extension CurlTransport.Trust {
                 pins.append(try CurlTransport.PublicKeyPin(text))
             } catch {
                 settings.issue(
-                    at: "pins[\(index)]", (error as? ClientError)?.message ?? "it is no pin")
+                    at: "pins[\(index)]", (error as? ClientError)?.message ?? "\(error)")
             }
         }
         let certificate = Self.file("clientCertificate", settings)
@@ -82,7 +81,7 @@ extension CurlTransport.Trust {
             clientCertificate = CurlTransport.ClientCertificate(
                 certificate: certificate, key: key ?? certificate)
         } else if key != nil, settings.value("clientCertificate") == nil {
-            settings.issue(at: "clientKey", "a key needs a clientCertificate")
+            settings.issue(at: "clientKey", "found a key alone; expected a clientCertificate, too")
         }
         minimumVersion = settings.choice("minimumTLS", default: minimumVersion)
     }
@@ -91,7 +90,8 @@ extension CurlTransport.Trust {
     private static func file(_ key: String, _ settings: Settings) -> String? {
         guard let path = settings.string(key) else { return nil }
         if FileManager.default.isReadableFile(atPath: path) { return path }
-        settings.issue(at: key, "there is no file \(Grammar.escaped(path)) that can be read")
+        settings.issue(
+            at: key, "found no file \(Grammar.escaped(path)) that can be read; expected one")
         return nil
     }
 }

@@ -70,6 +70,21 @@ struct CurlSettingsTests {
         #expect(error?.message.contains(place + ":") == true, "\(error?.message ?? "")")
     }
 
+    @Test(
+        "A mistake says what was found and what is expected, and shows no password",
+        arguments: [
+            #"{"use":"curl","proxy":"ftp://u:S3CRET@x"}"#,
+            #"{"use":"curl","trust":{"pins":["sha256/x"]}}"#,
+            #"{"use":"curl","trust":{"clientKey":"\#(#filePath)"}}"#,
+            #"{"use":"curl","trust":{"ca":"/nonexistent.pem"}}"#,
+        ])
+    func wording(text: String) throws {
+        let transport = try JSONValue(parsing: Data(text.utf8))
+        let message = #expect(throws: ClientError.self) { try client(transport) }?.message ?? ""
+        #expect(message.contains(": found ") && message.contains("; expected "), "\(message)")
+        #expect(!message.contains("S3CRET"))
+    }
+
     @Test("Pins are sha256 and 32 bytes", arguments: ["sha256/", "sha256//"])
     func pins(prefix: String) throws {
         let hash = Data(repeating: 7, count: 32).base64EncodedString()

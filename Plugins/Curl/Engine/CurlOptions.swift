@@ -52,7 +52,10 @@ struct CurlOptions: Sendable {
         if isTrustSet, !library.hasTLS { throw library.unsupported("TLS") }
         trustFiles = try TrustFiles(trust)
         if let path = configuration.unixSocket, path.utf8.count > 103 {
-            throw ClientError(.configuration, "the path of the Unix socket is too long")
+            throw ClientError(
+                .configuration,
+                "found a path of \(path.utf8.count) bytes for the Unix socket; expected at most 103"
+            )
         }
     }
 
@@ -60,7 +63,8 @@ struct CurlOptions: Sendable {
         var isFolder: ObjCBool = false
         let exists = unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
         guard exists, !isFolder.boolValue, FileManager.default.isReadableFile(atPath: path) else {
-            throw ClientError(.configuration, "\(what): there is no file \(path) that can be read")
+            throw ClientError(
+                .configuration, "\(what): found no file \(path) that can be read; expected one")
         }
     }
 

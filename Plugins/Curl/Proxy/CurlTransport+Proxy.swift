@@ -102,6 +102,10 @@ extension CurlTransport.Proxy: CustomStringConvertible, CustomReflectable {
         return "\(scheme.rawValue)://\(encode(user ?? ""))\(secret)@\(authority)"
     }
 
+    /// What is expected of the text of a proxy, for errors.
+    static let form =
+        "a URL such as http://user:password@host:port, with the scheme http, socks5 or socks5h"
+
     /// Creates a proxy from a URL, with user and password in it, or nil where it is none.
     /// - Parameters:
     ///   - text: The URL.

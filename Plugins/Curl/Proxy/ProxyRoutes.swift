@@ -47,7 +47,6 @@ struct ProxyRoutes: Sendable {
         if let proxy = CurlTransport.Proxy(url, port: 1080) { return proxy }
         throw ClientError(
             .configuration,
-            "the variable \(name) is no URL like http://user:password@host:port; http, socks5 and"
-                + " socks5h are known")
+            "found another text in the variable \(name); expected \(CurlTransport.Proxy.form)")
     }
 }

@@ -1,5 +1,6 @@
 public import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 extension CurlTransport {
     /// Whom TLS trusts, and what the client shows of itself.
@@ -72,7 +73,9 @@ extension CurlTransport {
             if hash.utf8.count > 44, hash.utf8.first == UInt8(ascii: "/") { hash.removeFirst() }
             guard parts.first == "sha256", Data(base64Encoded: String(hash))?.count == 32 else {
                 throw ClientError(
-                    .configuration, "a pin is sha256/ and 32 bytes in Base64; see openssl dgst")
+                    .configuration,
+                    "found \"\(Grammar.escaped(text, upTo: 80))\"; expected sha256/ and 32 bytes in"
+                        + " Base64 (see openssl dgst)")
             }
             description = "sha256/" + hash
         }
