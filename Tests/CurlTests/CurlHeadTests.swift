@@ -30,6 +30,7 @@ struct CurlHeadTests {
         arguments: [
             ("HTTP/1.1 200 OK", 200, "1.1"), ("HTTP/1.0 404 Not Found", 404, "1.0"),
             ("HTTP/2 204", 204, "2"), ("HTTP/2 204 ", 204, "2"), ("HTTP/1.1 999 x", 999, "1.1"),
+            ("HTTP/1.1 100 x", 100, "1.1"),
         ])
     func statusLine(line: String, status: Int, version: String) throws {
         let head = try opening(line + "\r\n\r\n").get().response
@@ -42,7 +43,8 @@ struct CurlHeadTests {
         "A first line of another form is none of HTTP",
         arguments: [
             "", "\r\n", "HTTP/1.1\r\n", "HTTP/1.1 \r\n", "HTTP/1.1 20\r\n", "HTTP/1.1 2000 x\r\n",
-            "HTTP/1.1 2x0 OK\r\n", "HTTP/1.1 099 x\r\n", "HTTP 1.1/200\r\n", "200 OK HTTP/1.1\r\n",
+            "HTTP/1.1 2x0 OK\r\n", "HTTP/1.1 099 x\r\n", "HTTP/1.1 000 x\r\n", "HTTP 1.1/200\r\n",
+            "200 OK HTTP/1.1\r\n",
         ])
     func noStatusLine(text: String) {
         #expect(fault(text)?.code == .protocol)
