@@ -76,11 +76,18 @@ struct CurlResponseTests {
 
     @Test("A drip comes drop by drop")
     func drip() async throws {
+        let hold = TestHold()
         server.route("/", .drip(Data("abcde".utf8), every: .milliseconds(5)))
-        var pieces: [Data] = []
-        for try await chunk in try await client.get("/").response().body { pieces.append(chunk) }
-        #expect(pieces.count > 1)
-        #expect(Data(pieces.joined()) == Data("abcde".utf8))
+        server.route(
+            "/held", .chunked([Data("a".utf8), Data("bcde".utf8)], holding: hold, before: 1))
+        #expect(try await client.get("/").data() == Data("abcde".utf8))
+        var pieces = try await client.get("held").response().body.makeAsyncIterator()
+        // The rest is not sent before this has come.
+        #expect(try await pieces.next() == Data("a".utf8))
+        hold.open()
+        var rest = Data()
+        while let piece = try await pieces.next() { rest += piece }
+        #expect(rest == Data("bcde".utf8))
     }
 
     @Test("Header fields keep order, spelling and lines; Latin-1 is read as such")
