@@ -78,8 +78,10 @@ struct ClientConcurrencyTests {
                     var heard: Set<String> = []
                     for waiter in waiters.dropFirst() { heard.insert(await waiter.value) }
                     _ = await waiters[0].value
-                    #expect(heard == [number % 2 == 0 ? "true" : "ab"])
-                    #expect(running.state == (number % 2 == 0 ? .cancelled : .finished))
+                    // A response may come before the cancellation.
+                    let isCancelled = running.state == .cancelled
+                    #expect(heard == [isCancelled ? "true" : "ab"])
+                    #expect(running.state == .finished || isCancelled && number % 2 == 0)
                 }
             }
         }
