@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import TurnpikeSupport
 import TurnpikeTesting
@@ -147,8 +148,7 @@ struct ResponseBodyTests {
         body.cancel()
         await #expect(throws: CancellationError.self) { try await reader.value }
         mayAnswer.settle(.success(()))
-        for _ in 0..<10_000 where ended.result == nil { await Task.yield() }
-        #expect(ended.result != nil)
+        try await until("the end of the sequence") { ended.result != nil }
         withExtendedLifetime(body) {}
     }
 
