@@ -38,7 +38,8 @@ struct CurlSlotTests {
     func noPlace(perHost: Bool) async throws {
         let fixture = try CurlFixture {
             if perHost { $0.maxConnectionsPerHost = 1 } else { $0.maxConnections = 1 }
-            $0.connectTimeout = .milliseconds(200)
+            // The first one has its connection in this time, on a busy machine too.
+            $0.connectTimeout = .seconds(1)
         }
         let hold = TestHold()
         fixture.server.route("/slow", .text("slow").held(by: hold))
@@ -69,7 +70,7 @@ struct CurlSlotTests {
         var configuration = CurlTransport.Configuration()
         configuration.http2 = .on
         configuration.maxConnections = 1
-        configuration.connectTimeout = .milliseconds(200)
+        configuration.connectTimeout = .seconds(1)
         let server = try TestServer()
         let hold = TestHold()
         server.route("/slow", .text("slow").held(by: hold))
@@ -93,7 +94,7 @@ struct CurlSlotTests {
         hold.open()
         #expect(try await slow == "slow")
         await client.shutdown()
-        #expect(freed.count == 20)
+        try await until("20 contents that are let go of") { freed.count == 20 }
     }
 
     @Test("An idle connection is closed for one that waits to be served")
@@ -112,8 +113,8 @@ struct CurlSlotTests {
             hold.open()
             for try await text in group { #expect(text == "here") }
         }
-        // A call that begins late finds the connection of one that has ended.
-        #expect((2...4).contains(server.counts.accepted))
+        // Calls that begin late find the connection of one that has ended.
+        #expect((1...4).contains(server.counts.accepted))
     }
 
     @Test("Idle connections are closed for those that wait, whatever the order of their peers")
