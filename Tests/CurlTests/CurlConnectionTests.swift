@@ -60,7 +60,8 @@ struct CurlConnectionTests {
 
     @Test("A name that does not exist is an error of the lookup")
     func unknownHost() async throws {
-        let client = Client(transport: try CurlTransport(), stack: [])
+        // Longer than the system asks a server of names that says nothing.
+        let client = try CurlFixture { $0.connectTimeout = .seconds(60) }.client
         let error = await #expect(throws: ClientError.self) {
             try await client.get("http://nothing.invalid/").data()
         }
@@ -93,7 +94,7 @@ struct CurlConnectionTests {
         let fixture = try CurlFixture { $0.connectTimeout = .milliseconds(200) }
         // The thread sleeps for longer than that after these.
         fixture.server.route("/", .text("x"))
-        for _ in 0..<3 { _ = try await fixture.client.get("/").data() }
+        for _ in 0..<3 { _ = try? await fixture.client.get("/").data() }
         let error = await #expect(throws: ClientError.self) {
             try await fixture.client.get("http://127.0.0.1:\(listener.port)/").data()
         }
