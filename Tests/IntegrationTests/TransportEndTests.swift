@@ -97,15 +97,19 @@ struct TransportEndTests {
         let client = try road.client(to: server)
         server.route("/drip", .drip(Data(count: 1000), every: .milliseconds(30)))
         let clock = ContinuousClock()
-        let begin = clock.now
-        let error = await #expect(throws: ClientError.self) {
-            for try await _ in try await client.get(Target(path)).deadline(.milliseconds(300))
-                .response().body
-            {}
+        for limit in [Duration.milliseconds(300), .seconds(3)] {
+            let begin = clock.now
+            let error = await #expect(throws: ClientError.self) {
+                let call = client.get(Target(path)).deadline(limit)
+                for try await _ in try await call.response().body {}
+            }
+            #expect(error?.code == .deadlineExceeded)
+            #expect(clock.now - begin >= limit)
+            // On a busy machine the first may have been over before its request was sent.
+            if server.counts.requests > 0 { break }
         }
-        #expect(error?.code == .deadlineExceeded)
-        #expect(clock.now - begin >= .milliseconds(300))
-        try await expectClose(client)
+        try await server.wait { $0.abandoned > 0 && $0.inFlight == 0 }
+        #expect(try await client.get("ok").string() == "x", "the client goes on")
     }
 
     @Test("Cancelling a handle, or letting go of it", arguments: Road.allCases, [true, false])
