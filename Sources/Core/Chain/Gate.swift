@@ -1,4 +1,6 @@
-/// A part of a stack: an ``Interceptor``, or a type with one or more of the five roles.
+/// A part of a stack: an ``Interceptor``, or a type with one or more of the five roles
+/// (``RequestAdapter``, ``RequestRetrier``, ``ResponseValidator``, ``RequestLogger``,
+/// ``MetricsRecorder``).
 ///
 /// A type that conforms only to `Gate` is a mistake; calls that reach it fail with
 /// ``ClientError/Code/configuration``.

@@ -4,7 +4,11 @@
 /// struct Mirror: Interceptor {
 ///     let fallback: URL
 ///     func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
-///         do { return try await next(request) } catch ClientError.Code.connection {
+///         do {
+///             return try await next(request)
+///         } catch let error as ClientError
+///             where error.transfer?.isUnsent == true && request.body.isReplayable
+///         {
 ///             var second = request
 ///             second.url = fallback
 ///             return try await next.attempt(second)
@@ -14,8 +18,8 @@
 /// ```
 ///
 /// An interceptor may call `next` any number of times, or not at all. Its errors reach the caller
-/// unchanged. It must pass each response that it does not return to
-/// ``Response/discard(in:keeping:)``.
+/// unchanged. If its type has roles as well (``Gate``), they are ignored. It must pass each response
+/// that it does not return to ``Response/discard(in:keeping:)``.
 public protocol Interceptor: Gate {
     /// Handles a request.
     /// - Parameters:

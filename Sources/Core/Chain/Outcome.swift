@@ -58,7 +58,7 @@ public struct Outcome: Sendable {
     /// Whether it is certain that no server has processed the request.
     public var isUnsent: Bool { transfer?.isUnsent ?? false }
 
-    /// Whether the request's body can be sent again.
+    /// Whether the request's body can be sent again; see ``RequestBody/isReplayable``.
     public var isReplayable: Bool { request.body.isReplayable }
 
     /// A short label: the status or the kind of failure.

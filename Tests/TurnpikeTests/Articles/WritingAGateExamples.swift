@@ -17,13 +17,13 @@ struct RetryLocked: RequestRetrier {
     }
 }
 
-struct Fallback: Interceptor {
+struct OtherHost: Interceptor {
     let host: String
 
     func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
         do {
             return try await next(request)
-        } catch ClientError.Code.dns {
+        } catch ClientError.Code.dns where request.body.isReplayable {
             var other = request
             var components = URLComponents(url: request.url, resolvingAgainstBaseURL: true)
             components?.host = host
@@ -87,7 +87,7 @@ struct WritingAGateExamples {
         let counted = Mutex<[Int64]>([])
         let client = Client(transport: transport) {
             CountBytes { count in counted.withLock { $0.append(count) } }
-            Fallback(host: "spare.example")
+            OtherHost(host: "spare.example")
         }
         let response = try await client.get("http://a.example/x").response()
         #expect(response.attempts == 2)

@@ -146,6 +146,9 @@ public struct RequestBody: Sendable {
     }
 
     /// Whether the body can be opened now: it is replayable, or was not opened yet.
+    ///
+    /// A gate asks this when it sends the body again. A one-shot stream that nobody has opened yet
+    /// counts too. Who reads the body before it is sent asks ``canOpenAgain``.
     public var isReplayable: Bool {
         switch source {
         case .stream(let stream): stream.canOpen
@@ -156,6 +159,8 @@ public struct RequestBody: Sendable {
     }
 
     /// Whether the body can be opened any number of times, so that reading it leaves it as it is.
+    ///
+    /// A gate asks this before it reads the body itself, for example to sign it.
     public var canOpenAgain: Bool {
         switch source {
         case .stream(let stream): stream.isReplayable
