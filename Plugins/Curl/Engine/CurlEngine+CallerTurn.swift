@@ -3,9 +3,9 @@ import Synchronization
 /// Callers' turns: who starts a transfer takes a turn of the loop itself, so that libcurl sends the
 /// request at once, and may poll for the response. The engine's thread sleeps meanwhile.
 ///
-/// It buys the two thread hops of each small request: a single caller makes 1.6 times the requests,
+/// It saves the two thread hops of each small request: a single caller makes 1.6 times the requests,
 /// twice those of AsyncHTTPClient (`swift run --package-path Benchmarks -c release bench peers --only
-/// W1`). With more than a few transfers under way it buys nothing, and the thread takes all turns.
+/// W1`). With more than a few transfers under way it saves nothing, and the thread takes all turns.
 ///
 /// To do without it, `start` wakes the thread, `threadDue` is `due`, and no socket is left to callers.
 extension CurlEngine {
@@ -20,8 +20,8 @@ extension CurlEngine {
     // With more transfers the thread hardly sleeps, and a caller's turn makes it wait: with 64 at
     // once to a server on the same machine that costs a third of the CPU.
     private static let maxLoad = 4
-    // As often a caller polls for its response, which may come in pieces, before it leaves it to
-    // the thread: nobody reads the response while its caller polls.
+    // A caller polls at most so often for its response, which may come in pieces. Then it leaves the
+    // response to the thread, for nobody reads it while its caller polls.
     private static let maxPolls = 8
     // In milliseconds.
     private static let shortSleep: Int64 = 1000
@@ -56,6 +56,8 @@ extension CurlEngine {
             else { break }
             (ending, isMore) = turn(&core)
         }
+        // While callers have the sockets, the thread waits for a wake-up alone: it must take over what
+        // this caller leaves.
         let isLeft = core.callerTurns.haveSockets && !isIdle(core)
         if isMore || isLeft || ending != .none || due(core) < core.threadDue {
             core.threadDue = 0

@@ -62,7 +62,7 @@ final class CurlEngine: Sendable {
         ClientError(.cancelled, "the transport was shut down; make a new client")
     }
 
-    // As many transfers are passed on in one turn.
+    // At most so many transfers are passed on in one turn.
     private static let reportLimit = 1024
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where libcurl refuses an option.
@@ -83,7 +83,10 @@ final class CurlEngine: Sendable {
 
     // MARK: From any thread
 
-    /// Begins a transfer: in a turn of the caller's, if it is quick, as a handshake is not.
+    /// Begins a transfer.
+    ///
+    /// A quick one begins in a turn of the caller's. One over TLS is not quick: its handshake would
+    /// hold up the caller.
     func start(_ transfer: CurlTransfer, isQuick: Bool) {
         guard enqueue(transfer, .start) else { return }
         if !isQuick || !takeCallerTurn(for: transfer) { wake() }

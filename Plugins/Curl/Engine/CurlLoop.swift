@@ -2,8 +2,10 @@ import CTurnpikeCurl
 import TurnpikeCore
 
 /// The loop around libcurl's multi handle, in C.
-// SAFETY: the pointer is valid until `free`, which the engine calls at its end. All functions but
-// `wake`, `interruptPoll`, `wait` and `waitForWakeup` are called under the engine's lock.
+// SAFETY: the pointer is valid until `free`, which the engine calls at its end, when it has no thread
+// any more. `wake`, `interruptPoll` and `isHere` may be called by any thread. `enter`, `wait` and
+// `waitForWakeup` are called by the engine's thread alone, without its lock. All other functions are
+// called under the lock.
 @safe struct CurlLoop: @unchecked Sendable {
     private let pointer: OpaquePointer
 

@@ -7,8 +7,8 @@ import TurnpikeCore
 ///
 /// ``TransferLife`` decides. The transfer turns what libcurl reports into events, and carries out the
 /// actions that concern its handle and its exchange; ``TransferTable`` carries out the others.
-// SAFETY: `exchange` is set before the transfer is handed to an engine. From then on it, and all that
-// stands below the mark, is touched under the engine's lock alone.
+// SAFETY: `exchange` is set before an engine has the transfer. From then on it, and all that stands
+// below the mark “Under the engine's lock”, is touched under that lock alone.
 final class CurlTransfer: @unchecked Sendable {
     /// What an engine is asked to do for a transfer; several are one post.
     struct Orders: OptionSet {
@@ -34,16 +34,16 @@ final class CurlTransfer: @unchecked Sendable {
     private let isHead: Bool
     private let pending = Atomic<UInt8>(Orders.unstarted.rawValue)
     private var exchange: Exchange?
-    // Asked for by the caller, who may have been cancelled while an engine is still at work.
+    // Taken by the caller: if that was cancelled, perhaps while an engine is still at work.
     private let keptTimes = Mutex<CurlTimes?>(nil)
-    // Set before the exchange hears of it, and then its reader's.
+    // The engine's until the exchange hears of it; from then on only its caller's (`read`).
     private var head: Head?
 
     // MARK: Under the engine's lock
 
     private(set) var life: TransferLife
     private var handle: CurlHandle?
-    /// The place among the engine's transfers; -1 while it is in none.
+    /// The place in the table's list, while the transfer is in it.
     var place = -1
     var turn = HostTurns.Turn.unasked
     /// When it must have a connection, by the loop's clock.
@@ -53,7 +53,6 @@ final class CurlTransfer: @unchecked Sendable {
     /// The host, where one connection to it may carry many transfers at once; see ``HostTurns``.
     private(set) var sharedHost: Origin?
 
-    // `offersHTTP2`: to every server.
     init(
         _ request: Request, wire: consuming CurlRequest, upload: CurlUpload?, offersHTTP2: Bool
     ) {
@@ -71,6 +70,7 @@ final class CurlTransfer: @unchecked Sendable {
 
     var origin: Origin? { Origin(url) }
 
+    /// Sets the exchange, whose closures hold the transfer: they hold each other until ``leave()``.
     func feed(_ exchange: Exchange) { self.exchange = exchange }
 
     /// When things happened, once the head has come or the transfer has failed.
@@ -166,7 +166,7 @@ extension CurlTransfer {
         leave()
     }
 
-    /// Lets go of the caller and of the request's content.
+    /// Lets go of the caller and of the request's content; each end of a transfer comes here.
     func leave() {
         upload?.close()
         exchange = nil
@@ -177,6 +177,7 @@ extension CurlTransfer {
     /// - Returns: All the actions.
     func report(fallsBack: Bool) -> Actions {
         guard let handle, let exchange else { return [] }
+        // Several events may have gathered: `pass` carries out all their actions for the exchange.
         var actions = noteConnection()
         let count = handle.bodyCount
         let chunk = handle.takeBody()

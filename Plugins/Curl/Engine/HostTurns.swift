@@ -7,6 +7,8 @@ import TurnpikeCore
 /// a hundred for two hundred requests. So the transfers to a host begin one after another, each as
 /// soon as the one before it is on a connection; and one more where another transfer has ended, and
 /// so has left it a place. A host that turns out to speak HTTP/1 needs no turns.
+///
+/// A turn of the loop is something else: one pass of the thread or of a caller (``CurlEngine``).
 struct HostTurns {
     /// What a transfer has to do with turns.
     enum Turn: Equatable {

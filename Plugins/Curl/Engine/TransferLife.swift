@@ -61,7 +61,7 @@ struct TransferLife {
         /// The reader of the response has enough for now.
         case readerHolds
         case readerWantsMore
-        /// The server refused an address of the host; there may be others.
+        /// A connection to an address of the host was refused; there may be other addresses.
         case addressRefused
         /// libcurl says that all of the response has come, or failed when all of it had come. If it
         /// `wasCut`, its TLS connection ended without the server's word.
@@ -74,13 +74,13 @@ struct TransferLife {
         case failed
     }
 
-    /// What is left of the request while bytes of the response come.
+    /// What is left of the request's content while bytes of the response come.
     enum RequestRest: Equatable {
-        /// Nothing, or what the server may still want.
+        /// Nothing is left, or the server may still want what is.
         case wanted
-        /// All of its content.
+        /// All is left: libcurl has asked for none of it.
         case untouched
-        /// Some, for which the server has no use.
+        /// Some is left, and the server has no use for it.
         case unwanted
     }
 
@@ -105,7 +105,11 @@ struct TransferLife {
         case other
     }
 
-    /// What is to be done, in the order of this list.
+    /// What is to be done.
+    ///
+    /// The transfer carries out its own actions first (from ``open`` to ``tryNextAddress``), then the
+    /// table those that concern others, each in the order of this list. ``restart`` is begun by the
+    /// one and completed by the other.
     struct Actions: OptionSet {
         let rawValue: UInt16
         /// Let the next transfer to the host begin.

@@ -1,9 +1,9 @@
 import TurnpikeCore
 
-/// The transfers of an engine, and the spare handles; under the engine's lock.
+/// The transfers of an engine, and the spare handles (``idle``); under the engine's lock.
 ///
 /// It carries out the actions of a ``TransferLife`` that concern other transfers too: turns, handles,
-/// and the list of what is under way.
+/// and the list of what is under way. Turns are those at a host (``HostTurns``) in this file.
 struct TransferTable {
     private let loop: CurlLoop
     private let options: CurlOptions

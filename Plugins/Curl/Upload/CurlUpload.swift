@@ -5,7 +5,7 @@ import TurnpikeCore
 /// A request's content, as libcurl asks for it.
 ///
 /// What is in memory is copied from there. Files and streams are read by a task into a bounded
-/// pipe: the network thread never waits for a disk or a sequence.
+/// pipe: who takes a turn of the loop never waits for a disk or a sequence.
 // SAFETY: `reader` and `onReady` are set before an engine has the transfer; from then on they,
 // `position` and `wantsReopening` are touched under the engine's lock alone.
 final class CurlUpload: @unchecked Sendable {
@@ -20,7 +20,7 @@ final class CurlUpload: @unchecked Sendable {
     private let context: Context
     private let pipe = Mutex<UploadPipe?>(nil)
     private let sent = Atomic<Int64>(0)
-    // Until it starts.
+    // The first reading, until it starts.
     private var reader: RequestBodyReader?
     private var onReady: @Sendable () -> Void = {}
     private var position = 0
@@ -30,7 +30,7 @@ final class CurlUpload: @unchecked Sendable {
     let length: Int64?
 
     /// Opens the body.
-    /// - Throws: What ``/TurnpikeCore/Body/open()`` throws.
+    /// - Throws: What ``/TurnpikeCore/RequestBody/open()`` throws.
     init(_ body: RequestBody, context: Context) throws {
         self.body = body
         self.context = context
@@ -114,7 +114,8 @@ final class CurlUpload: @unchecked Sendable {
     // Nothing was taken of it yet.
     private var isAtStart: Bool { position == 0 && !wantsReopening }
 
-    /// Makes the content start again, and tells as ``start(_:)`` does when it ``isOpen``.
+    /// Makes the content start again, in a task if it must be opened anew: then `onReady` is called
+    /// when it ``isOpen``.
     func reopen() {
         if isAtStart { return }
         wantsReopening = false

@@ -52,7 +52,7 @@ void tpc_loop_close(tpc_loop *loop);
 void tpc_loop_free(tpc_loop *loop);
 /// Makes the current thread the one that waits, and gives it a name of at most 15 bytes.
 void tpc_loop_enter(tpc_loop *loop, const char *name);
-/// Returns whether the current thread is the one that waits.
+/// Returns whether the current thread is the one that waits. Any thread may call it at any time.
 bool tpc_loop_is_here(tpc_loop *loop);
 
 /// Ends a wait. Any thread may call it at any time.
