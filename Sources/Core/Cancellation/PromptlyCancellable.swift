@@ -15,13 +15,14 @@
 /// ```
 ///
 /// A gate may conform if it awaits only `next`, ``Context/sleep(for:)``, the bodies of responses,
-/// and operations that end by themselves within milliseconds. A gate that awaits a lock, an actor
-/// or a service of its own may conform only if it stops waiting on cancellation, with
-/// ``Context/onCancel(_:)`` or `withTaskCancellationHandler`.
+/// and operations that end by themselves within milliseconds. A gate that awaits a lock, an actor,
+/// a service of its own, or the body of a request, which may be a caller's stream, may conform only
+/// if it stops waiting on cancellation, with ``Context/onCancel(_:)`` or
+/// `withTaskCancellationHandler`.
 ///
 /// Nothing checks the promise in a running program. If it is broken, only time is lost: the caller
 /// gets the error of the limit when the gate ends. The conformance checks of `TurnpikeTesting` find
-/// gates and transports that break the promise.
+/// transports that break the promise, and gates that do not let a cancelled `next` end.
 public protocol PromptlyCancellable: Sendable {
     /// How soon it ends; ``Promptness/withInside`` by default.
     var promptness: Promptness { get }

@@ -3,7 +3,7 @@ public enum Promptness: Sendable {
     /// It may not end; assumed for gates and transports that declare nothing.
     case unknown
     /// It ends soon if the rest of the chain does: besides `next`, it awaits only the context's
-    /// sleeps, and bodies.
+    /// sleeps, and bodies of responses.
     case withInside
     /// It ends soon, whatever the rest of the chain does.
     case always
