@@ -11,8 +11,15 @@ public import TurnpikeCore
 /// }
 /// ```
 ///
-/// The checks assume a gate that passes an ordinary `GET` with a 200 response through. Configure a
-/// gate accordingly if it would, for example, respond itself.
+/// The checks assume a gate that passes an ordinary `GET` with a 200 response through, and a `POST`
+/// with a one-shot body. Configure a gate accordingly if it would, for example, respond itself. If
+/// it must refuse such a body, leave that check out, and test the refusal:
+///
+/// ```swift
+/// static let checks = InterceptorConformance.checks.filter {
+///     $0.name != "A one-shot body is opened at most once"
+/// }
+/// ```
 public enum InterceptorConformance {
     /// One check of a gate.
     public typealias Check = ConformanceCheck<any Gate>

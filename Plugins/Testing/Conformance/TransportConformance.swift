@@ -11,7 +11,8 @@ public import TurnpikeCore
 /// ```
 ///
 /// Each check gets its own transport and shuts it down. The checks use plain HTTP/1.1 on 127.0.0.1;
-/// TLS and later HTTP versions must be tested separately.
+/// TLS and later HTTP versions must be tested separately. A transport that sends nothing to that
+/// address cannot be checked, unless it passes such requests on to another transport.
 public enum TransportConformance {
     /// One check of a transport.
     public typealias Check = ConformanceCheck<any Transport>

@@ -24,7 +24,10 @@ extension ClientError {
         public static let configuration = Self(rawValue: "configuration")
         /// The transport or this library does not support what was requested.
         public static let unsupported = Self(rawValue: "unsupported")
-        /// The call was cancelled by something other than the caller's task.
+        /// The client or its transport was shut down.
+        ///
+        /// A call that its task, its handle or ``Client/cancelAll()`` cancels ends with
+        /// `CancellationError`.
         public static let cancelled = Self(rawValue: "cancelled")
         /// The deadline of the call passed.
         public static let deadlineExceeded = Self(rawValue: "deadlineExceeded")

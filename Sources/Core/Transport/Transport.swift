@@ -6,7 +6,8 @@
 /// reads the body is cancelled, when the body is released, or when the context is cancelled.
 ///
 /// ``Exchange`` implements these rules: the transport passes on what it receives, and stops when
-/// the exchange tells it to.
+/// the exchange tells it to. A transport whose content waits for nobody, such as files, needs no
+/// exchange but a ``ResponseBodySource``.
 public protocol Transport: Sendable {
     /// The capabilities of the transport.
     var capabilities: TransportCapabilities { get }
@@ -19,7 +20,7 @@ public protocol Transport: Sendable {
 
     /// Cancels the running exchanges, closes the connections, and returns when they are closed.
     ///
-    /// Later sends fail. The client waits for running exchanges before it calls this method
-    /// (``Client/shutdown(grace:)``).
+    /// Later sends fail with ``ClientError/Code/cancelled``. The client waits for running exchanges
+    /// before it calls this method (``Client/shutdown(grace:)``).
     func shutdown() async
 }

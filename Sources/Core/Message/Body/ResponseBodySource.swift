@@ -5,6 +5,9 @@ import TurnpikeSupport
 /// Where the chunks of a ``ResponseBody`` come from.
 ///
 /// Transports and gates implement it; ``Exchange`` is the ready one for a transport.
+///
+/// A source of a transport's own ends with its call only if it looks: its ``next()`` begins with
+/// ``Context/checkCancellation()``.
 public protocol ResponseBodySource: Sendable {
     /// The next chunk, or nil at the end.
     ///

@@ -79,12 +79,14 @@ public struct Request: Sendable {
     }
 
     /// The absolute URL, without dot segments in its path (RFC 3986 §5.2.4).
+    ///
+    /// A dot that is escaped (`%2e`) stays as it is, and is sent so.
     public var url: URL {
         get { parts.uri.url }
         set { targetURI = TargetURI(newValue) }
     }
 
-    /// What ``url`` says, taken apart.
+    /// The parts of ``url``, parsed once, in the forms in which they are sent.
     public package(set) var targetURI: TargetURI {
         get { parts.uri }
         set {
