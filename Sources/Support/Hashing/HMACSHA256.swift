@@ -6,7 +6,8 @@ public import struct Foundation.Data
 /// struct Signature: SynchronousRequestAdapter {
 ///     let key: Data
 ///     func adapt(_ request: inout Request, context: Context) {
-///         let code = HMACSHA256.code(for: Data(request.url.absoluteString.utf8), key: key)
+///         let message = "\(request.method) \(request.targetURI.originForm)"
+///         let code = HMACSHA256.code(for: Data(message.utf8), key: key)
 ///         request.headers["X-Signature"] = code.base64EncodedString()
 ///     }
 /// }
