@@ -8,8 +8,17 @@ enum Help: String, CaseIterable {
 
     /// Prints a page.
     static func show(_ page: Help, _ terminal: Terminal) -> Int32 {
+        show(page.text, terminal)
+    }
+
+    /// Prints the version of the program, which is that of the library.
+    static func showVersion(_ terminal: Terminal) -> Int32 {
+        show("turnpike \(LibraryVersion.current)", terminal)
+    }
+
+    private static func show(_ text: String, _ terminal: Terminal) -> Int32 {
         do {
-            try terminal.line(page.text)
+            try terminal.line(text)
             return ExitCode.success
         } catch {
             return terminal.ended(by: error)

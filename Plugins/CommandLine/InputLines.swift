@@ -1,7 +1,5 @@
 import Foundation
 import Synchronization
-import TurnpikeCore
-import TurnpikeSupport
 
 #if canImport(Glibc)
 import Glibc
@@ -12,9 +10,6 @@ import Darwin
 #endif
 
 /// The lines of an input, which may contain any bytes.
-///
-/// They are read on a separate queue, so that waiting for a line can be cancelled although the read
-/// cannot.
 final class InputLines: Sendable {
     /// A line.
     enum Line: Sendable, Equatable {
@@ -24,7 +19,7 @@ final class InputLines: Sendable {
         case tooLong
     }
 
-    private let queue = DispatchQueue(label: "turnpike.input")
+    private let reads = BlockingReads()
     private let reader: Mutex<LineReader>
 
     /// Creates the lines of an input.
@@ -38,13 +33,8 @@ final class InputLines: Sendable {
     /// Returns the next line, or nil at the end of the input or if the waiting task is cancelled.
     /// - Throws: The error of reading the input. A partial line is lost.
     func next() async throws -> Line? {
-        if Task.isCancelled { return nil }
-        let line = OneShot<Line?>()
-        queue.async { [reader = self] in
-            line.settle(Result { try reader.reader.withLock { try $0.next() } })
-        }
         do {
-            return try await line.value { line.settle(.failure(CancellationError())) }
+            return try await reads.value { [self] in try reader.withLock { try $0.next() } }
         } catch is CancellationError {
             return nil
         }

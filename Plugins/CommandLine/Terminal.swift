@@ -1,4 +1,5 @@
 import Foundation
+import TurnpikeSupport
 
 #if canImport(Glibc)
 import Glibc
@@ -18,25 +19,38 @@ struct Terminal: Sendable {
     var input: @Sendable (_ maxBytes: Int) throws -> Data
     /// Whether the output is a terminal.
     var outputIsTerminal: Bool
+    /// Whether the output is a terminal that shows colors to a person who wants them.
+    var hasColor: Bool
     /// The width of the terminal that shows the messages, or nil if it is not a terminal.
     var columns: Int?
+    /// Asks for a password with a text, without showing what is typed.
+    var password: @Sendable (_ prompt: String) async throws -> String
 
     /// Creates a terminal.
     init(
         output: @escaping @Sendable (Data) throws -> Void,
         messages: @escaping @Sendable (String) -> Void,
         input: @escaping @Sendable (_ maxBytes: Int) throws -> Data = { _ in Data() },
-        outputIsTerminal: Bool = false, columns: Int? = nil
+        outputIsTerminal: Bool = false, hasColor: Bool = false, columns: Int? = nil,
+        password: @escaping @Sendable (_ prompt: String) async throws -> String = { _ in
+            throw PasswordPrompt.noTerminal
+        }
     ) {
         self.output = output
         self.messages = messages
         self.input = input
         self.outputIsTerminal = outputIsTerminal
+        self.hasColor = hasColor
         self.columns = columns
+        self.password = password
     }
 
-    /// Writes a message line.
-    func error(_ text: String) { messages("turnpike: \(text)\n") }
+    /// Writes a message, whose lines hold no control characters, whoever has sent a part of them.
+    func error(_ text: String) {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        let shown = lines.map { Grammar.escaped(String($0)) }.joined(separator: "\n")
+        messages("turnpike: \(shown)\n")
+    }
 
     /// Writes a line of output.
     func line(_ text: String) throws { try output(Data((text + "\n").utf8)) }
@@ -56,7 +70,14 @@ struct Terminal: Sendable {
             output: { try Descriptor.put($0, to: 1) },
             messages: { try? Descriptor.put(Data($0.utf8), to: 2) },
             input: { try Descriptor.take($0, from: 0) },
-            outputIsTerminal: isatty(1) == 1, columns: isatty(2) == 1 ? width() : nil)
+            outputIsTerminal: isatty(1) == 1,
+            hasColor: isatty(1) == 1 && wantsColor(ProcessInfo.processInfo.environment),
+            columns: isatty(2) == 1 ? width() : nil, password: PasswordPrompt.ask)
+    }
+
+    /// Whether the environment of a terminal allows colors (no-color.org).
+    static func wantsColor(_ environment: [String: String]) -> Bool {
+        environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
     }
 
     private static func width() -> Int {

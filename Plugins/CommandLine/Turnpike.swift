@@ -30,6 +30,7 @@ struct TurnpikeCommand {
         case "check": return CheckCommand.run(rest, terminal)
         case "cache": return await CacheCommand.run(rest, terminal)
         case nil, "help", "--help", "-h": return Help.show(.overview, terminal)
+        case "--version": return Help.showVersion(terminal)
         default:
             let hint = NearMissCommand.hint(for: arguments[0])
             terminal.error("there is no command \"\(arguments[0])\"\(hint)")

@@ -59,6 +59,9 @@ final class ExecObservation: Sendable {
         }
     }
 
+    /// Whether a response was recorded.
+    var hasSeen: Bool { state.withLock { $0.head != nil } }
+
     /// Records a downloaded file.
     func wrote(_ file: DownloadedFile) { state.withLock { $0.file = file } }
 

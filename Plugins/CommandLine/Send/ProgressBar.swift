@@ -42,6 +42,14 @@ final class ProgressBar: Sendable {
         }
     }
 
+    /// Writes lines in the place of the bar, which is drawn again below them.
+    func write(_ lines: String) {
+        state.withLock { state in
+            let isDrawn = state.lastDrawn != nil && !state.hasEnded
+            draw((isDrawn ? "\r\u{1B}[K" : "") + lines)
+        }
+    }
+
     /// Clears the line.
     ///
     /// Nothing is drawn afterwards.

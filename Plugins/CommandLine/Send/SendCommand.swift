@@ -11,25 +11,45 @@ enum SendCommand {
         if arguments.contains("--help") || arguments == ["-h"] {
             return Help.show(.send, terminal)
         }
+        if arguments.contains("--version") { return Help.showVersion(terminal) }
         do {
-            let options = try SendOptions(arguments)
-            let client = try client(for: options)
-            let status = await SendExchange(options, terminal).run(with: client)
+            var options = try SendOptions(arguments)
+            try await options.askForPassword(terminal)
+            let exchange = SendExchange(options, terminal)
+            let client = try client(for: options, exchange.trace)
+            let status = await exchange.run(with: client)
             await client.shutdown()
             return status
+        } catch is CancellationError {
+            return ExitCode.interrupted
         } catch {
             terminal.error((error as? ClientError)?.shownMessage ?? "\(error)")
             return ExitCode.of(error)
         }
     }
 
-    private static func client(for options: SendOptions) throws -> Client {
-        guard let path = options.stack else { return Client(stack: stack(for: options)) }
+    private static func client(
+        for options: SendOptions, _ trace: SendTrace?
+    ) throws -> Client {
+        guard let path = options.stack else {
+            let chosen = try SendTransport(options.transport)
+            trace?.note("transport: \(chosen.description)")
+            return Client(
+                transport: chosen.transport,
+                stack: Stack((trace.map { [$0] } ?? []) + stack(for: options).gates))
+        }
         let file = try StackFile(contentsOf: URL(filePath: path))
-        return try ConfiguredClient(file, registry: .commandLine, serializers: .standard).client
+        let client = try ConfiguredClient(
+            file, registry: .commandLine, serializers: .standard
+        ).client
+        if let trace {
+            trace.note("stack: \(path)")
+            client.replace(stack: Stack([trace] + client.stack.gates))
+        }
+        return client
     }
 
-    // There is no deadline, because a person sees a long transfer and can press Ctrl-C, and an
+    // There is no deadline unless one is given, because a person sees a long transfer and can press Ctrl-C, and an
     // upload may take any time. There is no validation, because a response is shown whatever its
     // status.
     private static func stack(for options: SendOptions) -> Stack {

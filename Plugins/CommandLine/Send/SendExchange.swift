@@ -7,27 +7,37 @@ import TurnpikeCore
 struct SendExchange: Sendable {
     private let options: SendOptions
     private let terminal: Terminal
+    private let display: SendDisplay
+    private let bar: ProgressBar?
     private let observed = ExecObservation()
+    /// Tells what happens, if the command line asks for it.
+    let trace: SendTrace?
 
     init(_ options: SendOptions, _ terminal: Terminal) {
         self.options = options
         self.terminal = terminal
+        display = SendDisplay(terminal, isPretty: options.isPretty)
+        let bar = terminal.columns.map { ProgressBar(columns: $0, draw: terminal.messages) }
+        self.bar = bar
+        trace =
+            options.isVerbose ? SendTrace(write: bar.map { $0.write } ?? terminal.messages) : nil
     }
 
     func run(with client: Client) async -> Int32 {
-        let bar = terminal.columns.map { ProgressBar(columns: $0, draw: terminal.messages) }
-        let output = SendOutput(options.output, terminal) {
+        let output = SendOutput(options.output, display) { [terminal, bar] in
             // On a terminal, the content replaces the progress bar.
             if terminal.outputIsTerminal { bar?.end() }
         }
-        let call = client.request(
+        var call = client.request(
             options.method, Target(options.url), headers: headers(), body: body())
+        if let timeout = options.timeout { call = call.deadline(timeout) }
         let reading = SendReading(
-            output: output, observed: observed, collects: options.asJSON && options.output == nil,
+            output: output, display: display, observed: observed,
+            collects: options.asJSON && options.output == nil, showsHead: options.showsHead,
             refuses: options.stack == nil)
         let running = call.start(reading)
         let result = await withTaskCancellationHandler {
-            async let shown: Void = show(running, bar)
+            async let shown: Void = show(running)
             let result = await Self.result(of: running)
             await shown
             return result
@@ -35,10 +45,10 @@ struct SendExchange: Sendable {
             running.cancel()
         }
         bar?.end()
-        return finish(result, output)
+        return finish(result, output, running.timeline, client.timeSource.now)
     }
 
-    private func show(_ running: RunningCall<JSONValue?>, _ bar: ProgressBar?) async {
+    private func show(_ running: RunningCall<JSONValue?>) async {
         guard let bar else { return }
         for await progress in running.progress { bar.show(progress) }
     }
@@ -58,6 +68,7 @@ struct SendExchange: Sendable {
     private func headers() -> HTTPHeaders {
         var headers = HTTPHeaders()
         for (name, value) in options.headers { headers.append(HTTPHeaders.Name(name), value) }
+        headers.authorize(options.user)
         return headers
     }
 
@@ -74,7 +85,8 @@ struct SendExchange: Sendable {
     // MARK: The end
 
     private func finish(
-        _ result: Result<JSONValue?, any Error>, _ output: SendOutput
+        _ result: Result<JSONValue?, any Error>, _ output: SendOutput, _ timeline: Timeline,
+        _ end: MonotonicInstant
     ) -> Int32 {
         var value: JSONValue?
         var failure: (any Error)?
@@ -86,6 +98,8 @@ struct SendExchange: Sendable {
             failure = error
         }
         do {
+            try display.end()
+            if let trace, let line = SendTimes.line(timeline, until: end) { trace.note(line) }
             if options.asJSON {
                 try tell(value, failure)
             } else if let failure {
@@ -112,18 +126,27 @@ struct SendExchange: Sendable {
             result["body"] = .object(body)
         }
         if failure == nil, let path = options.output { result["file"] = .string(path) }
-        try terminal.line(JSONValue.object(result).description)
+        try display.show(JSONValue.object(result))
     }
 
     private func tell(_ failure: any Error) throws {
         if failure is CancellationError { return }
         if failure is OutputError { throw failure }
         if let failure = failure as? ClientError {
-            // The part of the content that a validator of the stack kept.
-            if !failure.responseBody.isEmpty { try terminal.output(failure.responseBody) }
+            try showRefused(failure)
             return terminal.error(failure.description)
         }
         terminal.error(Redaction.standard.text(String(describing: failure)))
+    }
+
+    // What a validator of the stack has kept of a response.
+    private func showRefused(_ failure: ClientError) throws {
+        guard !observed.hasSeen, let head = failure.response else { return }
+        if options.showsHead { try display.show(head) }
+        guard !failure.responseBody.isEmpty else { return }
+        display.begin(head.headers)
+        _ = try display.write(failure.responseBody)
+        try display.end()
     }
 }
 
@@ -133,9 +156,10 @@ private struct InputChunks: AsyncSequence, Sendable {
 
     struct AsyncIterator: AsyncIteratorProtocol {
         let read: @Sendable (Int) throws -> Data
+        let reads = BlockingReads()
 
         mutating func next() async throws -> Data? {
-            let chunk = try read(65_536)
+            let chunk = try await reads.value { [read] in try read(65_536) }
             return chunk.isEmpty ? nil : chunk
         }
     }

@@ -25,14 +25,31 @@ struct SendOptions: Sendable {
         }
     }
 
+    /// A user name and a password for Basic authentication.
+    struct User: Sendable, Equatable {
+        let name: String
+        /// The password, or nil to ask for it.
+        var password: String?
+    }
+
     /// The method; if none was given, POST with content and GET without.
     var method: HTTPMethod { namedMethod ?? (content == .none ? .get : .post) }
+    /// The target, absolute or relative to the base URL of a stack file.
     private(set) var url = ""
     private(set) var headers: [(name: String, value: String)] = []
     private(set) var content = Content.none
+    private(set) var user: User?
     private(set) var stack: String?
+    private(set) var transport: SendTransport.Name?
+    /// How long the call may take, its content included.
+    private(set) var timeout: Duration?
     private(set) var output: String?
     private(set) var asJSON = false
+    /// Whether the head of the response is written before its content.
+    private(set) var showsHead = false
+    private(set) var isVerbose = false
+    /// Whether a terminal gets JSON indented and in colors.
+    private(set) var isPretty = true
     private var namedMethod: HTTPMethod?
 
     /// Parses a command line.
@@ -51,39 +68,79 @@ struct SendOptions: Sendable {
             }
         }
         switch words.count {
-        case 1: url = words[0]
+        case 1: url = try Self.target(words[0])
         case 2:
             namedMethod = HTTPMethod(words[0].uppercased())
-            url = words[1]
+            url = try Self.target(words[1])
         case 0: throw Self.wrong("a URL is missing")
         default: throw Self.wrong("unexpected \"\(words[2])\" after a method and a URL")
         }
+        try checkTogether()
     }
 
     private mutating func take(_ argument: String, _ rest: inout ArraySlice<String>) throws {
         let (option, attached) = Self.split(argument)
-        if option == "--json", attached == nil {
-            asJSON = true
-            return
+        if takeFlag(option) {
+            guard let attached else { return }
+            if option.hasPrefix("--") { throw Self.wrong("\(option) takes no value") }
+            // `-iv` is `-i -v`.
+            return try take("-" + attached, &rest)
         }
         guard Self.names.contains(option) else {
             throw Self.wrong(
-                "there is no option \(option)" + NearMiss.hint(for: option, among: Self.names))
+                "there is no option \(option)"
+                    + NearMiss.hint(for: option, among: Self.names + Self.flags))
         }
-        guard option != "--json", let value = attached ?? rest.popFirst() else {
-            throw Self.wrong(
-                option == "--json" ? "--json takes no value" : "\(option) needs a value")
+        guard let value = attached ?? rest.popFirst() else {
+            throw Self.wrong("\(option) needs a value")
         }
         switch option {
         case "-H": headers.append(try Self.header(value))
         case "-d": try setContent(Self.content(value))
         case "-F": try addField(Self.field(value))
+        case "-u": try Self.set(&user, try Self.user(value), option)
         case "--stack": try Self.set(&stack, value, option)
+        case "--timeout": try Self.set(&timeout, try Self.seconds(value), option)
+        case "--transport": try Self.set(&transport, try Self.transport(value), option)
         default: try Self.set(&output, value, option)
         }
     }
 
-    private static let names = ["-H", "-d", "-F", "-o", "--stack", "--json", "--help"]
+    /// Sets the password that the command line has left out.
+    mutating func set(password: String) { user?.password = password }
+
+    private mutating func takeFlag(_ option: String) -> Bool {
+        switch option {
+        case "-i": showsHead = true
+        case "-v": isVerbose = true
+        case "--json": asJSON = true
+        case "--no-pretty": isPretty = false
+        default: return false
+        }
+        return true
+    }
+
+    private static let names = [
+        "-H", "-d", "-F", "-u", "-o", "--stack", "--timeout", "--transport",
+    ]
+    private static let flags = ["-i", "-v", "--json", "--no-pretty", "--help", "--version"]
+
+    // An option that another one makes void would be missed by nobody but the person who wrote it.
+    private func checkTogether() throws {
+        if showsHead, asJSON {
+            throw Self.wrong("-i and --json exclude each other: the report of --json has the head")
+        }
+        if stack != nil, transport != nil {
+            throw Self.wrong(
+                "--transport and --stack exclude each other: the stack file names its transport")
+        }
+        if user != nil, headers.contains(where: { $0.name.lowercased() == "authorization" }) {
+            throw Self.wrong("-u and -H Authorization exclude each other")
+        }
+        if user != nil, URL(string: url)?.user(percentEncoded: true) != nil {
+            throw Self.wrong("-u and a user name in the URL exclude each other")
+        }
+    }
 
     // `-Hname:value` and `--stack=FILE` are one argument each.
     private static func split(_ argument: String) -> (String, String?) {
@@ -95,47 +152,11 @@ struct SendOptions: Sendable {
         return (String(Substring(option)), value.isEmpty ? nil : String(value))
     }
 
-    // Works on scalars, because a delimiter and a combining mark form one character.
-    private static func halves(
-        _ text: String, at delimiter: Unicode.Scalar
-    ) -> (String, String?)? {
-        guard let place = text.unicodeScalars.firstIndex(of: delimiter) else { return nil }
-        let rest = text.unicodeScalars[place...].dropFirst()
-        return (String(text[..<place]), String(Substring(rest)))
-    }
-
-    private static func set(_ place: inout String?, _ value: String, _ option: String) throws {
+    private static func set<Value>(
+        _ place: inout Value?, _ value: Value, _ option: String
+    ) throws {
         if place != nil { throw wrong("\(option) was given twice") }
         place = value
-    }
-
-    // MARK: Values
-
-    private static func header(_ text: String) throws -> (name: String, value: String) {
-        guard let (name, value) = halves(text, at: ":"), !name.isEmpty else {
-            // The text is not shown: it may be a secret without its name.
-            throw wrong("-H needs name:value")
-        }
-        return (name, (value ?? "").trimmingCharacters(in: .whitespaces))
-    }
-
-    private static func content(_ text: String) -> Content {
-        guard let path = file(text) else { return .text(text) }
-        return path == "-" ? .input : .file(path)
-    }
-
-    private static func field(_ text: String) throws -> Field {
-        guard let (name, rest) = halves(text, at: "="), !name.isEmpty else {
-            throw wrong("-F needs name=value or name=@file")
-        }
-        let value = rest ?? ""
-        return Field(name: name, value: file(value).map { .file($0) } ?? .text(value))
-    }
-
-    // Returns the path after an `@`.
-    private static func file(_ text: String) -> String? {
-        guard text.unicodeScalars.first == "@" else { return nil }
-        return String(Substring(text.unicodeScalars.dropFirst()))
     }
 
     private mutating func setContent(_ new: Content) throws {
@@ -151,7 +172,7 @@ struct SendOptions: Sendable {
         }
     }
 
-    private static func wrong(_ message: String) -> ClientError {
+    static func wrong(_ message: String) -> ClientError {
         ClientError(.configuration, message + "; see turnpike send --help")
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import Turnpike
 
 #if canImport(Glibc)
 import Glibc
@@ -21,16 +22,16 @@ final class SendOutput: Sendable {
     }
 
     private let path: String?
-    private let terminal: Terminal
+    private let display: SendDisplay
     private let willShow: @Sendable () -> Void
     private let state = Mutex(State.idle)
 
     /// Creates an output.
     /// - Parameters:
-    ///   - path: The file; nil or `-` for the terminal's output.
-    ///   - terminal: The terminal.
-    ///   - willShow: Runs before something is written to the terminal's output.
-    init(_ path: String?, _ terminal: Terminal, willShow: @escaping @Sendable () -> Void) {
+    ///   - path: The file; nil or `-` for the display.
+    ///   - display: Shows what is not written to the file.
+    ///   - willShow: Runs before something is shown.
+    init(_ path: String?, _ display: SendDisplay, willShow: @escaping @Sendable () -> Void) {
         // A link stays; the file it points to is replaced.
         self.path =
             path == "-"
@@ -38,7 +39,7 @@ final class SendOutput: Sendable {
             : path.map {
                 URL(filePath: $0).resolvingSymlinksInPath().path(percentEncoded: false)
             }
-        self.terminal = terminal
+        self.display = display
         self.willShow = willShow
     }
 
@@ -51,8 +52,15 @@ final class SendOutput: Sendable {
         }
     }
 
+    /// Shows the head of a response.
+    func show(_ head: ResponseHead) throws {
+        willShow()
+        try display.show(head)
+    }
+
     /// Writes content of an accepted response.
-    func write(_ chunk: Data) throws {
+    /// - Returns: False if no more content is wanted.
+    func write(_ chunk: Data) throws -> Bool {
         guard let path else { return try show(chunk) }
         try state.withLock { state in
             switch state {
@@ -61,12 +69,14 @@ final class SendOutput: Sendable {
             case .idle, .ended: throw CancellationError()
             }
         }
+        return true
     }
 
-    /// Writes to the terminal's output, even if there is a file.
-    func show(_ chunk: Data) throws {
+    /// Shows content, even if there is a file.
+    /// - Returns: False if no more content is wanted.
+    func show(_ chunk: Data) throws -> Bool {
         willShow()
-        try terminal.output(chunk)
+        return try display.write(chunk)
     }
 
     /// Moves the file to its destination.

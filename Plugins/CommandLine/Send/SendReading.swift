@@ -5,9 +5,12 @@ import TurnpikeCore
 /// Writes the content of a response as it arrives, or collects it for JSON output.
 struct SendReading: ResponseSerializer {
     let output: SendOutput
+    let display: SendDisplay
     let observed: ExecObservation
     /// Whether the content becomes a value instead of being written.
     let collects: Bool
+    /// Whether the head is written before the content.
+    let showsHead: Bool
     /// Whether an unsuccessful status is an error.
     ///
     /// Its content is shown nevertheless.
@@ -20,6 +23,7 @@ struct SendReading: ResponseSerializer {
     ) async throws -> JSONValue? {
         observed.see(response)
         let isRefused = refuses && !(200..<300).contains(response.status.code)
+        if showsHead { try output.show(response.head) }
         var value: JSONValue?
         if collects {
             let content = try await response.body.collect(upTo: context.maxBytes)
@@ -27,8 +31,10 @@ struct SendReading: ResponseSerializer {
             if isRefused { throw refusal(of: response, content) }
         } else {
             if !isRefused { try output.begin() }
+            display.begin(response.headers)
             for try await chunk in response.body {
-                try isRefused ? output.show(chunk) : output.write(chunk)
+                // The rest of a content that cannot be shown is not read.
+                guard try isRefused ? output.show(chunk) : output.write(chunk) else { break }
             }
             if isRefused { throw refusal(of: response, Data()) }
         }
@@ -44,11 +50,7 @@ struct SendReading: ResponseSerializer {
     /// Returns content as a value: JSON, text, or nil for anything else.
     static func value(of content: Data, type: String?) -> JSONValue? {
         let media = type.flatMap { MediaType(parsing: $0) }
-        if media?.subtype == "json" || media?.suffix == "json",
-            let value = try? JSONValue(parsing: content)
-        {
-            return value
-        }
+        if media?.isJSON == true, let value = try? JSONValue(parsing: content) { return value }
         if content.isEmpty { return nil }
         return String(validating: content, as: UTF8.self).map(JSONValue.string)
     }
