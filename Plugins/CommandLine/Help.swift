@@ -53,32 +53,53 @@ enum Help: String, CaseIterable {
               lists every mistake in a stack file with its position
           turnpike cache list folder
               lists the responses in a cache on disk; purge removes them
+          turnpike --version
+              the version of the program
 
         For details, run a command with --help, for example turnpike send --help.
         """
 
     private static let sendText = """
         turnpike send [METHOD] URL [-H name:value]… [-d body | -d @file | -F name=value…]
-                      [--stack FILE] [-o FILE] [--json]
+                      [-u user[:password]] [--timeout SECONDS]
+                      [--transport curl|urlsession | --stack FILE]
+                      [-o FILE] [-i | --json] [-v] [--no-pretty]
 
           turnpike send https://example.com/
               GET; the response is written to standard output as it arrives
+          turnpike send :8080/health
+              a server on this machine: http://localhost:8080/health; :/health is on port 80
           turnpike send https://example.com/users -H 'Content-Type: application/json' -d '{"name":"Ada"}'
               POST, because there is a body; write any other method before the URL
           turnpike send PUT https://example.com/report -d @report.pdf
               a file, streamed; tar c . | turnpike send … -d @- sends standard input
           turnpike send https://example.com/photos -F title=Sea -F photo=@sea.jpg
               a multipart form; a value that begins with @ names a file
+          turnpike send https://example.com/account -u ada
+              Basic authentication; the password is asked for, unless it follows as ada:password
           turnpike send https://example.com/big.iso -o big.iso
               the file appears when it is complete; after a second, progress is shown
+          turnpike send https://example.com/users/1 -i
+              the head of the response before its content; with -o, the head on standard output
+          turnpike send https://example.com/users/1 -v --timeout 2.5
+              tells on standard error what happens: each request and response head, retries,
+              redirects, times; the call may take 2.5 s
           turnpike send https://example.com/users/1 --json
               status, header fields, value and events, as one JSON object
           turnpike send --stack stack.json users/1
               uses the client that a stack file describes
 
-        Without a stack file, redirects are followed, requests that may be repeated are sent up to
-        three times, and the call ends if a body makes no progress for 30 s. An unsuccessful status
-        is reported on standard error and by the exit status; the response is still written to
+        If standard output is a terminal, JSON of up to 1 MiB is indented and colored (--no-pretty:
+        as it came; NO_COLOR=1: without colors), control characters are shown as \\u{1b}, binary
+        content is not shown, and the last line ends. Files and pipes get the bytes as they came.
+
+        -v hides secrets in heads and URLs as logs do; -i and --json do not hide any. The fields
+        that the transport adds by itself, such as Host, are not shown.
+
+        Without a stack file, the transport is curl where libcurl can be loaded, and otherwise
+        urlsession. Redirects are followed, requests that may be repeated are sent up to three
+        times, and the call ends if a body makes no progress for 30 s. An unsuccessful status is
+        reported on standard error and by the exit status; the response is still written to
         standard output, but never to the file of -o.
         """
 

@@ -94,19 +94,6 @@ struct ExecutableTests {
         }
     }
 
-    // A process that was started so as to ignore SIGINT has children that do.
-    private static let signals: [Int32] = {
-        var action = sigaction()
-        unsafe sigaction(SIGINT, nil, &action)
-        #if canImport(Darwin)
-        return [SIGTERM]
-        #else
-        let isIgnored =
-            unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
-        return isIgnored ? [SIGTERM] : [SIGINT, SIGTERM]
-        #endif
-    }()
-
     @Test("Each command is recognised, and an unknown one is reported")
     func commands() async throws {
         let help = try await Child(["--help"]).end()
@@ -161,7 +148,7 @@ struct ExecutableTests {
         #expect(end.output.split(separator: "\n").count == 600)
     }
 
-    @Test("A signal cancels send, which removes its partial file", arguments: signals)
+    @Test("A signal cancels send, which removes its partial file", arguments: Signals.ending)
     func interruptedSend(signal: Int32) async throws {
         let server = try TestServer()
         server.route("/x", .endless())
@@ -177,7 +164,7 @@ struct ExecutableTests {
 
     @Test(
         "A signal ends exec at once if it waits for input, otherwise after the line's answer",
-        arguments: signals)
+        arguments: Signals.ending)
     func interruptedExec(signal: Int32) async throws {
         let server = try TestServer()
         server.route("/x", .silence)

@@ -56,7 +56,19 @@ struct SendOptionsTests {
             (["u", "-F", "a=b", "-d", "x"], "given twice"),
             (["u", "-o", "x", "-o", "y"], "-o was given twice"),
             (["u", "--stak", "x"], "did you mean \"--stack\"?"),
-            (["u", "--json=1"], "--json takes no value"),
+            (["u", "--json=1"], "--json takes no value"), (["u", "-ix"], "there is no option -x"),
+            (["u", "--timeot", "1"], "did you mean \"--timeout\"?"),
+            (["u", "--timeout", "soon"], "found \"soon\"; expected a number of seconds above 0"),
+            (["u", "--timeout", "0"], "found \"0\"; expected"),
+            (["u", "--timeout", "nan"], "found \"nan\"; expected"),
+            (["u", "--transport", "nio"], "found \"nio\"; expected curl or urlsession"),
+            (["u", "--transport", "curl", "--stack", "s"], "exclude each other"),
+            (["u", "-i", "--json"], "exclude each other"),
+            (["u", "-u", "a:b", "-H", "authorization: x"], "exclude each other"),
+            (["http://c:d@e/", "-u", "a:b"], "exclude each other"), (["u", "-u", ""], "-u needs"),
+            (["u", "-u", "a", "-u", "b"], "-u was given twice"),
+            ([":abc"], "found \"a\" in the target after its colon; expected a port or a slash"),
+            (["::1"], "found \":\" in the target"),
         ] as [([String], String)])
     func mistakes(arguments: [String], expected: String) throws {
         let error = #expect(throws: ClientError.self) { try SendOptions(arguments) }
@@ -68,6 +80,50 @@ struct SendOptionsTests {
     func secrets() {
         let error = #expect(throws: ClientError.self) { try SendOptions(["u", "-H", "hunter2"]) }
         #expect(error?.message.contains("hunter2") == false)
+        for text in ["a:hunter2\n", "hunter2\u{7F}"] {
+            let error = #expect(throws: ClientError.self) { try SendOptions(["u", "-u", text]) }
+            #expect(error?.message.contains("found a control character") == true)
+            #expect(error?.message.contains("hunter2") == false)
+        }
+    }
+
+    @Test("Options without a value can be written together")
+    func flags() throws {
+        let options = try SendOptions(["-ivu", "ada", "u"])
+        #expect(options.showsHead && options.isVerbose && options.isPretty && !options.asJSON)
+        #expect(options.user == SendOptions.User(name: "ada", password: nil))
+        #expect(try SendOptions(["--no-pretty", "u"]).isPretty == false)
+    }
+
+    @Test("A password begins after the first colon, and may be empty")
+    func users() throws {
+        for (text, name, password) in [("a:b:c", "a", "b:c"), ("a:", "a", ""), (":k", "", "k")] {
+            #expect(
+                try SendOptions(["u", "-u", text]).user
+                    == SendOptions.User(name: name, password: password))
+        }
+    }
+
+    @Test("A time limit and a transport are read")
+    func values() throws {
+        let options = try SendOptions(["u", "--timeout=2.5", "--transport", "urlsession"])
+        #expect(options.timeout == .milliseconds(2500))
+        #expect(options.transport == .urlsession)
+        #expect(try SendOptions(["u"]).timeout == nil)
+        #expect(try SendOptions(["u"]).transport == nil)
+    }
+
+    @Test(
+        "A target that begins with a colon is on this machine",
+        arguments: [
+            (":8080/path?a=:", "http://localhost:8080/path?a=:"),
+            (":/path", "http://localhost/path"),
+            (":8080", "http://localhost:8080"), (":", "http://localhost"),
+            (":?a=b", "http://localhost?a=b"), ("a:1", "a:1"),
+        ])
+    func shortTargets(text: String, url: String) throws {
+        #expect(try SendOptions([text]).url == url)
+        #expect(try SendOptions(["PUT", text]).url == url)
     }
 
     @Test("A combining mark after a delimiter does not hide it")

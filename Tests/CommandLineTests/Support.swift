@@ -37,7 +37,12 @@ final class FakeTerminal: Sendable {
     /// Lets every further write fail, as one to a closed pipe does.
     func close() { state.withLock { $0.isClosed = true } }
 
-    func terminal(columns: Int? = nil, outputIsTerminal: Bool = false) -> Terminal {
+    func terminal(
+        columns: Int? = nil, outputIsTerminal: Bool = false, hasColor: Bool = false,
+        password: @escaping @Sendable (String) async throws -> String = { _ in
+            throw PasswordPrompt.noTerminal
+        }
+    ) -> Terminal {
         Terminal(
             output: { [self] data in
                 try state.withLock { state in
@@ -55,7 +60,8 @@ final class FakeTerminal: Sendable {
                     return state.input.prefix(count)
                 }
             },
-            outputIsTerminal: outputIsTerminal, columns: columns)
+            outputIsTerminal: outputIsTerminal, hasColor: hasColor, columns: columns,
+            password: password)
     }
 }
 
@@ -82,4 +88,21 @@ final class Feed: Sendable {
             return rest.prefix(min(count, portion))
         }
     }
+}
+
+/// The signals that children of the tests obey.
+enum Signals {
+    /// Those that end a command: a process that was started so as to ignore SIGINT has children that
+    /// do.
+    static let ending: [Int32] = {
+        var action = sigaction()
+        unsafe sigaction(SIGINT, nil, &action)
+        #if canImport(Darwin)
+        return [SIGTERM]
+        #else
+        let isIgnored =
+            unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
+        return isIgnored ? [SIGTERM] : [SIGINT, SIGTERM]
+        #endif
+    }()
 }

@@ -56,6 +56,7 @@ struct JSONCosts {
                 { _ = try JSONValueDecoder().decode([String: Int].self, from: $0) }
             ),
             ("JSON redacted", 20_000, { _ = Redaction.standard.content($0, type: .json) }),
+            ("JSON laid out", 40_000, { _ = JSONLayout.text($0, hasColor: true) }),
             ("stack file", 20_000, { _ = try StackFile(parsing: $0).check(with: .commandLine) }),
         ]
         let values = Hostile("values inside of a type") {

@@ -75,6 +75,34 @@ struct WireCosts {
 
     private static let inputs = ["a", "\n", "a\n", "\r\n"].map { input($0) }
 
+    private static func shown(_ unit: String) -> Hostile {
+        Hostile("text on a terminal of “\(Grammar.escaped(unit))”") {
+            Hostile.data(unit, $0)
+        } read: { data in
+            var text = TerminalText()
+            for start in stride(from: 0, to: data.count, by: 100) {
+                _ = text.show(data.dropFirst(start).prefix(100))
+            }
+            _ = text.end()
+        }
+    }
+
+    private static let texts = ["a", "\u{1B}", "\r", "\u{301}", "👧"].map { shown($0) }
+
+    private static func displayed(_ unit: String) -> Hostile {
+        Hostile("JSON on a terminal of “\(unit)”, byte by byte") {
+            Hostile.data(unit, $0)
+        } read: { data in
+            let terminal = Terminal(output: { _ in }, messages: { _ in }, outputIsTerminal: true)
+            let display = SendDisplay(terminal, isPretty: true, timeSource: ManualClock())
+            display.begin(["Content-Type": "application/json"])
+            for start in data.indices { _ = try display.write(data[start..<start + 1]) }
+            try display.end()
+        }
+    }
+
+    private static let displays = ["[", " 1"].map { displayed($0) }
+
     /// Says that what comes is coded.
     private struct Coded: Interceptor {
         func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
@@ -87,6 +115,6 @@ struct WireCosts {
 
     @Test(
         "grows with what is on the wire, and not with the square",
-        arguments: heads + bodies + inputs)
+        arguments: heads + bodies + inputs + texts + displays)
     func wire(row: Hostile) async throws { try await row.check() }
 }
