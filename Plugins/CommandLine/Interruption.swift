@@ -17,9 +17,11 @@ enum Interruption {
     /// - Parameter work: Returns the exit status.
     /// - Returns: The exit status of the work, or 128 plus the signal number.
     static func run(_ work: @escaping @Sendable () async -> Int32) async -> Int32 {
+        guard SignalPipe.end.read >= 0 else { return await work() }
+        // Before the work, which may do something at once that must be undone at the end.
+        for number in [SIGINT, SIGTERM] { SignalPipe.take(number) }
         // Awaited below, and cancelled by a signal.
         let task = Task { await work() }
-        guard SignalPipe.end.read >= 0 else { return await task.value }
         let first = FirstSignal()
         let thread = Thread {
             while let number = SignalPipe.next() {
@@ -28,7 +30,6 @@ enum Interruption {
         }
         thread.name = "turnpike.signals"
         thread.start()
-        for number in [SIGINT, SIGTERM] { SignalPipe.take(number) }
         let status = await task.value
         return first.number == 0 ? status : 128 + first.number
     }

@@ -89,6 +89,22 @@ struct JSONLayoutTests {
         #expect(try JSONValue(parsing: shown) == value)
     }
 
+    @Test("Any bytes are either laid out or not", arguments: 0..<200)
+    func damaged(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var data = Self.value(depth: 4, &random).data(pretty: true)
+        for _ in 0..<3 {
+            let place = Int.random(in: 0..<data.count, using: &random)
+            switch Int.random(in: 0..<3, using: &random) {
+            case 0: data[place] = UInt8.random(in: 0...255, using: &random)
+            case 1: data.insert(contentsOf: "\"\\{}[],: 1".utf8.shuffled(using: &random), at: place)
+            default: data = data.prefix(place + 1)
+            }
+        }
+        guard let shown = JSONLayout.text(data, hasColor: false) else { return }
+        #expect(try JSONValue(parsing: shown) == JSONValue(parsing: data))
+    }
+
     private static func value(depth: Int, _ random: inout SeededGenerator) -> JSONValue {
         switch Int.random(in: 0..<(depth > 0 ? 7 : 5), using: &random) {
         case 0: return .null

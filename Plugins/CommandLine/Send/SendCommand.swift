@@ -49,11 +49,12 @@ enum SendCommand {
         return client
     }
 
-    // There is no deadline unless one is given, because a person sees a long transfer and can press Ctrl-C, and an
-    // upload may take any time. There is no validation, because a response is shown whatever its
-    // status.
+    // There is no deadline unless one is given, because a person sees a long transfer and can press
+    // Ctrl-C, and an upload may take any time. A person who gives one is ready to wait that long for
+    // an attempt. There is no validation, because a response is shown whatever its status.
     private static func stack(for options: SendOptions) -> Stack {
-        let patience: Stack = options.content == .none ? [.attemptTimeout(.seconds(60))] : []
+        let isPatient = options.content != .none || options.timeout != nil
+        let patience: Stack = isPatient ? [] : [.attemptTimeout(.seconds(60))]
         return Stack([.redirect(), .retry()] + patience.gates + [.idleTimeout(), .limits()])
     }
 }
