@@ -28,7 +28,10 @@ enum PasswordPrompt {
         let terminal = unsafe open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
         guard terminal >= 0 else { throw noTerminal }
         var before = termios()
-        guard unsafe tcgetattr(terminal, &before) == 0 else { throw noTerminal }
+        guard unsafe tcgetattr(terminal, &before) == 0 else {
+            close(terminal)
+            throw noTerminal
+        }
         var silent = before
         silent.c_lflag &= ~tcflag_t(ECHO)
         // A process that is suspended or killed here would leave the terminal silent. Ctrl-C
