@@ -218,16 +218,16 @@ struct TransferLifeTests {
     func undone() {
         var life = TransferLife(isRepeatable: true, state: .sending)
         _ = life.handle(Self.failure(.refused))
-        #expect(life.isUndone)
+        #expect(life.isUnprocessed)
         sendAgain(&life)
         _ = life.handle(Self.failure(.deadConnection))
-        #expect(!life.isUndone)
+        #expect(!life.isUnprocessed)
         sendAgain(&life)
         _ = life.handle(Self.failure(.refused))
-        #expect(!life.isUndone)
+        #expect(!life.isUnprocessed)
         var unsent = TransferLife(isRepeatable: true, state: .connecting)
         _ = unsent.handle(Self.failure(.needsHTTP2))
-        #expect(unsent.isUndone)
+        #expect(unsent.isUnprocessed)
     }
 
     @Test("Whatever order events come in, no promise is broken", arguments: 0..<10)

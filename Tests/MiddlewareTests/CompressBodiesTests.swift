@@ -92,6 +92,23 @@ struct CompressBodiesTests {
         #expect(small.body == content[..<1000])
     }
 
+    @Test("A stream that can be opened once is told so, to gates inside and to a retry")
+    func oneShot() async throws {
+        let attempts = Mutex(0)
+        let transport = MockTransport { request in
+            attempts.withLock { $0 += 1 }
+            #expect(!request.body.canOpenAgain)
+            return MockResponse(status: 503)
+        }
+        let client = Client(
+            transport: transport, stack: [Retry(attempts: 3), CompressBodies(minimum: 0)],
+            serializers: SerializerTable())
+        let body = RequestBody.stream(replayable: false) { AsyncStream<Data> { $0.finish() } }
+        let response = try await client.put(anywhere, body: body).response()
+        #expect(response.status == 503)
+        #expect(attempts.withLock { $0 } == 1)
+    }
+
     @Test("A missing file fails the call before anything is sent")
     func missingFile() async throws {
         let transport = MockTransport { _ in .ok() }

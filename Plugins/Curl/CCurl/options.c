@@ -4,20 +4,22 @@
 
 // The options of an easy handle that a configuration sets.
 
-// One block of memory holds the nodes, then the texts.
-struct curl_slist *tpc_list_create(const char *lines, size_t count) {
+// One block of memory holds the nodes, then the texts. A list without lines is NULL.
+int tpc_list_create(struct curl_slist **list, const char *lines, size_t count) {
+    *list = NULL;
     size_t number = 0;
     for (size_t at = 0; at < count; at += strlen(lines + at) + 1) number++;
-    if (number == 0) return NULL;
+    if (number == 0) return 0;
     struct curl_slist *nodes = malloc(number * sizeof *nodes + count);
-    if (!nodes) return NULL;
+    if (!nodes) return CURLE_OUT_OF_MEMORY;
     char *text = (char *)(nodes + number);
     memcpy(text, lines, count);
     for (size_t index = 0; index < number; index++) {
         nodes[index] = (struct curl_slist){text, index + 1 < number ? &nodes[index + 1] : NULL};
         text += strlen(text) + 1;
     }
-    return nodes;
+    *list = nodes;
+    return 0;
 }
 
 int tpc_set_number(tpc_transfer *transfer, int option, long value) {
@@ -37,9 +39,12 @@ int tpc_set_bytes(tpc_transfer *transfer, int option, const void *bytes, size_t 
 
 int tpc_set_overrides(tpc_transfer *transfer, const char *lines, size_t count) {
     transfer_t *this = whole(transfer);
-    struct curl_slist *former = this->overrides;
-    this->overrides = tpc_list_create(lines, count);
-    int code = tpc_curl.easy_setopt(this->easy, CURLOPT_RESOLVE, this->overrides);
-    free(former);
+    struct curl_slist *list;
+    int code = tpc_list_create(&list, lines, count);
+    if (code == 0) code = tpc_curl.easy_setopt(this->easy, CURLOPT_RESOLVE, list);
+    // The handle refers to the list that it was set to last.
+    struct curl_slist *unused = code == 0 ? this->overrides : list;
+    if (code == 0) this->overrides = list;
+    free(unused);
     return code;
 }

@@ -112,8 +112,8 @@ static void unset_method(transfer_t *this) {
 int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     transfer_t *this = whole(transfer);
     this->request.traits = request->traits;
-    this->request.fields = tpc_list_create(request->fields, request->fields_count);
-    int code = tpc_set_target(this, request);
+    int code = tpc_list_create(&this->request.fields, request->fields, request->fields_count);
+    if (code == 0) code = tpc_set_target(this, request);
     if (code == 0) code = tpc_curl.easy_setopt(this->easy, CURLOPT_HTTPHEADER, this->request.fields);
     if (code == 0) code = set_method(this, request);
     if (code != 0) return code;

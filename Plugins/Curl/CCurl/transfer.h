@@ -87,8 +87,9 @@ void tpc_transfer_mark(transfer_t *this);
 
 // options.c
 
-/// Copies lines that end with NUL into a list, which is one block of memory for `free`. Returns NULL for none.
-struct curl_slist *tpc_list_create(const char *lines, size_t count);
+/// Copies lines that end with NUL into a list, which is one block of memory for `free`; without lines it is NULL.
+/// Returns libcurl's code: 0, or that there is no memory.
+int tpc_list_create(struct curl_slist **list, const char *lines, size_t count);
 
 // target.c
 

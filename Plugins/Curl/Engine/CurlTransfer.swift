@@ -279,7 +279,7 @@ extension CurlTransfer {
 
     /// How far the exchange has come, for an error.
     func state(_ handle: CurlHandle) -> TransferState {
-        let isUnsent = life.isUndone && (handle.sends == 0 || handle.isRefused)
+        let isUnsent = life.isUnprocessed && (handle.sends == 0 || handle.isRefused)
         let phase: TransferState.Phase =
             handle.hasHead ? .receiving : isUnsent ? .connecting : .sending
         return TransferState(

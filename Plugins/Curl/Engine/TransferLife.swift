@@ -144,7 +144,7 @@ struct TransferLife {
 
     private(set) var state: State
     /// Whether the server has done nothing with all that was sent by former handles.
-    private(set) var isUndone = true
+    private(set) var isUnprocessed = true
     private let isRepeatable: Bool
     private var repeats = 0
 
@@ -232,17 +232,17 @@ struct TransferLife {
 
     /// - Returns: What is to be done to send the request again; nil if that must not be.
     private mutating func restart(after failure: Failure) -> Actions? {
-        let wasUndone = state == .connecting || failure.cause == .refused
+        let wasUnprocessed = state == .connecting || failure.cause == .refused
         let mayRepeat =
             switch failure.cause {
             case .refused: true
-            case .needsHTTP2: wasUndone || isRepeatable
+            case .needsHTTP2: wasUnprocessed || isRepeatable
             case .deadConnection, .notRewound: isRepeatable
             case .droppedContent, .other: false
             }
         guard mayRepeat, failure.canReopen, repeats < Self.maxRepeats else { return nil }
         repeats += 1
-        isUndone = isUndone && wasUndone
+        isUnprocessed = isUnprocessed && wasUnprocessed
         state = .awaitingContent
         return failure.cause == .needsHTTP2 ? [.restart, .useHTTP2] : .restart
     }

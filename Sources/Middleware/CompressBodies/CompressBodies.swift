@@ -60,7 +60,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
             // Created now, so that a missing library fails the call before it is sent.
             try Self.explained { _ = try Deflater(coding.format, level: level) }
             request.body = .stream(
-                replayable: body.isReplayable, live: body.isLive, type: type
+                replayable: body.canOpenAgain, live: body.isLive, type: type
             ) { [coding, level] in CompressedChunks(body: body, coding: coding, level: level) }
         }
         request.headers[.contentEncoding] = coding.rawValue

@@ -72,7 +72,7 @@ public struct TargetURI: Sendable {
     }
 
     /// The path as it stands in the text, percent-encoded; it may be empty.
-    package var path: String { text.part(parts.path) }
+    public var path: String { text.part(parts.path) }
 
     /// User and password as they stand in the text (RFC 3986 §3.2.1), or nil.
     public var userInformation: String? {
