@@ -118,7 +118,7 @@ struct DiskIndexTests {
             let target = try? FileManager.default.destinationOfSymbolicLink(
                 atPath: "/proc/self/fd/\(descriptor)")
             guard target == path else { continue }
-            let other = open("/dev/null", O_WRONLY)
+            let other = unsafe open("/dev/null", O_WRONLY)
             dup2(other, descriptor)
             close(other)
         }

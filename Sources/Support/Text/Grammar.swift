@@ -6,7 +6,7 @@ import Foundation
 public enum Grammar {
     /// Whether the text has at least one byte and all its bytes are `tchar` (RFC 9110 §5.6.2).
     public static func isToken(_ text: String) -> Bool {
-        text.withBytes { unsafe !$0.isEmpty && $0.allSatisfy(isTokenByte) }
+        unsafe text.withBytes { unsafe !$0.isEmpty && $0.allSatisfy(isTokenByte) }
     }
 
     /// Whether a byte is allowed in a token (RFC 9110 §5.6.2).
@@ -28,14 +28,14 @@ public enum Grammar {
     ///
     /// HTAB and bytes above 0x7F (UTF-8 here) are allowed; other control characters are not.
     public static func firstIllegalValueByte(_ value: String) -> Int? {
-        value.withBytes { bytes in
+        unsafe value.withBytes { bytes in
             unsafe bytes.firstIndex { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }
         }
     }
 
     /// Returns the text without leading and trailing whitespace (SP and HTAB).
     public static func trimmed(_ text: String) -> String {
-        let isTrimmed = text.withBytes { bytes in
+        let isTrimmed = unsafe text.withBytes { bytes in
             unsafe bytes.isEmpty || !isBlank(bytes[0]) && !isBlank(bytes[bytes.count - 1])
         }
         return isTrimmed ? text : String(trimmed(text[...]))
@@ -227,7 +227,7 @@ public enum Grammar {
 extension String {
     // Calls a closure with the bytes, without a copy of the text, which `withUTF8` needs.
     fileprivate func withBytes<Value>(_ body: (UnsafeBufferPointer<UInt8>) -> Value) -> Value {
-        if let value = unsafe utf8.withContiguousStorageIfAvailable(body) { return value }
+        if let value = utf8.withContiguousStorageIfAvailable(body) { return value }
         // A string bridged from Objective-C may not be contiguous.
         var text = self
         return unsafe text.withUTF8(body)
