@@ -74,8 +74,8 @@ extension CurlTransport {
             guard parts.first == "sha256", Data(base64Encoded: String(hash))?.count == 32 else {
                 throw ClientError(
                     .configuration,
-                    "found \"\(Grammar.escaped(text, upTo: 80))\"; expected sha256/ and 32 bytes in"
-                        + " Base64 (see openssl dgst)")
+                    "found \"\(Grammar.escaped(text, upTo: 80))\" as a pin; expected sha256/ and 32"
+                        + " bytes in Base64 (see openssl dgst)")
             }
             description = "sha256/" + hash
         }
