@@ -5,7 +5,31 @@ import TurnpikeMiddleware
 extension Registry {
     /// Adds the gate `cache` to the names of stack files.
     public mutating func registerCache() {
-        register(gate: "cache") { try Cache(settings: $0) }
+        register(
+            gate: "cache",
+            PartDescription(
+                """
+                Answers requests from what was answered before: a private HTTP cache (RFC 9111). \
+                Place it inside `redirect` and `cookies`, outside `retry` and the limits.
+                """,
+                settings: [
+                    "memory": "The most bytes in memory; with 0, everything is on disk.",
+                    "directory":
+                        "The folder of the cache on disk; without one, it is in memory alone.",
+                    "disk": "The most bytes on disk.",
+                    "staleIfError": """
+                    How long after its lifetime a response may stand in for an error, if the \
+                    response does not say so itself.
+                    """,
+                    "identityFields": """
+                    More header fields that identify the user, beside credentials and cookies.
+                    """,
+                    "metrics": """
+                    Where figures of the gate are written: a file, or `"stderr"`.
+                    """,
+                ],
+                example: #"{"use": "cache", "memory": 16777216, "directory": "/var/cache/app"}"#)
+        ) { try Cache(settings: $0) }
     }
 }
 

@@ -5,11 +5,18 @@ import TurnpikeCurl
 
 /// The command `turnpike check FILE`.
 enum CheckCommand {
-    /// Reports the mistakes in a stack file.
+    /// Reports the mistakes in a stack file, or prints what a stack file may contain.
     static func run(_ arguments: [String], _ terminal: Terminal) -> Int32 {
         if let help = Help.asked(arguments, .check, terminal) { return help }
+        switch arguments {
+        case ["--schema"]: return show(schema, terminal)
+        case ["--reference"]: return show(reference, terminal)
+        default: break
+        }
         guard arguments.count == 1, let path = arguments.first, !path.hasPrefix("-") else {
-            terminal.error("check needs one stack file; see turnpike check --help")
+            terminal.error(
+                "check needs one stack file, or --schema, or --reference; see turnpike check --help"
+            )
             return ExitCode.usage
         }
         do {
@@ -19,6 +26,25 @@ enum CheckCommand {
         } catch {
             terminal.error("\(path): \((error as? ClientError)?.shownMessage ?? "\(error)")")
             return ExitCode.usage
+        }
+    }
+
+    /// The JSON Schema of the stack files that the command reads.
+    static var schema: String {
+        String(decoding: Registry.commandLine.schema().data(pretty: true), as: UTF8.self)
+    }
+
+    /// The reference of these stack files, which is the article `StackFileReference`.
+    static var reference: String {
+        String(Registry.commandLine.reference(linking: ["TurnpikeMiddleware"]).dropLast())
+    }
+
+    private static func show(_ text: String, _ terminal: Terminal) -> Int32 {
+        do {
+            try terminal.line(text)
+            return ExitCode.success
+        } catch {
+            return terminal.ended(by: error)
         }
     }
 }

@@ -140,11 +140,17 @@ enum Help: String, CaseIterable {
 
     private static let checkText = """
         turnpike check FILE
+        turnpike check --schema | --reference
 
           turnpike check stack.json
               prints nothing and exits with 0 if the stack file is valid; otherwise lists every
               mistake with its position, what was found and what was expected, and exits with 2; of
               more than 100 mistakes, it lists the first 100 and the number of the others
+          turnpike check --schema >stack.schema.json
+              prints the JSON Schema of stack files; an editor completes a file that begins with
+              {"$schema": "./stack.schema.json",
+          turnpike check --reference
+              prints each gate and transport with its settings, as Markdown
 
         Nothing is sent, opened or created.
         """

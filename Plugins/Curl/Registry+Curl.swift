@@ -9,7 +9,7 @@ extension Registry {
     public mutating func registerCurl(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) {
-        register(transport: "curl") { settings in
+        register(transport: "curl", Self.curl) { settings in
             let configuration = try CurlTransport.Configuration(
                 settings: settings, environment: environment)
             if settings.isDryRun {
@@ -18,6 +18,48 @@ extension Registry {
             }
             return try CurlTransport(configuration: configuration)
         }
+    }
+}
+
+extension Registry {
+    private static var curl: PartDescription {
+        PartDescription(
+            "Sends requests over libcurl (`CurlTransport`).",
+            settings: [
+                "connectTimeout": """
+                The time for name lookup, connection and TLS handshake, and before them for a free \
+                place among the connections.
+                """,
+                "maxConnectionsPerHost": "The connections to one host at a time; more calls wait.",
+                "idleConnectionTimeout": """
+                How long a connection may have been idle when it is used again, in whole seconds.
+                """,
+                "http2": """
+                When HTTP/2 is offered. `"automatic"` offers it where the libcurl that was found \
+                loses no answer by it; `true` is the same as `"on"`, `false` the same as `"off"`.
+                """,
+                "engines": "The event loops, each with a thread and connections of its own.",
+                "busyPolling": """
+                How long a thread looks for an answer before it sleeps; a millisecond at most.
+                """,
+                "unixSocket": "A Unix socket that all connections are made to.",
+                "proxy": """
+                The URL of a proxy (`http`, `socks5` or `socks5h`), or `"environment"` for those \
+                that the environment names.
+                """,
+                "trust": "Whom TLS trusts, and what the client shows of itself.",
+                "trust.ca": "A PEM file with the authorities, in place of the system's.",
+                "trust.pins": """
+                The public keys that a server may have, as `sha256/` and Base64. Name a backup too.
+                """,
+                "trust.clientCertificate": "A PEM file with the client's certificate.",
+                "trust.clientKey": """
+                A PEM file with its key; without one, the key is in the file of the certificate.
+                """,
+                "trust.minimumTLS": "The oldest version of TLS.",
+            ],
+            example:
+                #"{"use": "curl", "http2": false, "trust": {"minimumTLS": "1.3"}}"#)
     }
 }
 

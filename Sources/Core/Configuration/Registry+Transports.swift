@@ -3,12 +3,42 @@ import Foundation
 extension Registry {
     /// Adds the transports of this module under their names in stack files.
     public mutating func registerTransports() {
-        register(transport: "urlsession") { settings in
+        register(
+            transport: "urlsession",
+            PartDescription(
+                "Sends requests over URLSession (`URLSessionTransport`).",
+                settings: [
+                    "maxConnectionsPerHost":
+                        "The connections to one host at a time; more calls wait."
+                ],
+                example: #"{"use": "urlsession", "maxConnectionsPerHost": 8}"#)
+        ) { settings in
             let configuration = URLSessionTransport.Configuration(settings: settings)
             if settings.isDryRun { return MockTransport([]) }
             return URLSessionTransport(configuration: configuration)
         }
-        register(transport: "mock") { MockTransport(settings: $0) }
+        register(
+            transport: "mock",
+            PartDescription(
+                "Answers requests by itself, for tests (`MockTransport`).",
+                settings: [
+                    "responses": """
+                    The responses, in order; the last one is repeated. Without any, each request \
+                    is answered with 200.
+                    """,
+                    "responses.status": "The status.",
+                    "responses.headers": "The header fields.",
+                    "responses.text": "The content, as text.",
+                    "responses.base64": "The content, in Base64, in place of `text`.",
+                    "responses.delay": "How long the response takes.",
+                ],
+                example: #"""
+                    {"use": "mock", "responses": [
+                      {"status": 503, "delay": 0.1},
+                      {"headers": [["Content-Type", "application/json"]], "text": "[]"}
+                    ]}
+                    """#)
+        ) { MockTransport(settings: $0) }
     }
 }
 

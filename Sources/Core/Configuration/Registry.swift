@@ -11,8 +11,15 @@ import TurnpikeSupport
 /// let client = try Client(stackFile: StackFile(contentsOf: url), registry: registry)
 /// ```
 public struct Registry: Sendable {
-    private var gates: [String: @Sendable (Settings) throws -> any Gate] = [:]
-    private var transports: [String: @Sendable (Settings) throws -> any Transport] = [:]
+    private struct Part<Value>: Sendable {
+        let make: @Sendable (Settings) throws -> Value
+        let description: PartDescription?
+    }
+
+    private var gates: [String: Part<any Gate>] = [:]
+    private var transports: [String: Part<any Transport>] = [:]
+    // Earlier names of gates.
+    private var aliases: [String: String] = [:]
     private var stacks: [String: @Sendable () -> Stack] = [:]
     private var defaultTransport: String?
     // Shared by all copies.
@@ -22,10 +29,22 @@ public struct Registry: Sendable {
     public init() {}
 
     /// Adds or replaces a gate under a name.
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - description: What the gate does, for the reference and the schema of stack files.
+    ///   - make: Reads the settings and makes the gate.
     public mutating func register(
-        gate name: String, _ make: @escaping @Sendable (Settings) throws -> any Gate
+        gate name: String, _ description: PartDescription? = nil,
+        _ make: @escaping @Sendable (Settings) throws -> any Gate
     ) {
-        gates[name] = make
+        gates[name] = Part(make: make, description: description)
+        aliases[name] = nil
+    }
+
+    /// Adds another name of a gate that is registered.
+    package mutating func register(gate alias: String, sameAs name: String) {
+        gates[alias] = gates[name]
+        aliases[alias] = name
     }
 
     /// Adds or replaces a transport under a name.
@@ -33,10 +52,15 @@ public struct Registry: Sendable {
     /// The first one is used for files that name none. A file that is only checked
     /// (``Settings/isDryRun``) does not use the transport: a factory whose transport opens
     /// resources should then read its settings and return a ``MockTransport``.
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - description: What the transport does, for the reference and the schema of stack files.
+    ///   - make: Reads the settings and makes the transport.
     public mutating func register(
-        transport name: String, _ make: @escaping @Sendable (Settings) throws -> any Transport
+        transport name: String, _ description: PartDescription? = nil,
+        _ make: @escaping @Sendable (Settings) throws -> any Transport
     ) {
-        transports[name] = make
+        transports[name] = Part(make: make, description: description)
         defaultTransport = defaultTransport ?? name
     }
 
@@ -49,6 +73,34 @@ public struct Registry: Sendable {
     var gateNames: [String] { gates.keys.sorted() }
     /// The names of the transports.
     var transportNames: [String] { transports.keys.sorted() }
+    /// The names of the complete stacks.
+    var stackNames: [String] { stacks.keys.sorted() }
+
+    /// The gates as their reference shows them, by name.
+    var gateReferences: [PartReference] {
+        gates.keys.sorted().filter { aliases[$0] == nil }.compactMap { name in
+            gates[name].map { part in
+                PartObservation(kind: .gate, name: name, description: part.description) {
+                    String(reflecting: type(of: try part.make($0)))
+                }
+                .reference(aliases: aliases.filter { $0.value == name }.keys.sorted())
+            }
+        }
+    }
+
+    /// The transports as their reference shows them, the default one first.
+    var transportReferences: [PartReference] {
+        transports.keys.sorted { $1 != defaultTransport && ($0 == defaultTransport || $0 < $1) }
+            .compactMap { name in
+                transports[name].map { part in
+                    PartObservation(kind: .transport, name: name, description: part.description) {
+                        _ = try part.make($0)
+                        return nil
+                    }
+                    .reference(aliases: [])
+                }
+            }
+    }
 
     // MARK: Building
 
@@ -84,7 +136,7 @@ public struct Registry: Sendable {
         guard
             let (name, inner) = part(
                 value, at: path, in: settings, names: gates.keys, kind: "gate"),
-            let make = gates[name]
+            let gate = gates[name]
         else { return nil }
         // The state of a gate is identified by its id, or by its name and position.
         let id = inner.string("id")
@@ -93,7 +145,7 @@ public struct Registry: Sendable {
             inner.issue(
                 at: "id", "\"\(Grammar.escaped(id, upTo: 100))\" is already the id of another gate")
         }
-        return attempt(inner, path, settings) { try make(inner) }
+        return attempt(inner, path, settings) { try gate.make(inner) }
     }
 
     func transport(_ value: JSONValue?, in settings: Settings) -> (any Transport)? {
@@ -101,9 +153,9 @@ public struct Registry: Sendable {
         guard
             let (name, inner) = part(
                 value, at: "transport", in: settings, names: transports.keys, kind: "transport"),
-            let make = transports[name]
+            let transport = transports[name]
         else { return nil }
-        return attempt(inner, "transport", settings) { try make(inner) }
+        return attempt(inner, "transport", settings) { try transport.make(inner) }
     }
 
     private func attempt<Value>(

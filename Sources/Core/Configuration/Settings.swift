@@ -24,14 +24,16 @@ public final class Settings {
     var stateKey = ""
 
     private let object: JSONObject
-    private let report: IssueReport
+    let report: IssueReport
     let state: KeptState
     let common: CommonState
+    // Notes the reads, if a reference is made of them.
+    let reads: SettingReads?
     private var asked: Set<String> = []
 
     init(
         _ object: JSONObject, path: String, baseURL: URL?, isDryRun: Bool, report: IssueReport,
-        state: KeptState, common: CommonState
+        state: KeptState, common: CommonState, reads: SettingReads? = nil
     ) {
         self.object = object
         self.path = path
@@ -40,6 +42,7 @@ public final class Settings {
         self.report = report
         self.state = state
         self.common = common
+        self.reads = reads
     }
 
     /// Reads an object that is not part of a stack file.
@@ -61,19 +64,21 @@ public final class Settings {
 
     /// Returns the raw value of a key, or nil if the key is missing.
     public func value(_ key: String) -> JSONValue? {
-        asked.insert(key)
-        return object[key]
+        reads?.note(place(key))
+        return member(key)
     }
 
     /// Returns a string, or nil if the key is missing or null.
     public func string(_ key: String) -> String? {
-        guard let value = present(key) else { return nil }
+        guard let value = present(key, .string) else { return nil }
         return text(value, at: key)
     }
 
     /// Returns a required string.
     public func required(_ key: String) -> String {
-        if let value = present(key) { return text(value, at: key) ?? "" }
+        if let value = present(key, .string, isRequired: true) {
+            return text(value, at: key) ?? ""
+        }
         issue(at: key, "is missing; expected a string")
         return ""
     }
@@ -82,9 +87,12 @@ public final class Settings {
     public func choice<Choice: RawRepresentable & CaseIterable>(
         _ key: String, default fallback: Choice
     ) -> Choice where Choice.RawValue == String {
-        guard let value = present(key), let name = text(value, at: key) else { return fallback }
-        if let choice = Choice(rawValue: name) { return choice }
         let choices = Choice.allCases.map(\.rawValue)
+        guard
+            let value = present(key, .choice(choices), default: .string(fallback.rawValue)),
+            let name = text(value, at: key)
+        else { return fallback }
+        if let choice = Choice(rawValue: name) { return choice }
         // For a referenced value, not even a similar name is shown: it may be a secret.
         let (told, shown) =
             value.string == nil
@@ -95,7 +103,7 @@ public final class Settings {
 
     /// Returns a Boolean value.
     public func bool(_ key: String, default fallback: Bool) -> Bool {
-        guard let value = present(key) else { return fallback }
+        guard let value = present(key, .boolean, default: .bool(fallback)) else { return fallback }
         if let bool = value.bool { return bool }
         issue(at: key, "found \(value.kindName); expected true or false")
         return fallback
@@ -103,12 +111,18 @@ public final class Settings {
 
     /// Returns an integer within bounds.
     public func int(_ key: String, default fallback: Int, in range: ClosedRange<Int>) -> Int {
-        optionalInt(key, in: range) ?? fallback
+        integer(key, in: range, default: fallback) ?? fallback
     }
 
     /// Returns an integer within bounds, or nil if the key is missing or null.
     public func optionalInt(_ key: String, in range: ClosedRange<Int>) -> Int? {
-        guard let value = present(key) else { return nil }
+        integer(key, in: range, default: nil)
+    }
+
+    private func integer(_ key: String, in range: ClosedRange<Int>, default fallback: Int?) -> Int?
+    {
+        let standard = fallback.map { JSONValue.number(JSONNumber($0)) }
+        guard let value = present(key, .integer(range), default: standard) else { return nil }
         if let number = value.int, range.contains(number) { return number }
         issue(
             at: key, "found \(value.shown); expected an integer \(Self.bounds(range))"
@@ -120,12 +134,19 @@ public final class Settings {
     public func double(_ key: String, default fallback: Double, in range: ClosedRange<Double>)
         -> Double
     {
-        optionalDouble(key, in: range) ?? fallback
+        number(key, in: range, default: fallback) ?? fallback
     }
 
     /// Returns a number within bounds, or nil if the key is missing or null.
     package func optionalDouble(_ key: String, in range: ClosedRange<Double>) -> Double? {
-        guard let value = present(key) else { return nil }
+        number(key, in: range, default: nil)
+    }
+
+    private func number(
+        _ key: String, in range: ClosedRange<Double>, default fallback: Double?
+    ) -> Double? {
+        let standard = fallback.flatMap { JSONValue(shortest: $0) }
+        guard let value = present(key, .number(range), default: standard) else { return nil }
         if let number = value.double, range.contains(number) { return number }
         let bounds = "from \(range.lowerBound) to \(range.upperBound)"
         issue(at: key, "found \(value.shown); expected a number \(bounds)")
@@ -135,12 +156,19 @@ public final class Settings {
     /// Returns a positive duration in seconds, which may have a fraction.
     public func seconds(_ key: String, default fallback: Duration, orZero: Bool = false) -> Duration
     {
-        optionalSeconds(key, orZero: orZero) ?? fallback
+        duration(key, orZero: orZero, default: fallback) ?? fallback
     }
 
     /// Returns a duration in seconds, or nil if the key is missing or null.
     public func optionalSeconds(_ key: String, orZero: Bool = false) -> Duration? {
-        guard let value = present(key) else { return nil }
+        duration(key, orZero: orZero, default: nil)
+    }
+
+    private func duration(_ key: String, orZero: Bool, default fallback: Duration?) -> Duration? {
+        let standard = fallback.flatMap { JSONValue(shortest: $0 / .seconds(1)) }
+        guard let value = present(key, .seconds(orZero: orZero), default: standard) else {
+            return nil
+        }
         if let number = value.double, number <= 1e9, number > 0 || (orZero && number == 0) {
             return .seconds(number)
         }
@@ -154,51 +182,11 @@ public final class Settings {
         return nil
     }
 
-    /// Returns an array of strings; empty if the key is missing or null.
-    public func strings(_ key: String) -> [String] { optionalStrings(key) ?? [] }
-
-    /// Returns an array of strings, or nil if the key is missing or null.
-    package func optionalStrings(_ key: String) -> [String]? {
-        guard let value = present(key) else { return nil }
-        guard let elements = value.array else {
-            issue(at: key, "found \(value.kindName); expected an array of strings")
-            return nil
-        }
-        return elements.enumerated().compactMap { text($0.element, at: "\(key)[\($0.offset)]") }
-    }
-
-    /// Returns an array of `[name, value]` pairs; empty if the key is missing or null.
-    public func headers(_ key: String) -> HTTPHeaders {
-        var headers = HTTPHeaders()
-        for (index, pair) in (list(key) ?? []).enumerated() {
-            let place = "\(key)[\(index)]"
-            guard let pair = pair.array, pair.count == 2 else {
-                issue(at: place, "expected a pair [name, value]")
-                continue
-            }
-            guard let name = text(pair[0], at: place + "[0]"),
-                let value = text(pair[1], at: place + "[1]")
-            else { continue }
-            do {
-                try headers.add(HTTPHeaders.Name(name), value)
-            } catch {
-                issue(at: place, (error as? ClientError)?.message ?? "\(error)")
-            }
-        }
-        return headers
-    }
-
-    /// Returns an array of any values, or nil if the key is missing or null.
-    public func list(_ key: String) -> [JSONValue]? {
-        guard let value = present(key) else { return nil }
-        if let elements = value.array { return elements }
-        issue(at: key, "found \(value.kindName); expected an array")
-        return nil
-    }
-
     /// Returns the settings of a nested object, or nil if the key is missing or null.
     public func object(_ key: String) -> Settings? {
-        guard let value = present(key) else { return nil }
+        guard let value = present(key, .object) else {
+            return describesMembers(of: key) ? nested([:], at: key) : nil
+        }
         guard let inner = value.object else {
             issue(at: key, "found \(value.kindName); expected an object")
             return nil
@@ -207,13 +195,20 @@ public final class Settings {
     }
 
     /// Whether a key is present with the value null, which for some settings means none.
-    public func isNull(_ key: String) -> Bool { value(key) == .null }
+    public func isNull(_ key: String) -> Bool { member(key) == .null }
 
     /// Returns the settings of an object nested anywhere inside this one.
     public func nested(_ object: JSONObject, at key: String) -> Settings {
-        Settings(
+        reads?.noteObject(place(key))
+        return Settings(
             object, path: place(key), baseURL: baseURL, isDryRun: isDryRun, report: report,
-            state: state, common: common)
+            state: state, common: common, reads: reads)
+    }
+
+    // A reference also shows the settings of an object that is missing. An object may contain
+    // others of its own kind, without end.
+    private func describesMembers(of key: String) -> Bool {
+        reads != nil && place(key).count { $0 == "." } < 4
     }
 
     // MARK: Mistakes
@@ -233,7 +228,7 @@ public final class Settings {
 
     /// Records that a key, if present, sets something that the transport does not support.
     public func refuse(_ keys: String..., because reason: String) {
-        for key in keys where present(key) != nil {
+        for key in keys where (member(key) ?? .null) != .null {
             report.add(.unsupported, at: place(key), reason)
         }
     }
@@ -248,49 +243,23 @@ public final class Settings {
         }
     }
 
-    private func present(_ key: String) -> JSONValue? {
-        guard let value = value(key), value != .null else { return nil }
+    /// Returns the value of a key, or nil if the key is missing or null.
+    func present(
+        _ key: String, _ type: SettingType, default standard: @autoclosure () -> JSONValue? = nil,
+        isRequired: Bool = false
+    ) -> JSONValue? {
+        reads?.note(place(key), type, default: standard(), isRequired: isRequired)
+        guard let value = member(key), value != .null else { return nil }
         return value
+    }
+
+    private func member(_ key: String) -> JSONValue? {
+        asked.insert(key)
+        return object[key]
     }
 
     private func place(_ key: String) -> String {
         path.isEmpty || key.isEmpty ? path + key : path + "." + key
-    }
-
-    // Returns a string, or the string that a reference stands for.
-    private func text(_ value: JSONValue, at key: String) -> String? {
-        switch value {
-        case .string(let text): return text
-        case .object(let object) where object.count == 1:
-            if let name = object["env"]?.string {
-                if let text = ProcessInfo.processInfo.environment[name] { return hidden(text) }
-                issue(at: key, "the environment variable \(Grammar.escaped(name)) is not set")
-                return nil
-            }
-            if let path = object["file"]?.string { return contents(of: path, at: key).map(hidden) }
-        default: break
-        }
-        issue(
-            at: key,
-            "found \(value.kindName); expected a string, {\"env\": …} or {\"file\": …}")
-        return nil
-    }
-
-    // Messages never show values that the file refers to.
-    private func hidden(_ text: String) -> String {
-        report.hide(text)
-        return text
-    }
-
-    private func contents(of path: String, at key: String) -> String? {
-        do {
-            let text = try String(contentsOfFile: path, encoding: .utf8)
-            // Editors end a file with a line break, which is not part of a secret.
-            return text.last == "\n" || text.last == "\r\n" ? String(text.dropLast()) : text
-        } catch {
-            issue(at: key, "the file \(Grammar.escaped(path)) cannot be read as text")
-            return nil
-        }
     }
 
     private static func bounds(_ range: ClosedRange<Int>) -> String {

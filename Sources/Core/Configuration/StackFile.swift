@@ -15,7 +15,8 @@ import TurnpikeSupport
 /// }
 /// ```
 ///
-/// Durations are in seconds, sizes in bytes. Without `stack`, the standard stack is used; `[]` is
+/// Durations are in seconds, sizes in bytes. `$schema` may name a JSON Schema by which an editor
+/// completes the file (``Registry/schema()``). Without `stack`, the standard stack is used; `[]` is
 /// an empty stack. The complete file is checked before any part of it is created:
 /// ``ClientError/Code/configuration`` names every mistake with its path, what was found and what
 /// was expected. A setting that the chosen transport does not support is
@@ -104,6 +105,10 @@ public struct StackFile: Sendable, Hashable {
         let outer = Settings(
             root, path: "", baseURL: nil, isDryRun: isDryRun, report: report, state: state,
             common: registry.common)
+        // For editors alone.
+        if let schema = outer.value("$schema"), schema.string == nil {
+            outer.issue(at: "$schema", "found \(schema.kindName); expected a string")
+        }
         let base = outer.string("baseURL").map { Target($0) }
         let resolved = base?.resolved(against: nil)
         if let fault = resolved?.fault { outer.issue(at: "baseURL", fault) }

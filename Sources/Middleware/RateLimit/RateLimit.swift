@@ -88,7 +88,7 @@ extension RateLimit: PromptlyCancellable {}
 extension RateLimit {
     init(settings: Settings) {
         let perSecond = settings.optionalDouble("perSecond", in: 0.000_01...1_000_000_000)
-        if perSecond == nil, settings.value("perSecond") == nil {
+        if perSecond == nil, settings.value("perSecond") ?? .null == .null {
             settings.issue(at: "perSecond", "is missing; expected a number of requests per second")
         }
         let rate = TokenBucket.Rate(

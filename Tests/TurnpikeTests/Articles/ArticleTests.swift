@@ -19,6 +19,7 @@ struct ArticleTests {
             "Turnpike/Documentation.docc/GettingStarted.md",
             "Turnpike/Documentation.docc/OrderOfTheStack.md",
             "Turnpike/Documentation.docc/MainActorModules.md",
+            "Turnpike/Documentation.docc/StackFiles.md",
             "Core/Documentation.docc/WritingAGate.md",
             "Core/Documentation.docc/SecretsAndRedaction.md",
             "../Plugins/Testing/Documentation.docc/TestingYourClient.md",

@@ -27,6 +27,16 @@ struct RegionsTests {
         #expect(us.sent.first?.request.headers[PreferRegion.field] == nil)
     }
 
+    @Test("A stack file can name the gate, and the reference describes it")
+    func stackFile() throws {
+        var registry = Registry.standard
+        registry.registerRegions()
+        #expect(registry.checkReference().isEmpty)
+        let gate: JSONValue = ["use": "prefer", "region": "eu"]
+        let issues = try StackFile(["stack": [gate]]).check(with: registry)
+        #expect(issues.map(\.path) == ["stack[0].otherwise"])
+    }
+
     @Test("A region that is not there is named as a fault, with those that are")
     func unknownRegion() async throws {
         let error = await #expect(throws: ClientError.self) {

@@ -1,0 +1,42 @@
+/// What a gate or a transport of a stack file does, for the reference and the schema of stack
+/// files.
+///
+/// ```swift
+/// registry.register(
+///     gate: "tenant",
+///     PartDescription(
+///         "Names the tenant of each request.",
+///         settings: ["name": "The tenant."],
+///         example: #"{"use": "tenant", "name": "blue"}"#)
+/// ) { settings in
+///     TenantHeader(tenant: settings.required("name"))
+/// }
+/// ```
+///
+/// Types, bounds and defaults need no description: they are observed while the factory reads an
+/// empty object and the example. ``Registry/checkReference()`` finds what a description lacks, or
+/// says wrongly.
+public struct PartDescription: Sendable {
+    /// What the part does.
+    public let summary: String
+    /// The settings, in the order in which they are shown.
+    public let settings: KeyValuePairs<String, SettingDescription>
+    /// The JSON text of an example; if empty, the part is shown without settings.
+    public let example: String
+
+    /// Creates a description.
+    /// - Parameters:
+    ///   - summary: What the part does, in a sentence or two.
+    ///   - settings: The settings by name. A member of an object has a path, `trust.pins`; so has a
+    ///     member of each object of a list.
+    ///   - example: The JSON text of an example, as it stands in a stack file. If empty, the part is
+    ///     shown without settings.
+    public init(
+        _ summary: String, settings: KeyValuePairs<String, SettingDescription> = [:],
+        example: String = ""
+    ) {
+        self.summary = summary
+        self.settings = settings
+        self.example = example
+    }
+}

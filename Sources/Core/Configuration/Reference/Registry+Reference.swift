@@ -1,0 +1,37 @@
+extension Registry {
+    /// Returns the reference of stack files with these names, as Markdown: each transport and gate
+    /// with its settings, their types and defaults, and an example.
+    ///
+    /// What is registered with a ``PartDescription`` is also explained.
+    /// - Parameter modules: The modules whose gates are shown as DocC links; others are shown by
+    ///   their names.
+    /// - Returns: The text, whose first line is a heading.
+    public func reference(linking modules: Set<String> = []) -> String {
+        ReferenceText(linked: modules)
+            .text(transports: transportReferences, gates: gateReferences, stacks: stackNames)
+    }
+
+    /// Returns the JSON Schema (draft 2020-12) of stack files with these names, by which editors
+    /// complete and check them.
+    ///
+    /// It accepts each file that ``StackFile/check(with:)`` accepts. That check knows more: files
+    /// that do not exist, and settings that do not fit each other.
+    /// - Returns: The schema; ``JSONValue/data(pretty:sortedNames:)`` writes it.
+    public func schema() -> JSONValue {
+        ReferenceSchema(transports: transportReferences, gates: gateReferences, stacks: stackNames)
+            .root
+    }
+
+    /// Returns what the descriptions of this registry lack, or say wrongly.
+    ///
+    /// Each setting that a factory reads must be described, and nothing else; what the description
+    /// says of a default must be what the factory reads; and the example must be accepted. Test that
+    /// there are none:
+    ///
+    /// ```swift
+    /// #expect(registry.checkReference().isEmpty)
+    /// ```
+    public func checkReference() -> [ConfigurationIssue] {
+        (transportReferences + gateReferences).flatMap(\.issues)
+    }
+}

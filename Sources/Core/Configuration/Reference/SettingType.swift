@@ -1,0 +1,74 @@
+/// What a stack file may write as the value of a setting.
+///
+/// The typed reads of ``Settings`` tell it by themselves. A description names it where a factory
+/// reads the raw value:
+///
+/// ```swift
+/// settings: ["ports": .init("The ports.", type: .list(of: .integer(1...65_535)))]
+/// ```
+///
+/// Each setting that is not required may also be null, which means the same as to leave it out.
+public struct SettingType: Hashable, Sendable {
+    indirect enum Form: Hashable, Sendable {
+        case any, text, boolean, headers, object
+        case integer(ClosedRange<Int>)
+        case number(ClosedRange<Double>)
+        case seconds(orZero: Bool)
+        case choice([String])
+        case list(SettingType)
+        case pair(SettingType)
+        case either([SettingType])
+    }
+
+    let form: Form
+
+    private init(_ form: Form) { self.form = form }
+
+    /// Any value.
+    public static let any = SettingType(.any)
+    /// A string, which may be a reference.
+    public static let string = SettingType(.text)
+    /// True or false.
+    public static let boolean = SettingType(.boolean)
+    /// A list of pairs of a name and a value.
+    public static let headers = SettingType(.headers)
+    /// An object with settings of its own.
+    public static let object = SettingType(.object)
+
+    /// An integer within bounds.
+    public static func integer(_ range: ClosedRange<Int>) -> SettingType { Self(.integer(range)) }
+
+    /// A number within bounds.
+    public static func number(_ range: ClosedRange<Double>) -> SettingType { Self(.number(range)) }
+
+    /// A duration in seconds, above zero, or from zero on.
+    public static func seconds(orZero: Bool = false) -> SettingType {
+        Self(.seconds(orZero: orZero))
+    }
+
+    /// One of several strings.
+    public static func choice(_ names: [String]) -> SettingType { Self(.choice(names)) }
+
+    /// A list.
+    public static func list(of element: SettingType) -> SettingType { Self(.list(element)) }
+
+    /// A list of two elements.
+    public static func pair(of element: SettingType) -> SettingType { Self(.pair(element)) }
+
+    /// A value of one of several types.
+    public static func either(_ types: SettingType...) -> SettingType { union(types) }
+
+    /// The type of the values that any of several types has.
+    static func union(_ types: [SettingType]) -> SettingType {
+        var parts: [SettingType] = []
+        for type in types {
+            let inner = if case .either(let inner) = type.form { inner } else { [type] }
+            for part in inner where !parts.contains(part) { parts.append(part) }
+        }
+        if parts.contains(.any) || parts.isEmpty { return .any }
+        // What the elements of a list are is told by reading them.
+        let isList = { (type: SettingType) in if case .list = type.form { true } else { false } }
+        if parts.filter(isList).count > 1 { parts.removeAll { $0 == .list(of: .any) } }
+        return parts.count == 1 ? parts[0] : Self(.either(parts))
+    }
+}

@@ -1,0 +1,87 @@
+import TurnpikeCore
+
+extension Registry {
+    mutating func registerHeaderFields() {
+        register(
+            gate: "setHeaders",
+            PartDescription(
+                "Sets and adds header fields on each request.",
+                settings: [
+                    "set": "Fields that replace those of the same names.",
+                    "add": "Fields that are added after those of the same names.",
+                    "origins": .secretOrigins,
+                ],
+                example: #"{"use": "setHeaders", "set": [["X-Tenant", "blue"]]}"#)
+        ) { SetHeaders(settings: $0) }
+        register(gate: "headers", sameAs: "setHeaders")
+        register(
+            gate: "defaultHeaders",
+            PartDescription(
+                "Sets header fields on each request that does not have them.",
+                settings: [
+                    "set": "The fields.",
+                    "languages": """
+                    The languages of `Accept-Language`, most preferred first; the first six count.
+                    """,
+                    "origins": .secretOrigins,
+                ],
+                example: #"""
+                    {"use": "defaultHeaders", "set": [["X-Client", "shop"]], "languages": ["de-AT", "en"]}
+                    """#)
+        ) { DefaultHeaders(settings: $0) }
+        register(
+            gate: "userAgent",
+            PartDescription(
+                "Sets `User-Agent` on requests that do not have it.",
+                settings: ["value": "The value. Without it, a description of the program."],
+                example: #"{"use": "userAgent", "value": "shop/2.1"}"#)
+        ) { UserAgent(settings: $0) }
+        register(
+            gate: "requestID",
+            PartDescription(
+                "Gives each call an ID, a random UUID, that can also appear in the server's log.",
+                settings: [
+                    "header": .init(
+                        "The header field that carries the ID.", default: "X-Request-ID")
+                ],
+                example: #"{"use": "requestID", "header": "X-Correlation-ID"}"#)
+        ) { RequestID(settings: $0) }
+        register(
+            gate: "idempotencyKey",
+            PartDescription(
+                """
+                Gives POST and PATCH a key by which a server recognizes a repetition, so that they \
+                may be retried. Only for servers that honour the key. Place it outside `retry`.
+                """,
+                settings: [
+                    "header": .init(
+                        "The header field that carries the key.", default: "Idempotency-Key")
+                ],
+                example: #"{"use": "idempotencyKey"}"#)
+        ) { IdempotencyKey(settings: $0) }
+        register(
+            gate: "traceContext",
+            PartDescription(
+                """
+                Propagates the trace context of a request to servers (W3C Trace Context). Place it \
+                inside `retry`, so that each attempt is a span of its own.
+                """,
+                settings: ["sampling": "The share of new traces that are marked as sampled."],
+                example: #"{"use": "traceContext", "sampling": 0.01}"#)
+        ) { TraceContext(settings: $0) }
+        register(
+            gate: "compressBodies",
+            PartDescription(
+                """
+                Compresses request bodies. Only for servers that are known to accept them. Place \
+                it inside `retry`.
+                """,
+                settings: [
+                    "coding": "The content coding.",
+                    "level": "From 1, fast, to 9, small.",
+                    "minimum": "The size in bytes from which bodies are compressed.",
+                ],
+                example: #"{"use": "compressBodies", "coding": "gzip", "minimum": 4096}"#)
+        ) { CompressBodies(settings: $0) }
+    }
+}

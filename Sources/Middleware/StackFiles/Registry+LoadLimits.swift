@@ -1,0 +1,52 @@
+import TurnpikeCore
+
+extension Registry {
+    mutating func registerLoadLimits() {
+        register(
+            gate: "rateLimit",
+            PartDescription(
+                "Limits the number of requests per second; more calls wait in line.",
+                settings: [
+                    "perSecond": .init(
+                        "The average number of requests per second.", isRequired: true),
+                    "burst": "How many requests may go at once after a pause.",
+                    "queue": "How many calls may wait, over all origins.",
+                    "scope": "Whether the limit is one for each origin, or one for all.",
+                    "metrics": .metrics,
+                ],
+                example: #"{"use": "rateLimit", "perSecond": 50, "burst": 10}"#)
+        ) { RateLimit(settings: $0) }
+        register(
+            gate: "concurrencyLimit",
+            PartDescription(
+                """
+                Limits how many calls are under way at once, each until the body of its response \
+                has ended. Place it inside `retry`.
+                """,
+                settings: [
+                    "total": "The most calls under way to all origins together.",
+                    "perOrigin": "The most calls under way to one origin.",
+                    "queue": "How many calls may wait; more fail at once.",
+                    "adaptive": """
+                    Adapts the limit of each origin to what its server can bear, up to `perOrigin`.
+                    """,
+                    "adaptive.initial": "The first limit. Without it, `perOrigin`.",
+                    "adaptive.min": "The lowest limit.",
+                    "adaptive.decrease": "The factor that overload lowers the limit by.",
+                    "adaptive.pause": "The time after a decrease without another one.",
+                    "metrics": .metrics,
+                ],
+                example: #"{"use": "concurrencyLimit", "perOrigin": 32, "adaptive": {"min": 8}}"#)
+        ) { ConcurrencyLimit(settings: $0) }
+        register(
+            gate: "coalesce",
+            PartDescription(
+                """
+                Sends identical requests with a safe method once while the first is under way, and \
+                returns the response to all callers.
+                """,
+                settings: ["maxBody": "The most bytes of content that callers share."],
+                example: #"{"use": "coalesce", "maxBody": 1048576}"#)
+        ) { Coalesce(settings: $0) }
+    }
+}

@@ -1,0 +1,37 @@
+import TurnpikeCore
+
+extension Registry {
+    mutating func registerTimeLimits() {
+        register(
+            gate: "deadline",
+            PartDescription(
+                """
+                Ends a call that takes longer than a limit: queues, attempts, back-off, redirects \
+                and body together. Place it outermost.
+                """,
+                settings: ["seconds": "The longest time of a call."],
+                example: #"{"use": "deadline", "seconds": 30}"#)
+        ) { Deadline(settings: $0) }
+        register(
+            gate: "attemptTimeout",
+            PartDescription(
+                """
+                Ends an attempt if the head of its response does not arrive within a limit. Place \
+                it inside `retry`.
+                """,
+                settings: ["seconds": "The longest time from the attempt's start to the head."],
+                example: #"{"use": "attemptTimeout", "seconds": 10}"#)
+        ) { AttemptTimeout(settings: $0) }
+        register(
+            gate: "idleTimeout",
+            PartDescription(
+                "Ends a transfer whose body stalls, or arrives too slowly.",
+                settings: [
+                    "seconds": "The longest wait for a part of the body.",
+                    "minBytesPerSecond": "The lowest rate, averaged over `window`; 0 sets none.",
+                    "window": "The waiting time over which the rate is averaged.",
+                ],
+                example: #"{"use": "idleTimeout", "seconds": 30, "minBytesPerSecond": 1000}"#)
+        ) { IdleTimeout(settings: $0) }
+    }
+}
