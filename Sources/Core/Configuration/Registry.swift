@@ -81,7 +81,9 @@ public struct Registry: Sendable {
         gates.keys.sorted().filter { aliases[$0] == nil }.compactMap { name in
             gates[name].map { part in
                 PartObservation(kind: .gate, name: name, description: part.description) {
+                    // Of a private type, the context is a number.
                     String(reflecting: type(of: try part.make($0)))
+                        .replacing(/\(unknown context at [^)]*\)\./, with: "")
                 }
                 .reference(aliases: aliases.filter { $0.value == name }.keys.sorted())
             }

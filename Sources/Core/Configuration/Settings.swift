@@ -121,8 +121,10 @@ public final class Settings {
 
     private func integer(_ key: String, in range: ClosedRange<Int>, default fallback: Int?) -> Int?
     {
-        let standard = fallback.map { JSONValue.number(JSONNumber($0)) }
-        guard let value = present(key, .integer(range), default: standard) else { return nil }
+        guard
+            let value = present(
+                key, .integer(range), default: fallback.map { .number(JSONNumber($0)) })
+        else { return nil }
         if let number = value.int, range.contains(number) { return number }
         issue(
             at: key, "found \(value.shown); expected an integer \(Self.bounds(range))"
@@ -145,8 +147,10 @@ public final class Settings {
     private func number(
         _ key: String, in range: ClosedRange<Double>, default fallback: Double?
     ) -> Double? {
-        let standard = fallback.flatMap { JSONValue(shortest: $0) }
-        guard let value = present(key, .number(range), default: standard) else { return nil }
+        guard
+            let value = present(
+                key, .number(range), default: fallback.flatMap { JSONValue(shortest: $0) })
+        else { return nil }
         if let number = value.double, range.contains(number) { return number }
         let bounds = "from \(range.lowerBound) to \(range.upperBound)"
         issue(at: key, "found \(value.shown); expected a number \(bounds)")
@@ -165,10 +169,11 @@ public final class Settings {
     }
 
     private func duration(_ key: String, orZero: Bool, default fallback: Duration?) -> Duration? {
-        let standard = fallback.flatMap { JSONValue(shortest: $0 / .seconds(1)) }
-        guard let value = present(key, .seconds(orZero: orZero), default: standard) else {
-            return nil
-        }
+        guard
+            let value = present(
+                key, .seconds(orZero: orZero),
+                default: fallback.flatMap { JSONValue(shortest: $0 / .seconds(1)) })
+        else { return nil }
         if let number = value.double, number <= 1e9, number > 0 || (orZero && number == 0) {
             return .seconds(number)
         }

@@ -58,12 +58,13 @@ struct PartObservation {
         }
 
         let reads = SettingReads()
-        let (typeName, _) = observe([:], into: reads)
+        var (typeName, _) = observe([:], into: reads)
         let text = description?.example ?? ""
         let example = text.isEmpty ? "{\"use\": \"\(name)\"}" : text
         if let value = try? JSONValue(parsing: example), let object = value.object {
-            let (_, found) = observe(object, into: reads)
-            for issue in found { add(issue.path, "the example is refused: \(issue.message)") }
+            let (found, mistakes) = observe(object, into: reads)
+            typeName = typeName ?? found
+            for issue in mistakes { add(issue.path, "the example is refused: \(issue.message)") }
             if value["use"]?.string != name { add("", "the example uses another part") }
         } else {
             add("", "the example is not a JSON object")

@@ -2,7 +2,8 @@ extension Registry {
     /// Returns the reference of stack files with these names, as Markdown: each transport and gate
     /// with its settings, their types and defaults, and an example.
     ///
-    /// What is registered with a ``PartDescription`` is also explained.
+    /// What is registered with a ``PartDescription`` is also explained. Each factory is run, as for
+    /// a check (``Settings/isDryRun``), on an empty object and on its example.
     /// - Parameter modules: The modules whose gates are shown as DocC links; others are shown by
     ///   their names.
     /// - Returns: The text, whose first line is a heading.
