@@ -7,7 +7,7 @@ extension Registry {
     public mutating func registerCache() {
         register(
             gate: "cache",
-            PartDescription(
+            description: PartDescription(
                 """
                 Answers requests from what was answered before: a private HTTP cache (RFC 9111). \
                 Place it inside `redirect` and `cookies`, outside `retry` and the limits.

@@ -9,7 +9,7 @@ extension Registry {
     public mutating func registerCurl(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) {
-        register(transport: "curl", Self.curl) { settings in
+        register(transport: "curl", description: Self.curl) { settings in
             let configuration = try CurlTransport.Configuration(
                 settings: settings, environment: environment)
             if settings.isDryRun {

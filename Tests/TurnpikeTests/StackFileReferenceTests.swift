@@ -18,7 +18,7 @@ struct StackFileReferenceTests {
         var registry = Registry.standard
         registry.register(
             gate: "tenant",
-            PartDescription(
+            description: PartDescription(
                 "Names the tenant of each request.",
                 settings: ["name": "The tenant."],
                 example: #"{"use": "tenant", "name": "blue"}"#)

@@ -5,7 +5,7 @@ extension Registry {
     public mutating func registerTransports() {
         register(
             transport: "urlsession",
-            PartDescription(
+            description: PartDescription(
                 "Sends requests over URLSession (`URLSessionTransport`).",
                 settings: [
                     "maxConnectionsPerHost":
@@ -19,7 +19,7 @@ extension Registry {
         }
         register(
             transport: "mock",
-            PartDescription(
+            description: PartDescription(
                 "Answers requests by itself, for tests (`MockTransport`).",
                 settings: [
                     "responses": """

@@ -34,7 +34,7 @@ public struct Registry: Sendable {
     ///   - description: What the gate does, for the reference and the schema of stack files.
     ///   - make: Reads the settings and makes the gate.
     public mutating func register(
-        gate name: String, _ description: PartDescription? = nil,
+        gate name: String, description: PartDescription? = nil,
         _ make: @escaping @Sendable (Settings) throws -> any Gate
     ) {
         gates[name] = Part(make: make, description: description)
@@ -57,7 +57,7 @@ public struct Registry: Sendable {
     ///   - description: What the transport does, for the reference and the schema of stack files.
     ///   - make: Reads the settings and makes the transport.
     public mutating func register(
-        transport name: String, _ description: PartDescription? = nil,
+        transport name: String, description: PartDescription? = nil,
         _ make: @escaping @Sendable (Settings) throws -> any Transport
     ) {
         transports[name] = Part(make: make, description: description)

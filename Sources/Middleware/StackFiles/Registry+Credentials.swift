@@ -4,7 +4,7 @@ extension Registry {
     mutating func registerCredentials() {
         register(
             gate: "basic",
-            PartDescription(
+            description: PartDescription(
                 "Sends a user name and a password with each request (RFC 7617).",
                 settings: [
                     "user": "The user name, without a colon.", "password": "The password.",
@@ -14,7 +14,7 @@ extension Registry {
         ) { BasicAuthentication(settings: $0) }
         register(
             gate: "digest",
-            PartDescription(
+            description: PartDescription(
                 "Answers Digest challenges with a user name and a password (RFC 7616).",
                 settings: [
                     "user": "The user name.", "password": "The password.", "origins": .origins,
@@ -24,7 +24,7 @@ extension Registry {
         ) { DigestAuthentication(settings: $0) }
         register(
             gate: "bearer",
-            PartDescription(
+            description: PartDescription(
                 """
                 Sends a bearer token with each request (RFC 6750). With a `refreshURL`, a token \
                 that is refused or expires is replaced: by the `refreshToken`, or by `clientID` \
@@ -51,7 +51,7 @@ extension Registry {
         ) { BearerAuthentication(settings: $0) }
         register(
             gate: "cookies",
-            PartDescription(
+            description: PartDescription(
                 """
                 Sends cookies, and stores those that servers set. Place it inside `redirect`.
                 """,

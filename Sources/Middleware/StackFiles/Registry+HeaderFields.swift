@@ -4,7 +4,7 @@ extension Registry {
     mutating func registerHeaderFields() {
         register(
             gate: "setHeaders",
-            PartDescription(
+            description: PartDescription(
                 "Sets and adds header fields on each request.",
                 settings: [
                     "set": "Fields that replace those of the same names.",
@@ -16,7 +16,7 @@ extension Registry {
         register(gate: "headers", sameAs: "setHeaders")
         register(
             gate: "defaultHeaders",
-            PartDescription(
+            description: PartDescription(
                 "Sets header fields on each request that does not have them.",
                 settings: [
                     "set": "The fields.",
@@ -31,14 +31,14 @@ extension Registry {
         ) { DefaultHeaders(settings: $0) }
         register(
             gate: "userAgent",
-            PartDescription(
+            description: PartDescription(
                 "Sets `User-Agent` on requests that do not have it.",
                 settings: ["value": "The value. Without it, a description of the program."],
                 example: #"{"use": "userAgent", "value": "shop/2.1"}"#)
         ) { UserAgent(settings: $0) }
         register(
             gate: "requestID",
-            PartDescription(
+            description: PartDescription(
                 "Gives each call an ID, a random UUID, that can also appear in the server's log.",
                 settings: [
                     "header": .init(
@@ -48,7 +48,7 @@ extension Registry {
         ) { RequestID(settings: $0) }
         register(
             gate: "idempotencyKey",
-            PartDescription(
+            description: PartDescription(
                 """
                 Gives POST and PATCH a key by which a server recognizes a repetition, so that they \
                 may be retried. Only for servers that honour the key. Place it outside `retry`.
@@ -61,7 +61,7 @@ extension Registry {
         ) { IdempotencyKey(settings: $0) }
         register(
             gate: "traceContext",
-            PartDescription(
+            description: PartDescription(
                 """
                 Propagates the trace context of a request to servers (W3C Trace Context). Place it \
                 inside `retry`, so that each attempt is a span of its own.
@@ -71,7 +71,7 @@ extension Registry {
         ) { TraceContext(settings: $0) }
         register(
             gate: "compressBodies",
-            PartDescription(
+            description: PartDescription(
                 """
                 Compresses request bodies. Only for servers that are known to accept them. Place \
                 it inside `retry`.

@@ -4,7 +4,7 @@ extension Registry {
     mutating func registerLoadLimits() {
         register(
             gate: "rateLimit",
-            PartDescription(
+            description: PartDescription(
                 "Limits the number of requests per second; more calls wait in line.",
                 settings: [
                     "perSecond": .init(
@@ -18,7 +18,7 @@ extension Registry {
         ) { RateLimit(settings: $0) }
         register(
             gate: "concurrencyLimit",
-            PartDescription(
+            description: PartDescription(
                 """
                 Limits how many calls are under way at once, each until the body of its response \
                 has ended. Place it inside `retry`.
@@ -40,7 +40,7 @@ extension Registry {
         ) { ConcurrencyLimit(settings: $0) }
         register(
             gate: "coalesce",
-            PartDescription(
+            description: PartDescription(
                 """
                 Sends identical requests with a safe method once while the first is under way, and \
                 returns the response to all callers.

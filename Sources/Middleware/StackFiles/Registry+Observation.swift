@@ -4,7 +4,7 @@ extension Registry {
     mutating func registerObservation() {
         register(
             gate: "log",
-            PartDescription(
+            description: PartDescription(
                 """
                 Logs each pass of a request, and each retry, redirect and note; secrets are \
                 hidden. Outermost it logs calls, inside `retry` it logs attempts.
@@ -25,7 +25,7 @@ extension Registry {
         ) { Log(settings: $0) }
         register(
             gate: "metrics",
-            PartDescription(
+            description: PartDescription(
                 """
                 Counts and measures passes of requests, in the names of OpenTelemetry. Inside \
                 `retry` it measures attempts, outermost calls.

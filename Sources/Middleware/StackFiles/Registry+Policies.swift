@@ -4,7 +4,7 @@ extension Registry {
     mutating func registerPolicies() {
         register(
             gate: "validate",
-            PartDescription(
+            description: PartDescription(
                 "Refuses responses by their status and content type.",
                 settings: [
                     "status": .init(
@@ -27,7 +27,7 @@ extension Registry {
         ) { Validate(settings: $0) }
         register(
             gate: "redirect",
-            PartDescription(
+            description: PartDescription(
                 """
                 Follows redirects. Place it outside `retry`, `cookies` and credentials, so that \
                 they see each hop.
@@ -41,7 +41,7 @@ extension Registry {
         ) { Redirect(settings: $0) }
         register(
             gate: "urlPolicy",
-            PartDescription(
+            description: PartDescription(
                 """
                 Decides which URLs may be sent to, by scheme, host and address. Place it inside \
                 `redirect`, as far inside as possible.
@@ -67,7 +67,7 @@ extension Registry {
         ) { URLPolicy(settings: $0) }
         register(
             gate: "hsts",
-            PartDescription(
+            description: PartDescription(
                 """
                 Sends requests over TLS to hosts that have asked for it (RFC 6797). Place it \
                 inside `redirect`, outside `cookies` and credentials.
@@ -79,7 +79,7 @@ extension Registry {
         ) { try HSTS(settings: $0) }
         register(
             gate: "limits",
-            PartDescription(
+            description: PartDescription(
                 "Bounds what a server can make the client hold or read.",
                 settings: [
                     "body": """

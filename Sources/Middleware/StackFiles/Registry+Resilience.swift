@@ -4,7 +4,7 @@ extension Registry {
     mutating func registerResilience() {
         register(
             gate: "retry",
-            PartDescription(
+            description: PartDescription(
                 """
                 Sends a request again after a temporary failure, if it may be sent twice. A wait \
                 is never shorter than `Retry-After`.
@@ -41,7 +41,7 @@ extension Registry {
         ) { Retry(settings: $0) }
         register(
             gate: "hedge",
-            PartDescription(
+            description: PartDescription(
                 """
                 Sends a request with a safe method a second time if the response is late, and \
                 takes the first good response. Place it inside `retry`.
@@ -61,7 +61,7 @@ extension Registry {
         ) { Hedge(settings: $0) }
         register(
             gate: "circuitBreaker",
-            PartDescription(
+            description: PartDescription(
                 """
                 Stops sending to an origin that fails, and sends a few probes to find out when it \
                 has recovered. Place it inside `retry`.
@@ -85,7 +85,7 @@ extension Registry {
         ) { CircuitBreaker(settings: $0) }
         register(
             gate: "fallback",
-            PartDescription(
+            description: PartDescription(
                 """
                 Returns a substitute response when a call fails, or is answered with a status from \
                 500 on. Place it outside the gates whose failures it covers.

@@ -4,7 +4,7 @@ extension Registry {
     mutating func registerTimeLimits() {
         register(
             gate: "deadline",
-            PartDescription(
+            description: PartDescription(
                 """
                 Ends a call that takes longer than a limit: queues, attempts, back-off, redirects \
                 and body together. Place it outermost.
@@ -14,7 +14,7 @@ extension Registry {
         ) { Deadline(settings: $0) }
         register(
             gate: "attemptTimeout",
-            PartDescription(
+            description: PartDescription(
                 """
                 Ends an attempt if the head of its response does not arrive within a limit. Place \
                 it inside `retry`.
@@ -24,7 +24,7 @@ extension Registry {
         ) { AttemptTimeout(settings: $0) }
         register(
             gate: "idleTimeout",
-            PartDescription(
+            description: PartDescription(
                 "Ends a transfer whose body stalls, or arrives too slowly.",
                 settings: [
                     "seconds": "The longest wait for a part of the body.",

@@ -17,7 +17,7 @@ struct ReferenceTests {
         _ description: PartDescription?, _ read: @escaping @Sendable (Settings) -> Void
     ) -> Registry {
         var registry = Registry()
-        registry.register(gate: "paint", description) { settings in
+        registry.register(gate: "paint", description: description) { settings in
             read(settings)
             return Quiet()
         }

@@ -43,7 +43,7 @@ enum StackFilesExamples {
     static func description(_ registry: inout Registry) throws {
         registry.register(
             gate: "tenant",
-            PartDescription(
+            description: PartDescription(
                 "Names the tenant of each request.",
                 settings: ["name": "The tenant."],
                 example: #"{"use": "tenant", "name": "blue"}"#)

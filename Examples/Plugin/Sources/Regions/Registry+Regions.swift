@@ -5,7 +5,7 @@ extension Registry {
     public mutating func registerRegions() {
         register(
             gate: "prefer",
-            PartDescription(
+            description: PartDescription(
                 "Sends a request to one region, and to another if that cannot be reached.",
                 settings: ["region": "The first region.", "otherwise": "The other one."],
                 example: #"{"use": "prefer", "region": "eu", "otherwise": "us"}"#)

@@ -4,7 +4,7 @@
 /// ```swift
 /// registry.register(
 ///     gate: "tenant",
-///     PartDescription(
+///     description: PartDescription(
 ///         "Names the tenant of each request.",
 ///         settings: ["name": "The tenant."],
 ///         example: #"{"use": "tenant", "name": "blue"}"#)
