@@ -157,7 +157,8 @@ let package = Package(
             path: "Tests/CurlTests", swiftSettings: settings),
         // Compiled like the code of a user: `public` access only, and no upcoming features.
         .testTarget(
-            name: "TurnpikeTests", dependencies: ["Turnpike", "TurnpikeTesting"],
+            name: "TurnpikeTests",
+            dependencies: ["Turnpike", "TurnpikeSupport", "TurnpikeTesting"],
             path: "Tests/TurnpikeTests", packageAccess: false),
         // Compiled like an app whose declarations belong to the main actor (SE-0466).
         .testTarget(

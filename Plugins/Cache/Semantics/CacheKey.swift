@@ -72,6 +72,6 @@ extension CacheKey: CustomStringConvertible {
 /// A short name of a text that does not tell the text.
 enum Digest {
     static func text(_ text: String) -> String {
-        SHA256.digest(Data(text.utf8)).prefix(16).hexadecimal
+        SHA256.digest(of: Data(text.utf8)).prefix(16).hexadecimal
     }
 }

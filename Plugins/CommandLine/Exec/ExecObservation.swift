@@ -108,7 +108,7 @@ final class ExecObservation: Sendable {
         if state.head != nil {
             var body = JSONObject()
             body["bytes"] = .number(JSONNumber(state.bytes))
-            body["sha256"] = .string(state.hash.finish().hexadecimal)
+            body["sha256"] = .string(state.hash.finalize().hexadecimal)
             if state.bytes <= Self.shownBytes {
                 body["base64"] = .string(state.beginning.base64EncodedString())
             }

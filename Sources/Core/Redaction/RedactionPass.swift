@@ -174,7 +174,7 @@ package struct WithheldContent: Sendable, Hashable, CustomStringConvertible {
     init(_ name: String, _ content: some Collection<UInt8>, _ reason: Unreadable) {
         self.name = name
         byteCount = content.count
-        digest = SHA256.digest(Data(content)).prefix(8).map {
+        digest = SHA256.digest(of: Data(content)).prefix(8).map {
             String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
         }.joined()
         self.reason = reason.reason

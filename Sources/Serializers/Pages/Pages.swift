@@ -51,7 +51,7 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
         private var state: State
         // Of the first request; the credentials of the call belong to it.
         private var origin: Origin?
-        private var seen: Set<[UInt8]> = []
+        private var seen: Set<Data> = []
         private var count = 0
 
         fileprivate init(_ pages: Pages) {
@@ -117,9 +117,9 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
         }
 
         // Nil for a body that is not in memory: whether it is the same is not known.
-        private static func identity(of request: Request) -> [UInt8]? {
+        private static func identity(of request: Request) -> Data? {
             guard let content = request.body.inMemory else { return nil }
-            return SHA256.digest(Data(request.targetURI.absoluteForm.utf8) + [0] + content)
+            return SHA256.digest(of: Data(request.targetURI.absoluteForm.utf8) + [0] + content)
         }
     }
 

@@ -1,5 +1,5 @@
 /// The compression function of a hash function with blocks of 64 bytes.
-public protocol BlockCompression: Sendable {
+protocol BlockCompression: Sendable {
     /// Whether the length in bits at the end of the message is big-endian.
     static var isBigEndian: Bool { get }
 

@@ -1,46 +1,32 @@
-public import struct Foundation.Data
+import Foundation
 
-/// A hash function with blocks of 64 bytes and the padding that MD5, SHA-1 and SHA-256 share.
-public struct BlockHash<Compression: BlockCompression>: Sendable {
+/// A hash function with blocks of 64 bytes and the padding that MD5 and SHA-256 share.
+struct BlockHash<Compression: BlockCompression>: Sendable {
     private var compression = Compression()
     private var pending: [UInt8] = []
     private var count: UInt64 = 0
 
-    /// Creates the hash of an empty message.
-    public init() {}
-
-    /// Returns the digest of some bytes.
-    public static func digest(_ data: Data) -> [UInt8] {
-        var hash = Self()
-        hash.update(data)
-        return hash.finish()
-    }
-
     /// Adds bytes to the message.
-    public mutating func update(_ data: Data) {
-        count &+= UInt64(data.count)
-        var rest = data[...]
+    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        count &+= UInt64(bytes.count)
+        var position = 0
         if !pending.isEmpty {
-            let part = rest.prefix(64 - pending.count)
-            pending += part
-            rest = rest.dropFirst(part.count)
+            position = min(64 - pending.count, bytes.count)
+            unsafe pending += bytes[..<position]
             guard pending.count == 64 else { return }
             unsafe pending.withUnsafeBytes { unsafe compression.compress($0) }
             pending.removeAll(keepingCapacity: true)
         }
-        unsafe rest.withUnsafeBytes { bytes in
-            var position = 0
-            while position + 64 <= bytes.count {
-                let block = unsafe UnsafeRawBufferPointer(rebasing: bytes[position..<position + 64])
-                unsafe compression.compress(block)
-                position += 64
-            }
-            unsafe pending += bytes[position...]
+        while position + 64 <= bytes.count {
+            let block = unsafe UnsafeRawBufferPointer(rebasing: bytes[position..<position + 64])
+            unsafe compression.compress(block)
+            position += 64
         }
+        unsafe pending += bytes[position...]
     }
 
     /// Returns the digest of all bytes added so far.
-    public consuming func finish() -> [UInt8] {
+    consuming func finalize() -> Data {
         let bits = count &* 8
         pending.append(0x80)
         if pending.count > 56 { fill(to: 64) }
@@ -50,7 +36,7 @@ public struct BlockHash<Compression: BlockCompression>: Sendable {
             pending.append(UInt8(truncatingIfNeeded: bits >> shift))
         }
         fill(to: 64)
-        return compression.digest
+        return Data(compression.digest)
     }
 
     private mutating func fill(to length: Int) {

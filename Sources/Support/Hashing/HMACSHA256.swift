@@ -24,7 +24,7 @@ public enum HMACSHA256 {
     ///   - key: The key, of any length; more than 32 random bytes add no security.
     /// - Returns: 32 bytes.
     public static func code(for message: Data, key: Data) -> Data {
-        var block = [UInt8](key.count > 64 ? Data(SHA256.digest(key)) : key)
+        var block = [UInt8](key.count > 64 ? SHA256.digest(of: key) : key)
         block += repeatElement(0, count: 64 - block.count)
         let inner = hash(block, 0x36, message)
         return hash(block, 0x5C, inner)
@@ -34,6 +34,6 @@ public enum HMACSHA256 {
         var hash = SHA256()
         hash.update(Data(block.map { $0 ^ pad }))
         hash.update(rest)
-        return Data(hash.finish())
+        return hash.finalize()
     }
 }

@@ -1,29 +1,51 @@
-import Foundation
+public import Foundation
 
 /// MD5 (RFC 1321), for protocols that require it.
 ///
 /// MD5 does not protect against forgery and must not be used for anything else.
-public typealias MD5 = BlockHash<MD5Compression>
+public struct MD5: Sendable {
+    private var hash = BlockHash<MD5Compression>()
+
+    /// Creates the hash of an empty message.
+    public init() {}
+
+    /// Returns the digest of some bytes.
+    /// - Parameter data: The message.
+    /// - Returns: 16 bytes.
+    public static func digest(of data: Data) -> Data {
+        var hash = MD5()
+        hash.update(data)
+        return hash.finalize()
+    }
+
+    /// Adds bytes to the message.
+    public mutating func update(_ data: Data) {
+        unsafe data.withUnsafeBytes { unsafe hash.update($0) }
+    }
+
+    /// Returns the digest of all bytes added so far: 16 bytes.
+    public func finalize() -> Data { hash.finalize() }
+}
 
 /// The compression function of MD5.
-public struct MD5Compression: BlockCompression {
+struct MD5Compression: BlockCompression {
     private var state: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476]
 
     /// Creates the state before the first block.
-    public init() {}
+    init() {}
 
     /// Whether the length in bits at the end of the message is big-endian.
-    public static var isBigEndian: Bool { false }
+    static var isBigEndian: Bool { false }
 
     /// The digest after the last block.
-    public var digest: [UInt8] {
+    var digest: [UInt8] {
         state.flatMap { word in
             [0, 8, 16, 24].map { UInt8(truncatingIfNeeded: word >> UInt32($0)) }
         }
     }
 
     /// Processes one block.
-    public mutating func compress(_ block: UnsafeRawBufferPointer) {
+    mutating func compress(_ block: UnsafeRawBufferPointer) {
         var (a, b, c, d) = (state[0], state[1], state[2], state[3])
         for index in 0..<64 {
             let mixed: UInt32

@@ -1,27 +1,65 @@
-/// SHA-256 (FIPS 180-4).
+public import Foundation
+
+/// SHA-256 (FIPS 180-4), of bytes at once or in portions, of files, and of request bodies.
+///
+/// ```swift
+/// var hash = SHA256()
+/// for chunk in chunks { hash.update(chunk) }
+/// request.headers["X-Content-SHA256"] = hash.finalize().hexadecimal
+/// ```
+///
+/// A gate that signs requests takes the hash of a body with `digest(of: request.body)`, which
+/// `TurnpikeCore` adds, and signs it with ``HMACSHA256``.
 ///
 /// Provided here because neither Foundation on Linux nor the C library has it.
-public typealias SHA256 = BlockHash<SHA256Compression>
+public struct SHA256: Sendable {
+    private var hash = BlockHash<SHA256Compression>()
+
+    /// Creates the hash of an empty message.
+    public init() {}
+
+    /// Returns the digest of some bytes.
+    /// - Parameter data: The message.
+    /// - Returns: 32 bytes.
+    public static func digest(of data: Data) -> Data {
+        var hash = SHA256()
+        hash.update(data)
+        return hash.finalize()
+    }
+
+    /// Adds bytes to the message; how a message is cut into portions does not matter.
+    public mutating func update(_ data: Data) {
+        unsafe data.withUnsafeBytes { unsafe hash.update($0) }
+    }
+
+    /// Adds the bytes of a buffer to the message.
+    mutating func update(_ bytes: UnsafeRawBufferPointer) { unsafe hash.update(bytes) }
+
+    /// Returns the digest of all bytes added so far: 32 bytes.
+    ///
+    /// More bytes may be added afterwards; the next digest is then that of the longer message.
+    public func finalize() -> Data { hash.finalize() }
+}
 
 /// The compression function of SHA-256.
-public struct SHA256Compression: BlockCompression {
+struct SHA256Compression: BlockCompression {
     private var state = SIMD8<UInt32>(
         0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB,
         0x5BE0_CD19)
 
     /// Creates the state before the first block.
-    public init() {}
+    init() {}
 
     /// Whether the length in bits at the end of the message is big-endian.
-    public static var isBigEndian: Bool { true }
+    static var isBigEndian: Bool { true }
 
     /// The digest after the last block.
-    public var digest: [UInt8] {
+    var digest: [UInt8] {
         (0..<32).map { UInt8(truncatingIfNeeded: state[$0 / 4] >> UInt32(24 - 8 * ($0 % 4))) }
     }
 
     /// Processes one block.
-    public mutating func compress(_ block: UnsafeRawBufferPointer) {
+    mutating func compress(_ block: UnsafeRawBufferPointer) {
         state &+= unsafe withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { schedule in
             for index in 0..<16 {
                 unsafe schedule[index] = unsafe UInt32(

@@ -22,7 +22,7 @@ struct MD5Tests {
             ),
         ])
     func md5(text: String, digest: String) {
-        #expect(MD5.digest(Data(text.utf8)).hexadecimal == digest)
+        #expect(MD5.digest(of: Data(text.utf8)).hexadecimal == digest)
     }
 
     @Test("Bytes in pieces give the digest of the whole, however they are cut")
@@ -31,7 +31,7 @@ struct MD5Tests {
         for cut in 0...200 {
             var md5 = MD5()
             for piece in [data.prefix(cut), data.dropFirst(cut)] { md5.update(piece) }
-            #expect(md5.finish() == MD5.digest(data))
+            #expect(md5.finalize() == MD5.digest(of: data))
         }
     }
 }

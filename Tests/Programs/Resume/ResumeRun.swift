@@ -121,8 +121,6 @@ final class ResumeRun: Sendable {
     }
 
     private static func digest(of data: Data) -> String {
-        var hash = SHA256()
-        hash.update(data)
-        return hash.finish().hexadecimal
+        SHA256.digest(of: data).hexadecimal
     }
 }

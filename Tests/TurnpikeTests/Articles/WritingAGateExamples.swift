@@ -2,6 +2,7 @@ import Foundation
 import Synchronization
 import Testing
 import Turnpike
+import TurnpikeSupport
 import TurnpikeTesting
 
 struct TenantName: SynchronousRequestAdapter {
@@ -45,6 +46,18 @@ struct CountBytes: Interceptor {
         let response = try await next(request)
         response.body.onEnd { [onCount] end in onCount(end.bytes) }
         return response
+    }
+}
+
+struct Signature: RequestAdapter {
+    let key: Data
+
+    func adapt(_ request: inout Request, context: Context) async throws {
+        let hash = try await SHA256.digest(of: request.body).hexadecimal
+        let text = "\(request.method)\n\(request.url.absoluteString)\n\(hash)"
+        let code = HMACSHA256.code(for: Data(text.utf8), key: key)
+        request.headers["X-Content-SHA256"] = hash
+        request.headers["X-Signature"] = code.base64EncodedString()
     }
 }
 
@@ -93,6 +106,21 @@ struct WritingAGateExamples {
         #expect(response.attempts == 2)
         _ = try await response.body.collect(upTo: 10)
         #expect(counted.withLock { $0 } == [5])
+    }
+
+    @Test("A signature covers the content, which is sent as well")
+    func signature() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let client = Client(transport: transport, stack: Stack { Signature(key: Data("k".utf8)) })
+        try await client.post("http://a.example/", body: .text("abc")).empty()
+        let sent = try #require(transport.sent.first)
+        #expect(sent.text == "abc")
+        #expect(
+            sent.request.headers["X-Content-SHA256"]
+                == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+        #expect(
+            sent.request.headers["X-Signature"]
+                == "n/XBwbW7mGVUQtAR6oJw+zDFyiABLzpfapWPNWWkNgw=")
     }
 
     @Test("A value of the call is visible to inner gates")

@@ -7,7 +7,7 @@ import TurnpikeSupport
 /// Nothing is read before a transport opens the body. Data and files can be replayed; a stream can
 /// if its factory makes an equal sequence each time it is called.
 public struct RequestBody: Sendable {
-    private enum Source: Sendable {
+    enum Source: Sendable {
         case empty
         case data(Data)
         case file(RequestBodyFile)
@@ -17,7 +17,7 @@ public struct RequestBody: Sendable {
         case fault(any Error)
     }
 
-    private let source: Source
+    let source: Source
 
     /// The media type that is sent as `Content-Type` where the request has none.
     public var contentType: MediaType?
@@ -160,7 +160,8 @@ public struct RequestBody: Sendable {
 
     /// Whether the body can be opened any number of times, so that reading it leaves it as it is.
     ///
-    /// A gate asks this before it reads the body itself, for example to sign it.
+    /// A gate asks this before it reads the body itself, for example to sign it. True for data, for
+    /// files, and for streams with `replayable: true`; nothing is opened to find out.
     public var canOpenAgain: Bool {
         switch source {
         case .stream(let stream): stream.isReplayable

@@ -14,25 +14,16 @@ enum DigestHash: Sendable, Hashable, Comparable {
     func hex(_ text: String) -> String {
         let data = Data(text.utf8)
         return switch self {
-        case .md5: MD5.digest(data).hexadecimal
-        case .sha256: SHA256.digest(data).hexadecimal
+        case .md5: MD5.digest(of: data).hexadecimal
+        case .sha256: SHA256.digest(of: data).hexadecimal
         }
     }
 
     /// The hash of a request's content, in hexadecimal digits; the body must be replayable.
     func hex(_ body: RequestBody) async throws -> String {
         switch self {
-        case .md5: try await Self.digest(body, MD5()).hexadecimal
-        case .sha256: try await Self.digest(body, SHA256()).hexadecimal
+        case .md5: try await body.read(into: MD5()) { $0.update($1) }.finalize().hexadecimal
+        case .sha256: try await SHA256.digest(of: body).hexadecimal
         }
-    }
-
-    private static func digest<Compression: BlockCompression>(
-        _ body: RequestBody, _ hash: BlockHash<Compression>
-    ) async throws -> [UInt8] {
-        var hash = hash
-        let reader = try body.open()
-        while let chunk = try await reader.next() { hash.update(chunk) }
-        return hash.finish()
     }
 }

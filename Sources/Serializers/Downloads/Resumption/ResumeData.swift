@@ -43,9 +43,7 @@ public struct ResumeData: Codable, Sendable, Hashable {
 
     /// Returns the hash of a URL without its fragment.
     static func resource(_ url: URL) -> String {
-        var hash = SHA256()
-        hash.update(Data(url.absoluteString.prefix { $0 != "#" }.utf8))
-        return hash.finish().hexadecimal
+        SHA256.digest(of: Data(url.absoluteString.prefix { $0 != "#" }.utf8)).hexadecimal
     }
 }
 

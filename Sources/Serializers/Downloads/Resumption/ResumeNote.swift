@@ -24,10 +24,10 @@ struct ResumeNote: Sendable {
         guard let directory = destination.directory else { return nil }
         self.directory = directory
         resource = ResumeData.resource(url)
-        var hash = SHA256()
-        hash.update(Data((resource + "\n" + destination.nameInDirectory).utf8))
+        let name = resource + "\n" + destination.nameInDirectory
+        let digest = SHA256.digest(of: Data(name.utf8))
         file = directory.appending(
-            path: ".turnpike-\(hash.finish().prefix(16).hexadecimal).resume",
+            path: ".turnpike-\(digest.prefix(16).hexadecimal).resume",
             directoryHint: .notDirectory)
     }
 

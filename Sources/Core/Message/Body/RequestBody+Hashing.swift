@@ -1,0 +1,89 @@
+public import Foundation
+public import TurnpikeSupport
+
+extension SHA256 {
+    /// Returns the digest of a request body, which is left as it is and can then be sent.
+    ///
+    /// For gates that sign requests with their content, such as AWS Signature Version 4:
+    ///
+    /// ```swift
+    /// let hash = try await SHA256.digest(of: request.body)
+    /// request.headers["X-Content-SHA256"] = hash.hexadecimal
+    /// ```
+    ///
+    /// The body is read in portions and never held in memory as a whole; files are read on threads
+    /// that may block. It is read again when it is sent. A file that somebody changes in between has
+    /// another digest then. Trailer fields are not part of the content.
+    /// - Parameter body: The body; see ``TurnpikeCore/RequestBody/canOpenAgain``.
+    /// - Returns: 32 bytes.
+    /// - Throws: ``TurnpikeCore/ClientError/Code/bodyNotReplayable`` if the body can be read only
+    ///   once: it is not read, so that it can still be sent without a digest.
+    ///   ``TurnpikeCore/ClientError/Code/upload`` if a file cannot be read, what the body's stream
+    ///   throws, or `CancellationError` soon after the task was cancelled.
+    public static func digest(of body: RequestBody) async throws -> Data {
+        guard body.canOpenAgain else {
+            throw ClientError(
+                .bodyNotReplayable,
+                "found a request body that can be read only once; expected one that can be read"
+                    + " twice, for its SHA-256 and to be sent: data, a file, or a stream with"
+                    + " `replayable: true`")
+        }
+        return try await body.read(into: SHA256()) { $0.update($1) }.finalize()
+    }
+}
+
+extension RequestBody {
+    /// The most bytes that are read without a pause: a few milliseconds' work.
+    private static let promptBytes = 262_144
+
+    /// Reads the whole body into a value.
+    /// - Parameters:
+    ///   - value: The value at the beginning.
+    ///   - add: Adds a chunk to it.
+    /// - Returns: The value at the end.
+    /// - Throws: What ``open()`` and the reader throw, or `CancellationError`.
+    package func read<Value: Sendable>(
+        into value: Value, add: @escaping @Sendable (inout Value, Data) -> Void
+    ) async throws -> Value {
+        if let data = inMemory, data.count <= Self.promptBytes {
+            var value = value
+            add(&value, data)
+            return value
+        }
+        if !keepsThread { return try await readThrough(into: value, add: add) }
+        return try await BlockingExecutor.run { try await readThrough(into: value, add: add) }
+    }
+
+    private func readThrough<Value: Sendable>(
+        into value: Value, add: @Sendable (inout Value, Data) -> Void
+    ) async throws -> Value {
+        var value = value
+        let reader = try open()
+        var unpaused = 0
+        while let chunk = try await reader.next() {
+            var rest = chunk
+            while !rest.isEmpty {
+                try Task.checkCancellation()
+                let portion = rest.prefix(Self.promptBytes)
+                add(&value, portion)
+                rest = rest.dropFirst(portion.count)
+                unpaused += portion.count
+                guard unpaused >= Self.promptBytes else { continue }
+                unpaused = 0
+                // A stream need not suspend the task, which may have begun on the caller's thread.
+                await Task.yield()
+            }
+        }
+        return value
+    }
+
+    // Whether reading the body keeps a thread: a stream is the caller's code, and stays where it is.
+    private var keepsThread: Bool {
+        switch source {
+        case .stream, .empty, .fault: false
+        case .data, .file: true
+        case .parts(let parts): parts.contains(where: \.keepsThread)
+        case .followed(let body, _): body.keepsThread
+        }
+    }
+}
