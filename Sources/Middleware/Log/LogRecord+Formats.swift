@@ -13,13 +13,13 @@ extension LogRecord {
     private var text: String {
         let target = "\(method ?? "") \(url ?? "")"
         let status = status.map { "\($0)" } ?? ""
-        let duration = Self.milliseconds(elapsed)
+        let duration = elapsed.millisecondText
         switch event {
         case "began": return "> \(target)"
         case "sent": return "  attempt \(attempt): \(target)\(block)\(peek)"
         case "received": return "  attempt \(attempt): \(status)\(block)"
         case "retrying":
-            let delay = delay.map(Self.milliseconds) ?? ""
+            let delay = delay.map(\.millisecondText) ?? ""
             let why = errorType ?? status
             return "  attempt \(attempt) in \(delay), because of \(why): \(target)"
         case "redirecting": return "  \(status) leads to \(target)"
@@ -72,11 +72,6 @@ extension LogRecord {
         }
         add("content", content)
         return .object(JSONObject(members))
-    }
-
-    static func milliseconds(_ duration: Duration) -> String {
-        let tenths = (duration.inSeconds * 10_000).rounded() / 10
-        return "\(tenths) ms"
     }
 
     // Rounded to microseconds.

@@ -13,6 +13,12 @@ extension Duration {
         return sign + "\(seconds)" + (digits.isEmpty ? "" : "." + digits) + " s"
     }
 
+    /// The duration in milliseconds, rounded to tenths: `12.5 ms`.
+    public var millisecondText: String {
+        let tenths = (inSeconds * 10_000).rounded() / 10
+        return "\(tenths) ms"
+    }
+
     /// The duration in seconds.
     public var inSeconds: Double {
         let (seconds, attoseconds) = components

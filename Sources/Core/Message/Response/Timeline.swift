@@ -2,6 +2,9 @@
 ///
 /// They belong to the last exchange of the call, except for `start`; a redirect or a retry begins a
 /// new exchange. Times that the transport does not know are nil.
+///
+/// Printed, it shows how long each phase took: `DNS 1.2 ms, connect 10.5 ms, TLS 12.0 ms,
+/// first byte 20.1 ms, head 0.1 ms, body 3.4 ms, total 47.3 ms`.
 public struct Timeline: Sendable, Hashable {
     /// The call began.
     public var start: MonotonicInstant?
@@ -62,7 +65,7 @@ public struct Timeline: Sendable, Hashable {
         }
     }
 
-    /// The time from the start of the call to the response head.
+    /// The time from the start of the call to the response head, with earlier attempts and waits.
     public var latency: Duration? { Self.span(start, head) }
     /// The time from the start of the call to the end of the body.
     public var requestDuration: Duration? { Self.span(start, bodyEnd) }
@@ -71,7 +74,7 @@ public struct Timeline: Sendable, Hashable {
     /// The time from the start of the call to its last event.
     public var totalDuration: Duration? { Self.span(start, serialized ?? bodyEnd ?? head) }
 
-    private static func span(_ from: MonotonicInstant?, _ to: MonotonicInstant?) -> Duration? {
+    static func span(_ from: MonotonicInstant?, _ to: MonotonicInstant?) -> Duration? {
         guard let from, let to else { return nil }
         return from.duration(to: to)
     }

@@ -1,0 +1,87 @@
+import TurnpikeSupport
+
+extension Timeline {
+    /// The time from the start of the call until its last exchange was passed to the transport:
+    /// earlier attempts, and what gates waited for.
+    public var preparationDuration: Duration? { Self.phase(start, sent) }
+
+    /// The time that the resolution of the host name took (DNS); nil for a reused connection.
+    public var resolutionDuration: Duration? {
+        isConnectionReused == true ? nil : Self.phase(sent, resolved)
+    }
+
+    /// The time that it took to connect, without resolution and TLS; for a reused connection, the
+    /// wait until the pool had it.
+    public var connectDuration: Duration? {
+        Self.phase(isConnectionReused == true ? sent : resolved ?? sent, connected)
+    }
+
+    /// The time that the TLS handshake took; nil for a reused connection, and without TLS.
+    public var tlsDuration: Duration? {
+        isConnectionReused == true ? nil : Self.phase(connected ?? sent, secured)
+    }
+
+    /// The time from the connection, TLS included, to the first byte of the response: sending the
+    /// request, and waiting for the server.
+    public var firstByteDuration: Duration? { Self.phase(beginOfRequest, firstByte) }
+
+    /// The time from the first byte to the end of the response head, interim responses included; if
+    /// the first byte is not known, that from the connection on.
+    public var headDuration: Duration? { Self.phase(firstByte ?? beginOfRequest, head) }
+
+    /// The time from the response head to the end of the body, as fast as it was read.
+    public var bodyDuration: Duration? { Self.phase(head, bodyEnd) }
+
+    private var beginOfRequest: MonotonicInstant? {
+        (isConnectionReused == true ? nil : secured) ?? connected ?? sent
+    }
+
+    // A transport may measure with another clock: its times may be late by a little.
+    private static func phase(_ from: MonotonicInstant?, _ to: MonotonicInstant?) -> Duration? {
+        span(from, to).map { max($0, .zero) }
+    }
+
+    /// A phase of an exchange that has a name.
+    package struct Phase {
+        private let title: String
+        /// The name of a JSON member.
+        package let name: String
+        /// How long it took.
+        package let duration: Duration
+        /// The phase for people.
+        package var text: String { "\(title) \(duration.millisecondText)" }
+
+        init?(_ title: String, _ name: String, _ duration: Duration?) {
+            guard let duration else { return nil }
+            self.title = title
+            self.name = name
+            self.duration = duration
+        }
+    }
+
+    /// The phases of the last exchange that are known, in order.
+    package var phases: [Phase] {
+        [
+            Phase("DNS", "dns", resolutionDuration),
+            Phase("connect", "connect", connectDuration),
+            Phase("TLS", "tls", tlsDuration),
+            Phase("first byte", "firstByte", firstByteDuration),
+            Phase("head", "head", headDuration),
+            Phase("body", "body", bodyDuration),
+        ].compactMap { $0 }
+    }
+}
+
+extension Timeline: CustomStringConvertible {
+    /// How long each phase took, in milliseconds, as far as it is known, and the whole call.
+    public var description: String {
+        let preparation = preparationDuration.flatMap { $0 > .zero ? $0 : nil }
+        let before = Phase("before", "before", preparation).map(\.text)
+        let reuse = isConnectionReused == true ? "connection reused" : nil
+        let value = Phase("value", "value", serializationDuration).map(\.text)
+        let total = Phase("total", "total", totalDuration).map(\.text)
+        let texts = [before, reuse] + phases.map(\.text) + [value, total]
+        let known = texts.compactMap { $0 }
+        return known.isEmpty ? "no times yet" : known.joined(separator: ", ")
+    }
+}
