@@ -187,6 +187,9 @@ let package = Package(
             dependencies: ["Turnpike", "TurnpikeSupport", "TurnpikeTesting"],
             path: "Tests/Programs/Resume", swiftSettings: settings),
         .executableTarget(
+            name: "turnpike-exit", dependencies: ["Turnpike", "TurnpikeTesting"],
+            path: "Tests/Programs/Exit", swiftSettings: settings),
+        .executableTarget(
             name: "turnpike-paths", dependencies: ["TurnpikeReachability"],
             path: "Tests/Programs/Paths", swiftSettings: settings),
         .executableTarget(

@@ -46,6 +46,36 @@ struct LineSinkTests {
         #expect(try pipe.fileHandleForReading.readToEnd() == Data("one\n".utf8))
     }
 
+    @Test("The exit waits as long as a flush, and no longer once a flush has given up")
+    func exit() async throws {
+        let pipe = Pipe()
+        let sink = LineSink(pipe.fileHandleForWriting, flushLimit: .milliseconds(20))
+        #expect(sink.flushAtExit().limit == .milliseconds(20))
+        sink.write(String(repeating: "x", count: 1_000_000))
+        await sink.flush()
+        #expect(sink.flushAtExit().limit == .zero)
+        let reader = Task {
+            await Blocking.run { pipe.fileHandleForReading.readDataToEndOfFile() }
+        }
+        while sink.waiting > 0 { await Task.yield() }
+        #expect(sink.flushAtExit().limit == .milliseconds(20))
+        try pipe.fileHandleForWriting.close()
+        #expect(await reader.value.count == 1_000_001)
+    }
+
+    @Test("What the exit waits for are the lines")
+    func exitWrites() async throws {
+        let pipe = Pipe()
+        let sink = LineSink(pipe.fileHandleForWriting)
+        for _ in 0..<10 { sink.write("line") }
+        let end = sink.flushAtExit().end
+        #expect(await Blocking.run { end.wait(timeout: .now() + .seconds(60)) } == .success)
+        #expect(sink.waiting == 0)
+        #expect(
+            pipe.fileHandleForReading.availableData
+                == Data(String(repeating: "line\n", count: 10).utf8))
+    }
+
     @Test("A line break in a value does not break the line")
     func forging() async throws {
         let pipe = Pipe()

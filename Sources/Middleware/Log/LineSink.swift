@@ -8,8 +8,19 @@ import TurnpikeSupport
 ///
 /// The queue is bounded. If the descriptor is slower than the calls, lines are dropped and counted,
 /// and a line with the count takes their place.
+///
+/// All queued lines are written when a client that logs to the sink is shut down, and when the
+/// process exits normally (`exit`, or the end of its main function) without a shutdown. A process
+/// that is killed or traps loses the queued lines.
 public final class LineSink: LogSink {
+    private enum Flow {
+        case flowing
+        /// A flush gave up, and no line was written since.
+        case stuck
+    }
+
     private struct State {
+        var flow = Flow.flowing
         var waiting = 0
         var waitingBytes = 0
         var unreported = 0
@@ -28,7 +39,9 @@ public final class LineSink: LogSink {
     ///   - handle: Where the lines go.
     ///   - capacity: How many lines may wait.
     ///   - maxBytes: How many bytes of lines may wait.
-    ///   - flushLimit: The longest time that a flush waits if the descriptor accepts no bytes.
+    ///   - flushLimit: The longest time that a flush waits if the descriptor accepts no bytes. The
+    ///     exit of the process waits as long, but never more than 5 seconds, and not at all if a
+    ///     flush has given up since the last line was written.
     public init(
         _ handle: FileHandle, capacity: Int = 4096, maxBytes: Int = 4_194_304,
         flushLimit: Duration = .seconds(5)
@@ -37,7 +50,10 @@ public final class LineSink: LogSink {
         self.capacity = capacity
         self.maxBytes = maxBytes
         self.flushLimit = flushLimit
+        SinksAtExit.add(self)
     }
+
+    deinit { SinksAtExit.remove(self) }
 
     /// Creates a sink that appends to a file, and creates it with mode 0600 if it is missing.
     ///
@@ -78,14 +94,27 @@ public final class LineSink: LogSink {
             state.withLock { state in
                 state.waiting -= 1
                 state.waitingBytes -= size
+                state.flow = .flowing
             }
         }
     }
 
     /// Returns when all lines queued so far are written, or after the limit.
     public func flush() async {
-        await queue.run(within: flushLimit) { [self] in put(notice()) }
+        let isDone = await queue.run(within: flushLimit) { [self] in put(notice()) }
+        if !isDone { state.withLock { $0.flow = $0.waiting > 0 ? .stuck : .flowing } }
     }
+
+    /// Begins to write all lines queued so far.
+    /// - Returns: What ends when they are written, and how long to wait for it.
+    func flushAtExit() -> (end: DispatchGroup, limit: Duration) {
+        let end = DispatchGroup()
+        queue.async(group: end) { [self] in put(notice()) }
+        return (end, isStuck ? .zero : flushLimit)
+    }
+
+    // The thread that exits may hold the lock, if a signal has interrupted it.
+    private var isStuck: Bool { state.withLockIfAvailable { $0.flow == .stuck } ?? false }
 
     private func notice() -> String {
         let count = state.withLock { state in

@@ -7,5 +7,8 @@ public protocol LogSink: Sendable {
     func write(_ line: String)
 
     /// Returns when all lines queued so far are written.
+    ///
+    /// Called when a client is shut down, but not when a process exits without that. A sink with a
+    /// queue of its own takes care of such an exit, as ``LineSink`` does, for instance with `atexit`.
     func flush() async
 }

@@ -1,0 +1,63 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import TurnpikeCore
+
+/// The end of a process is seen from outside: so these run in processes of their own.
+@Suite("The exit of a process")
+struct ExitTests {
+    // The lines are more than a pipe holds, and nobody reads before the program is about to end: an
+    // exit that does not wait loses most of them.
+    @Test(
+        "All log lines are written although nobody shut the client down",
+        arguments: [("return", 0), ("exit", 3)])
+    func allLines(mode: String, status: Int32) async throws {
+        let process = Process()
+        process.executableURL = URL(filePath: CommandLine.arguments[0])
+            .deletingLastPathComponent().appending(path: "turnpike-exit")
+        process.arguments = [mode]
+        let (output, errors) = (Pipe(), Pipe())
+        process.standardOutput = output
+        process.standardError = errors
+        let (ends, end) = AsyncStream.makeStream(of: Void.self)
+        process.terminationHandler = { _ in end.finish() }
+        try process.run()
+        let child = process.processIdentifier
+        let timer = SystemTimeSource().schedule(after: .seconds(60)) { kill(child, SIGKILL) }
+        let text = await Blocking.run {
+            let said = output.fileHandleForReading.reads(until: "leaving\n")
+            let lines = errors.fileHandleForReading.readDataToEndOfFile()
+            return said ? String(decoding: lines, as: UTF8.self) : "it never left"
+        }
+        for await _ in ends {}
+        timer.cancel()
+        #expect(process.terminationReason == .exit)
+        #expect(process.terminationStatus == status)
+        let lines = text.split(separator: "\n")
+        #expect(lines.count == 2000)
+        for (number, line) in lines.enumerated() {
+            #expect(line.contains("/number/\(number)/"), "\(line)")
+        }
+    }
+
+    @Test("A sink that nobody reads does not keep the process from exiting")
+    func stuck() async throws {
+        let said = try await Program("turnpike-exit").output(["stuck"], within: .seconds(60))
+        #expect(said == "leaving\n")
+    }
+}
+
+extension FileHandle {
+    /// Reads until a text has come.
+    /// - Returns: Whether it came before the end.
+    fileprivate func reads(until text: String) -> Bool {
+        var read = Data()
+        while true {
+            let data = availableData
+            if data.isEmpty { return false }
+            read += data
+            if String(decoding: read, as: UTF8.self).contains(text) { return true }
+        }
+    }
+}
