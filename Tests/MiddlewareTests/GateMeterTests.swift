@@ -19,6 +19,13 @@ struct GateMeterTests {
                 .filter { $0.hasPrefix(name) })
     }
 
+    /// Expects a help text for each figure so far.
+    private func expectHelp() {
+        let texts = lines("# HELP turnpike")
+        #expect(!texts.isEmpty)
+        #expect(texts.allSatisfy { !$0.contains("does not describe") }, "\(texts)")
+    }
+
     private func expectState(_ state: String, at host: String = "a.example") {
         for other in ["closed", "half_open", "open"] {
             let labels = #"server_address="\#(host)",server_port="80",state="\#(other)""#
@@ -50,6 +57,7 @@ struct GateMeterTests {
         let refusals =
             #"turnpike_circuit_breaker_refusals_total{server_address="a.example",server_port="80"} 2"#
         #expect(lines("turnpike_circuit_breaker_refusals_total") == [refusals])
+        expectHelp()
     }
 
     @Test("A forgotten circuit is removed from the metrics")
@@ -91,6 +99,7 @@ struct GateMeterTests {
         #expect(end.contains("turnpike_concurrency_limit_in_flight 0"))
         #expect(end.contains("turnpike_concurrency_limit_waiting 0"))
         #expect(end.contains { $0.hasPrefix("turnpike_concurrency_limit_refusals_total{") })
+        expectHelp()
     }
 
     @Test("The limit of a forgotten origin is removed from the gauges")
@@ -131,6 +140,22 @@ struct GateMeterTests {
         #expect(
             lines("turnpike_retry_budget").contains(
                 "turnpike_retry_budget_refusals_total\(labels) 2"))
+        expectHelp()
+    }
+
+    @Test("Labels and a move lose no help text, and a figure without one says so")
+    func help() {
+        let figures = GateFigures(store.labelled(gate: "a"), help: ["queue": "Calls that wait."])
+        figures.tell { [.gauge("queue"): 2] }
+        figures.count("odd")
+        #expect(lines("# HELP queue") == ["# HELP queue Calls that wait."])
+        #expect(
+            lines("# HELP odd") == ["# HELP odd_total A counter that its gate does not describe."])
+        let other = MetricsStore()
+        figures.move(to: other)
+        #expect(other.prometheusText.contains("# HELP queue Calls that wait.\n"))
+        store.describe("queue", as: "One\nline \\ \"text\"")
+        #expect(lines("# HELP queue") == [#"# HELP queue One\nline \\ "text""#])
     }
 
     @Test("Gauges of gates that share a meter add up, unless a label tells them apart")

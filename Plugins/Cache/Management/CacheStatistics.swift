@@ -35,10 +35,21 @@ final class CacheCounts: Sendable {
     private let state: Mutex<State>
     let figures: GateFigures
 
+    private static let help = [
+        "turnpike.cache.requests":
+            "Requests that passed a cache, by what it did for them (label result).",
+        "turnpike.cache.stored": "Responses that a cache stored.",
+        "turnpike.cache.failures":
+            "Faults of a cache's store: what was not written, or was found damaged.",
+        "turnpike.cache.evictions": "Stored responses that a cache removed to make room.",
+        "turnpike.cache.entries": "Responses that the stores of caches hold.",
+        "turnpike.cache.bytes": "Size of the responses that the stores of caches hold, in bytes.",
+    ]
+
     init(_ store: any CacheStore, meter: (any GateMeter)?) {
         self.store = store
         state = Mutex(State(toldEvictions: store.usage.evictions))
-        figures = GateFigures(meter)
+        figures = GateFigures(meter, help: Self.help)
     }
 
     var statistics: CacheStatistics {

@@ -18,8 +18,15 @@ final class Circuits: Sendable {
     private let state: Mutex<State>
     let figures: GateFigures
 
+    private static let help = [
+        "turnpike.circuit_breaker.state":
+            "Circuits in the state of the label: 1 for the current state of a server's circuit, 0"
+            + " for the others.",
+        "turnpike.circuit_breaker.refusals": "Calls that an open circuit refused.",
+    ]
+
     init(_ rules: Circuit.Rules, window: Duration, meter: (any GateMeter)?) {
-        figures = GateFigures(meter)
+        figures = GateFigures(meter, help: Self.help)
         state = Mutex(State(rules: rules, window: window))
     }
 

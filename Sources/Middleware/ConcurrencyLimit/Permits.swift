@@ -49,11 +49,21 @@ final class Permits: Sendable {
     private let state: Mutex<State>
     let figures: GateFigures
 
+    private static let help = [
+        "turnpike.concurrency_limit.in_flight":
+            "Calls under way that a concurrency limit has let pass, bodies included.",
+        "turnpike.concurrency_limit.waiting": "Calls that wait in line for a concurrency limit.",
+        "turnpike.concurrency_limit.limit":
+            "Calls that may be under way at once to a server, by an adaptive limit.",
+        "turnpike.concurrency_limit.refusals":
+            "Calls that a concurrency limit refused: it was reached, and its line was full.",
+    ]
+
     // Avoids the lock if outcomes do not change the limits.
     private let isAdaptive: Atomic<Bool>
 
     init(_ rules: Rules, meter: (any GateMeter)? = nil) {
-        figures = GateFigures(meter)
+        figures = GateFigures(meter, help: Self.help)
         state = Mutex(State(rules: rules))
         isAdaptive = Atomic(rules.adaptive != nil)
     }

@@ -14,21 +14,28 @@ public final class GateFigures: Sendable {
     /// The most gauges that are reported, so that many origins do not make the table grow forever.
     private static let maxGauges = 4096
 
+    private let help: [String: String]
     private let state: Mutex<State>
     // Avoids the lock if there is no meter.
     private let hasMeter: Atomic<Bool>
 
     /// Creates the measurements of a gate.
-    /// - Parameter meter: Receives the measurements; nil if none are needed.
-    public init(_ meter: (any GateMeter)?) {
+    /// - Parameters:
+    ///   - meter: Receives the measurements; nil if none are needed.
+    ///   - help: A help text for the name of each figure: one sentence that says what is counted,
+    ///     with the unit; see ``GateMeter/describe(_:as:)``.
+    public init(_ meter: (any GateMeter)?, help: [String: String] = [:]) {
+        self.help = help
         state = Mutex(State(meter: meter))
         hasMeter = Atomic(meter != nil)
+        meter?.describe(help)
     }
 
     deinit { state.withLock { Self.tell($0, times: -1) } }
 
     /// Reports to another meter from now on, or to none; the former meter loses these gauges.
     public func move(to meter: (any GateMeter)?) {
+        meter?.describe(help)
         state.withLock { state in
             Self.tell(state, times: -1)
             state.meter = meter

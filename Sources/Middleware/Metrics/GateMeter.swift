@@ -3,9 +3,9 @@ import TurnpikeCore
 /// Receives the figures of gates besides passes: the state of a breaker, the length of a queue, a
 /// refusal.
 ///
-/// A gate with such a figure takes a meter in its initialiser; ``MetricsStore`` is a meter. It is
-/// called at once, and must neither block nor call the gate. Names are words with dots
-/// (`turnpike.circuit_breaker.state`). Labels come from a bounded set: states, reasons and origins,
+/// A gate with such a figure takes a meter in its initialiser, and describes its figures to it;
+/// ``MetricsStore`` is a meter. It is called at once, and must neither block nor call the gate.
+/// Names are words with dots (`turnpike.circuit_breaker.state`). Labels come from a bounded set: states, reasons and origins,
 /// never paths.
 ///
 /// Gauges are reported as changes (OpenTelemetry's up-down counters), so that the gauges of gates
@@ -13,6 +13,14 @@ import TurnpikeCore
 /// a state. A gate that goes away takes its part back. ``labelled(gate:)`` distinguishes gates of
 /// one kind.
 public protocol GateMeter: Sendable {
+    /// Takes the help text of a counter or a gauge; does nothing by default.
+    ///
+    /// A gate describes each of its figures before the first value.
+    /// - Parameters:
+    ///   - name: The name of the figure.
+    ///   - help: One sentence that says what is counted, with the unit (`# HELP` in Prometheus).
+    func describe(_ name: String, as help: String)
+
     /// Adds to a counter.
     func add(_ amount: Double, to name: String, labels: [String: String])
 
@@ -26,6 +34,14 @@ public protocol GateMeter: Sendable {
 }
 
 extension GateMeter {
+    /// Does nothing.
+    public func describe(_ name: String, as help: String) {}
+
+    /// Describes several figures: names and help texts.
+    func describe(_ help: [String: String]) {
+        for (name, text) in help { describe(name, as: text) }
+    }
+
     /// Does nothing.
     public func flush() async {}
 }

@@ -3,6 +3,8 @@ struct LabelledMeter: GateMeter {
     let meter: any GateMeter
     let labels: [String: String]
 
+    func describe(_ name: String, as help: String) { meter.describe(name, as: help) }
+
     func add(_ amount: Double, to name: String, labels: [String: String]) {
         meter.add(amount, to: name, labels: merged(labels))
     }

@@ -65,6 +65,8 @@ final class MetricsHold: GateMeter {
 
     init(_ output: MetricsOutput) { self.output = output }
 
+    func describe(_ name: String, as help: String) { output.store.describe(name, as: help) }
+
     func add(_ amount: Double, to name: String, labels: [String: String]) {
         isFlushed.store(false, ordering: .relaxed)
         output.store.add(amount, to: name, labels: labels)

@@ -15,27 +15,33 @@ extension MetricsStore {
                 text.add(name, labels, histogram(values))
             }
         }
-        add(Self.durationName, "Duration of HTTP client requests.") {
+        add(Self.durationName, "Duration of HTTP client requests, in seconds.") {
             $0.duration
         }
-        add(Self.requestSizeName, "Size of HTTP client request bodies.") {
-            $0.requestBodySize
-        }
-        add(Self.responseSizeName, "Size of HTTP client response bodies.") {
+        add(
+            Self.requestSizeName, "Size of HTTP client request bodies that are not empty, in bytes."
+        ) { $0.requestBodySize }
+        add(
+            Self.responseSizeName,
+            "Size of HTTP client response bodies as they were read, in bytes."
+        ) {
             $0.responseBodySize
         }
         let resends = Self.resendsName
-        text.begin(resends, type: "counter", help: "Requests that were sent again.")
+        text.begin(
+            resends, type: "counter",
+            help: "Requests that were sent again: retries, redirects and answers to challenges.")
         for (labels, values) in series where values.resends > 0 {
             text.add(resends, labels, Double(values.resends))
         }
         let underWay = Self.activeName
-        text.begin(underWay, type: "gauge", help: "HTTP client requests that are under way.")
+        text.begin(
+            underWay, type: "gauge", help: "HTTP client requests under way, bodies included.")
         let active = snapshot.active.map { (labels: $0.key.attributes, count: $0.value) }
         for (labels, count) in active.sorted(by: { Self.isBefore($0.labels, $1.labels) }) {
             text.add(underWay, labels, Double(count))
         }
-        Self.add(snapshot.figures, named: snapshot.names, to: &text)
+        Self.add(snapshot, to: &text)
         return text.text
     }
 
@@ -54,14 +60,12 @@ extension MetricsStore {
     private static let resendsName = "http_client_request_resends_total"
     private static let activeName = "http_client_active_requests"
 
-    private static func add(
-        _ figures: [GateFigure: Double], named names: PrometheusNames,
-        to text: inout PrometheusText
-    ) {
-        var names = names
-        let figures = figures.map { figure, value in
+    private static func add(_ snapshot: Snapshot, to text: inout PrometheusText) {
+        var names = snapshot.names
+        let figures = snapshot.figures.map { figure, value in
             (
                 name: names.name(of: figure.name, figure.kind), kind: figure.kind,
+                help: snapshot.help[figure.name],
                 labels: figure.labels.sorted { $0.key < $1.key }.map {
                     (name: $0.key, value: $0.value)
                 },
@@ -75,7 +79,8 @@ extension MetricsStore {
         for figure in sorted {
             if figure.name != last {
                 let type = figure.kind == .counter ? "counter" : "gauge"
-                text.begin(figure.name, type: type, help: "A figure of a gate.")
+                let help = figure.help ?? "A \(type) that its gate does not describe."
+                text.begin(figure.name, type: type, help: help)
             }
             last = figure.name
             text.add(figure.name, figure.labels, figure.value)

@@ -25,6 +25,8 @@ public final class MetricsStore: Sendable {
         var servers: Set<String> = []
         var active: [MetricLabels: Int] = [:]
         var figures: [GateFigure: Double] = [:]
+        // The help texts by the names of figures.
+        var help: [String: String] = [:]
         // A name in Prometheus never changes once it is given.
         var names = PrometheusNames.metrics(taken: ownNames)
         var labelNames = PrometheusNames.labels(first: MetricLabels.names)
@@ -47,6 +49,7 @@ public final class MetricsStore: Sendable {
         /// lost target.
         let active: [MetricLabels: Int]
         let figures: [GateFigure: Double]
+        let help: [String: String]
         let names: PrometheusNames
         let labelNames: PrometheusNames
     }
@@ -81,7 +84,7 @@ public final class MetricsStore: Sendable {
             state.nameAll()
             return Snapshot(
                 series: state.series, active: state.active, figures: state.figures,
-                names: state.names, labelNames: state.labelNames)
+                help: state.help, names: state.names, labelNames: state.labelNames)
         }
     }
 
@@ -126,6 +129,14 @@ public final class MetricsStore: Sendable {
 }
 
 extension MetricsStore: GateMeter {
+    /// Keeps the help text of a figure, in place of an earlier one.
+    public func describe(_ name: String, as help: String) {
+        state.withLock { state in
+            if state.help[name] == nil, state.help.count >= maxSeries { return }
+            state.help[name] = help
+        }
+    }
+
     /// Adds to a counter.
     public func add(_ amount: Double, to name: String, labels: [String: String]) {
         guard amount >= 0 else { return }

@@ -6,7 +6,8 @@ struct PrometheusText {
     init(labelNames: PrometheusNames) { self.labelNames = labelNames }
 
     mutating func begin(_ name: String, type: String, help: String) {
-        text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
+        let line = Self.escaped(help, alsoQuotes: false)
+        text += "# HELP \(name) \(line)\n# TYPE \(name) \(type)\n"
     }
 
     mutating func add(_ name: String, _ labels: [(name: String, value: String)], _ value: Double) {
@@ -35,12 +36,13 @@ struct PrometheusText {
         add(name + "_count", labels, Double(histogram.count))
     }
 
-    private static func escaped(_ value: String) -> String {
+    // Help texts escape no quotes.
+    private static func escaped(_ value: String, alsoQuotes: Bool = true) -> String {
         var result = ""
         for scalar in value.unicodeScalars {
             switch scalar {
             case "\\": result += "\\\\"
-            case "\"": result += "\\\""
+            case "\"" where alsoQuotes: result += "\\\""
             case "\n": result += "\\n"
             default: result.unicodeScalars.append(scalar)
             }

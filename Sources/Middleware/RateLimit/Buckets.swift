@@ -15,9 +15,15 @@ final class Buckets: Sendable {
     private let state: Mutex<State>
     let figures: GateFigures
 
+    private static let help = [
+        "turnpike.rate_limit.waiting": "Calls that wait in line for their turn under a rate limit.",
+        "turnpike.rate_limit.refusals":
+            "Calls that a rate limit refused: its line was full, or the deadline too near.",
+    ]
+
     init(rate: TokenBucket.Rate, queue: Int, meter: (any GateMeter)? = nil) {
         self.rate = rate
-        figures = GateFigures(meter)
+        figures = GateFigures(meter, help: Self.help)
         state = Mutex(State(queue: max(queue, 0)))
     }
 

@@ -18,6 +18,8 @@ public final class RetryBudget: Sendable {
     private let accounts: RetryAccounts
     private let meter: (any GateMeter)?
 
+    private static let refusals = "turnpike.retry_budget.refusals"
+
     /// Creates a budget.
     /// - Parameters:
     ///   - ratio: The retries allowed for each call.
@@ -40,6 +42,8 @@ public final class RetryBudget: Sendable {
     ) {
         self.accounts = accounts
         self.meter = meter
+        meter?.describe(
+            Self.refusals, as: "Retries and hedges that a retry budget did not allow.")
         self.ratio = Swift.max(ratio, 0)
         floor = Swift.max(floorPerSecond, 0) * Double(accounts.seconds)
     }
@@ -59,7 +63,7 @@ public final class RetryBudget: Sendable {
             return true
         }
         if isGranted == false, let meter, let origin {
-            meter.add(1, to: "turnpike.retry_budget.refusals", labels: origin.meterLabels)
+            meter.add(1, to: Self.refusals, labels: origin.meterLabels)
         }
         return isGranted ?? true
     }
