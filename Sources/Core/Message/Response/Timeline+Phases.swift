@@ -74,8 +74,11 @@ extension Timeline {
 
 extension Timeline: CustomStringConvertible {
     /// How long each phase took, in milliseconds, as far as it is known, and the whole call.
+    ///
+    /// `before` is ``preparationDuration``, if it is long enough to be seen; `value` is
+    /// ``serializationDuration``.
     public var description: String {
-        let preparation = preparationDuration.flatMap { $0 > .zero ? $0 : nil }
+        let preparation = preparationDuration.flatMap { $0 < .microseconds(50) ? nil : $0 }
         let before = Phase("before", "before", preparation).map(\.text)
         let reuse = isConnectionReused == true ? "connection reused" : nil
         let value = Phase("value", "value", serializationDuration).map(\.text)
