@@ -10,8 +10,8 @@ import Darwin
 
 /// Why a file operation failed.
 ///
-/// Functions declare it as their only error (`throws(FileFault)`), so `catch` alone has its type.
-/// With `catch let fault as FileFault` the compiler of Swift 6.3 crashes.
+/// Functions that cannot be cancelled declare it as their only error (`throws(FileFault)`), so
+/// `catch` alone has its type. With `catch let fault as FileFault` the compiler of Swift 6.3 crashes.
 public struct FileFault: Error, CustomStringConvertible {
     /// What failed, and why.
     public let description: String

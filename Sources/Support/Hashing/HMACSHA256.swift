@@ -13,8 +13,8 @@ public import struct Foundation.Data
 /// }
 /// ```
 ///
-/// To cover the content too, sign its digest (``SHA256``), which takes the content chunk by chunk.
-/// The gate is then a `RequestAdapter`, because reading a file or a stream waits.
+/// To cover the content too, sign its digest, `SHA256.digest(of: request.body)` (see ``SHA256``). The
+/// gate is then a `RequestAdapter`, because reading a file or a stream waits.
 ///
 /// Provided here because neither Foundation on Linux nor the C library has it.
 public enum HMACSHA256 {
