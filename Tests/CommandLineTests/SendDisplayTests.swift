@@ -117,6 +117,26 @@ struct SendDisplayTests {
         #expect(throws: OutputError.self) { try display.end() }
     }
 
+    @Test("A reader that is still active after the end shows nothing", arguments: [true, false])
+    func lateReader(isTerminal: Bool) throws {
+        let display = display(isTerminal: isTerminal, type: nil)
+        try show("a\n", on: display)
+        #expect(throws: CancellationError.self) { try display.write(Data("b".utf8)) }
+        #expect(seen.text == "a\n")
+    }
+
+    @Test("A value is one line, laid out on a terminal", arguments: [true, false])
+    func values(isPretty: Bool) throws {
+        let value: JSONValue = ["a": "\u{9B}"]
+        let piped = FakeTerminal()
+        try SendDisplay(piped.terminal(), isPretty: isPretty).show(value)
+        #expect(piped.text == "{\"a\":\"\u{9B}\"}\n")
+        try display(isPretty: isPretty).show(value)
+        #expect(
+            seen.text
+                == (isPretty ? "{\n  \"a\": \"\\u009b\"\n}\n" : "{\"a\":\"\\u{9b}\"}\n"))
+    }
+
     @Test("Binary content is not shown, and a message says so")
     func binary() throws {
         let display = display(type: "image/png")

@@ -19,6 +19,8 @@ final class SendDisplay: Sendable {
         case hidden
         /// The terminal could not be written to outside of a call.
         case failed(any Error)
+        /// Nothing more is shown until another content begins, even if a reader is still active.
+        case ended
     }
 
     /// How long JSON is awaited, from its first byte, before it is shown as it arrives.
@@ -41,7 +43,7 @@ final class SendDisplay: Sendable {
         self.terminal = terminal
         self.isPretty = isPretty && terminal.outputIsTerminal
         self.timeSource = timeSource
-        state = Mutex(terminal.outputIsTerminal ? .text(TerminalText()) : .bytes)
+        state = Mutex(.ended)
     }
 
     /// Writes the head of a response, and an empty line.
@@ -56,7 +58,15 @@ final class SendDisplay: Sendable {
     /// Prepares for the content of a response.
     func begin(_ headers: HTTPHeaders) {
         let media = headers[.contentType].flatMap { MediaType(parsing: $0) }
-        if isPretty, media?.isJSON == true { state.withLock { $0 = .json(Data(), timer: nil) } }
+        state.withLock { state in
+            if !terminal.outputIsTerminal {
+                state = .bytes
+            } else if isPretty, media?.isJSON == true {
+                state = .json(Data(), timer: nil)
+            } else {
+                state = .text(TerminalText())
+            }
+        }
     }
 
     /// Shows content, at once or when it can be laid out.
@@ -73,6 +83,7 @@ final class SendDisplay: Sendable {
                 if content.count > JSONLayout.maxBytes { try showAsItCame(&state) }
             case .text, .hidden: try show(chunk, &state)
             case .failed(let error): throw error
+            case .ended: throw CancellationError()
             }
             if case .hidden = state { return false }
             return true
@@ -82,11 +93,11 @@ final class SendDisplay: Sendable {
     /// Shows what is left, even if the content is not complete, and ends the last line.
     func end() throws {
         try state.withLock { state in
+            defer { state = .ended }
             if case .failed(let error) = state { throw error }
             if case .json(let content, let timer) = state {
                 timer?.cancel()
                 if let text = JSONLayout.text(content, hasColor: terminal.hasColor) {
-                    state = .text(TerminalText())
                     return try terminal.output(text)
                 }
                 try showAsItCame(&state)
@@ -94,7 +105,6 @@ final class SendDisplay: Sendable {
             guard case .text(var text) = state else { return }
             var last = text.end()
             if !text.endsLine { last.append(UInt8(ascii: "\n")) }
-            state = .text(TerminalText())
             if !last.isEmpty { try terminal.output(last) }
         }
     }
@@ -106,6 +116,7 @@ final class SendDisplay: Sendable {
         if isPretty, let text = JSONLayout.text(data, hasColor: terminal.hasColor) {
             return try terminal.output(text)
         }
+        begin([:])
         _ = try write(data)
         try end()
     }
