@@ -227,10 +227,10 @@ public enum Grammar {
 extension String {
     // Calls a closure with the bytes, without a copy of the text, which `withUTF8` needs.
     fileprivate func withBytes<Value>(_ body: (UnsafeBufferPointer<UInt8>) -> Value) -> Value {
-        if let value = utf8.withContiguousStorageIfAvailable(body) { return value }
+        if let value = unsafe utf8.withContiguousStorageIfAvailable(body) { return value }
         // A string bridged from Objective-C may not be contiguous.
         var text = self
-        return unsafe text.withUTF8(body)
+        return text.withUTF8(body)
     }
 }
 
