@@ -123,6 +123,13 @@ struct RetryTests {
                 .seconds(1), .seconds(2), .seconds(4), .seconds(8), .seconds(16), .seconds(20),
             ])
         #expect(backoff.delay(afterAttempt: .max, isThrottled: false, unit: 0) == .seconds(20))
+        for attempts in [1, 2, 40] {
+            for isThrottled in [true, false] {
+                let wait = Backoff.constant(.seconds(3)).delay(
+                    afterAttempt: attempts, isThrottled: isThrottled, unit: 0.9)
+                #expect(wait == .seconds(3))
+            }
+        }
         let jittered = Backoff(base: .seconds(1))
         #expect(
             jittered.delay(afterAttempt: 2, isThrottled: false, unit: 0.25) == .milliseconds(500))

@@ -55,7 +55,7 @@ public struct Call: Sendable {
     }
 
     /// Lets the response body last indefinitely: a deadline covers only the time up to the response
-    /// head, and idle limits do not apply.
+    /// head, and the idle limit of the client does not apply.
     public func streaming() -> Call { option(StreamingOption.self, true) }
 
     /// Waits between the exchanges of a call that makes several.
@@ -151,8 +151,7 @@ public struct Call: Sendable {
         }
         request.describeBody()
         request.moveUserInformation()
-        let plan = running.plan.extended(
-            outside: request.options.gates(unless: running.plan.handledOptions), inside: gates)
+        let plan = extended(running.plan, for: request.options)
         if let fault = plan.fault { throw fault }
         do {
             var response = try await plan.run(request, from: 0, in: running.context)
@@ -163,6 +162,15 @@ public struct Call: Sendable {
             throw running.context.call.record.completed(
                 error, at: running.context.timeSource.date)
         }
+    }
+
+    /// Adds the gates of this call, and those of options that the stack would ignore.
+    private func extended(_ plan: Plan, for options: RequestOptions) -> Plan {
+        if gates.isEmpty && options.isEmpty { return plan }
+        let handled = plan.handledOptions
+        return plan.extended(
+            outside: options.gates(at: .outermost, unless: handled),
+            inside: gates + options.gates(at: .innermost, unless: handled))
     }
 }
 

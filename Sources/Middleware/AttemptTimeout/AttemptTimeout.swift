@@ -6,18 +6,25 @@ import TurnpikeSupport
 /// Place it inside a retry. The body has limits of its own: ``IdleTimeout`` and ``Deadline``. If
 /// less time is left to the deadline than the limit, the deadline decides. The attempt fails as
 /// ``/TurnpikeCore/ClientError/Code/attemptTimeout``, which a retry may try again.
+/// ``TurnpikeCore/Call/attemptTimeout(_:)`` sets another limit for one call.
 public struct AttemptTimeout: Interceptor {
     private let limit: Duration
 
     /// Creates a time limit for attempts.
-    /// - Parameter limit: The longest time from the attempt's start to its response's head.
+    /// - Parameter limit: The longest time from the attempt's start to its response's head; zero or
+    ///   less leaves no time.
     public init(_ limit: Duration = .seconds(10)) { self.limit = limit }
+
+    /// The option that sets the limit of one call.
+    public var handledOptions: [any RequestOptionKey.Type] { [AttemptTimeoutOption.self] }
 
     /// Runs the rest of the chain within the limit.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
-        if request.options.isOneTime { return try await next(request) }
+        let options = request.options
+        if options.isOneTime { return try await next(request) }
+        let limit = options[AttemptTimeoutOption.self] ?? limit
         if let left = context.timeLeft, left <= limit {
             return try await next.promptly(request, in: context.child())
         }
@@ -34,6 +41,15 @@ extension AttemptTimeout: PromptlyCancellable {
     public var promptness: Promptness { .always }
 }
 
+/// The time limit for the attempts of one call.
+enum AttemptTimeoutOption: RequestOptionKey {
+    /// The gate that applies the option: an ``AttemptTimeout``.
+    static func gate(for value: Duration) -> (any Gate)? { AttemptTimeout(value) }
+
+    /// Inside a retry, wherever that stands.
+    static var gatePlace: GatePlace { .innermost }
+}
+
 extension AttemptTimeout {
     init(settings: Settings) { self.init(settings.seconds("seconds", default: .seconds(10))) }
 }
@@ -42,5 +58,17 @@ extension Gate where Self == AttemptTimeout {
     /// Ends an attempt whose response does not arrive in time; see ``AttemptTimeout/init(_:)``.
     public static func attemptTimeout(_ limit: Duration = .seconds(10)) -> Self {
         AttemptTimeout(limit)
+    }
+}
+
+extension Call {
+    /// Ends each attempt of this call whose response head does not arrive within a limit, whatever
+    /// the client's limit is.
+    ///
+    /// ``/TurnpikeMiddleware/AttemptTimeout`` applies it where it stands in the stack. If the stack
+    /// has none, the limit applies next to the transport, to each send. The deadline of the call
+    /// still covers all its attempts.
+    public func attemptTimeout(_ limit: Duration) -> Call {
+        option(AttemptTimeoutOption.self, limit)
     }
 }

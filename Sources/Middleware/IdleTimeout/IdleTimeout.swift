@@ -5,7 +5,9 @@ import TurnpikeSupport
 ///
 /// Time counts only while the reader waits for a chunk, so a slow reader does not make a server
 /// idle. It no longer counts once the whole body has arrived. The read fails as
-/// ``/TurnpikeCore/ClientError/Code/idleTimeout``.
+/// ``/TurnpikeCore/ClientError/Code/idleTimeout``. A call that is
+/// ``/TurnpikeCore/Call/streaming()`` has no limit, unless it sets one itself:
+/// ``TurnpikeCore/Call/idleTimeout(_:minBytesPerSecond:window:)`` replaces this limit for one call.
 public struct IdleTimeout: Interceptor {
     private let limit: Duration
     private let minBytes: Int
@@ -13,7 +15,7 @@ public struct IdleTimeout: Interceptor {
 
     /// Creates a limit on idle time.
     /// - Parameters:
-    ///   - limit: The longest wait for a chunk.
+    ///   - limit: The longest wait for a chunk; zero or less leaves no time.
     ///   - minBytesPerSecond: The lowest rate, averaged over a window of waiting time; 0 sets none.
     ///   - window: The waiting time over which the rate is averaged.
     public init(
@@ -25,27 +27,42 @@ public struct IdleTimeout: Interceptor {
         self.window = window
     }
 
+    /// The option that sets the limit of one call.
+    public var handledOptions: [any RequestOptionKey.Type] { [IdleTimeoutOption.self] }
+
     /// Limits the idle time of the response's body.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
-        if request.options.isStreaming || request.options.isOneTime {
-            return try await next(request)
-        }
+        let options = request.options
+        if options.isOneTime { return try await next(request) }
+        let own = options[IdleTimeoutOption.self]
+        if own == nil, options.isStreaming { return try await next(request) }
+        let rule = own ?? self
         // A retry inside may read content before its response arrives here. The context carries the
         // bound to that read.
-        let bound = IdleBound(limit, minBytes: minBytes, window: window)
+        let bound = IdleBound(rule.limit, minBytes: rule.minBytes, window: rule.window)
         let response =
             next.retries
             ? try await next(request, context: context.child(idleBound: bound))
             : try await next(request)
         response.body.limitIdleTime(
-            to: limit, minBytes: minBytes, window: window, timeSource: context.timeSource)
+            to: rule.limit, minBytes: rule.minBytes, window: rule.window,
+            timeSource: context.timeSource)
         return response
     }
 }
 
 extension IdleTimeout: PromptlyCancellable {}
+
+/// The limit on idle time of one call.
+enum IdleTimeoutOption: RequestOptionKey {
+    /// The gate that applies the option: the limit itself.
+    static func gate(for value: IdleTimeout) -> (any Gate)? { value }
+
+    /// Each attempt has a body of its own.
+    static var gatePlace: GatePlace { .innermost }
+}
 
 extension IdleTimeout {
     init(settings: Settings) {
@@ -64,5 +81,21 @@ extension Gate where Self == IdleTimeout {
         window: Duration = .seconds(10)
     ) -> Self {
         IdleTimeout(limit, minBytesPerSecond: minBytesPerSecond, window: window)
+    }
+}
+
+extension Call {
+    /// Ends this call if its body stalls or arrives too slowly, whatever the client's limit is; see
+    /// ``/TurnpikeMiddleware/IdleTimeout/init(_:minBytesPerSecond:window:)``.
+    ///
+    /// It replaces the client's limit as a whole, its lowest rate included, and also applies to a
+    /// body that is ``streaming()``. ``/TurnpikeMiddleware/IdleTimeout`` applies it where it stands
+    /// in the stack. If the stack has none, the limit applies next to the transport.
+    public func idleTimeout(
+        _ limit: Duration, minBytesPerSecond: Int = 0, window: Duration = .seconds(10)
+    ) -> Call {
+        option(
+            IdleTimeoutOption.self,
+            IdleTimeout(limit, minBytesPerSecond: minBytesPerSecond, window: window))
     }
 }

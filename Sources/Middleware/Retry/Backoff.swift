@@ -43,6 +43,15 @@ public struct Backoff: Sendable, Hashable {
     /// 50 ms, or 1 s after a 429 or 503, doubled up to 20 s, with full jitter.
     public static let standard = Backoff(base: .milliseconds(50), throttledBase: .seconds(1))
 
+    /// The same wait before each attempt, after a 429 or 503 too.
+    ///
+    /// It is not randomized, so clients that failed together come back together: it suits a client
+    /// that is alone, such as one that polls. A longer `Retry-After` still counts. In a stack file,
+    /// `base` and `max` are the wait, and `jitter` is `none`.
+    public static func constant(_ wait: Duration) -> Backoff {
+        Backoff(base: wait, max: wait, jitter: .none)
+    }
+
     /// The wait before the next attempt.
     /// - Parameters:
     ///   - attempts: How many attempts have been made.

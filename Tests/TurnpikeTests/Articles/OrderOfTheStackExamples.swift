@@ -31,6 +31,7 @@ struct OrderOfTheStackExamples {
             baseURL: "http://a.example/", transport: transport, stack: [.validate()])
         let report = try await client.get("report")
             .deadline(.seconds(120))
+            .attemptTimeout(.seconds(60))
             .validate(status: [200, 404])
             .through(SetHeaders(["X-Trace": "on"]))
             .string()

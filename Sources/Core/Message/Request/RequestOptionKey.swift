@@ -7,9 +7,15 @@ public protocol RequestOptionKey: SendableMetatype {
     ///
     /// The default nil suits a key that a transport or a serializer reads.
     static func gate(for value: Value) -> (any Gate)?
+
+    /// Where that gate stands; ``GatePlace/outermost`` by default.
+    static var gatePlace: GatePlace { get }
 }
 
 extension RequestOptionKey {
     /// Returns nil.
     public static func gate(for value: Value) -> (any Gate)? { nil }
+
+    /// The default is outermost.
+    public static var gatePlace: GatePlace { .outermost }
 }

@@ -5,11 +5,12 @@
 /// ```
 ///
 /// A gate that handles a key reads its value. If the stack has no such gate, the call adds the gate
-/// of ``RequestOptionKey/gate(for:)`` outermost.
+/// of ``RequestOptionKey/gate(for:)`` at ``RequestOptionKey/gatePlace``.
 public struct RequestOptions: Sendable {
     private struct Entry {
         let id: ObjectIdentifier
         let value: any Sendable
+        let place: GatePlace
         let gate: (@Sendable () -> (any Gate)?)
     }
 
@@ -29,15 +30,19 @@ public struct RequestOptions: Sendable {
             let id = ObjectIdentifier(key)
             entries.removeAll { $0.id == id }
             guard let newValue else { return }
-            entries.append(Entry(id: id, value: newValue) { Key.gate(for: newValue) })
+            entries.append(
+                Entry(id: id, value: newValue, place: Key.gatePlace) { Key.gate(for: newValue) })
         }
     }
 
     /// Whether no option is set.
     public var isEmpty: Bool { entries.isEmpty }
 
-    /// The gates for options that a stack handling `handled` would ignore, outermost first.
-    func gates(unless handled: Set<ObjectIdentifier>) -> [any Gate] {
-        entries.compactMap { handled.contains($0.id) ? nil : $0.gate() }
+    /// The gates at a place for options that a stack handling `handled` would ignore, outermost
+    /// first.
+    func gates(at place: GatePlace, unless handled: Set<ObjectIdentifier>) -> [any Gate] {
+        entries.compactMap { entry in
+            entry.place == place && !handled.contains(entry.id) ? entry.gate() : nil
+        }
     }
 }

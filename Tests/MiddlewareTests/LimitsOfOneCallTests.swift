@@ -1,0 +1,136 @@
+import Foundation
+import TestSupport
+import Testing
+import TurnpikeTesting
+
+@testable import TurnpikeCore
+@testable import TurnpikeMiddleware
+
+@Suite("Time limits of one call")
+struct LimitsOfOneCallTests {
+    private let clock = ManualClock()
+
+    private func client(_ response: MockResponse, _ stack: Stack) -> (Client, MockTransport) {
+        let transport = MockTransport { _ in response }
+        return (Client(transport, clock: clock, stack), transport)
+    }
+
+    private let silent = MockResponse.ok().delayed(by: .seconds(600))
+
+    @Test(
+        "An attempt timeout replaces the one of the stack, shorter or longer", arguments: [2, 60])
+    func attempt(seconds: Int) async throws {
+        let (client, _) = client(silent, [.attemptTimeout(.seconds(10))])
+        let call = Task {
+            await code(of: client.get(anywhere).attemptTimeout(.seconds(seconds)))
+        }
+        try await clock.waitForTimer(in: .seconds(seconds))
+        try await clock.waitForTimer(in: .seconds(600))
+        #expect(clock.timerCount == 2, "the transport's and one limit")
+        clock.advance(by: .seconds(seconds))
+        #expect(await call.value == .attemptTimeout)
+        #expect(clock.timerCount == 0)
+    }
+
+    @Test(
+        "Without a gate it stands inside of the retry, even of one for this call",
+        arguments: [true, false])
+    func inside(isOwn: Bool) async throws {
+        let retry = Retry(attempts: 3, backoff: .constant(.seconds(7)))
+        let (client, transport) = client(silent, isOwn ? [] : [retry])
+        var wished = client.get(anywhere).attemptTimeout(.seconds(5))
+        if isOwn { wished = wished.through(retry) }
+        let call = Task { [wished] in await code(of: wished) }
+        for attempt in 1...3 {
+            try await clock.waitForTimer(in: .seconds(5))
+            try await clock.waitForTimer(in: .seconds(600))
+            #expect(transport.sentCount == attempt)
+            clock.advance(by: .seconds(5))
+            if attempt == 3 { break }
+            try await clock.waitForTimer(in: .seconds(7))
+            clock.advance(by: .seconds(7))
+        }
+        #expect(await call.value == .attemptTimeout)
+    }
+
+    @Test(
+        "A limit of zero or less leaves no time, as in the gate",
+        arguments: [Duration.zero, .seconds(-5)])
+    func noTime(limit: Duration) async throws {
+        for isGate in [true, false] {
+            let (client, _) = client(silent, isGate ? [.attemptTimeout(limit)] : [])
+            let wished =
+                isGate ? client.get(anywhere) : client.get(anywhere).attemptTimeout(limit)
+            let call = Task { await code(of: wished) }
+            try await clock.waitForTimers(2)
+            clock.advance(by: .zero)
+            #expect(await call.value == .attemptTimeout)
+        }
+        for isGate in [true, false] {
+            let (client, _) = client(
+                .stream([Data("x".utf8)], every: .seconds(1)), isGate ? [.idleTimeout(limit)] : [])
+            let wished = isGate ? client.get(anywhere) : client.get(anywhere).idleTimeout(limit)
+            let call = Task { await code(of: wished) }
+            try await clock.waitForTimers(2)
+            clock.advance(by: .zero)
+            #expect(await call.value == .idleTimeout)
+        }
+    }
+
+    @Test("A longer limit than a clock can tell is none")
+    func endless() async throws {
+        let (client, _) = client(.ok(text: "x"), [.attemptTimeout(), .idleTimeout()])
+        let call = client.get(anywhere).attemptTimeout(.seconds(Int64.max))
+            .idleTimeout(.seconds(Int64.max))
+        #expect(await code(of: call) == nil)
+    }
+
+    @Test(
+        "An idle timeout replaces the one of the stack with its rate, or stands in for it",
+        arguments: [true, false])
+    func idle(hasGate: Bool) async throws {
+        let chunks = [Data("a".utf8), Data("b".utf8)]
+        let stack: Stack = [
+            .idleTimeout(.seconds(10), minBytesPerSecond: 100, window: .seconds(1))
+        ]
+        let (client, _) = client(.stream(chunks, every: .seconds(40)), hasGate ? stack : [])
+        let whole = Task { await code(of: client.get(anywhere).idleTimeout(.seconds(50))) }
+        for _ in 0..<3 {
+            try await clock.waitForTimer(in: .seconds(40))
+            try await clock.waitForTimer(in: .seconds(50))
+            clock.advance(by: .seconds(40))
+        }
+        #expect(await whole.value == nil)
+        let broken = Task { await code(of: client.get(anywhere).idleTimeout(.seconds(3))) }
+        try await clock.waitForTimer(in: .seconds(3))
+        clock.advance(by: .seconds(3))
+        #expect(await broken.value == .idleTimeout)
+        let slow = Task {
+            await code(
+                of: client.get(anywhere).idleTimeout(
+                    .seconds(50), minBytesPerSecond: 1, window: .seconds(30)))
+        }
+        try await clock.waitForTimer(in: .seconds(40))
+        clock.advance(by: .seconds(40))
+        #expect(await slow.value == .idleTimeout)
+    }
+
+    @Test("A stream has the idle limit that its call sets, and no other")
+    func streaming() async throws {
+        let (client, _) = client(
+            .stream([Data("x".utf8)], every: .seconds(60)), [.idleTimeout(.seconds(10))])
+        let free = Task { await code(of: client.get(anywhere).streaming()) }
+        for _ in 0..<2 {
+            try await clock.waitForTimer(in: .seconds(60))
+            #expect(clock.timerCount == 1)
+            clock.advance(by: .seconds(60))
+        }
+        #expect(await free.value == nil)
+        let bound = Task {
+            await code(of: client.get(anywhere).streaming().idleTimeout(.seconds(20)))
+        }
+        try await clock.waitForTimer(in: .seconds(20))
+        clock.advance(by: .seconds(20))
+        #expect(await bound.value == .idleTimeout)
+    }
+}
