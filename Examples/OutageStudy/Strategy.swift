@@ -31,7 +31,8 @@ enum Strategy: String, CaseIterable, Sendable {
                 CircuitBreaker(
                     minimum: 5, window: .seconds(10), open: .seconds(2), maxOpen: .seconds(8),
                     probes: 1)
-                ConcurrencyLimit(perOrigin: 16, adaptive: AdaptiveLimit(initial: 4))
+                ConcurrencyLimit(
+                    perOrigin: 16, queue: 0, adaptive: AdaptiveLimit(initial: 4))
             }
             AttemptTimeout(.seconds(1))
         }

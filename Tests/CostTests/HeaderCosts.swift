@@ -72,7 +72,16 @@ struct HeaderCosts {
                 }
             ),
             ("Strict-Transport-Security", { _ = HSTSPolicy("max-age=1;" + text) }),
-            ("Retry-After", { _ = RetryAfter.delay(in: head([("Retry-After", text)]), now: date) }),
+            ("Retry-After", { _ = head([("Retry-After", text)]).headers.retryAfter(at: date) }),
+            ("RateLimit", { _ = head([("RateLimit", text)]).headers.rateLimits }),
+            (
+                "RateLimit parameters",
+                { _ = head([("RateLimit", "\"a\";r=1;" + text)]).headers.rateLimits }
+            ),
+            (
+                "RateLimit-Policy",
+                { _ = head([("RateLimit-Policy", "\"" + text)]).headers.rateLimitPolicies }
+            ),
             ("traceparent", { _ = TraceParent(parsing: text) }),
             (
                 "tracestate",

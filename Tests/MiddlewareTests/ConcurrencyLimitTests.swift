@@ -19,7 +19,7 @@ struct ConcurrencyLimitTests {
 
     @Test("A permit is held until the body has ended, or was dropped")
     func held() async throws {
-        let limit = ConcurrencyLimit(perOrigin: 1)
+        let limit = ConcurrencyLimit(perOrigin: 1, queue: 0)
         let client = client(limit)
         let first = try await client.get(anywhere).response()
         #expect(await code(of: client.get(anywhere)) == .overloaded)

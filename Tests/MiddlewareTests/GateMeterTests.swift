@@ -166,7 +166,7 @@ struct GateMeterTests {
             [
                 .concurrencyLimit(total: 4, meter: store),
                 .concurrencyLimit(total: 3, meter: store),
-                .concurrencyLimit(total: 1, meter: inner),
+                .concurrencyLimit(total: 1, queue: 0, meter: inner),
             ])
         let name = "turnpike_concurrency_limit_in_flight"
         let held = try await client.get(anywhere).response()

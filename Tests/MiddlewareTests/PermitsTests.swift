@@ -7,6 +7,8 @@ import TurnpikeTesting
 
 @Suite("Permits")
 struct PermitsTests {
+    private let clock = ManualClock()
+
     private static func origin(_ number: Int) -> Origin {
         Origin(scheme: "http", host: "h\(number).example", port: 80)
     }
@@ -40,7 +42,7 @@ struct PermitsTests {
             let number = Int.random(in: 0..<7, using: &random)
             switch Int.random(in: 0..<5, using: &random) {
             case 0, 1:
-                if let waiter = try permits.take(Self.origin(number)) {
+                if let waiter = try permits.take(Self.origin(number), timeSource: clock) {
                     model.waiting.append((number, waiter))
                     #expect(model.serve().isEmpty)
                 } else {
@@ -71,8 +73,8 @@ struct PermitsTests {
         let origins = (1...count).map { Self.origin($0) }
         let start = ThreadTime.now
         let permits = Permits(total: 1, perOrigin: 1, queue: count, adaptive: nil)
-        #expect(try permits.take(Self.origin(0)) == nil)
-        for origin in origins { #expect(try permits.take(origin) != nil) }
+        #expect(try permits.take(Self.origin(0), timeSource: clock) == nil)
+        for origin in origins { #expect(try permits.take(origin, timeSource: clock) != nil) }
         permits.giveBack(Self.origin(0))
         for origin in origins { permits.giveBack(origin) }
         let time = ThreadTime.now - start

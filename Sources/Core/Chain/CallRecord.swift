@@ -11,6 +11,8 @@ package final class CallRecord: Sendable {
         var hops: [Hop] = []
         var history: [AttemptSummary] = []
         var lastStop: RetryStop?
+        // What the call waits for in a gate, and how many sends there were before.
+        var wait: (text: String, sends: Int)?
         var hasFailed = false
         var described: Request?
         var lastSent: Request?
@@ -71,18 +73,32 @@ package final class CallRecord: Sendable {
         }
     }
 
-    /// Adds to an error the request as it was sent, after all gates, and how the attempts went.
+    /// Adds to an error the request as it was sent, after all gates, how the attempts went, and what
+    /// the call was waiting for when its deadline passed.
     /// - Parameters:
     ///   - error: The error; one of a user's own stays as it is.
     ///   - date: When a time to wait begins that the server tells; nil to leave it out.
     /// - Returns: The error.
     package func completed(_ error: any Error, at date: Date? = nil) -> any Error {
         guard let error = error as? ClientError else { return error }
-        return error.completed(
+        let full = error.completed(
             sent: lastSent, attempts: sends,
-            retryAfter: date.flatMap { RetryAfter.delay(in: error.response, now: $0) },
+            retryAfter: date.flatMap { error.response?.headers.retryAfter(at: $0) },
             history: history
         ).explained(by: lastStop)
+        guard full.code == .deadlineExceeded, let wait = pendingWait else { return full }
+        let text = "; it was waiting \(wait)"
+        return full.message.hasSuffix(text) ? full : full.adding(toMessage: text)
+    }
+
+    private var pendingWait: String? {
+        state.withLock { state in state.wait?.sends == state.sends ? state.wait?.text : nil }
+    }
+
+    /// Notes that the call waits in a gate, for the error of a deadline that passes meanwhile.
+    /// - Parameter text: What it waits for: `in line for …`. Nil ends the wait; so does a send.
+    package func waits(_ text: String?) {
+        state.withLock { state in state.wait = text.map { ($0, state.sends) } }
     }
 
     /// Why a retry accepted the last retryable outcome that it judged.

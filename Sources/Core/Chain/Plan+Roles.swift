@@ -233,6 +233,6 @@ extension ClientError {
             responseBody: responseBody.isEmpty ? body : responseBody,
             isResponseBodyCut: responseBody.isEmpty ? isCut : isResponseBodyCut,
             transfer: transfer ?? TransferState(.receiving),
-            retryAfter: retryAfter ?? RetryAfter.delay(in: head, now: now))
+            retryAfter: retryAfter ?? head.headers.retryAfter(at: now))
     }
 }

@@ -3,10 +3,14 @@ public import TurnpikeCore
 /// Limits how many calls are under way at once, in all and to each origin.
 ///
 /// A call is under way until the body of its response has ended or was dropped, so a response that
-/// is kept unread holds its permit. A call beyond the limits waits in line if there is a place;
-/// otherwise it fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``. The line is first
-/// come, first served, but a call that waits for a busy origin does not hold up calls to others. A
-/// call that is cancelled, or whose deadline passes, leaves the line.
+/// is kept unread holds its permit. A call beyond the limits waits in line, within its deadline. If
+/// the line is full, it fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``; with a
+/// `queue` of 0, so does each call beyond the limits. The line is first come, first served, but a
+/// call that waits for a busy origin does not hold up calls to others. A call that is cancelled, or
+/// whose deadline passes, leaves the line. Without a deadline, it waits as long as it takes.
+///
+/// A log outside of the gate has a line when calls begin to wait, not one for each call: at most
+/// one in ten seconds for each origin, and one for the total.
 ///
 /// Placed inside a retry, it limits attempts and releases the permit during a back-off; that is the
 /// place for most clients. Placed outside a retry, it limits calls. A gate used in several stacks
@@ -24,14 +28,14 @@ public struct ConcurrencyLimit: Interceptor {
     /// - Parameters:
     ///   - total: The most calls under way to all origins together.
     ///   - perOrigin: The most calls under way to one origin.
-    ///   - queue: How many calls may wait.
+    ///   - queue: How many calls may wait, over all origins.
     ///   - adaptive: Adapts the limit of each origin to what its server can bear, up to
     ///     `perOrigin`.
     ///   - meter: Receives the number of calls under way (`turnpike.concurrency_limit.in_flight`)
     ///     and waiting (`….waiting`), refused calls (`….refusals`), and adaptive limits
     ///     (`….limit`).
     public init(
-        total: Int = 256, perOrigin: Int = 64, queue: Int = 0, adaptive: AdaptiveLimit? = nil,
+        total: Int = 256, perOrigin: Int = 64, queue: Int = 1000, adaptive: AdaptiveLimit? = nil,
         meter: (any GateMeter)? = nil
     ) {
         self.init(
@@ -58,11 +62,8 @@ public struct ConcurrencyLimit: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         guard let origin = request.origin else { return try await next(request) }
-        if let waiter = try take(origin) {
-            context.note(gate: name, "waits for a permit")
-            permits.tell(of: origin)
-            defer { permits.tell(of: origin) }
-            try await waiter.wait(in: context) { [permits] in permits.leave(origin, $0) }
+        if let waiter = try take(origin, in: context) {
+            try await wait(waiter, for: origin, in: context)
         }
         let permit = Permit(permits, origin)
         do {
@@ -85,9 +86,23 @@ public struct ConcurrencyLimit: Interceptor {
         }
     }
 
-    private func take(_ origin: Origin) throws -> Waiter? {
+    private func wait(_ waiter: Waiter, for origin: Origin, in context: Context) async throws {
+        context.call.record.waits("in line for a permit to call \(origin)")
+        if waiter.beginsLine {
+            context.note(
+                gate: name,
+                "calls to \(origin) wait in line: at most \(permits.limit(of: origin)) may be under"
+                    + " way to it, and \(permits.total) in all")
+        }
+        permits.tell(of: origin)
+        defer { permits.tell(of: origin) }
+        try await waiter.wait(in: context) { [permits] in permits.leave(origin, $0) }
+        context.call.record.waits(nil)
+    }
+
+    private func take(_ origin: Origin, in context: Context) throws -> Waiter? {
         do {
-            return try permits.take(origin)
+            return try permits.take(origin, timeSource: context.timeSource)
         } catch {
             permits.figures.count(
                 "turnpike.concurrency_limit.refusals", labels: origin.meterLabels)
@@ -103,7 +118,7 @@ extension ConcurrencyLimit {
         let rules = Permits.Rules(
             total: settings.int("total", default: 256, in: 1...1_000_000),
             perOrigin: settings.int("perOrigin", default: 64, in: 1...1_000_000),
-            queue: settings.int("queue", default: 0, in: 0...1_000_000),
+            queue: settings.int("queue", default: 1000, in: 0...1_000_000),
             adaptive: settings.object("adaptive").map { AdaptiveLimit(settings: $0) })
         // The permits are kept whatever the rules, because calls under way hold some of them.
         let meter = settings.meter()
@@ -134,7 +149,7 @@ extension Gate where Self == ConcurrencyLimit {
     /// Limits how many calls are under way at once; see
     /// ``ConcurrencyLimit/init(total:perOrigin:queue:adaptive:meter:)``.
     public static func concurrencyLimit(
-        total: Int = 256, perOrigin: Int = 64, queue: Int = 0, adaptive: AdaptiveLimit? = nil,
+        total: Int = 256, perOrigin: Int = 64, queue: Int = 1000, adaptive: AdaptiveLimit? = nil,
         meter: (any GateMeter)? = nil
     ) -> Self {
         ConcurrencyLimit(

@@ -6,6 +6,8 @@ struct OriginShare: OriginEntry {
     var held = 0
     var line = WaitingLine()
     var mayShrinkFrom: MonotonicInstant?
+    /// When it was last said that calls wait because of the limit of this origin.
+    var toldAt: MonotonicInstant?
 
     var isInUse: Bool { held > 0 || !line.isEmpty }
     var hasRoom: Bool { held < Int(limit) }

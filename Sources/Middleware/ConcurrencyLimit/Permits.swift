@@ -37,6 +37,8 @@ final class Permits: Sendable {
         var held = 0
         var waiting = 0
         var nextTicket: UInt64 = 0
+        // When it was last said that calls wait because of the total.
+        var toldAt: MonotonicInstant?
 
         // Must be called after each change that may let a waiter of the origin go: another first
         // waiter, or more room.
@@ -94,8 +96,15 @@ final class Permits: Sendable {
         for origin in origins { tell(of: origin) }
     }
 
+    /// How long nothing more is said of lines that form, after it was said of one: under a load near
+    /// the limit, lines form and end many times a second.
+    static let pause = Duration.seconds(10)
+
     var heldCount: Int { state.withLock { $0.held } }
     var waitingCount: Int { state.withLock { $0.waiting } }
+
+    /// The most permits that are given out.
+    var total: Int { state.withLock { $0.rules.total } }
 
     /// The current limit of an origin.
     func limit(of origin: Origin) -> Int {
@@ -105,8 +114,12 @@ final class Permits: Sendable {
     // MARK: Taking
 
     /// Takes a permit, or a place in line for one.
+    /// - Parameters:
+    ///   - origin: The origin that the permit is for.
+    ///   - timeSource: Tells how long ago it was said that a line forms.
     /// - Returns: The waiter, or nil if a permit was taken.
-    func take(_ origin: Origin) throws -> Waiter? {
+    /// - Throws: `overloaded` if there is neither.
+    func take(_ origin: Origin, timeSource: any TimeSource) throws -> Waiter? {
         var evicted: [Origin] = []
         defer { for origin in evicted { tell(of: origin) } }
         return try state.withLock { state in
@@ -115,6 +128,8 @@ final class Permits: Sendable {
             let hasPlace = state.waiting < rules.queue
             let ticket = state.nextTicket
             let new = OriginShare(limit: rules.first)
+            var toldAt = state.toldAt
+            defer { state.toldAt = toldAt }
             let waiter = try state.shares.update(
                 origin, orMake: new, evicting: { origin, _ in evicted.append(origin) },
                 { share in
@@ -125,7 +140,14 @@ final class Permits: Sendable {
                         return Waiter?.none
                     }
                     guard hasPlace else { throw Self.full(origin, queue: rules.queue) }
-                    let waiter = Waiter(ticket: ticket)
+                    var beginsLine = false
+                    if share.line.isEmpty {
+                        let now = timeSource.now
+                        beginsLine =
+                            share.hasRoom
+                            ? Self.isNews(&toldAt, at: now) : Self.isNews(&share.toldAt, at: now)
+                    }
+                    let waiter = Waiter(ticket: ticket, beginsLine: beginsLine)
                     share.line.append(waiter)
                     return waiter
                 })
@@ -138,6 +160,14 @@ final class Permits: Sendable {
             if state.shares[origin]?.readyTicket == ticket { state.noteNext(of: origin) }
             return waiter
         }
+    }
+
+    private static func isNews(
+        _ toldAt: inout MonotonicInstant?, at now: MonotonicInstant
+    ) -> Bool {
+        if let toldAt, toldAt.duration(to: now) < pause { return false }
+        toldAt = now
+        return true
     }
 
     /// Removes a waiter from its line.

@@ -4,9 +4,14 @@ import TurnpikeSupport
 /// A call that waits for its turn.
 final class Waiter: Sendable {
     let ticket: UInt64
+    /// Whether a line begins with this call, and nothing was said of a line here for a while.
+    let beginsLine: Bool
     let turn = OneShot<Void>()
 
-    init(ticket: UInt64) { self.ticket = ticket }
+    init(ticket: UInt64, beginsLine: Bool = false) {
+        self.ticket = ticket
+        self.beginsLine = beginsLine
+    }
 }
 
 /// Calls that wait for their turn, first come, first served; any of them may leave.

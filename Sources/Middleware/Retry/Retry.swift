@@ -75,7 +75,7 @@ public struct Retry: RequestRetrier {
         let origin = outcome.request.origin
         if outcome.attempts == 1 { budget?.depositForRetry(origin, in: context) }
         guard policy.lists(outcome) else { return .stop }
-        let wish = RetryAfter.delay(in: outcome.head, now: context.timeSource.date)
+        let wish = outcome.head?.headers.retryAfter(at: context.timeSource.date)
         if let obstacle = obstacle(to: outcome, in: context) {
             return stop(outcome, obstacle, in: context)
         }

@@ -18,6 +18,7 @@ struct LimiterLawsTests {
 
     @Test("Permits stay in bounds, queues are first come, first served, and no call is lost")
     func permits() {
+        let clock = ManualClock()
         for run in Law.runs {
             var dice = Dice(seed: Law.seed(run))
             let total = dice.roll(1...4)
@@ -44,7 +45,7 @@ struct LimiterLawsTests {
                     let origin = dice.one(of: Self.origins)
                     let hadRoom =
                         held.count < total && held.count { $0 == origin } < perOrigin
-                    switch Result(catching: { try permits.take(origin) }) {
+                    switch Result(catching: { try permits.take(origin, timeSource: clock) }) {
                     case .success(nil): held.append(origin)
                     case .success(let waiter?):
                         Law.holds(!hadRoom, run)

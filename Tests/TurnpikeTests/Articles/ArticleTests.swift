@@ -21,6 +21,7 @@ struct ArticleTests {
             "Turnpike/Documentation.docc/MainActorModules.md",
             "Turnpike/Documentation.docc/StackFiles.md",
             "Core/Documentation.docc/WritingAGate.md",
+            "Middleware/Documentation.docc/Resilience.md",
             "Core/Documentation.docc/SecretsAndRedaction.md",
             "../Plugins/Testing/Documentation.docc/TestingYourClient.md",
         ])

@@ -116,6 +116,10 @@ extension HTTPHeaders.Name {
     public static let proxyAuthorization = Self("Proxy-Authorization")
     /// The field `Range`.
     public static let range = Self("Range")
+    /// The field `RateLimit` (draft-ietf-httpapi-ratelimit-headers).
+    public static let rateLimit = Self("RateLimit")
+    /// The field `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).
+    public static let rateLimitPolicy = Self("RateLimit-Policy")
     /// The field `Referer`.
     public static let referer = Self("Referer")
     /// The field `Retry-After`.

@@ -1,0 +1,54 @@
+public import struct Foundation.Data
+
+/// A limit that a server sets its clients: an item of the field `RateLimit-Policy`
+/// (draft-ietf-httpapi-ratelimit-headers-11 §3).
+///
+/// `"hour";q=1000;w=3600` is a quota of 1000 requests in an hour. ``HTTPHeaders/rateLimits`` says
+/// what is left of it.
+public struct QuotaPolicy: Sendable, Hashable {
+    /// The name of the policy.
+    public let name: String
+    /// How many units may be used in a window (`q`).
+    public let quota: Int
+    /// What is counted (`qu`): `requests`, `content-bytes` or `concurrent-requests`.
+    public let unit: String
+    /// The window that the quota is for (`w`); nil if the server does not say.
+    public let window: Duration?
+    /// Whose quota it is, if the server keeps several (`pk`).
+    public let partitionKey: Data?
+
+    /// Creates a policy.
+    public init(
+        name: String, quota: Int, unit: String = "requests", window: Duration? = nil,
+        partitionKey: Data? = nil
+    ) {
+        self.name = name
+        self.quota = quota
+        self.unit = unit
+        self.window = window
+        self.partitionKey = partitionKey
+    }
+}
+
+extension HTTPHeaders {
+    /// The server's quotas: the items of the field `RateLimit-Policy`
+    /// (draft-ietf-httpapi-ratelimit-headers-11 §3).
+    ///
+    /// It is empty if the field is missing, or malformed anywhere (§7).
+    public var rateLimitPolicies: [QuotaPolicy] {
+        guard contains(.rateLimitPolicy),
+            let list = StructuredItems(values(of: .rateLimitPolicy))
+        else { return [] }
+        return (try? list.items.map { try QuotaPolicy($0) }) ?? []
+    }
+}
+
+extension QuotaPolicy {
+    fileprivate init(_ item: StructuredItems.Item) throws(StructuredItems.Malformed) {
+        guard let quota = try item.integer("q") else { throw StructuredItems.Malformed() }
+        self.init(
+            name: try item.name(), quota: quota, unit: try item.string("qu") ?? "requests",
+            window: try item.integer("w", from: 1).map { .seconds($0) },
+            partitionKey: try item.bytes("pk"))
+    }
+}

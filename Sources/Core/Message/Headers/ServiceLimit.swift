@@ -1,0 +1,60 @@
+public import struct Foundation.Data
+
+/// What is left of a quota, as a server says: an item of the field `RateLimit`
+/// (draft-ietf-httpapi-ratelimit-headers-11 §4).
+///
+/// ```swift
+/// // RateLimit: "minute";r=0;t=30
+/// let used = response.headers.rateLimits.filter { $0.availableQuota == 0 }
+/// let wait = used.compactMap(\.effectiveWindow).max()
+/// ```
+///
+/// It is a hint, not a promise: the server may refuse a request although quota is left. If the
+/// response has a `Retry-After` too, that counts (``HTTPHeaders/retryAfter(at:)``).
+public struct ServiceLimit: Sendable, Hashable {
+    /// The name of the quota policy that the limit belongs to (``QuotaPolicy/name``).
+    public let policy: String
+    /// How many units of the quota may still be used (`r`).
+    public let availableQuota: Int
+    /// The time, from the response on, within which no more than the available quota may be used
+    /// (`t`); nil if the server does not say.
+    public let effectiveWindow: Duration?
+    /// Whose quota it is, if the server keeps several (`pk`).
+    public let partitionKey: Data?
+
+    /// Creates a limit.
+    public init(
+        policy: String, availableQuota: Int, effectiveWindow: Duration? = nil,
+        partitionKey: Data? = nil
+    ) {
+        self.policy = policy
+        self.availableQuota = availableQuota
+        self.effectiveWindow = effectiveWindow
+        self.partitionKey = partitionKey
+    }
+}
+
+extension HTTPHeaders {
+    /// What is left of the server's quotas: the items of the field `RateLimit`
+    /// (draft-ietf-httpapi-ratelimit-headers-11 §4).
+    ///
+    /// It is empty if the field is missing, or malformed anywhere (§7). The fields of older drafts
+    /// and the `X-RateLimit-…` fields are not read, for they have no common meaning: the `Reset` of
+    /// one server is a date, that of another a number of seconds.
+    public var rateLimits: [ServiceLimit] {
+        guard contains(.rateLimit), let list = StructuredItems(values(of: .rateLimit)) else {
+            return []
+        }
+        return (try? list.items.map { try ServiceLimit($0) }) ?? []
+    }
+}
+
+extension ServiceLimit {
+    fileprivate init(_ item: StructuredItems.Item) throws(StructuredItems.Malformed) {
+        guard let available = try item.integer("r") else { throw StructuredItems.Malformed() }
+        self.init(
+            policy: try item.name(), availableQuota: available,
+            effectiveWindow: try item.integer("t").map { .seconds($0) },
+            partitionKey: try item.bytes("pk"))
+    }
+}
