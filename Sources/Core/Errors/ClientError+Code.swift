@@ -59,7 +59,7 @@ extension ClientError {
         public static let circuitOpen = Self(rawValue: "circuitOpen")
         /// A rate limit was reached.
         public static let rateLimited = Self(rawValue: "rateLimited")
-        /// A concurrency limit was reached.
+        /// A concurrency limit was reached, and there was no place in its line.
         public static let overloaded = Self(rawValue: "overloaded")
         /// The retry budget is exhausted.
         public static let retryBudget = Self(rawValue: "retryBudget")

@@ -23,8 +23,11 @@ public struct AttemptTimeout: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         let options = request.options
-        if options.isOneTime { return try await next(request) }
-        let limit = options[AttemptTimeoutOption.self] ?? limit
+        var limit = limit
+        if !options.isEmpty {
+            if options.isOneTime { return try await next(request) }
+            limit = options[AttemptTimeoutOption.self] ?? limit
+        }
         if let left = context.timeLeft, left <= limit {
             return try await next.promptly(request, in: context.child())
         }

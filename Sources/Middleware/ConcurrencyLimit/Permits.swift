@@ -96,9 +96,9 @@ final class Permits: Sendable {
         for origin in origins { tell(of: origin) }
     }
 
-    /// How long nothing more is said of lines that form, after it was said of one: under a load near
+    /// The least time between two notes of lines that form for one reason: under a load near
     /// the limit, lines form and end many times a second.
-    static let pause = Duration.seconds(10)
+    static let newsInterval = Duration.seconds(10)
 
     var heldCount: Int { state.withLock { $0.held } }
     var waitingCount: Int { state.withLock { $0.waiting } }
@@ -165,7 +165,7 @@ final class Permits: Sendable {
     private static func isNews(
         _ toldAt: inout MonotonicInstant?, at now: MonotonicInstant
     ) -> Bool {
-        if let toldAt, toldAt.duration(to: now) < pause { return false }
+        if let toldAt, toldAt.duration(to: now) < newsInterval { return false }
         toldAt = now
         return true
     }

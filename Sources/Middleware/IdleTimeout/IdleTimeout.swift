@@ -35,10 +35,15 @@ public struct IdleTimeout: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         let options = request.options
-        if options.isOneTime { return try await next(request) }
-        let own = options[IdleTimeoutOption.self]
-        if own == nil, options.isStreaming { return try await next(request) }
-        let rule = own ?? self
+        var rule = self
+        if !options.isEmpty {
+            if options.isOneTime { return try await next(request) }
+            if let own = options[IdleTimeoutOption.self] {
+                rule = own
+            } else if options.isStreaming {
+                return try await next(request)
+            }
+        }
         // A retry inside may read content before its response arrives here. The context carries the
         // bound to that read.
         let bound = IdleBound(rule.limit, minBytes: rule.minBytes, window: rule.window)

@@ -10,7 +10,8 @@ public import struct Foundation.Data
 /// ```
 ///
 /// It is a hint, not a promise: the server may refuse a request although quota is left. If the
-/// response has a `Retry-After` too, that counts (``HTTPHeaders/retryAfter(at:)``).
+/// response has a `Retry-After` too, that counts (§7, ``HTTPHeaders/retryAfter(at:)``). In a
+/// response from a cache, it is as old as the response (§7.3).
 public struct ServiceLimit: Sendable, Hashable {
     /// The name of the quota policy that the limit belongs to (``QuotaPolicy/name``).
     public let policy: String
