@@ -68,7 +68,7 @@ extension Call {
     /// Ends each attempt of this call whose response head does not arrive within a limit, whatever
     /// the client's limit is.
     ///
-    /// ``/TurnpikeMiddleware/AttemptTimeout`` applies it where it stands in the stack. If the stack
+    /// ``AttemptTimeout`` applies it where it stands in the stack. If the stack
     /// has none, the limit applies next to the transport, to each send. The deadline of the call
     /// still covers all its attempts.
     public func attemptTimeout(_ limit: Duration) -> Call {

@@ -91,10 +91,10 @@ extension Gate where Self == IdleTimeout {
 
 extension Call {
     /// Ends this call if its body stalls or arrives too slowly, whatever the client's limit is; see
-    /// ``/TurnpikeMiddleware/IdleTimeout/init(_:minBytesPerSecond:window:)``.
+    /// ``IdleTimeout/init(_:minBytesPerSecond:window:)``.
     ///
     /// It replaces the client's limit as a whole, its lowest rate included, and also applies to a
-    /// body that is ``streaming()``. ``/TurnpikeMiddleware/IdleTimeout`` applies it where it stands
+    /// call that is ``/TurnpikeCore/Call/streaming()``. ``IdleTimeout`` applies it where it stands
     /// in the stack. If the stack has none, the limit applies next to the transport.
     public func idleTimeout(
         _ limit: Duration, minBytesPerSecond: Int = 0, window: Duration = .seconds(10)
