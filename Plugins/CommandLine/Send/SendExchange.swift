@@ -45,7 +45,7 @@ struct SendExchange: Sendable {
             running.cancel()
         }
         bar?.end()
-        return finish(result, output, running.timeline, client.timeSource.now)
+        return finish(result, output, running.timeline)
     }
 
     private func show(_ running: RunningCall<JSONValue?>) async {
@@ -85,8 +85,7 @@ struct SendExchange: Sendable {
     // MARK: The end
 
     private func finish(
-        _ result: Result<JSONValue?, any Error>, _ output: SendOutput, _ timeline: Timeline,
-        _ end: MonotonicInstant
+        _ result: Result<JSONValue?, any Error>, _ output: SendOutput, _ timeline: Timeline
     ) -> Int32 {
         var value: JSONValue?
         var failure: (any Error)?
@@ -99,7 +98,7 @@ struct SendExchange: Sendable {
         }
         do {
             try display.end()
-            if let trace, let line = SendTimes.line(timeline, until: end) { trace.note(line) }
+            trace?.note(timeline)
             if options.asJSON {
                 try tell(value, failure)
             } else if let failure {

@@ -19,6 +19,13 @@ struct SendTrace: RequestLogger {
     /// Tells something that is no event.
     func note(_ text: String) { write("* \(Grammar.escaped(text))\n") }
 
+    /// Tells how long each phase of a call took, unless nothing was sent.
+    func note(_ timeline: Timeline) {
+        if timeline.sent == nil { return }
+        let peer = timeline.peerAddress.map { " from \($0)" } ?? ""
+        note("\(timeline.bodyBytesReceived) bytes\(peer): \(timeline)")
+    }
+
     private static func lines(of event: CallEvent) -> [String] {
         switch event.kind {
         case .sent:
