@@ -98,7 +98,7 @@ struct CompressBodiesTests {
         let transport = MockTransport { request in
             attempts.withLock { $0 += 1 }
             #expect(!request.body.canOpenAgain)
-            return MockResponse(status: 503)
+            return .status(503)
         }
         let client = Client(
             transport: transport, stack: [Retry(attempts: 3), CompressBodies(minimum: 0)],
