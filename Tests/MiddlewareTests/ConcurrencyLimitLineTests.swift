@@ -137,4 +137,20 @@ struct ConcurrencyLimitLineTests {
         let other = await #expect(throws: ClientError.self) { try await later.value }
         #expect(other?.message == "the call did not finish within its deadline of 5 s")
     }
+
+    @Test("A deadline that passes while the server is silent blames no branch that waits in line")
+    func hedged() async throws {
+        let limit = ConcurrencyLimit(perOrigin: 1)
+        let client = Client(
+            MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock,
+            [.deadline(.seconds(5)), .hedge(after: .seconds(1)), limit])
+        let call = Task { try await client.get(anywhere).response() }
+        try await clock.waitForTimer(in: .seconds(60))
+        try await clock.waitForTimer(in: .seconds(1))
+        clock.advance(by: .seconds(1))
+        try await until("a waiting branch") { limit.waiting == 1 }
+        clock.advance(by: .seconds(4))
+        let error = await #expect(throws: ClientError.self) { try await call.value }
+        #expect(error?.message == "the call did not finish within its deadline of 5 s")
+    }
 }

@@ -53,6 +53,34 @@ struct LimitsOfOneCallTests {
         #expect(await call.value == .attemptTimeout)
     }
 
+    /// Sends a request of its own before each call's, as for a token.
+    private struct AsksFirst: Interceptor {
+        func intercept(
+            _ request: Request, context: Context, next: Next
+        ) async throws -> Response {
+            let token = try await next(Request(.get, "http://tokens.example/"))
+            _ = try await token.body.collect(upTo: 10)
+            return try await next(request)
+        }
+    }
+
+    @Test("What a gate sends for all calls has no limit by one of them")
+    func ofOthers() async throws {
+        let transport = MockTransport { request in
+            request.url.host == "tokens.example" ? .ok(text: "t").delayed(by: .seconds(20)) : .ok()
+        }
+        let client = Client(transport, clock: clock, [AsksFirst()])
+        let call = Task {
+            try await client.get(anywhere).attemptTimeout(.seconds(5)).idleTimeout(.zero)
+                .response().status
+        }
+        try await clock.waitForTimer(in: .seconds(20))
+        #expect(clock.timerCount == 1)
+        clock.advance(by: .seconds(20))
+        #expect(try await call.value == 200)
+        #expect(transport.sentCount == 2)
+    }
+
     @Test(
         "A limit of zero or less leaves no time, as in the gate",
         arguments: [Duration.zero, .seconds(-5)])

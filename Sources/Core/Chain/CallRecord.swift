@@ -96,9 +96,15 @@ package final class CallRecord: Sendable {
     }
 
     /// Notes that the call waits in a gate, for the error of a deadline that passes meanwhile.
+    ///
+    /// It is left out while an earlier send may still be under way.
     /// - Parameter text: What it waits for: `in line for …`. Nil ends the wait; so does a send.
     package func waits(_ text: String?) {
-        state.withLock { state in state.wait = text.map { ($0, state.sends) } }
+        state.withLock { state in
+            // Of a hedged call another branch may be on its way to the server.
+            let isUnderWay = state.sends > state.history.count + state.hops.count
+            state.wait = isUnderWay ? nil : text.map { ($0, state.sends) }
+        }
     }
 
     /// Why a retry accepted the last retryable outcome that it judged.

@@ -8,12 +8,16 @@ import TurnpikeSupport
 /// ``/TurnpikeCore/ClientError/Code/attemptTimeout``, which a retry may try again.
 /// ``TurnpikeCore/Call/attemptTimeout(_:)`` sets another limit for one call.
 public struct AttemptTimeout: Interceptor {
-    private let limit: Duration
+    // Nil for the calls that set none themselves.
+    private let limit: Duration?
 
     /// Creates a time limit for attempts.
     /// - Parameter limit: The longest time from the attempt's start to its response's head; zero or
     ///   less leaves no time.
     public init(_ limit: Duration = .seconds(10)) { self.limit = limit }
+
+    /// The gate for requests that have a limit of their own; it leaves others alone.
+    fileprivate init(ofCalls: Void) { limit = nil }
 
     /// The option that sets the limit of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [AttemptTimeoutOption.self] }
@@ -28,6 +32,7 @@ public struct AttemptTimeout: Interceptor {
             if options.isOneTime { return try await next(request) }
             limit = options[AttemptTimeoutOption.self] ?? limit
         }
+        guard let limit else { return try await next(request) }
         if let left = context.timeLeft, left <= limit {
             return try await next.promptly(request, in: context.child())
         }
@@ -40,14 +45,17 @@ public struct AttemptTimeout: Interceptor {
 }
 
 extension AttemptTimeout: PromptlyCancellable {
-    /// It ends soon, whatever the rest of the chain does.
-    public var promptness: Promptness { .always }
+    /// With a limit it ends soon, whatever the rest of the chain does.
+    public var promptness: Promptness { limit == nil ? .withInside : .always }
 }
 
 /// The time limit for the attempts of one call.
 enum AttemptTimeoutOption: RequestOptionKey {
-    /// The gate that applies the option: an ``AttemptTimeout``.
-    static func gate(for value: Duration) -> (any Gate)? { AttemptTimeout(value) }
+    /// The gate that applies the option.
+    ///
+    /// What other gates send for all calls, as a request for a token, does not have the option, and
+    /// no limit by it.
+    static func gate(for value: Duration) -> (any Gate)? { AttemptTimeout(ofCalls: ()) }
 
     /// Inside a retry, wherever that stands.
     static var gatePlace: GatePlace { .innermost }

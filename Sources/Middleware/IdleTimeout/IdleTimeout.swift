@@ -9,7 +9,8 @@ import TurnpikeSupport
 /// ``/TurnpikeCore/Call/streaming()`` has no limit, unless it sets one itself:
 /// ``TurnpikeCore/Call/idleTimeout(_:minBytesPerSecond:window:)`` replaces this limit for one call.
 public struct IdleTimeout: Interceptor {
-    private let limit: Duration
+    // Nil for the calls that set none themselves.
+    private let limit: Duration?
     private let minBytes: Int
     private let window: Duration
 
@@ -25,6 +26,13 @@ public struct IdleTimeout: Interceptor {
         self.limit = limit
         minBytes = Int(min(window.inSeconds * Double(minBytesPerSecond), 1e15))
         self.window = window
+    }
+
+    /// The gate for requests that have a limit of their own; it leaves others alone.
+    fileprivate init(ofCalls: Void) {
+        limit = nil
+        minBytes = 0
+        window = .zero
     }
 
     /// The option that sets the limit of one call.
@@ -44,15 +52,16 @@ public struct IdleTimeout: Interceptor {
                 return try await next(request)
             }
         }
+        guard let limit = rule.limit else { return try await next(request) }
         // A retry inside may read content before its response arrives here. The context carries the
         // bound to that read.
-        let bound = IdleBound(rule.limit, minBytes: rule.minBytes, window: rule.window)
+        let bound = IdleBound(limit, minBytes: rule.minBytes, window: rule.window)
         let response =
             next.retries
             ? try await next(request, context: context.child(idleBound: bound))
             : try await next(request)
         response.body.limitIdleTime(
-            to: rule.limit, minBytes: rule.minBytes, window: rule.window,
+            to: limit, minBytes: rule.minBytes, window: rule.window,
             timeSource: context.timeSource)
         return response
     }
@@ -62,8 +71,11 @@ extension IdleTimeout: PromptlyCancellable {}
 
 /// The limit on idle time of one call.
 enum IdleTimeoutOption: RequestOptionKey {
-    /// The gate that applies the option: the limit itself.
-    static func gate(for value: IdleTimeout) -> (any Gate)? { value }
+    /// The gate that applies the option.
+    ///
+    /// What other gates send for all calls, as a request for a token, does not have the option, and
+    /// no limit by it.
+    static func gate(for value: IdleTimeout) -> (any Gate)? { IdleTimeout(ofCalls: ()) }
 
     /// Each attempt has a body of its own.
     static var gatePlace: GatePlace { .innermost }

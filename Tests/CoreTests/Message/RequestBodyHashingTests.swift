@@ -37,6 +37,17 @@ struct RequestBodyHashingTests {
         return all
     }
 
+    @Test(
+        "A stream that ends because its task is cancelled has no digest", arguments: [nil, 800_000])
+    func cutByCancellation(length: Int64?) async throws {
+        let (chunks, continuation) = AsyncStream.makeStream(of: Data.self)
+        continuation.yield(content)
+        let body = RequestBody.stream(length: length, replayable: true) { chunks }
+        let digest = Task { try await SHA256.digest(of: body) }
+        digest.cancel()
+        await #expect(throws: CancellationError.self) { try await digest.value }
+    }
+
     @Test("It is that of the bytes that are sent, and the body can still be sent")
     func kinds() async throws {
         let file = try file()

@@ -60,20 +60,29 @@ extension RequestBody {
         var value = value
         let reader = try open()
         var unpaused = 0
-        while let chunk = try await reader.next() {
-            var rest = chunk
-            while !rest.isEmpty {
-                try Task.checkCancellation()
-                let portion = rest.prefix(Self.promptBytes)
-                add(&value, portion)
-                rest = rest.dropFirst(portion.count)
-                unpaused += portion.count
-                guard unpaused >= Self.promptBytes else { continue }
-                unpaused = 0
-                // A stream need not suspend the task, which may have begun on the caller's thread.
-                await Task.yield()
+        do {
+            while let chunk = try await reader.next() {
+                var rest = chunk
+                while !rest.isEmpty {
+                    try Task.checkCancellation()
+                    let portion = rest.prefix(Self.promptBytes)
+                    add(&value, portion)
+                    rest = rest.dropFirst(portion.count)
+                    unpaused += portion.count
+                    guard unpaused >= Self.promptBytes else { continue }
+                    unpaused = 0
+                    // A stream need not suspend the task, which may have begun on the caller's
+                    // thread.
+                    await Task.yield()
+                }
             }
+        } catch {
+            // A stream that a cancellation ends early is shorter than it announced.
+            try Task.checkCancellation()
+            throw error
         }
+        // Many streams simply end when their task is cancelled.
+        try Task.checkCancellation()
         return value
     }
 
