@@ -85,6 +85,21 @@ struct SendTraceTests {
         #expect(!terminal.messages.contains("\u{9B}"))
     }
 
+    private struct Noting: RequestAdapter {
+        func adapt(_ request: inout Request, context: Context) async throws {
+            context.note(gate: "no\u{1B}te", "a\u{9B}2Jb\n* c")
+        }
+    }
+
+    @Test("Control characters of what a gate notes are shown, and not obeyed")
+    func notes() async throws {
+        let trace = SendTrace(write: terminal.terminal().messages)
+        let transport = MockTransport { _ in .ok(text: "") }
+        let client = Client(transport: transport, stack: Stack([trace, Noting()]))
+        _ = try await client.get("http://a.example/").response()
+        #expect(messages.contains("* no\\u{1b}te: a\\u{9b}2Jb\\u{a}* c"))
+    }
+
     @Test("The gates of a stack file are told, too")
     func stackFile() async throws {
         let file = try folder.write(

@@ -40,7 +40,7 @@ struct SendTrace: RequestLogger {
             return ["* attempt \(attempt) in \(delay.text), because of \(reason)"]
         case .redirecting: return ["* the redirect is followed"]
         case .note(let gate, let message):
-            return ["* \(Grammar.escaped(gate)): \(message)"]
+            return ["* \(Grammar.escaped("\(gate): \(message)"))"]
         case .began, .responded, .failed, .bodyEnded: return []
         }
     }
