@@ -143,7 +143,7 @@ extension AdaptiveLimit {
     fileprivate init(settings: Settings) {
         let standard = AdaptiveLimit()
         self.init(
-            initial: settings.optionalInt("initial", in: 1...1_000_000) ?? standard.initial,
+            initial: settings.int("initial", default: 20, in: 1...1_000_000),
             min: settings.int("min", default: standard.min, in: 1...1_000_000),
             decrease: settings.double("decrease", default: standard.decrease, in: 0...0.99),
             pause: settings.seconds("pause", default: standard.pause, orZero: true))

@@ -30,7 +30,7 @@ extension Registry {
                     "adaptive": """
                     Adapts the limit of each origin to what its server can bear, up to `perOrigin`.
                     """,
-                    "adaptive.initial": "The first limit. Without it, `perOrigin`.",
+                    "adaptive.initial": "The first limit.",
                     "adaptive.min": "The lowest limit.",
                     "adaptive.decrease": "The factor that overload lowers the limit by.",
                     "adaptive.pause": "The time after a decrease without another one.",

@@ -164,6 +164,19 @@ struct StackFileReferenceTests {
         }
     }
 
+    @Test("The defaults of an adaptive limit are those of a rule in code")
+    func adaptive() throws {
+        let part = try #require(Self.parts.first { $0.name == "concurrencyLimit" })
+        let members = part.members(of: "adaptive")
+        #expect(members.map(\.ownName) == ["initial", "min", "decrease", "pause"])
+        let rule = AdaptiveLimit()
+        #expect(
+            try members.map { try #require($0.defaultValue?.double) } == [
+                Double(try #require(rule.initial)), Double(rule.min), rule.decrease,
+                rule.pause / .seconds(1),
+            ])
+    }
+
     // The constants that a gate is made of, as far as reflection shows them.
     private func content(of gate: JSONValue) throws -> [String] {
         let parts = try StackFile(["stack": [gate]])
