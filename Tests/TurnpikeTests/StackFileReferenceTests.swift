@@ -44,6 +44,38 @@ struct StackFileReferenceTests {
         #expect(gate["properties"]?["name"]?["description"] == "The tenant.")
     }
 
+    private static let shared: KeyValuePairs<String, SettingDescription> = [
+        "zone": "The zone.", "region": .init("The region.", default: "eu"),
+    ]
+
+    @Test("Gates share descriptions of settings, which keep their order")
+    func shared() throws {
+        var registry = Registry.standard
+        for (name, own) in [("tenant", "The tenant."), ("shop", "The shop.")] {
+            registry.register(
+                gate: name,
+                description: PartDescription(
+                    "Sends a name.", settings: Self.shared + [(key: name, value: .init(own))],
+                    example: #"{"use": "\#(name)", "\#(name)": "blue"}"#)
+            ) { settings in
+                _ = (settings.string("zone"), settings.string("region"))
+                return TenantHeader(tenant: settings.required(name))
+            }
+        }
+        #expect(registry.checkReference().isEmpty)
+        #expect(
+            registry.reference().contains(
+                """
+                | `zone` | a string | none | The zone. |
+                | `region` | a string | `"eu"` | The region. |
+                | `shop` | a string | required | The shop. |
+                """))
+        let description = PartDescription("Paints.", settings: Self.shared + [("a", "An A.")])
+        #expect(description.settings.map(\.key) == ["zone", "region", "a"])
+        #expect(PartDescription("Paints.", settings: description.settings).settings.count == 3)
+        #expect(PartDescription("Paints.").settings.isEmpty)
+    }
+
     @Test("A file that names its schema is loaded, and reloaded")
     func named() throws {
         let text = #"{"$schema": "./stack.schema.json", "stack": [{"use": "tenant", "name": "a"}]}"#
@@ -95,6 +127,24 @@ struct StackFileReferenceTests {
             _ = try await client.get("http://a.example/").response()
             let transport = try #require(client.transport as? MockTransport)
             #expect(transport.sent.first?.request.headers["X-A"] == "1")
+        }
+    }
+
+    @Test("A gate that replaces setHeaders also has its earlier name")
+    func replaced() throws {
+        var registry = Registry.standard
+        registry.register(gate: "setHeaders") { settings in
+            TenantHeader(tenant: settings.required("tenant"))
+        }
+        for name in ["setHeaders", "headers"] {
+            let file = try StackFile([
+                "transport": ["use": "mock"],
+                "stack": [["use": .string(name), "tenant": "blue"]],
+            ])
+            let client = try ConfiguredClient(
+                file, registry: registry, serializers: .standard
+            ).client
+            #expect((client.stack.gates.first as? TenantHeader)?.tenant == "blue")
         }
     }
 }

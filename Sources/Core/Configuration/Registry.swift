@@ -18,7 +18,7 @@ public struct Registry: Sendable {
 
     private var gates: [String: Part<any Gate>] = [:]
     private var transports: [String: Part<any Transport>] = [:]
-    // Earlier names of gates.
+    // The names of gates by their earlier names, which are not among the gates themselves.
     private var aliases: [String: String] = [:]
     private var stacks: [String: @Sendable () -> Stack] = [:]
     private var defaultTransport: String?
@@ -28,7 +28,7 @@ public struct Registry: Sendable {
     /// Creates an empty registry.
     public init() {}
 
-    /// Adds or replaces a gate under a name.
+    /// Adds or replaces a gate under a name; an earlier name of the gate then means the new one.
     /// - Parameters:
     ///   - name: The name.
     ///   - description: What the gate does, for the reference and the schema of stack files.
@@ -41,9 +41,12 @@ public struct Registry: Sendable {
         aliases[name] = nil
     }
 
-    /// Adds another name of a gate that is registered.
+    /// Adds an earlier name of a gate that is registered.
+    ///
+    /// It means whatever the name means: also the gate that replaces this one.
     package mutating func register(gate alias: String, sameAs name: String) {
-        gates[alias] = gates[name]
+        precondition(gates[name] != nil && alias != name, "there is no gate \(name) to rename")
+        gates[alias] = nil
         aliases[alias] = name
     }
 
@@ -69,8 +72,8 @@ public struct Registry: Sendable {
         stacks[name] = make
     }
 
-    /// The names of the gates.
-    var gateNames: [String] { gates.keys.sorted() }
+    /// The names of the gates, with the earlier ones.
+    var gateNames: [String] { (Array(gates.keys) + aliases.keys).sorted() }
     /// The names of the transports.
     var transportNames: [String] { transports.keys.sorted() }
     /// The names of the complete stacks.
@@ -78,7 +81,7 @@ public struct Registry: Sendable {
 
     /// The gates as their reference shows them, by name.
     var gateReferences: [PartReference] {
-        gates.keys.sorted().filter { aliases[$0] == nil }.compactMap { name in
+        gates.keys.sorted().compactMap { name in
             gates[name].map { part in
                 PartObservation(kind: .gate, name: name, description: part.description) {
                     // Of a private type, the context is a number.
@@ -137,8 +140,8 @@ public struct Registry: Sendable {
         let path = "stack[\(number)]"
         guard
             let (name, inner) = part(
-                value, at: path, in: settings, names: gates.keys, kind: "gate"),
-            let gate = gates[name]
+                value, at: path, in: settings, names: gateNames, kind: "gate"),
+            let gate = gates[aliases[name] ?? name]
         else { return nil }
         // The state of a gate is identified by its id, or by its name and position.
         let id = inner.string("id")

@@ -200,7 +200,7 @@ public final class Settings {
     }
 
     /// Whether a key is present with the value null, which for some settings means none.
-    public func isNull(_ key: String) -> Bool { member(key) == .null }
+    public func isNull(_ key: String) -> Bool { value(key) == .null }
 
     /// Returns the settings of an object nested anywhere inside this one.
     public func nested(_ object: JSONObject, at key: String) -> Settings {
@@ -233,8 +233,11 @@ public final class Settings {
 
     /// Records that a key, if present, sets something that the transport does not support.
     public func refuse(_ keys: String..., because reason: String) {
-        for key in keys where (member(key) ?? .null) != .null {
-            report.add(.unsupported, at: place(key), reason)
+        for key in keys {
+            reads?.noteRefusal(place(key), reason)
+            if (member(key) ?? .null) != .null {
+                report.add(.unsupported, at: place(key), reason)
+            }
         }
     }
 

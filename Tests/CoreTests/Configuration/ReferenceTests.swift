@@ -183,6 +183,37 @@ struct ReferenceTests {
         #expect(registry.schema()["$defs"]?["gate-dye"]?["deprecated"] == true)
         registry.register(gate: "dye") { _ in Quiet() }
         #expect(registry.gateReferences.map(\.name) == ["dye", "paint"])
+        #expect(!registry.reference().contains("is still accepted"))
+    }
+
+    @Test("An earlier name means the gate that replaces the first one")
+    func aliasOfReplaced() throws {
+        var registry = registry(PartDescription("Paints.")) { _ = $0.string("colour") }
+        registry.register(transport: "mock") { MockTransport(settings: $0) }
+        registry.register(gate: "dye", sameAs: "paint")
+        registry.register(gate: "paint") { settings in
+            _ = settings.string("shade")
+            return Quiet()
+        }
+        let file: JSONValue = ["stack": [["use": "dye", "shade": "dark"]]]
+        #expect(try StackFile(file).check(with: registry) == [])
+        let old: JSONValue = ["stack": [["use": "dye", "colour": "red"]]]
+        #expect(try StackFile(old).check(with: registry).map(\.path) == ["stack[0].colour"])
+        #expect(registry.schema()["$defs"]?["gate-dye"]?["properties"]?["shade"] != nil)
+        #expect(registry.gateNames == ["dye", "paint"])
+        // A gate that had the name before is gone.
+        registry.register(gate: "tint") { _ in Quiet() }
+        registry.register(gate: "tint", sameAs: "paint")
+        #expect(registry.gateReferences.map(\.aliases) == [["dye", "tint"]])
+    }
+
+    @Test("To ask whether a setting is null is to read it")
+    func null() throws {
+        #expect(settings { _ = $0.isNull("budget") } == ["budget": "any value"])
+        let registry = registry(PartDescription("Paints.")) { _ = $0.isNull("budget") }
+        #expect(
+            registry.checkReference().map(\.description).contains(
+                "gate paint.budget: it has no description"))
     }
 
     @Test("A stack file may name its schema, by a string")

@@ -20,7 +20,7 @@ public struct PartDescription: Sendable {
     /// What the part does.
     public let summary: String
     /// The settings, in the order in which they are shown.
-    public let settings: KeyValuePairs<String, SettingDescription>
+    public let settings: [(key: String, value: SettingDescription)]
     /// The JSON text of an example; if empty, the part is shown without settings.
     public let example: String
 
@@ -33,6 +33,25 @@ public struct PartDescription: Sendable {
     ///     shown without settings.
     public init(
         _ summary: String, settings: KeyValuePairs<String, SettingDescription> = [:],
+        example: String = ""
+    ) {
+        self.init(summary, settings: Array(settings), example: example)
+    }
+
+    /// Creates a description of a list of settings, which several parts may share.
+    ///
+    /// ```swift
+    /// let shared: KeyValuePairs<String, SettingDescription> = ["region": "The region."]
+    /// PartDescription("Names the tenant.", settings: shared + [("name", "The tenant.")])
+    /// ```
+    ///
+    /// A dictionary is not accepted, because it has no order.
+    /// - Parameters:
+    ///   - summary: What the part does, in a sentence or two.
+    ///   - settings: The settings by name, in the order in which they are shown.
+    ///   - example: The JSON text of an example, as it stands in a stack file.
+    public init(
+        _ summary: String, settings: [(key: String, value: SettingDescription)],
         example: String = ""
     ) {
         self.summary = summary

@@ -24,18 +24,33 @@ struct PartReference {
     let typeName: String?
     let example: String
     let settings: [Setting]
+    /// The settings that only null may stand in for, because the transport does not support them.
+    let refused: [SettingReads.Refusal]
+    /// Whether these settings are all, as far as they are described and observed.
+    let isComplete: Bool
+
     /// What the description lacks, or says wrongly.
     let issues: [ConfigurationIssue]
 
     /// The settings of the part itself, or of an object in it.
     func members(of path: String = "") -> [Setting] {
-        settings.filter { $0.name.split(separator: ".").dropLast().joined(separator: ".") == path }
+        settings.filter { Self.parent(of: $0.name) == path }
+    }
+
+    /// The path of the object that has the setting at a path.
+    static func parent(of path: String) -> String {
+        path.split(separator: ".").dropLast().joined(separator: ".")
+    }
+
+    /// The name of the setting at a path within its object.
+    static func ownName(of path: String) -> String {
+        String(path.split(separator: ".").last ?? "")
     }
 }
 
 extension PartReference.Setting {
     /// The name within its object.
-    var ownName: String { String(name.split(separator: ".").last ?? "") }
+    var ownName: String { PartReference.ownName(of: name) }
 }
 
 /// Makes the reference of a part: lets its factory read an empty object and the example, and
@@ -58,20 +73,25 @@ struct PartObservation {
         }
 
         let reads = SettingReads()
-        var (typeName, _) = observe([:], into: reads)
+        var typeName = observe([:], into: reads).typeName
+        var isComplete = description != nil
         let text = description?.example ?? ""
         let example = text.isEmpty ? "{\"use\": \"\(name)\"}" : text
         if let value = try? JSONValue(parsing: example), let object = value.object {
-            let (found, mistakes) = observe(object, into: reads)
-            typeName = typeName ?? found
-            for issue in mistakes { add(issue.path, "the example is refused: \(issue.message)") }
+            let found = observe(object, into: reads)
+            typeName = typeName ?? found.typeName
+            isComplete = isComplete && !found.hasThrown
+            for issue in found.issues {
+                add(issue.path, "the example is refused: \(issue.message)")
+            }
             if value["use"]?.string != name { add("", "the example uses another part") }
         } else {
+            isComplete = false
             add("", "the example is not a JSON object")
         }
 
         if description?.summary.isEmpty != false { add("", "it has no description") }
-        let described = (description?.settings ?? [:]).map { (name: $0.key, is: $0.value) }
+        let described = (description?.settings ?? []).map { (name: $0.key, is: $0.value) }
         let names = described.map(\.name)
         for (position, name) in names.enumerated() {
             if names[..<position].contains(name) { add(name, "it is described twice") }
@@ -97,28 +117,36 @@ struct PartObservation {
         }
         return PartReference(
             kind: kind, name: name, aliases: aliases, summary: description?.summary ?? "",
-            typeName: typeName, example: example, settings: settings, issues: issues)
+            typeName: typeName, example: example, settings: settings,
+            refused: reads.refusals.filter { !names.contains($0.name) && reads[$0.name] == nil },
+            isComplete: isComplete, issues: issues)
+    }
+
+    private struct Observed {
+        var typeName: String?
+        var hasThrown = false
+        var issues: [ConfigurationIssue] = []
     }
 
     // Nothing is opened or created.
-    private func observe(
-        _ object: JSONObject, into all: SettingReads
-    ) -> (String?, [ConfigurationIssue]) {
+    private func observe(_ object: JSONObject, into all: SettingReads) -> Observed {
+        var observed = Observed()
         let (report, reads) = (IssueReport(), SettingReads())
         let settings = Settings(
             object, path: "", baseURL: nil, isDryRun: true, report: report, state: KeptState(),
             common: CommonState(), reads: reads)
         _ = settings.value("use")
         if kind == .gate { _ = settings.string("id") }
-        var typeName: String?
         do {
-            typeName = try make(settings)
+            observed.typeName = try make(settings)
         } catch {
+            observed.hasThrown = true
             settings.issue(at: "", (error as? ClientError)?.message ?? String(describing: error))
         }
         settings.finish()
         all.merge(reads)
-        return (typeName, report.issues)
+        observed.issues = report.issues
+        return observed
     }
 }
 

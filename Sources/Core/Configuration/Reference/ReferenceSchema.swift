@@ -94,9 +94,14 @@ struct ReferenceSchema {
             members[setting.ownName] = schema(of: setting, in: part)
             if setting.isRequired { required.append(.string(setting.ownName)) }
         }
-        var value: JSONObject = [
-            "type": "object", "properties": .object(members), "additionalProperties": false,
-        ]
+        // An object of which nothing is known was not read.
+        let isClosed = part.isComplete && !members.isEmpty
+        for refusal in part.refused where PartReference.parent(of: refusal.name) == path {
+            members[PartReference.ownName(of: refusal.name)] = described(
+                ["type": "null"], refusal.reason)
+        }
+        var value: JSONObject = ["type": "object", "properties": .object(members)]
+        if isClosed { value["additionalProperties"] = false }
         if !required.isEmpty { value["required"] = .array(required) }
         return value
     }

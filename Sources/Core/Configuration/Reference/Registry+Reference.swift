@@ -15,8 +15,16 @@ extension Registry {
     /// Returns the JSON Schema (draft 2020-12) of stack files with these names, by which editors
     /// complete and check them.
     ///
-    /// It accepts each file that ``StackFile/check(with:)`` accepts. That check knows more: files
-    /// that do not exist, and settings that do not fit each other.
+    /// It accepts each file that ``StackFile/check(with:)`` accepts, on two conditions. Each part has
+    /// a description without gaps (``checkReference()``). And what its factory reads, and requires,
+    /// is the same for each file: a setting that is read only if another one has some value is known
+    /// if the example has that value.
+    ///
+    /// A part without a description, or whose factory throws on the example, may have any settings
+    /// besides those that were observed.
+    ///
+    /// The check knows more than the schema: files that do not exist, and settings that do not fit
+    /// each other.
     /// - Returns: The schema; ``JSONValue/data(pretty:sortedNames:)`` writes it.
     public func schema() -> JSONValue {
         ReferenceSchema(transports: transportReferences, gates: gateReferences, stacks: stackNames)

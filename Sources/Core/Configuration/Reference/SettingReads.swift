@@ -10,6 +10,13 @@ final class SettingReads {
         var type: SettingType { .union(types) }
     }
 
+    /// A setting that the transport does not support.
+    struct Refusal {
+        let name: String
+        let reason: String
+    }
+
+    private(set) var refusals: [Refusal] = []
     private(set) var names: [String] = []
     private var reads: [String: Read] = [:]
 
@@ -34,8 +41,16 @@ final class SettingReads {
         note(path, path.hasSuffix("]") ? .list(of: .object) : .object)
     }
 
+    /// Notes that a setting is refused unless it is null.
+    func noteRefusal(_ path: String, _ reason: String) {
+        let name = Self.name(path)
+        if refusals.contains(where: { $0.name == name }) { return }
+        refusals.append(Refusal(name: name, reason: reason))
+    }
+
     /// Adds the reads of another run of the same factory.
     func merge(_ other: SettingReads) {
+        for refusal in other.refusals { noteRefusal(refusal.name, refusal.reason) }
         for name in other.names {
             guard let new = other.reads[name] else { continue }
             if let old = reads[name] {
