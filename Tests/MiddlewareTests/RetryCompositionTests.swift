@@ -12,15 +12,16 @@ struct RetryCompositionTests {
     private let now = Backoff(base: .zero)
 
     private func sends(
-        _ policy: RetryPolicy, _ answer: MockResponse, _ change: (Call) -> Call = { $0 }
+        _ policy: RetryPolicy, _ answer: MockResponse, by method: HTTPMethod = .get,
+        _ change: (Call) -> Call = { $0 }
     ) async -> Int {
         let transport = MockTransport { _ in answer }
         let client = Client(transport, clock: clock, [.retry(policy: policy, backoff: now)])
-        _ = try? await change(client.get(anywhere)).response()
+        _ = try? await change(client.request(method, anywhere)).response()
         return transport.sentCount
     }
 
-    @Test("Either of two policies may retry; the first condition is asked first")
+    @Test("Either of two policies may retry, each by its own condition")
     func union() async {
         let conflict = RetryPolicy(statuses: [409], codes: [], urlErrors: [])
         #expect(await sends(.never, .status(503)) == 1)
@@ -30,10 +31,77 @@ struct RetryCompositionTests {
         let final = RetryPolicy.never.deciding { $0.head?.headers["X-Final"] == "1" ? false : nil }
         let always = RetryPolicy.never.deciding { _ in true }
         let marked = MockResponse.status(503, headers: ["X-Final": "1"])
-        #expect(await sends(final.or(.standard), marked) == 1)
-        #expect(await sends(final.or(always), marked) == 1)
+        #expect(await sends(final, marked) == 1)
+        #expect(await sends(final.or(.standard), marked) == 3)
+        #expect(await sends(final.or(always), marked) == 3)
         #expect(await sends(always.or(final), marked) == 3)
         #expect(await sends(final.or(always), .status(404)) == 3)
+    }
+
+    @Test(
+        "The methods of one policy do not apply to the statuses, codes and errors of another",
+        arguments: [true, false])
+    func whole(isFirst: Bool) async {
+        let posts = RetryPolicy(statuses: [429], codes: [.tls], urlErrors: [], methods: [.post])
+        let union = isFirst ? posts.or(.standard) : .standard.or(posts)
+        #expect(await sends(union, .status(429), by: .post) == 3)
+        #expect(await sends(union, .failure(ClientError(.tls, "x")), by: .post) == 3)
+        #expect(await sends(union, .status(500)) == 3)
+        #expect(await sends(union, .status(429)) == 3)
+        #expect(await sends(union, .status(500), by: .post) == 1)
+        #expect(await sends(union, .connectionLost, by: .post) == 1)
+        #expect(await sends(union, .failure(ClientError(.tls, "x"))) == 1)
+        #expect(await sends(union, .status(404), by: .post) == 1)
+        // A third policy, and one that is itself a union.
+        let third = RetryPolicy(statuses: [404], codes: [], urlErrors: [], methods: [.patch])
+        #expect(await sends(union.or(third), .status(404), by: .patch) == 3)
+        #expect(await sends(third.or(union), .status(500), by: .patch) == 1)
+        #expect(await sends(third.or(union), .status(429), by: .post) == 3)
+    }
+
+    @Test("A condition that is added to a union decides for all of its policies, by their methods")
+    func conditionOfUnion() async {
+        let posts = RetryPolicy(statuses: [429], codes: [], urlErrors: [], methods: [.post])
+        let union = RetryPolicy.standard.or(posts).deciding {
+            $0.status == 404 ? true : $0.head?.headers["X-Final"] == "1" ? false : nil
+        }
+        #expect(await sends(union, .status(404), by: .post) == 3)
+        #expect(await sends(union, .status(404)) == 3)
+        #expect(await sends(union, .status(404), by: .patch) == 1)
+        #expect(await sends(union, .status(429, headers: ["X-Final": "1"]), by: .post) == 1)
+        #expect(await sends(union, .status(503, headers: ["X-Final": "1"])) == 1)
+        #expect(await sends(union, .status(429), by: .post) == 3)
+        #expect(await sends(union, .status(500), by: .post) == 1)
+    }
+
+    @Test("A POST that only the statuses of another policy would retry is told why it is not")
+    func explanation() async {
+        let posts = RetryPolicy(statuses: [429], codes: [], urlErrors: [], methods: [.post])
+        let client = Client(
+            MockTransport { _ in .connectionLost }, clock: clock,
+            [.retry(policy: .standard.or(posts), backoff: now)])
+        let error = await #expect(throws: ClientError.self) {
+            try await client.post(anywhere).response()
+        }
+        let text = error?.description ?? ""
+        #expect(text.contains("POST may have an effect each time"), "\(text)")
+    }
+
+    @Test(
+        "Content is requested again if one policy as a whole allows it",
+        arguments: [(HTTPMethod.get, 3), (.post, 1), (.patch, 3)])
+    func content(method: HTTPMethod, expected: Int) async {
+        let posts = RetryPolicy(statuses: [429], codes: [], urlErrors: [], methods: [.post])
+        let patches = RetryPolicy(
+            statuses: [], codes: [.incomplete], urlErrors: [], methods: [.patch])
+        let transport = MockTransport { _ in
+            .cut(after: Data("par".utf8), of: 7)
+        }
+        let client = Client(
+            transport, clock: clock,
+            [.retry(policy: .standard.or(posts).or(patches), backoff: now)])
+        _ = await code(of: client.request(method, anywhere))
+        #expect(transport.sentCount == expected)
     }
 
     @Test("A call that is marked as not retryable is never retried")

@@ -74,9 +74,10 @@ public struct Retry: RequestRetrier {
     public func retry(_ outcome: Outcome, context: Context) async -> RetryDecision {
         let origin = outcome.request.origin
         if outcome.attempts == 1 { budget?.depositForRetry(origin, in: context) }
-        guard policy.lists(outcome) else { return .stop }
+        let verdict = policy.verdict(on: outcome, in: context)
+        if verdict == .notListed { return .stop }
         let wish = outcome.head?.headers.retryAfter(at: context.timeSource.date)
-        if let obstacle = obstacle(to: outcome, in: context) {
+        if let obstacle = obstacle(to: outcome, verdict) {
             return stop(outcome, obstacle, in: context)
         }
         guard outcome.attempts < attempts else {
@@ -107,8 +108,8 @@ public struct Retry: RequestRetrier {
     }
 
     // Why the request may not be sent a second time.
-    private func obstacle(to outcome: Outcome, in context: Context) -> String? {
-        if !policy.maySendAgain(outcome, in: context) {
+    private func obstacle(to outcome: Outcome, _ verdict: RetryPolicy.Verdict) -> String? {
+        if verdict == .notRepeatable {
             return outcome.request.options[RetryableOption.self] == false
                 ? "the call is marked as not retryable"
                 : "\(outcome.request.method) may have an effect each time; mark the call with"

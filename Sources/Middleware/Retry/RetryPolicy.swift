@@ -3,8 +3,8 @@ public import TurnpikeCore
 
 /// What is retried: statuses, errors, methods, and a condition of the caller.
 ///
-/// Policies compose: ``or(_:)`` retries what either of two policies would, and ``deciding(_:)``
-/// asks a closure first.
+/// Policies compose: ``or(_:)`` retries what either of two policies would, each judged as a whole,
+/// and ``deciding(_:)`` asks a closure first.
 ///
 /// ```swift
 /// let policy = RetryPolicy.standard
@@ -24,6 +24,8 @@ public struct RetryPolicy: Sendable {
     /// The methods that may be sent twice.
     public var methods: Set<HTTPMethod>
     private var condition: (@Sendable (Outcome) -> Bool?)?
+    // The policies that this one was joined with. Each decides by its own rules alone.
+    private var alternatives: [RetryPolicy] = []
 
     /// Creates a policy.
     /// - Parameters:
@@ -62,37 +64,77 @@ public struct RetryPolicy: Sendable {
         .timedOut,
     ]
 
-    /// Returns a policy that retries what this policy or another one does.
+    /// Returns a policy that retries what this policy or another one does, and nothing else.
     ///
-    /// If both have a condition, the condition of this policy is asked first.
+    /// Each policy decides as a whole, its condition included: the methods of one do not apply to
+    /// the statuses of the other. This policy retries what the standard does and, in addition, a
+    /// POST after a 429, or after a 503 that has a `Retry-After`. After a 500, a POST is not sent
+    /// again:
+    ///
+    /// ```swift
+    /// let whenBusy = RetryPolicy(statuses: [429], codes: [], urlErrors: [], methods: [.post])
+    ///     .deciding { $0.status == 503 && $0.head?.headers[.retryAfter] != nil ? true : nil }
+    /// let policy = RetryPolicy.standard.or(whenBusy)
+    /// ```
+    ///
+    /// A condition that is to decide for both policies is added to the result (``deciding(_:)``).
+    /// The properties of the result, such as ``methods``, are those of this policy; a change of
+    /// them leaves the other policy's rules as they are.
+    /// - Parameter other: The other policy.
+    /// - Returns: The policy.
     public func or(_ other: RetryPolicy) -> RetryPolicy {
         var copy = self
-        copy.statuses.formUnion(other.statuses)
-        copy.codes.formUnion(other.codes)
-        copy.urlErrors.formUnion(other.urlErrors)
-        copy.methods.formUnion(other.methods)
-        guard let second = other.condition else { return copy }
-        let first = condition
-        copy.condition = { first?($0) ?? second($0) }
+        copy.alternatives.append(other)
         return copy
     }
 
     /// Returns the policy with a condition that is asked first.
     /// - Parameter condition: true retries an outcome, false does not, nil leaves the decision to
-    ///   the policy. The rules on methods and bodies hold in any case.
+    ///   the policy. The rules on methods and bodies hold in any case. If the policy was joined
+    ///   with others (``or(_:)``), the condition decides for each of them, and may be asked once
+    ///   for each.
     /// - Returns: The policy.
     public func deciding(_ condition: @escaping @Sendable (Outcome) -> Bool?) -> RetryPolicy {
         var copy = self
         let before = self.condition
         copy.condition = { condition($0) ?? before?($0) }
+        copy.alternatives = alternatives.map { $0.deciding(condition) }
         return copy
     }
 
-    /// Whether the statuses, errors and condition of the policy allow a retry.
-    func lists(_ outcome: Outcome) -> Bool { condition?(outcome) ?? isListed(outcome) }
+    /// What a policy says of an outcome; the greatest verdict of its alternatives counts.
+    enum Verdict: Int {
+        /// The statuses, errors and condition do not ask for a retry.
+        case notListed
+        /// They do, but the request must not be sent a second time.
+        case notRepeatable
+        /// The request may be sent again.
+        case retry
+    }
 
-    /// Whether the request of an outcome may be sent a second time.
-    func maySendAgain(_ outcome: Outcome, in context: Context) -> Bool {
+    /// Judges an outcome by this policy and its alternatives, each as a whole.
+    func verdict(on outcome: Outcome, in context: Context) -> Verdict {
+        var verdict = Verdict.notListed
+        if condition?(outcome) ?? isListed(outcome) {
+            verdict = maySendAgain(outcome, in: context) ? .retry : .notRepeatable
+        }
+        for alternative in alternatives where verdict != .retry {
+            let other = alternative.verdict(on: outcome, in: context)
+            if other.rawValue > verdict.rawValue { verdict = other }
+        }
+        return verdict
+    }
+
+    /// Whether content that breaks off may be requested again.
+    func mayRepeatContent(of request: Request) -> Bool {
+        let mayRepeat =
+            request.options[RetryableOption.self] != false && !request.options.isOneTime
+            && mayBeSentTwice(request) && (condition != nil || codes.contains(.incomplete))
+        return mayRepeat || alternatives.contains { $0.mayRepeatContent(of: request) }
+    }
+
+    // Whether the request of an outcome may be sent a second time.
+    private func maySendAgain(_ outcome: Outcome, in context: Context) -> Bool {
         let request = outcome.request
         if request.options[RetryableOption.self] == false { return false }
         if outcome.isUnsent { return true }
@@ -102,12 +144,6 @@ public struct RetryPolicy: Sendable {
         // the 408 was already on its way over an idle connection, and does not answer this request.
         // OkHttp also repeats any method after a 408.
         return outcome.status == 408 && !Self.hasEffect(outcome, context)
-    }
-
-    /// Whether content that breaks off may be requested again.
-    func mayRepeatContent(of request: Request) -> Bool {
-        request.options[RetryableOption.self] != false && !request.options.isOneTime
-            && mayBeSentTwice(request) && (condition != nil || codes.contains(.incomplete))
     }
 
     private func mayBeSentTwice(_ request: Request) -> Bool {

@@ -24,6 +24,27 @@ struct ResilienceExamples {
         #expect(client.fault == nil)
     }
 
+    @Test(
+        "A POST is sent again after a 429, or a 503 with Retry-After, and a GET as ever",
+        arguments: [
+            (HTTPMethod.post, 429, [:], 3), (.post, 503, ["Retry-After": "0"], 3),
+            (.post, 503, [:], 1), (.post, 500, ["Retry-After": "0"], 1), (.post, 502, [:], 1),
+            (.get, 500, [:], 3), (.get, 503, [:], 3), (.patch, 429, [:], 1),
+        ] as [(HTTPMethod, HTTPStatus, HTTPHeaders, Int)])
+    func whenBusy(
+        method: HTTPMethod, status: HTTPStatus, headers: HTTPHeaders, sends: Int
+    ) async throws {
+        let whenBusy = RetryPolicy(statuses: [429], codes: [], urlErrors: [], methods: [.post])
+            .deciding { $0.status == 503 && $0.head?.headers[.retryAfter] != nil ? true : nil }
+        let policy = RetryPolicy.standard.or(whenBusy)
+        let transport = MockTransport { _ in .status(status, headers: headers) }
+        let client = Client(
+            baseURL: "http://a.example/", transport: transport,
+            stack: [.retry(policy: policy, backoff: .constant(.zero))])
+        #expect(try await client.request(method, "orders").response().status == status)
+        #expect(transport.sentCount == sends)
+    }
+
     @Test("A server says how much is left, and how long to wait")
     func limits() async throws {
         let transport = MockTransport([
