@@ -98,6 +98,49 @@ struct RateLimitTests {
         #expect(try await call.value == 200)
     }
 
+    /// Makes calls one after another, each of which waits for its token.
+    private func waits(_ count: Int, _ client: Client, _ target: Target = anywhere) async throws {
+        for _ in 0..<count {
+            let call = Task { try await client.get(target).response().status }
+            try await clock.waitForTimers(1)
+            clock.advanceToNextTimer()
+            #expect(try await call.value == 200)
+        }
+    }
+
+    @Test("The log has a line when calls begin to wait, at most one in ten seconds for a bucket")
+    func news() async throws {
+        let sink = MemoryLogSink()
+        func news() -> [String] { sink.lines.filter { $0.contains("wait in line") } }
+        let client = client(.log(to: sink), RateLimit(perSecond: 5))
+        for target: Target in ["http://a.example/", "http://b.example/"] {
+            _ = try await client.get(target).response()
+        }
+        // Each call forms a line of its own. The first one waits from 0 s, the last from 9.8 s.
+        try await waits(50, client)
+        #expect(news().count == 1)
+        #expect(
+            news().first?.contains(
+                "calls to http://a.example wait in line: the rate limit lets one start every"
+                    + " 0.2 s") == true, "\(news())")
+        try await waits(1, client)
+        #expect(news().count == 2)
+        _ = try await client.get("http://b.example/").response()
+        try await waits(1, client, "http://b.example/")
+        #expect(news().count == 3, "each bucket has a line of its own")
+    }
+
+    @Test("If all origins share a bucket, the log says once that calls wait")
+    func newsOfAll() async throws {
+        let sink = MemoryLogSink()
+        let client = client(.log(to: sink), RateLimit(perSecond: 1, scope: .all))
+        _ = try await client.get(anywhere).response()
+        for number in 0..<5 { try await waits(1, client, Target("http://h\(number).example/")) }
+        let news = sink.lines.filter { $0.contains("wait in line") }
+        #expect(news.count == 1)
+        #expect(news.first?.contains("calls wait in line: the rate limit") == true, "\(news)")
+    }
+
     @Test("Extreme rates do no harm", arguments: [1e-300, 1e300, .infinity, 0, -1])
     func extremes(rate: Double) async throws {
         let client = client(RateLimit(perSecond: rate, burst: .max, queue: 1))

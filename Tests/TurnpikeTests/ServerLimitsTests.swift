@@ -121,6 +121,23 @@ struct WaitingInLineTests {
         #expect(sink.lines.count { $0.contains("wait in line") } <= 1)
     }
 
+    @Test("A worker under a rate limit logs its calls, and once in ten seconds that they wait")
+    func worker() async throws {
+        let sink = MemoryLogSink()
+        let client = Client(
+            baseURL: "http://a.example/", transport: MockTransport { _ in .ok(text: "x") },
+            stack: [.log(to: sink), .rateLimit(perSecond: 10)], timeSource: clock)
+        #expect(try await client.get("first").string() == "x")
+        for number in 0..<100 {
+            let call = Task { try await client.get("\(number)").string() }
+            try await clock.waitForTimers(1)
+            clock.advanceToNextTimer()
+            #expect(try await call.value == "x")
+        }
+        #expect(sink.lines.count { $0.contains("wait in line") } == 1)
+        #expect(sink.lines.count == 102, "a line for each call, and that one")
+    }
+
     @Test("A call that spends its deadline in line is told so")
     func deadline() async throws {
         let lines = Lines()

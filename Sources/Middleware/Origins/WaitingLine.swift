@@ -86,6 +86,19 @@ struct WaitingLine {
     }
 }
 
+extension WaitingLine {
+    /// Notes that a line forms, if nothing was said of one for ``Permits/newsInterval``.
+    /// - Parameters:
+    ///   - toldAt: When it was last said that such a line forms; now, if this is news.
+    ///   - now: The current time.
+    /// - Returns: Whether this is news.
+    static func isNews(_ toldAt: inout MonotonicInstant?, at now: MonotonicInstant) -> Bool {
+        if let toldAt, toldAt.duration(to: now) < Permits.newsInterval { return false }
+        toldAt = now
+        return true
+    }
+}
+
 extension Waiter {
     /// Waits for the turn, or until the task or the context is cancelled.
     /// - Parameters:

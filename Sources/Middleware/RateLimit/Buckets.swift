@@ -11,7 +11,7 @@ final class Buckets: Sendable {
         var nextTicket: UInt64 = 0
     }
 
-    private let rate: TokenBucket.Rate
+    let rate: TokenBucket.Rate
     private let state: Mutex<State>
     let figures: GateFigures
 
@@ -56,7 +56,9 @@ final class Buckets: Sendable {
                 let wait = bucket.wait(behind: bucket.line.count, at: now, rate)
                 if isFull { throw Self.full(origin, wait) }
                 if let timeLeft, wait >= timeLeft { throw Self.late(origin, wait) }
-                let waiter = Waiter(ticket: ticket)
+                let beginsLine =
+                    bucket.line.isEmpty && WaitingLine.isNews(&bucket.toldAt, at: now)
+                let waiter = Waiter(ticket: ticket, beginsLine: beginsLine)
                 bucket.line.append(waiter)
                 if bucket.timer == nil {
                     bucket.timer = schedule(origin, wait, timeSource)

@@ -1,4 +1,5 @@
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// Limits the number of requests per second.
 ///
@@ -7,6 +8,9 @@ public import TurnpikeCore
 /// cases: as ``/TurnpikeCore/ClientError/Code/rateLimited`` if the line is full, and as
 /// ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` if its turn would come after its deadline. A
 /// call that is cancelled in line leaves it, and the calls behind it move up.
+///
+/// A log outside of the gate has a line when calls begin to wait, not one for each call: at most
+/// one in ten seconds for each bucket.
 ///
 /// Placed inside a retry and a redirect, it limits the requests that a server sees. Placed outside
 /// a retry, it limits calls and does not count their retries. A gate used in several stacks is one
@@ -61,7 +65,7 @@ public struct RateLimit: Interceptor {
         let origin = scope == .all ? Self.everywhere : request.origin
         guard let origin else { return try await next(request) }
         if let waiter = try take(origin, in: context) {
-            context.note(gate: name, "waits for the rate limit")
+            if waiter.beginsLine { context.note(gate: name, news(of: origin)) }
             buckets.tell()
             defer { buckets.tell() }
             try await waiter.wait(in: context) { [buckets] in buckets.leave(origin, $0) }
@@ -78,6 +82,12 @@ public struct RateLimit: Interceptor {
                 "turnpike.rate_limit.refusals", labels: scope == .all ? [:] : origin.meterLabels)
             throw error
         }
+    }
+
+    private func news(of origin: Origin) -> String {
+        let interval = Duration.nanoseconds(buckets.rate.interval).text
+        return "calls\(scope == .all ? "" : " to \(origin)") wait in line: the rate limit lets one"
+            + " start every \(interval)"
     }
 
     private static let everywhere = Origin(scheme: "any", host: "origin", port: 0)

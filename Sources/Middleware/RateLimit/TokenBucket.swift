@@ -25,6 +25,8 @@ struct TokenBucket: OriginEntry {
     var line = WaitingLine()
     // Wakes the first waiter in line.
     var timer: (any TimerToken)?
+    /// When it was last said that calls wait for this bucket.
+    var toldAt: MonotonicInstant?
 
     var isInUse: Bool { !line.isEmpty }
 
