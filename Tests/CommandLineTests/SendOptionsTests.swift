@@ -47,7 +47,13 @@ struct SendOptionsTests {
         arguments: [
             ([], "a URL is missing"),
             (["GET", "u", "v"], "unexpected \"v\" after a method and a URL"),
-            (["u", "-X", "y"], "there is no option -X"), (["u", "-H"], "-H needs a value"),
+            (["-X", "PUT", "u"], "no option -X; the method stands before the URL, as in"),
+            (["-XPOST", "u"], "no option -X; the method stands before the URL"),
+            (["--request=POST", "u"], "no option --request; the method stands before the URL"),
+            (["u", "-k"], "there is no option -k; allowed: -H, -d, -F"),
+            (["localhost:80/x"], "without a scheme; write http://localhost:80, or :80;"),
+            (["GET", "a.example:8443"], "without a scheme; write http://a.example:8443;"),
+            (["u", "-H"], "-H needs a value"),
             (["u", "-H", "no colon"], "-H needs name:value"),
             (["u", "-H", ":x"], "-H needs name:value"),
             (["u", "-F", "=x"], "-F needs name=value"), (["u", "-F", "x"], "-F needs name=value"),
@@ -73,8 +79,13 @@ struct SendOptionsTests {
     func mistakes(arguments: [String], expected: String) throws {
         let error = #expect(throws: ClientError.self) { try SendOptions(arguments) }
         #expect(error?.code == .configuration)
-        #expect(error?.message.contains(expected) == true)
+        #expect(error?.message.contains(expected) == true, "\(error?.message ?? "")")
     }
+
+    @Test(
+        "A target with a scheme, and one relative to a base URL, are left as they are",
+        arguments: ["http:80/x", "https:80", "http://a:80/x", "ftp:x", "a/b:80/x", "127.0.0.1:80"])
+    func targets(text: String) throws { #expect(try SendOptions([text]).url == text) }
 
     @Test("A header without its name is not repeated in the message: it may be a secret")
     func secrets() {

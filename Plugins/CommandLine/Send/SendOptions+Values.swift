@@ -42,7 +42,10 @@ extension SendOptions {
 
     /// Returns a target, of which a short form such as `:8080/path` is one on this machine.
     static func target(_ text: String) throws -> String {
-        guard text.utf8.first == UInt8(ascii: ":") else { return text }
+        guard text.utf8.first == UInt8(ascii: ":") else {
+            try checkScheme(text)
+            return text
+        }
         let rest = text.unicodeScalars.dropFirst()
         let path = rest.drop { ("0"..."9").contains($0) }
         if let first = path.first, !["/", "?", "#"].contains(first) {
@@ -52,6 +55,17 @@ extension SendOptions {
         }
         let port = String(Substring(rest[..<path.startIndex]))
         return "http://localhost" + (port.isEmpty ? "" : ":" + port) + String(Substring(path))
+    }
+
+    // `localhost:8080/path` would be a URL whose scheme is `localhost`.
+    private static func checkScheme(_ text: String) throws {
+        let form = /([A-Za-z][A-Za-z0-9.-]*):([0-9]+)(?:[\/?#].*)?/.dotMatchesNewlines()
+        guard let (_, host, port) = text.wholeMatch(of: form)?.output else { return }
+        let isLocal = host.lowercased() == "localhost"
+        guard isLocal || host.contains(".") else { return }
+        throw wrong(
+            "\(host):\(port) is a host and a port without a scheme; write"
+                + " http://\(host):\(port)\(isLocal ? ", or :\(port)" : "")")
     }
 
     // Messages do not repeat the value, which is a secret.

@@ -86,11 +86,7 @@ struct SendOptions: Sendable {
             // `-iv` is `-i -v`.
             return try take("-" + attached, &rest)
         }
-        guard Self.names.contains(option) else {
-            throw Self.wrong(
-                "there is no option \(option)"
-                    + NearMiss.hint(for: option, among: Self.names + Self.flags))
-        }
+        guard Self.names.contains(option) else { throw Self.unknown(option) }
         guard let value = attached ?? rest.popFirst() else {
             throw Self.wrong("\(option) needs a value")
         }
@@ -124,6 +120,20 @@ struct SendOptions: Sendable {
         "-H", "-d", "-F", "-u", "-o", "--stack", "--timeout", "--transport",
     ]
     private static let flags = ["-i", "-v", "--json", "--no-pretty", "--help", "--version"]
+
+    // Each option of one letter is one edit away from any other: none is what was meant.
+    private static func unknown(_ option: String) -> ClientError {
+        let options = names + flags
+        let hint =
+            switch option {
+            case "-X", "--request", "--method":
+                "; the method stands before the URL, as in turnpike send PUT URL"
+            case _ where option.hasPrefix("--"):
+                NearMiss.hint(for: option, among: options.filter { $0.hasPrefix("--") })
+            default: "; allowed: " + options.joined(separator: ", ")
+            }
+        return wrong("there is no option \(option)\(hint)")
+    }
 
     // An option that another one makes void would be missed by nobody but the person who wrote it.
     private func checkTogether() throws {
