@@ -162,10 +162,14 @@ public final class Client: Sendable {
 
     /// Rejects new calls, waits for running calls, and shuts down the gates and the transport.
     ///
-    /// Calls that outlast the grace period are cancelled. Their ends are then awaited for at most
-    /// one second, so that gates see them before shutdown; a response that somebody holds without
-    /// reading it does not end by itself. Cancelling the task ends only the grace period: when this
-    /// method returns, everything is closed.
+    /// Calls that outlast the grace period are cancelled: they end with `CancellationError`. Later
+    /// calls fail as ``ClientError/Code/cancelled``, and so does a call under way when it begins
+    /// another exchange: a download that resumes, an event stream that reconnects.
+    ///
+    /// The ends of cancelled calls are awaited for at most one second, so that gates see them before
+    /// shutdown; a response that somebody holds without reading it does not end by itself.
+    /// Cancelling the task ends only the grace period: when this method returns, everything is
+    /// closed.
     /// - Parameter grace: How long running calls may continue.
     public func shutdown(grace: Duration = .zero) async {
         let (generation, plan) = state.withLock { state in

@@ -24,10 +24,11 @@ extension ClientError {
         public static let configuration = Self(rawValue: "configuration")
         /// The transport or this library does not support what was requested.
         public static let unsupported = Self(rawValue: "unsupported")
-        /// The client or its transport was shut down.
+        /// The client was shut down before the call, or its transport was, by itself or by another
+        /// client.
         ///
-        /// A call that its task, its handle or ``Client/cancelAll()`` cancels ends with
-        /// `CancellationError`.
+        /// A call that is cancelled ends with `CancellationError`, whether by its task, its handle,
+        /// ``Client/cancelAll()``, or the end of the grace period of ``Client/shutdown(grace:)``.
         public static let cancelled = Self(rawValue: "cancelled")
         /// The deadline of the call passed.
         public static let deadlineExceeded = Self(rawValue: "deadlineExceeded")

@@ -73,5 +73,10 @@ extension Gate where Self == Deadline {
 
 extension Call {
     /// Ends this call if it takes longer than a limit, whatever the client's deadline is.
+    ///
+    /// The limit covers the call until the last byte of its body has arrived, and up to the head if
+    /// it is ``/TurnpikeCore/Call/streaming()``. A call that makes several exchanges has it for each
+    /// of them: a download that resumes, an event stream that reconnects, the pages of a collection.
+    /// To limit the whole, cancel its task.
     public func deadline(_ limit: Duration) -> Call { option(DeadlineOption.self, limit) }
 }

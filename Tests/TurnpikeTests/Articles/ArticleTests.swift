@@ -30,7 +30,10 @@ struct ArticleTests {
         let article = try String(contentsOf: root.appending(path: path), encoding: .utf8)
         let name = path.split(separator: "/").last?.dropLast(3) ?? ""
         let code = try ["", "../../MainActorTests/"]
-            .map { Self.folder.appending(path: $0 + name + "Examples.swift") }
+            .flatMap { folder in
+                ["Examples.swift", "StreamExamples.swift"]
+                    .map { Self.folder.appending(path: folder + name + $0) }
+            }
             .filter { FileManager.default.fileExists(atPath: $0.path()) }
             .map { bare(try String(contentsOf: $0, encoding: .utf8)) }.joined()
         let blocks = article.components(separatedBy: "```swift\n").dropFirst()

@@ -129,6 +129,53 @@ struct GettingStartedExamples {
         }
     }
 
+    private struct Visit: Codable, Equatable {
+        var visitedAt: Date
+    }
+
+    private let base: Target = "http://test.example/v1/"
+    private let decoder = JSONValueDecoder {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        decoder.dateDecodingStrategy = .secondsSince1970
+        return decoder
+    }
+
+    private func visit(_ client: Client) async throws -> Visit {
+        let visit = try await client.get("visits/1").decode(Visit.self, with: decoder)
+        return visit
+    }
+
+    @Test("A decoder is one call's, or the client's")
+    func decoders() async throws {
+        let transport = MockTransport([
+            .on(.get, "/v1/visits/1", .ok(json: ["visited_at": 60])),
+            .on(.get, "/v1/visits/2", .status(409, json: ["visited_at": 60])),
+        ])
+        let expected = Visit(visitedAt: Date(timeIntervalSince1970: 60))
+        #expect(try await visit(Client(baseURL: base, transport: transport)) == expected)
+        var serializers = SerializerTable.standard
+        serializers.register(decoder, as: "json-decoder", for: [.json])
+        let client = Client(
+            baseURL: "https://api.example.com/v1/", transport: transport, stack: .standard,
+            serializers: serializers)
+        #expect(try await client.get("visits/1").decode(Visit.self) == expected)
+        do {
+            try await client.get("visits/2").empty()
+            Issue.record("a conflict is an error")
+        } catch let error as ClientError {
+            #expect(try error.decode(Visit.self, using: serializers) == expected)
+            #expect(throws: ClientError.self) { try error.decode(Visit.self) }
+        }
+        var others = SerializerTable.standard
+        others.register(decoder, as: "my-json-decoder", for: [.json])
+        let other = Client(
+            baseURL: base, transport: transport, stack: .standard, serializers: others)
+        await #expect(throws: ClientError.self) {
+            try await other.get("visits/1").decode(Visit.self)
+        }
+    }
+
     @Test("A handle has progress and a value")
     func handle() async throws {
         let client = client(.any(.stream([Data(count: 3), Data(count: 4)])))

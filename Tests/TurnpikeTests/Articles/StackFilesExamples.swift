@@ -31,6 +31,12 @@ enum StackFilesExamples {
         }
     }
 
+    static func reload(
+        onSignal configured: ConfiguredClient, _ url: URL, _ logger: Logger
+    ) async {
+        for await _ in signals(SIGHUP) { reload(configured, url, logger) }
+    }
+
     static func names(_ file: StackFile) throws -> Client {
         var registry = Registry.standard
         registry.register(gate: "tenant") { settings in
@@ -38,6 +44,11 @@ enum StackFilesExamples {
         }
         let client = try ConfiguredClient(file, registry: registry, serializers: .standard).client
         return client
+    }
+
+    static func check(_ file: StackFile, _ registry: Registry) -> [ConfigurationIssue] {
+        let issues = file.check(with: registry)  // opens and creates nothing
+        return issues
     }
 
     static func description(_ registry: inout Registry) throws {

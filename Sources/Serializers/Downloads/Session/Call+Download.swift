@@ -12,8 +12,11 @@ extension Call {
     ///
     /// The content is never held in memory. An interrupted transfer resumes at the same byte if the
     /// server allows it. Only a response with a status from 200 to 299 is saved. The client's limit
-    /// for collected content does not apply. The client's deadline applies to each exchange, so
-    /// give a large download a deadline of its own.
+    /// for collected content does not apply.
+    ///
+    /// A deadline covers each exchange to its last byte, so give a large download a deadline of its
+    /// own. It begins again when an interrupted transfer resumes; when it passes, the download fails
+    /// and is not resumed. To limit the whole, cancel the task.
     /// - Parameters:
     ///   - destination: Where to put the file.
     ///   - options: How an interrupted transfer is handled.
