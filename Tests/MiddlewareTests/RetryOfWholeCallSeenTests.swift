@@ -238,16 +238,24 @@ struct RetryOfWholeCallSeenTests {
 
     @Test("The losing attempt of a hedge does not affect the winner's body")
     func hedgeTimeline() async throws {
+        let hasLost = Mutex(false)
+        let look = Around { request, _, next in
+            let response = try await next(request)
+            if response.status == 503 { hasLost.withLock { $0 = true } }
+            return response
+        }
         let (client, _) = client(
             [
                 .status(503, body: Data("x".utf8)).delayed(by: .seconds(3)),
                 whole().delayed(by: .seconds(2)),
-            ], [.hedge(after: .seconds(2))])
+            ], [.hedge(after: .seconds(2)), look])
         let call = Task { try await client.get(anywhere).response() }
         try await clock.waitForTimer(in: .seconds(2))
         clock.advance(by: .seconds(2))
         try await clock.waitForTimer(in: .seconds(2))
-        clock.advance(by: .seconds(2))
+        clock.advance(by: .seconds(1))
+        try await until("the response that loses") { hasLost.withLock { $0 } }
+        clock.advance(by: .seconds(1))
         let response = try await call.value
         #expect(response.status == 200)
         #expect(response.timeline.bodyEnd == nil)
