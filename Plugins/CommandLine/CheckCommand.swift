@@ -9,8 +9,8 @@ enum CheckCommand {
     static func run(_ arguments: [String], _ terminal: Terminal) -> Int32 {
         if let help = Help.asked(arguments, .check, terminal) { return help }
         switch arguments {
-        case ["--schema"]: return show(schema, terminal)
-        case ["--reference"]: return show(reference, terminal)
+        case ["--schema"]: return Help.show(schema, terminal)
+        case ["--reference"]: return Help.show(reference, terminal)
         default: break
         }
         guard arguments.count == 1, let path = arguments.first, !path.hasPrefix("-") else {
@@ -37,15 +37,6 @@ enum CheckCommand {
     /// The reference of these stack files, which is the article `StackFileReference`.
     static var reference: String {
         String(Registry.commandLine.reference(linking: ["TurnpikeMiddleware"]).dropLast())
-    }
-
-    private static func show(_ text: String, _ terminal: Terminal) -> Int32 {
-        do {
-            try terminal.line(text)
-            return ExitCode.success
-        } catch {
-            return terminal.ended(by: error)
-        }
     }
 }
 

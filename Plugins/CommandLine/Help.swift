@@ -16,7 +16,8 @@ enum Help: String, CaseIterable {
         show("turnpike \(LibraryVersion.current)", terminal)
     }
 
-    private static func show(_ text: String, _ terminal: Terminal) -> Int32 {
+    /// Prints a text.
+    static func show(_ text: String, _ terminal: Terminal) -> Int32 {
         do {
             try terminal.line(text)
             return ExitCode.success

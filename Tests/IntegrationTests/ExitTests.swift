@@ -13,25 +13,15 @@ struct ExitTests {
         "All log lines are written although nobody shut the client down",
         arguments: [("return", 0), ("exit", 3)])
     func allLines(mode: String, status: Int32) async throws {
-        let process = Process()
-        process.executableURL = URL(filePath: CommandLine.arguments[0])
-            .deletingLastPathComponent().appending(path: "turnpike-exit")
-        process.arguments = [mode]
-        let (output, errors) = (Pipe(), Pipe())
-        process.standardOutput = output
-        process.standardError = errors
-        let (ends, end) = AsyncStream.makeStream(of: Void.self)
-        process.terminationHandler = { _ in end.finish() }
-        try process.run()
-        let child = process.processIdentifier
-        let timer = SystemTimeSource().schedule(after: .seconds(60)) { kill(child, SIGKILL) }
+        let child = try Program("turnpike-exit").start([mode], within: .seconds(60))
+        let (output, errors) = (child.output, child.errors)
         let text = await Blocking.run {
-            let said = output.fileHandleForReading.reads(until: "leaving\n")
-            let lines = errors.fileHandleForReading.readDataToEndOfFile()
+            let said = output.reads(until: "leaving\n")
+            let lines = errors.readDataToEndOfFile()
             return said ? String(decoding: lines, as: UTF8.self) : "it never left"
         }
-        for await _ in ends {}
-        timer.cancel()
+        await child.end()
+        let process = child.process
         #expect(process.terminationReason == .exit)
         #expect(process.terminationStatus == status)
         let lines = text.split(separator: "\n")

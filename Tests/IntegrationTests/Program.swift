@@ -26,6 +26,23 @@ struct Program {
     func output(
         _ arguments: [String], environment: [String: String] = [:], within limit: Duration
     ) async throws -> String {
+        let child = try start(arguments, environment: environment, within: limit)
+        await child.end()
+        // What it prints fits in a pipe, so it never waited for a reader.
+        let said = String(decoding: child.errors.availableData, as: UTF8.self)
+        let process = child.process
+        guard process.terminationReason == .exit, process.terminationStatus == 0 else {
+            throw Failure(
+                description: "\(name) ended with \(process.terminationStatus)"
+                    + (process.terminationReason == .exit ? "" : ", by a signal") + ": \(said)")
+        }
+        return String(decoding: child.output.availableData, as: UTF8.self)
+    }
+
+    /// Starts the program, for a test that reads while it runs.
+    func start(
+        _ arguments: [String], environment: [String: String] = [:], within limit: Duration
+    ) throws -> Child {
         // The products of a build are in one folder, that of the tests among them.
         let folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
         let process = Process()
@@ -34,8 +51,7 @@ struct Program {
         process.environment = ProcessInfo.processInfo.environment
             .merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
             .merging(environment) { $1 }
-        let output = Pipe()
-        let errors = Pipe()
+        let (output, errors) = (Pipe(), Pipe())
         process.standardOutput = output
         process.standardError = errors
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
@@ -44,15 +60,23 @@ struct Program {
         // A child of a dispatch thread inherits its blocked signals; this one cannot be blocked.
         let child = process.processIdentifier
         let timer = SystemTimeSource().schedule(after: limit) { kill(child, SIGKILL) }
-        for await _ in ends {}
-        timer.cancel()
-        // What it prints fits in a pipe, so it never waited for a reader.
-        let said = String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self)
-        guard process.terminationReason == .exit, process.terminationStatus == 0 else {
-            throw Failure(
-                description: "\(name) ended with \(process.terminationStatus)"
-                    + (process.terminationReason == .exit ? "" : ", by a signal") + ": \(said)")
+        return Child(
+            process: process, output: output.fileHandleForReading,
+            errors: errors.fileHandleForReading, ends: ends, timer: timer)
+    }
+
+    /// A program that runs, and is killed if it outlasts its limit.
+    struct Child {
+        let process: Process
+        let output: FileHandle
+        let errors: FileHandle
+        fileprivate let ends: AsyncStream<Void>
+        fileprivate let timer: any TimerToken
+
+        /// Waits until the process has ended.
+        func end() async {
+            for await _ in ends {}
+            timer.cancel()
         }
-        return String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
     }
 }

@@ -46,7 +46,7 @@ struct ProgramTests {
     func flood(mode: String) async throws {
         let report = try await Program("turnpike-flood").run(
             "--mode", mode, "--mib", "160", "--pause", "2", within: .seconds(120))
-        // Above 120 MiB the program fails.
+        // If it holds more than 60 MiB, the program fails.
         #expect((report["peakRSS"]?.double ?? 0) > 0)
         let expected = mode == "down-drop" ? 160 << 17 : 160 << 20
         #expect((report["bytes"]?.int ?? 0) >= expected)
@@ -67,7 +67,7 @@ struct ProgramTests {
         "Over libcurl it costs nothing but buffers",
         arguments: ["down-slow", "download", "up-stream"])
     func curlFlood(mode: String) async throws {
-        // Above 40 MiB, or with a byte in temporary files, the program fails.
+        // If it holds more than 20 MiB, or a byte in temporary files, the program fails.
         let report = try await Program("turnpike-flood").run(
             "--mode", mode, "--mib", "160", "--pause", "2", "--transport", "curl",
             within: .seconds(120))

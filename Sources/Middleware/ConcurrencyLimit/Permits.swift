@@ -145,7 +145,8 @@ final class Permits: Sendable {
                         let now = timeSource.now
                         beginsLine =
                             share.hasRoom
-                            ? Self.isNews(&toldAt, at: now) : Self.isNews(&share.toldAt, at: now)
+                            ? WaitingLine.isNews(&toldAt, at: now)
+                            : WaitingLine.isNews(&share.toldAt, at: now)
                     }
                     let waiter = Waiter(ticket: ticket, beginsLine: beginsLine)
                     share.line.append(waiter)
@@ -160,14 +161,6 @@ final class Permits: Sendable {
             if state.shares[origin]?.readyTicket == ticket { state.noteNext(of: origin) }
             return waiter
         }
-    }
-
-    private static func isNews(
-        _ toldAt: inout MonotonicInstant?, at now: MonotonicInstant
-    ) -> Bool {
-        if let toldAt, toldAt.duration(to: now) < newsInterval { return false }
-        toldAt = now
-        return true
     }
 
     /// Removes a waiter from its line.

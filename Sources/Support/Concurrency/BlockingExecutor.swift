@@ -4,7 +4,7 @@ import Dispatch
 ///
 /// The cooperative pool has as many threads as the machine has cores, and all tasks need them.
 package final class BlockingExecutor: TaskExecutor {
-    package static let shared = BlockingExecutor()
+    static let shared = BlockingExecutor()
 
     private let queue = DispatchQueue(
         label: "turnpike.blocking", qos: .userInitiated, attributes: .concurrent)

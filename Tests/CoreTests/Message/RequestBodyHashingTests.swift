@@ -2,9 +2,9 @@ import Foundation
 import Synchronization
 import TestSupport
 import Testing
-import TurnpikeSupport
 
 @testable import TurnpikeCore
+@testable import TurnpikeSupport
 
 @Suite("The SHA-256 of a request body")
 struct RequestBodyHashingTests {

@@ -75,8 +75,8 @@ struct FloodOptions {
     func fault(of figures: JSONValue) -> String? {
         let expected = mode == .downDrop ? bytes / 8 : bytes
         if let count = figures["bytes"]?.int, count < expected { return "only \(count) bytes came" }
-        if let peak = figures["peakRSS"]?.double, peak >= transport.residentLimit {
-            return "\(peak) MiB were resident"
+        if let held = figures["heldMiB"]?.double, held >= transport.memoryLimit {
+            return "\(held) MiB were held in memory"
         }
         if !transport.needsTemporaryFiles, let peak = figures["temporaryMiB"]?.double, peak > 0 {
             return "there were \(peak) MiB of temporary files"

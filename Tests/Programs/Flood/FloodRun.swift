@@ -16,6 +16,8 @@ struct FloodRun {
 
     func run() async throws -> JSONValue {
         let begin = ContinuousClock.now
+        // What the program itself holds, its code above all, differs from build to build.
+        let atStart = Self.resident("VmRSS")
         let watch = TemporaryFileWatch()
         let bytes =
             switch options.mode {
@@ -29,10 +31,12 @@ struct FloodRun {
             }
         let seconds = (ContinuousClock.now - begin) / .seconds(1)
         let peak = watch.end()
+        let peakRSS = Self.resident("VmHWM")
         return [
             "program": "flood", "mode": .string(options.mode.rawValue),
             "transport": .string(options.transport.rawValue),
-            "bytes": .number(JSONNumber(bytes)), "peakRSS": number(Self.peakRSS),
+            "bytes": .number(JSONNumber(bytes)), "peakRSS": number(peakRSS),
+            "heldMiB": number(peakRSS - atStart),
             "temporaryMiB": number(peak),
             "temporaryMiBLeft": number(await TemporaryFiles.settled()),
             "seconds": number(seconds),
@@ -111,10 +115,10 @@ struct FloodRun {
         JSONNumber((value * 10).rounded() / 10).map(JSONValue.number) ?? .null
     }
 
-    /// The most memory that was resident, in MiB.
-    private static var peakRSS: Double {
+    /// What is resident now (`VmRSS`), or was at most (`VmHWM`), in MiB.
+    private static func resident(_ name: String) -> Double {
         let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
-        let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        let line = status.split(separator: "\n").first { $0.hasPrefix("\(name):") }
         return (line?.split(separator: " ").dropFirst().first.flatMap { Double($0) } ?? 0) / 1024
     }
 }

@@ -13,8 +13,8 @@ enum FloodTransport: String {
         }
     }
 
-    /// What may be resident at most, in MiB.
-    var residentLimit: Double { self == .curl ? 40 : 120 }
+    /// How much more than at the start may be resident, in MiB.
+    var memoryLimit: Double { self == .curl ? 20 : 60 }
 
     /// Whether what outruns its reader, and streams that are sent, go through files.
     ///

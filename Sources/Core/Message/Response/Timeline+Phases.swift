@@ -41,34 +41,20 @@ extension Timeline {
         span(from, to).map { max($0, .zero) }
     }
 
-    /// A phase of an exchange that has a name.
-    package struct Phase {
-        private let title: String
-        /// The name of a JSON member.
-        package let name: String
-        /// How long it took.
-        package let duration: Duration
-        /// The phase for people.
-        package var text: String { "\(title) \(duration.millisecondText)" }
-
-        init?(_ title: String, _ name: String, _ duration: Duration?) {
-            guard let duration else { return nil }
-            self.title = title
-            self.name = name
-            self.duration = duration
+    /// The phases of the last exchange that are known, in order: each with its name as a JSON member,
+    /// how long it took, and the two for people.
+    package var phases: [(name: String, duration: Duration, text: String)] {
+        [
+            ("DNS", "dns", resolutionDuration), ("connect", "connect", connectDuration),
+            ("TLS", "tls", tlsDuration), ("first byte", "firstByte", firstByteDuration),
+            ("head", "head", headDuration), ("body", "body", bodyDuration),
+        ].compactMap { (title: String, name: String, duration: Duration?) in
+            duration.map { (name, $0, Self.text(title, $0)) }
         }
     }
 
-    /// The phases of the last exchange that are known, in order.
-    package var phases: [Phase] {
-        [
-            Phase("DNS", "dns", resolutionDuration),
-            Phase("connect", "connect", connectDuration),
-            Phase("TLS", "tls", tlsDuration),
-            Phase("first byte", "firstByte", firstByteDuration),
-            Phase("head", "head", headDuration),
-            Phase("body", "body", bodyDuration),
-        ].compactMap { $0 }
+    private static func text(_ title: String, _ duration: Duration) -> String {
+        "\(title) \(duration.millisecondText)"
     }
 }
 
@@ -79,10 +65,10 @@ extension Timeline: CustomStringConvertible {
     /// ``serializationDuration``.
     public var description: String {
         let preparation = preparationDuration.flatMap { $0 < .microseconds(50) ? nil : $0 }
-        let before = Phase("before", "before", preparation).map(\.text)
+        let before = preparation.map { Self.text("before", $0) }
         let reuse = isConnectionReused == true ? "connection reused" : nil
-        let value = Phase("value", "value", serializationDuration).map(\.text)
-        let total = Phase("total", "total", totalDuration).map(\.text)
+        let value = serializationDuration.map { Self.text("value", $0) }
+        let total = totalDuration.map { Self.text("total", $0) }
         let texts = [before, reuse] + phases.map(\.text) + [value, total]
         let known = texts.compactMap { $0 }
         return known.isEmpty ? "no times yet" : known.joined(separator: ", ")
