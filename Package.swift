@@ -19,6 +19,7 @@ let package = Package(
             name: "Turnpike",
             targets: ["Turnpike", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers"]),
         .library(name: "TurnpikeSupport", targets: ["TurnpikeSupport"]),
+        .library(name: "TurnpikeInspection", targets: ["TurnpikeInspection"]),
         .library(name: "TurnpikeTesting", targets: ["TurnpikeTesting"]),
         .library(name: "TurnpikeCurl", targets: ["TurnpikeCurl"]),
         .library(name: "TurnpikeCache", targets: ["TurnpikeCache"]),
@@ -42,8 +43,14 @@ let package = Package(
             name: "Turnpike",
             dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers"],
             path: "Sources/Turnpike", swiftSettings: settings),
+        // What checks a stack, explains it, and shows traces; a service that does not import it pays nothing.
         .target(
-            name: "TurnpikeTesting", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
+            name: "TurnpikeInspection",
+            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
+            path: "Sources/Inspection", packageAccess: false, swiftSettings: settings),
+        .target(
+            name: "TurnpikeTesting",
+            dependencies: ["TurnpikeCore", "TurnpikeInspection", "TurnpikeSupport"],
             path: "Plugins/Testing", packageAccess: false, swiftSettings: settings),
         .target(
             name: "CTurnpikeCurl", path: "Plugins/Curl/CCurl",
@@ -70,7 +77,8 @@ let package = Package(
         .executableTarget(
             name: "TurnpikeCommandLine",
             dependencies: [
-                "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl", "TurnpikeSupport",
+                "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl", "TurnpikeInspection",
+                "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Plugins/CommandLine", packageAccess: false, swiftSettings: settings),
         .executableTarget(
@@ -99,6 +107,13 @@ let package = Package(
                 "TurnpikeTesting",
             ],
             path: "Tests/MiddlewareTests", swiftSettings: settings),
+        .testTarget(
+            name: "InspectionTests",
+            dependencies: [
+                "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeInspection",
+                "TurnpikeMiddleware", "TurnpikeSupport", "TurnpikeTesting",
+            ],
+            path: "Tests/InspectionTests", swiftSettings: settings),
         .testTarget(
             name: "SerializersTests",
             dependencies: [
@@ -158,7 +173,9 @@ let package = Package(
         // Compiled like the code of a user: `public` access only, and no upcoming features.
         .testTarget(
             name: "TurnpikeTests",
-            dependencies: ["Turnpike", "TurnpikeSupport", "TurnpikeTesting"],
+            dependencies: [
+                "Turnpike", "TurnpikeInspection", "TurnpikeSupport", "TurnpikeTesting",
+            ],
             path: "Tests/TurnpikeTests", packageAccess: false),
         // Compiled like an app whose declarations belong to the main actor (SE-0466).
         .testTarget(

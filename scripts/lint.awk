@@ -16,7 +16,7 @@ function isIn(list, name) { return index(" " list " ", " " name " ") > 0 }
 # Whether a file of `place` (two folders deep, as in Sources/Core) may import a module.
 function mayImport(place, module,    base, libraries) {
     base = "Foundation Dispatch Synchronization Glibc Musl Darwin"
-    libraries = "TurnpikeCore TurnpikeMiddleware TurnpikeSerializers TurnpikeSupport"
+    libraries = "TurnpikeCore TurnpikeInspection TurnpikeMiddleware TurnpikeSerializers TurnpikeSupport"
     if (place ~ /^Plugins\/CommandLine$/) return 1
     if (place ~ /^Plugins\//) {
         # The names of its own modules contain the name of the folder; it may not import other plugins or the umbrella module.
@@ -28,7 +28,8 @@ function mayImport(place, module,    base, libraries) {
     if (place == "Sources/Core") {
         return module == "FoundationNetworking" && FILENAME ~ /^Sources\/Core\/Transport\/URLSession\//
     }
-    if (place == "Sources/Turnpike") return isIn(libraries, module)
+    if (place == "Sources/Turnpike") return isIn(libraries, module) && module != "TurnpikeInspection"
+    if (place == "Sources/Inspection") return isIn("TurnpikeCore TurnpikeMiddleware", module)
     return module == "TurnpikeCore"
 }
 

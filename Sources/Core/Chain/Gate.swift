@@ -20,6 +20,15 @@ public protocol Gate: Sendable {
     /// The keys of request options that this gate reads; none by default.
     var handledOptions: [any RequestOptionKey.Type] { get }
 
+    /// What is true of this gate as it is configured, for checks and explanations of a stack.
+    ///
+    /// Nil by default: nothing is known. Never called on the path of a call; it must not send,
+    /// wait or change anything.
+    /// - Parameter request: The request to explain, as it reaches the gate, or nil for what holds
+    ///   of any request.
+    /// - Returns: The facts, or nil if nothing is known.
+    func facts(for request: Request?) -> GateFacts?
+
     /// Releases what the gate holds beyond single calls, for example flushes a log or closes a
     /// file.
     ///
@@ -34,6 +43,8 @@ extension Gate {
     public var id: String? { nil }
     /// None.
     public var handledOptions: [any RequestOptionKey.Type] { [] }
+    /// Nil.
+    public func facts(for request: Request?) -> GateFacts? { nil }
     /// Does nothing.
     public func shutdown() async {}
 }

@@ -1,0 +1,83 @@
+/// Something that a gate does to the calls that pass it.
+///
+/// A duration or a count of nil means that the gate sets no bound.
+public enum GateEffect: Sendable, Hashable {
+    // MARK: Sends
+
+    /// Sends again what failed, each time as a new attempt.
+    ///
+    /// `attempts` counts the first one too. `waits` is the longest sum of the waits between them,
+    /// and `repeatsUnsafe` tells whether a request is repeated that a server may have processed
+    /// and that is not idempotent.
+    case retries(attempts: Int?, waits: Duration?, repeatsUnsafe: Bool)
+    /// Sends further copies while the first is under way, each as an attempt; the first answer
+    /// counts.
+    case hedges(copies: Int, after: Duration?)
+    /// Follows redirects, at most this many for each pass.
+    case redirects(hops: Int)
+    /// Sends again in the same pass, for example with new credentials after a 401.
+    case replays(times: Int)
+    /// May answer without what stands inside.
+    case answers(GateAnswer)
+
+    // MARK: Time
+
+    /// Ends what stands inside after a time.
+    case limitsTime(Duration, GateTimeExtent)
+    /// May hold a request back before it passes it on.
+    ///
+    /// `reason` completes "waits for": `a permit`.
+    case waits(atMost: Duration?, reason: String)
+
+    // MARK: Load
+
+    /// Lets so many requests at once through.
+    case limitsConcurrency(Int?)
+    /// Lets so many requests in an interval through.
+    case limitsRate(Int, per: Duration)
+    /// Refuses requests after failures of what stands inside.
+    case breaksCircuit
+
+    // MARK: The request
+
+    /// Sets header fields.
+    case setsFields([HTTPHeaders.Name], GateFieldContent)
+    /// Puts something into the request that is valid for a time only, for example a signature with
+    /// a date.
+    case stampsTime(valid: Duration?)
+    /// Gives a request a key by which a server recognises a repetition.
+    case identifiesRepetition
+    /// Sends and keeps cookies.
+    case keepsCookies
+    /// Turns `http` into `https` where a host has asked for it.
+    case upgradesScheme
+    /// Refuses requests to targets that are not allowed.
+    case checksTarget
+    /// Changes the content of the request, for example compresses it.
+    case changesContent
+
+    // MARK: The response
+
+    /// Turns a response into an error.
+    case rejectsResponses
+    /// Limits the content that is collected in memory, in bytes.
+    case limitsContent(Int64?)
+    /// Limits how many times larger decoded content may be than encoded content.
+    case limitsDecoding(ratio: Int)
+    /// Judges the freshness of a response, and stores it.
+    case storesResponses
+
+    // MARK: Observation
+
+    /// Writes about calls; `content` is how many bytes of contents it shows.
+    case logs(content: Int)
+    /// Counts and measures calls; `hasBoundedLabels` is false if a label may have any value.
+    case measures(hasBoundedLabels: Bool)
+
+    // MARK: Memory
+
+    /// Holds bytes in memory for each call.
+    case holdsMemory(atMost: Int64?)
+    /// Holds bytes on disk for each call.
+    case holdsDisk(atMost: Int64?)
+}

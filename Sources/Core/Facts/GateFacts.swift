@@ -1,0 +1,39 @@
+/// What is true of a gate as it is configured.
+///
+/// A gate states its facts in ``Gate/facts(for:)``. Checks and explanations of a stack go by facts
+/// alone and know no gate by its name, so that a gate of a user's is judged like a built-in one.
+///
+/// ```swift
+/// struct SignRequests: RequestAdapter {
+///     func facts(for request: Request?) -> GateFacts? {
+///         GateFacts(
+///             "signs the request and its date",
+///             .setsFields(["Authorization"], .secret(isBound: true)),
+///             .stampsTime(valid: .seconds(300)))
+///     }
+/// }
+/// ```
+public struct GateFacts: Sendable {
+    /// What the gate does, as the end of a sentence that begins with its name:
+    /// `makes up to 3 attempts, 0.1 s to 10 s apart`.
+    public var summary: String
+    /// What it does to calls, in the order in which it does it.
+    public var effects: [GateEffect]
+    /// Where it must stand, beyond what follows from its effects.
+    public var order: [GateOrder]
+    /// Why the gate passes this request on untouched; nil if it applies, or if no request is given.
+    ///
+    /// The end of a sentence: `the request has an Authorization field already`.
+    public var passedOver: String?
+
+    /// Creates facts.
+    public init(
+        _ summary: String, _ effects: GateEffect..., order: [GateOrder] = [],
+        passedOver: String? = nil
+    ) {
+        self.summary = summary
+        self.effects = effects
+        self.order = order
+        self.passedOver = passedOver
+    }
+}
