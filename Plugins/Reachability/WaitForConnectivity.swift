@@ -1,5 +1,6 @@
 import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// Waits for a network connection before a request is retried.
 ///
@@ -37,6 +38,23 @@ public struct WaitForConnectivity: Interceptor {
             _ = try await monitor.waitUntilReachable(for: limit, in: context)
         }
         return try await next(request)
+    }
+
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        let attempts = includesFirstAttempt ? "each attempt" : "each attempt after the first"
+        return GateFacts(
+            "lets \(attempts) wait for a connection, \(limit.text) at most",
+            .waits(atMost: limit, reason: "a network connection"),
+            order: [
+                GateOrder(
+                    includesFirstAttempt ? .inside : .insideOfPresent, .retry,
+                    because: "Only another attempt waits for a connection."),
+                GateOrder(
+                    .outside, .attemptTimeout,
+                    because: "The wait would be part of the attempt and end with it."),
+            ],
+            passedOver: request.flatMap { Self.isLocal($0) ? "the host is this machine" : nil })
     }
 
     private static func isLocal(_ request: Request) -> Bool {

@@ -59,6 +59,33 @@ public struct Cache: Interceptor {
         return try await call.answer()
     }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    ///
+    /// A pass may send four times: a validation that is shared and one of its own, each followed by
+    /// the plain request if what it confirms can no longer be read.
+    public func facts(for request: Request?) -> GateFacts? {
+        let bounds = state.store.entryBounds
+        let most = max(options.maxContentBytes, 0)
+        let shared = Int64(max(options.maxSharedBytes, 0)) + 1
+        let disk = bounds.map { min($0.disk, most) }
+        var facts = GateFacts(
+            "answers from what was answered before, and stores responses", .answers(.stored),
+            .waits(atMost: nil, reason: "the validation of a stored response"),
+            .replays(times: 3), .storesResponses,
+            .holdsMemory(atMost: bounds.map { min($0.memory, most) + shared }),
+            passedOver: request.flatMap(obstacle))
+        if disk != 0 { facts.effects.append(.holdsDisk(atMost: disk)) }
+        return facts
+    }
+
+    // Why a request passes without a look at the store.
+    private func obstacle(to request: Request) -> String? {
+        let isLookUp = request.method == .get || request.method == .head
+        if !isLookUp { return request.method.isSafe ? "\(request.method) is not stored" : nil }
+        if !request.body.isEmpty { return "the request has content" }
+        return request.options.isStreaming ? "the call streams" : nil
+    }
+
     /// Waits for refreshes in the background and for the store's writing, then has the meter pass on
     /// what it holds.
     public func shutdown() async {

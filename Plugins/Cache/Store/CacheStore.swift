@@ -47,9 +47,17 @@ public protocol CacheStore: Sendable {
     /// Lists all entries, in no particular order.
     func list() async throws -> [CacheListing]
 
+    /// The most bytes that storing one response takes, its head not counted; nil if nobody knows.
+    var entryBounds: CacheEntryBounds? { get }
+
     /// How much the store holds.
     var usage: CacheUsage { get }
 
     /// Returns when all committed entries are where they outlive the process, as far as the store can.
     func flush() async
+}
+
+extension CacheStore {
+    /// Nil: nobody knows.
+    public var entryBounds: CacheEntryBounds? { nil }
 }

@@ -22,6 +22,9 @@ public final class MemoryStore: CacheStore {
         table = Mutex(MemoryTable(maxBytes: maxBytes))
     }
 
+    /// As many bytes as an entry may have.
+    public var entryBounds: CacheEntryBounds? { CacheEntryBounds(memory: Int64(maxEntryBytes)) }
+
     /// Finds an entry.
     public func entry(
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool

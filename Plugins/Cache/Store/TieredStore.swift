@@ -17,6 +17,13 @@ public final class TieredStore: CacheStore {
         self.back = back
     }
 
+    /// What both take together.
+    public var entryBounds: CacheEntryBounds? {
+        guard let first = front.entryBounds, let second = back.entryBounds else { return nil }
+        return CacheEntryBounds(
+            memory: first.memory + second.memory, disk: first.disk + second.disk)
+    }
+
     /// Finds an entry, in the front or else in the back.
     public func entry(
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool

@@ -12,10 +12,12 @@ public enum GateEffect: Sendable, Hashable {
     case retries(attempts: Int?, waits: Duration?, repeatsUnsafe: Bool)
     /// Sends further copies while the first is under way, each as an attempt; the first answer
     /// counts.
+    ///
+    /// `after` is the wait before each copy; nil if the gate learns it from past answers.
     case hedges(copies: Int, after: Duration?)
     /// Follows redirects, at most this many for each pass.
     case redirects(hops: Int)
-    /// Sends again in the same pass, for example with new credentials after a 401.
+    /// Sends again in the same pass without a wait, for example with new credentials after a 401.
     case replays(times: Int)
     /// May answer without what stands inside.
     case answers(GateAnswer)
@@ -55,6 +57,13 @@ public enum GateEffect: Sendable, Hashable {
     case checksTarget
     /// Changes the content of the request, for example compresses it.
     case changesContent
+
+    // MARK: Groups
+
+    /// Lets only some requests pass the gates of its group.
+    ///
+    /// `byOrigin` tells whether origins that the group knows decide.
+    case selects(byOrigin: Bool)
 
     // MARK: The response
 

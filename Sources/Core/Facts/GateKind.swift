@@ -6,7 +6,7 @@ public enum GateKind: Sendable, Hashable, CaseIterable {
     case hedge
     /// ``GateEffect/redirects(hops:)``
     case redirect
-    /// ``GateEffect/replays(times:)``
+    /// ``GateFieldContent/secret(isBound:variesByCall:)``, but no cookies
     case authentication
     /// ``GateEffect/storesResponses``
     case cache

@@ -22,6 +22,20 @@ public struct AttemptTimeout: Interceptor {
     /// The option that sets the limit of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [AttemptTimeoutOption.self] }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        guard let limit = request?.options[AttemptTimeoutOption.self] ?? limit else {
+            return GateFacts(
+                "ends attempts of calls that ask for it",
+                passedOver: request.map { _ in "the call asks for no limit" })
+        }
+        return GateFacts(
+            "ends an attempt whose head has not come after \(limit.text)",
+            .limitsTime(limit, .head),
+            passedOver: request?.options.isOneTime == true
+                ? "the request can be sent only once" : nil)
+    }
+
     /// Runs the rest of the chain within the limit.
     public func intercept(
         _ request: Request, context: Context, next: Next

@@ -30,6 +30,22 @@ final class CredentialScope: Sendable {
         return allowed.contains(origin) && trail.allSatisfy(allowed.contains)
     }
 
+    /// Whether a request that was not redirected goes to one of the origins; nil if only the client
+    /// knows.
+    func mayReach(_ request: Request) -> Bool? {
+        let known = origins.listed ?? own.withLock { $0.isEmpty ? nil : $0 }
+        return known.map { known in request.origin.map(known.contains) ?? false }
+    }
+
+    /// Why a request gets no credential; nil if it gets one, or if only the client knows.
+    func obstacle(to request: Request?) -> String? {
+        guard let request else { return nil }
+        if request.headers.contains(.authorization) {
+            return "the request has an Authorization of its own"
+        }
+        return mayReach(request) == false ? "the credential is not for this origin" : nil
+    }
+
     /// Whether a response answers the credential that a request carried.
     ///
     /// A redirect inside the gate may have led to another origin.

@@ -22,6 +22,13 @@ public struct BaseURL: RequestAdapter {
     /// - Parameter base: Returns an absolute URL; an error that it throws fails the call.
     public init(_ base: @escaping @Sendable () async throws -> Target) { self.base = base }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        GateFacts(
+            "resolves relative targets",
+            passedOver: request?.origin == nil ? nil : "the target is absolute")
+    }
+
     /// Resolves the target if it is relative.
     public func adapt(_ request: inout Request, context: Context) async throws {
         guard request.origin == nil else { return }

@@ -62,6 +62,12 @@ public struct CircuitBreaker: Interceptor {
     /// The state of an origin's circuit after its last call.
     public func state(of origin: Origin) -> CircuitState { circuits.state(of: origin) }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        GateFacts(
+            "refuses requests to an origin that fails", .breaksCircuit, .answers(.refusal))
+    }
+
     /// Runs the rest of the chain if the circuit admits the request.
     public func intercept(
         _ request: Request, context: Context, next: Next

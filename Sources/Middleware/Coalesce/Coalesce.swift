@@ -58,6 +58,22 @@ public struct Coalesce: Interceptor {
         .traceparent, .tracestate, "X-Request-ID", "X-Correlation-ID",
     ]
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        GateFacts(
+            "sends identical requests once", .answers(.shared),
+            .waits(atMost: nil, reason: "an identical request under way"),
+            .holdsMemory(atMost: Int64(maxBody) + 1),
+            passedOver: request.flatMap(obstacle))
+    }
+
+    // Why a request is sent by itself.
+    private func obstacle(to request: Request) -> String? {
+        if !request.method.isSafe { return "\(request.method) may have an effect each time" }
+        if !request.body.isEmpty { return "the request has content" }
+        return request.options.allowSharing ? nil : "the call has options of its own"
+    }
+
     /// Joins the exchange for the request, or starts one.
     public func intercept(
         _ request: Request, context: Context, next: Next

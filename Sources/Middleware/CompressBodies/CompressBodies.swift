@@ -42,6 +42,35 @@ public struct CompressBodies: SynchronousRequestAdapter {
         self.minimum = minimum
     }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        var facts = GateFacts(
+            "compresses content with \(coding.rawValue)", .changesContent,
+            .setsFields([.contentEncoding], .plain))
+        guard let request else {
+            facts.effects.append(.holdsMemory(atMost: nil))
+            return facts
+        }
+        facts.passedOver = obstacle(to: request)
+        // What zlib's deflateBound() allows content that cannot be compressed.
+        if let count = (request.body.inMemory?.count).map(Int64.init) {
+            facts.effects.append(.holdsMemory(atMost: count + count / 1000 + 1024))
+        } else {
+            facts.effects.append(.holdsMemory(atMost: 1 << 20))
+        }
+        return facts
+    }
+
+    // Why the content of a request stays as it is.
+    private func obstacle(to request: Request) -> String? {
+        let body = request.body
+        if body.isEmpty { return "the request has no content" }
+        if body.hasTrailers { return "trailer fields may describe the content" }
+        if body.length ?? .max < minimum { return "the content is smaller than \(minimum) bytes" }
+        if request.headers.contains(.contentEncoding) { return "the content is encoded" }
+        return Self.isCompressed(request) ? "the content is compressed" : nil
+    }
+
     /// Compresses the body of a request.
     public func adapt(_ request: inout Request, context: Context) throws {
         let body = request.body

@@ -62,6 +62,17 @@ public struct ConcurrencyLimit: Interceptor {
     /// The current limit of an origin.
     func limit(of origin: Origin) -> Int { permits.limit(of: origin) }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        let rules = permits.currentRules
+        var facts = GateFacts(
+            "lets \(rules.total) requests at once through, \(rules.perOrigin) to one origin, and"
+                + (rules.queue > 0 ? " the next \(rules.queue) wait" : " refuses the others"),
+            .limitsConcurrency(min(rules.total, rules.perOrigin)), .answers(.refusal))
+        if rules.queue > 0 { facts.effects.append(.waits(atMost: nil, reason: "a permit")) }
+        return facts
+    }
+
     /// Waits for a permit and holds it until the body ends.
     public func intercept(
         _ request: Request, context: Context, next: Next

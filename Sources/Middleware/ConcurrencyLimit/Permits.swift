@@ -104,7 +104,10 @@ final class Permits: Sendable {
     var waitingCount: Int { state.withLock { $0.waiting } }
 
     /// The most permits that are given out.
-    var total: Int { state.withLock { $0.rules.total } }
+    var total: Int { currentRules.total }
+
+    /// The rules in force.
+    var currentRules: Rules { state.withLock { $0.rules } }
 
     /// The current limit of an origin.
     func limit(of origin: Origin) -> Int {

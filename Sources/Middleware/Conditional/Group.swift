@@ -33,6 +33,9 @@ public struct Group: GateGroup {
         self.gates = gates()
     }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? { GateFacts("always applies") }
+
     /// The options that the gates handle; a group always applies.
     public var handledOptions: [any RequestOptionKey.Type] { gates.flatMap(\.handledOptions) }
 }

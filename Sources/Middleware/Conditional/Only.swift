@@ -29,6 +29,16 @@ public struct Only: GateGroup {
         self.gates = gates()
     }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        let isMet = request.map { $0.origin.map(origins.contains) ?? false } ?? true
+        let names = origins.map(\.description).sorted().joined(separator: ", ")
+        return GateFacts(
+            "applies to requests to \(names.isEmpty ? "no origin" : names)",
+            .selects(byOrigin: true),
+            passedOver: isMet ? nil : "the request goes to another origin")
+    }
+
     /// Whether the request goes to one of the origins.
     public func applies(to request: Request, context: Context) -> Bool {
         request.origin.map(origins.contains) ?? false

@@ -37,6 +37,14 @@ public struct When: GateGroup {
         self.gates = gates()
     }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        let isMet = request.map(condition) ?? true
+        return GateFacts(
+            "applies to requests that meet its condition", .selects(byOrigin: false),
+            passedOver: isMet ? nil : "the request does not meet its condition")
+    }
+
     /// Whether the condition holds.
     public func applies(to request: Request, context: Context) -> Bool { condition(request) }
 }

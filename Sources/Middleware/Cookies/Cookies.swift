@@ -26,6 +26,13 @@ public struct Cookies: Interceptor {
         jar = storage as? CookieJar
     }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        GateFacts(
+            "sends the cookies of its jar, and stores those of responses", .keepsCookies,
+            .setsFields([.cookie], .secret(isBound: true)))
+    }
+
     /// Adds the cookies to the request, and stores those of the response.
     public func intercept(
         _ request: Request, context: Context, next: Next

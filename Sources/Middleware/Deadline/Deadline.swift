@@ -36,6 +36,17 @@ public struct Deadline: Interceptor {
     /// The option that sets the deadline of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [DeadlineOption.self] }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        let limit = request?.options[DeadlineOption.self] ?? limit
+        let isStreaming = request?.options.isStreaming ?? false
+        return GateFacts(
+            "ends the call after \(limit.text)" + (isStreaming ? ", up to its head" : ""),
+            .limitsTime(limit, isStreaming ? .head : .body),
+            passedOver: request?.options.isOneTime == true
+                ? "the request can be sent only once" : nil)
+    }
+
     /// Runs the rest of the chain within the limit.
     public func intercept(
         _ request: Request, context: Context, next: Next

@@ -19,6 +19,7 @@ public import TurnpikeCore
 public struct Fallback: Interceptor {
     private let condition: @Sendable (Outcome) -> Bool
     private let answer: @Sendable (Outcome, Context) async throws -> Response
+    private let isFixed: Bool
 
     /// Creates a fallback whose response comes from a closure.
     /// - Parameters:
@@ -30,7 +31,15 @@ public struct Fallback: Interceptor {
         when condition: @escaping @Sendable (Outcome) -> Bool = Fallback.standardCondition,
         _ answer: @escaping @Sendable (Outcome, Context) async throws -> Response
     ) {
+        self.init(when: condition, isFixed: false, answer)
+    }
+
+    private init(
+        when condition: @escaping @Sendable (Outcome) -> Bool, isFixed: Bool,
+        _ answer: @escaping @Sendable (Outcome, Context) async throws -> Response
+    ) {
         self.condition = condition
+        self.isFixed = isFixed
         self.answer = answer
     }
 
@@ -44,7 +53,7 @@ public struct Fallback: Interceptor {
         status: HTTPStatus, headers: HTTPHeaders = [:], body: Data = Data(),
         when condition: @escaping @Sendable (Outcome) -> Bool = Fallback.standardCondition
     ) {
-        self.init(when: condition) { outcome, _ in
+        self.init(when: condition, isFixed: true) { outcome, _ in
             Response(
                 to: outcome.request, status: status, headers: headers, body: ResponseBody(body))
         }
@@ -55,6 +64,13 @@ public struct Fallback: Interceptor {
     /// An error that refuses a response is judged by the status of that response.
     public static func standardCondition(_ outcome: Outcome) -> Bool {
         outcome.status.map { $0.code >= 500 } ?? true
+    }
+
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        var facts = GateFacts("returns a substitute when a call fails", .answers(.substitute))
+        if !isFixed { facts.effects.append(.waits(atMost: nil, reason: "the substitute")) }
+        return facts
     }
 
     /// Runs the rest of the chain, and returns the substitute response if it fails.

@@ -17,6 +17,17 @@ public struct HSTS: Interceptor {
     /// - Parameter store: Where the hosts are kept; by default in memory.
     public init(_ store: HSTSStore = HSTSStore()) { self.store = store }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        GateFacts(
+            "turns http into https where a host has asked for it", .upgradesScheme,
+            order: [
+                GateOrder(
+                    .outside, .cookies,
+                    because: "The jar would see http, and send no Secure cookie.")
+            ])
+    }
+
     /// Upgrades the request, and learns from the response.
     public func intercept(
         _ request: Request, context: Context, next: Next

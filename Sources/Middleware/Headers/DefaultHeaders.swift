@@ -28,6 +28,17 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         secrets = SecretFields(for: origins)
     }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        let names = headers.map(\.name).filter { request?.headers.contains($0) != true }
+        var facts = GateFacts("sets header fields that are missing")
+        facts.effects = secrets.effects(of: names, on: request)
+        if request != nil, facts.effects.isEmpty {
+            facts.passedOver = "no field of it is missing"
+        }
+        return facts
+    }
+
     /// Sets the fields that are missing.
     public func adapt(_ request: inout Request, context: Context) throws {
         if let defect = headers.defect {

@@ -10,6 +10,26 @@ struct SecretFields: Sendable {
 
     init(for origins: CredentialOrigins?) { scope = origins.map { CredentialScope($0) } }
 
+    /// The effects of a gate that sets fields, of which some may be secrets.
+    ///
+    /// Secrets that go only to listed origins are left out for a request to another one.
+    func effects(
+        of names: some Sequence<HTTPHeaders.Name>, on request: Request?
+    ) -> [GateEffect] {
+        let names = names.reduce(into: [HTTPHeaders.Name]()) { names, name in
+            if !names.contains(name) { names.append(name) }
+        }
+        let secrets = names.filter { Redaction.standard.hides(header: $0) }
+        let plain = names.filter { !secrets.contains($0) }
+        let areSent = request.flatMap { scope?.mayReach($0) } ?? true
+        var effects: [GateEffect] = []
+        if !plain.isEmpty { effects.append(.setsFields(plain, .plain)) }
+        if !secrets.isEmpty, areSent {
+            effects.append(.setsFields(secrets, .secret(isBound: scope != nil)))
+        }
+        return effects
+    }
+
     /// The names of the fields that must be left out of a request.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if a listed text is not an
     ///   origin.

@@ -25,6 +25,17 @@ public struct SetHeaders: SynchronousRequestAdapter {
         secrets = SecretFields(for: origins)
     }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        let names = (replacing.map(\.name) + adding.map(\.name))
+        var facts = GateFacts("sets header fields")
+        facts.effects = secrets.effects(of: names, on: request)
+        if request != nil, facts.effects.isEmpty {
+            facts.passedOver = "no field of it is for this origin"
+        }
+        return facts
+    }
+
     /// Sets the fields.
     public func adapt(_ request: inout Request, context: Context) throws {
         if let defect = replacing.defect ?? adding.defect {

@@ -1,4 +1,5 @@
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// Sends a request a second time if the response is late, and takes the first good response.
 ///
@@ -75,6 +76,34 @@ public struct Hedge: Interceptor {
         }
         record(since: begin, origin, context)
         return response
+    }
+
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        guard attempts > 1 else {
+            return GateFacts("sends once", passedOver: request.map { _ in "it sends once" })
+        }
+        let fixed: Duration? = if case .fixed(let delay) = delay.kind { delay } else { nil }
+        let wait = fixed.map(\.text) ?? "as long as most answers take"
+        return GateFacts(
+            "sends up to \(attempts - 1) more, after \(wait), and takes the first good response",
+            .hedges(copies: attempts - 1, after: fixed),
+            order: [
+                GateOrder(
+                    .outside, .circuitBreaker,
+                    because: "The breaker would count all copies of a request as one.")
+            ],
+            passedOver: request.flatMap(obstacle))
+    }
+
+    // Why a request is not sent a second time.
+    private func obstacle(to request: Request) -> String? {
+        if !request.method.isSafe { return "\(request.method) may have an effect each time" }
+        if request.options.isStreaming { return "the call streams" }
+        if request.options[RetryableOption.self] == false {
+            return "the call is marked as not retryable"
+        }
+        return request.body.inMemory == nil ? "its content is not in memory" : nil
     }
 
     private func delay(for origin: Origin, at now: MonotonicInstant) -> Duration? {

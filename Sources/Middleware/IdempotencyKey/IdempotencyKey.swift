@@ -26,6 +26,15 @@ public struct IdempotencyKey: SynchronousRequestAdapter {
         self.methods = methods
     }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        let isMet = request.map { methods.contains($0.method) } ?? true
+        return GateFacts(
+            "gives a call a key by which the server recognizes a repetition",
+            .identifiesRepetition, .setsFields([header], .plain),
+            passedOver: isMet ? nil : "\(request?.method.description ?? "") gets no key")
+    }
+
     /// Sets the key if there is none.
     public func adapt(_ request: inout Request, context: Context) {
         guard methods.contains(request.method) else { return }

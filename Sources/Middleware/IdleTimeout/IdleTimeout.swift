@@ -38,6 +38,24 @@ public struct IdleTimeout: Interceptor {
     /// The option that sets the limit of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [IdleTimeoutOption.self] }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        let own = request?.options[IdleTimeoutOption.self]
+        guard let limit = own?.limit ?? limit else {
+            return GateFacts(
+                "ends stalled bodies of calls that ask for it",
+                passedOver: request.map { _ in "the call asks for no limit" })
+        }
+        var passedOver: String?
+        if let options = request?.options {
+            if options.isOneTime { passedOver = "the request can be sent only once" }
+            if own == nil, options.isStreaming { passedOver = "the call streams" }
+        }
+        return GateFacts(
+            "ends a body that is silent for \(limit.text)", .limitsTime(limit, .silence),
+            passedOver: passedOver)
+    }
+
     /// Limits the idle time of the response's body.
     public func intercept(
         _ request: Request, context: Context, next: Next

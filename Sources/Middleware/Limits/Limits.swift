@@ -1,5 +1,6 @@
 import Synchronization
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// Bounds what a server can make the client hold or read.
 ///
@@ -55,6 +56,17 @@ public struct Limits: Interceptor {
 
     /// The option that sets the bounds of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [LimitsOption.self] }
+
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        let bounds = request?.options[LimitsOption.self] ?? bounds
+        let body = Int64(bounds.body ?? CollectLimit.defaultValue)
+        return GateFacts(
+            "bounds content at \(ByteCount.text(body))"
+                + (bounds.body == nil ? " in memory" : "")
+                + ", and decoding at \(bounds.ratio) times the size",
+            .limitsContent(body), .limitsDecoding(ratio: bounds.ratio))
+    }
 
     /// Checks the head, and the body as it is read.
     public func intercept(

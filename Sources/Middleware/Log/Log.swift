@@ -1,5 +1,6 @@
 import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// Logs each pass of a request through the gate, and each retry, redirect and note.
 ///
@@ -86,6 +87,15 @@ public struct Log: RequestLogger {
                 event, level: level, redaction: redaction, peekBytes: peekBytes)
         else { return }
         sink.write(record.line(format))
+    }
+
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        GateFacts(
+            peekBytes > 0
+                ? "writes lines, with up to \(ByteCount.text(Int64(peekBytes))) of contents"
+                : "writes lines", .logs(content: peekBytes),
+            .holdsMemory(atMost: Int64(peekBytes)))
     }
 
     /// Writes the lines that still wait.

@@ -32,6 +32,11 @@ public struct Metrics: MetricsRecorder {
         await hold?.flush()
     }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        GateFacts("records each pass", .measures(hasBoundedLabels: true))
+    }
+
     /// Counts a pass that begins.
     public func passBegins(_ request: Request) { store.begin(request) }
 

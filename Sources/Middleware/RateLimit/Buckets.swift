@@ -27,6 +27,9 @@ final class Buckets: Sendable {
         state = Mutex(State(queue: max(queue, 0)))
     }
 
+    /// How many calls may wait.
+    var queue: Int { state.withLock { $0.queue } }
+
     /// Changes how many calls may wait; calls that already wait stay.
     func update(queue: Int) { state.withLock { $0.queue = max(queue, 0) } }
 

@@ -58,6 +58,25 @@ public struct RateLimit: Interceptor {
     /// How many calls wait.
     var waiting: Int { buckets.waitingCount }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        let interval = Duration.nanoseconds(buckets.rate.interval)
+        let queue = buckets.queue
+        var facts = GateFacts(
+            "lets one request start every \(interval.text)"
+                + (scope == .origin ? " to each origin" : "")
+                + (queue > 0 ? "; up to \(queue) others wait in line" : ", and refuses the others"),
+            .limitsRate(1, per: interval), .answers(.refusal))
+        if queue > 0 {
+            // The last one in line waits for its own token too.
+            let (longest, overflows) = buckets.rate.interval.multipliedReportingOverflow(
+                by: Int64(queue))
+            facts.effects.append(
+                .waits(atMost: overflows ? nil : .nanoseconds(longest), reason: "its turn"))
+        }
+        return facts
+    }
+
     /// Waits for a token.
     public func intercept(
         _ request: Request, context: Context, next: Next

@@ -42,6 +42,19 @@ public struct Redirect: Interceptor {
         rules = RedirectRules(allowsDowngrade: allowDowngrade, sensitiveHeaders: sensitiveHeaders)
     }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        guard limit > 0 else {
+            return GateFacts(
+                "follows no redirects", passedOver: request.map { _ in "it follows none" })
+        }
+        var facts = GateFacts("follows up to \(limit) redirects", .redirects(hops: limit))
+        if onRedirect != nil {
+            facts.effects.append(.waits(atMost: nil, reason: "its handler's decision"))
+        }
+        return facts
+    }
+
     /// Runs the rest of the chain for each hop.
     public func intercept(
         _ request: Request, context: Context, next: Next

@@ -17,6 +17,13 @@ public struct RequestID: SynchronousRequestAdapter {
     /// - Parameter header: The header field that carries the ID.
     public init(header: HTTPHeaders.Name = "X-Request-ID") { self.header = header }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        GateFacts(
+            "gives the call an ID", .setsFields([header], .plain),
+            passedOver: request?.headers.contains(header) == true ? "the request has an ID" : nil)
+    }
+
     /// Sets the ID if there is none.
     public func adapt(_ request: inout Request, context: Context) {
         if let present = request.headers[header] {

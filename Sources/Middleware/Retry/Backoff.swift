@@ -72,6 +72,14 @@ public struct Backoff: Sendable, Hashable {
         }
     }
 
+    /// The longest wait before the next attempt, whatever the jitter.
+    func longestDelay(afterAttempt attempts: Int, previous: Duration?) -> Duration {
+        let delays = [false, true].map {
+            delay(afterAttempt: attempts, isThrottled: $0, previous: previous, unit: 1)
+        }
+        return Swift.max(delays[0], delays[1])
+    }
+
     private func bound(from base: Duration, _ attempts: Int) -> Duration {
         var bound = base
         let doublings = Swift.min(Swift.max(attempts - 1, 0), 40)

@@ -107,6 +107,45 @@ public struct Retry: RequestRetrier {
         return .retry(after: delay)
     }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    ///
+    /// The waits are those of the longest back-off, or of the longest `Retry-After` that is
+    /// honoured.
+    public func facts(for request: Request?) -> GateFacts? {
+        guard attempts > 1 else {
+            return GateFacts(
+                "makes one attempt", passedOver: request.map { _ in "it makes one attempt" })
+        }
+        let waits = longestWaits
+        let total = waits.map { $0.text } ?? "any time"
+        var facts = GateFacts(
+            "makes up to \(attempts) attempts, and waits \(total) at most between them",
+            .retries(
+                attempts: attempts, waits: waits,
+                repeatsUnsafe: policy.repeatsUnsafe(request)
+                    && request?.headers.contains(.idempotencyKey) != true))
+        if maxKeptBytes > 0 { facts.effects.append(.holdsMemory(atMost: Int64(maxKeptBytes))) }
+        if request?.options[RetryableOption.self] == false {
+            facts.passedOver = "the call is marked as not retryable"
+        }
+        return facts
+    }
+
+    // The sum; nil if it is beyond all measure.
+    private var longestWaits: Duration? {
+        if attempts > 1000 { return nil }
+        let asked = policy.mayHeedServer ? maxRetryAfter : .zero
+        var sum = Duration.zero
+        var previous: Duration?
+        for number in 1..<attempts {
+            let own = backoff.longestDelay(afterAttempt: number, previous: previous)
+            let wait = min(max(own, asked), .seconds(1 << 40))
+            sum += wait
+            previous = wait
+        }
+        return sum
+    }
+
     // Why the request may not be sent a second time.
     private func obstacle(to outcome: Outcome, _ verdict: RetryPolicy.Verdict) -> String? {
         if verdict == .notRepeatable {

@@ -133,6 +133,21 @@ public struct RetryPolicy: Sendable {
         return mayRepeat || alternatives.contains { $0.mayRepeatContent(of: request) }
     }
 
+    /// Whether a wait that a server asks for may count: a status may be retried.
+    var mayHeedServer: Bool {
+        !statuses.isEmpty || condition != nil || alternatives.contains { $0.mayHeedServer }
+    }
+
+    /// Whether a request may be repeated that a server may have processed and that is not
+    /// idempotent; with nil, any request without marks of its caller.
+    func repeatsUnsafe(_ request: Request?) -> Bool {
+        if request?.options[RetryableOption.self] == false { return false }
+        let present = request.map { methods.contains($0.method) ? [$0.method] : [] }
+        let unsafe = (present ?? Array(methods)).contains { !$0.isIdempotent }
+        return unsafe || request.map { !$0.method.isIdempotent && $0.options.isRetryable } ?? false
+            || alternatives.contains { $0.repeatsUnsafe(request) }
+    }
+
     // Whether the request of an outcome may be sent a second time.
     private func maySendAgain(_ outcome: Outcome, in context: Context) -> Bool {
         let request = outcome.request

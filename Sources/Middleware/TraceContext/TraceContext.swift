@@ -29,6 +29,17 @@ public struct TraceContext: SynchronousRequestAdapter {
     ///   trace that continues keeps its mark.
     public init(sampling: Double = 1) { self.sampling = sampling }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        GateFacts(
+            "names a span of the trace",
+            .setsFields([Self.traceparent, Self.tracestate], .plain),
+            order: [
+                GateOrder(
+                    .inside, .retry, because: "All attempts of a call would be one span.")
+            ])
+    }
+
     /// Sets the fields for this attempt.
     public func adapt(_ request: inout Request, context: Context) {
         let parent =

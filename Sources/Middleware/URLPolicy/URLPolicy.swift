@@ -71,6 +71,15 @@ public struct URLPolicy: RequestAdapter {
         }
     }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        var facts = GateFacts("refuses forbidden URLs", .checksTarget, .answers(.refusal))
+        if denyPrivate != .never, resolver != nil {
+            facts.effects.append(.waits(atMost: nil, reason: "the addresses of the host"))
+        }
+        return facts
+    }
+
     /// Refuses a request whose URL is forbidden.
     public func adapt(_ request: inout Request, context: Context) async throws {
         if let fault { throw ClientError(.configuration, fault) }

@@ -14,6 +14,14 @@ public struct UserAgent: SynchronousRequestAdapter {
     /// - Parameter value: The value; nil describes the program.
     public init(_ value: String? = nil) { self.value = value ?? Self.ofProgram }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        GateFacts(
+            "names the program", .setsFields([.userAgent], .plain),
+            passedOver: request?.headers.contains(.userAgent) == true
+                ? "the request has a User-Agent" : nil)
+    }
+
     /// Sets the field if there is none.
     public func adapt(_ request: inout Request, context: Context) {
         request.headers.setIfAbsent(.userAgent, value)

@@ -52,6 +52,14 @@ public struct Validate: ResponseValidator {
         try rules.checkContentType(of: response, for: request)
     }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        let rules = request?.options[ValidateOption.self] ?? self
+        return GateFacts(
+            "refuses responses by status and content type", .rejectsResponses,
+            .holdsMemory(atMost: Int64(max(rules.keptBytes, 0))))
+    }
+
     /// As many as the gate, or the call, was created with.
     public func keptBytes(for request: Request) -> Int {
         (request.options[ValidateOption.self] ?? self).keptBytes

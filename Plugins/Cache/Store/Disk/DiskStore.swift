@@ -85,6 +85,11 @@ public final class DiskStore: CacheStore {
     /// Whether there is a cache in a folder.
     public static func exists(in directory: String) -> Bool { DiskFolder.exists(in: directory) }
 
+    /// Twice a buffer of 256 KiB in memory, and on disk as many bytes as an entry may have.
+    public var entryBounds: CacheEntryBounds? {
+        CacheEntryBounds(memory: 512 << 10, disk: maxEntryBytes)
+    }
+
     // MARK: Looking up
 
     /// Finds an entry.

@@ -30,6 +30,14 @@ public struct BasicAuthentication: SynchronousRequestAdapter {
         self.scope = scope
     }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        GateFacts(
+            "sends a user name and a password",
+            .setsFields([.authorization], .secret(isBound: true)),
+            passedOver: scope.obstacle(to: request))
+    }
+
     /// Adds the credential.
     public func adapt(_ request: inout Request, context: Context) throws {
         if let fault { throw ClientError(.configuration, "the gate \(name): \(fault)") }

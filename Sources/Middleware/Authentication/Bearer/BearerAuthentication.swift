@@ -1,4 +1,5 @@
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// Sends a bearer token with each request (RFC 6750), and replaces a token that is refused.
 ///
@@ -37,6 +38,21 @@ public struct BearerAuthentication: Interceptor {
     init(_ tokens: BearerTokens, scope: CredentialScope) {
         self.tokens = tokens
         self.scope = scope
+    }
+
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    ///
+    /// A pass may wait for a token twice: before it sends, and after a 401.
+    public func facts(for request: Request?) -> GateFacts? {
+        let sets = GateEffect.setsFields([.authorization], .secret(isBound: true))
+        let obstacle = scope.obstacle(to: request)
+        guard let limit = tokens.longestWait else {
+            return GateFacts("sends a token", sets, passedOver: obstacle)
+        }
+        return GateFacts(
+            "sends a token, waits \(limit.text) at most for a new one, and sends again once after a"
+                + " 401", .waits(atMost: limit, reason: "a token"), sets, .replays(times: 1),
+            .waits(atMost: limit, reason: "a new token"), passedOver: obstacle)
     }
 
     /// Runs the rest of the chain with the token, and once more with a new token if it is refused.

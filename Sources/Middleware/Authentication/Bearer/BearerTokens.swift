@@ -90,6 +90,11 @@ public final class BearerTokens: Sendable {
     /// Whether a provider is there that can replace a refused token.
     var canRefresh: Bool { state.withLock { $0.canRefresh } }
 
+    /// How long a call waits for a token at most; nil if tokens are never replaced.
+    var longestWait: Duration? {
+        state.withLock { $0.canRefresh ? $0.policy.timeLimit : nil }
+    }
+
     /// Whether the current task works for a refresh of this token.
     var isRefreshingHere: Bool { Self.underWay.contains(ObjectIdentifier(self)) }
 

@@ -42,6 +42,14 @@ public struct DigestAuthentication: Interceptor {
         self.sessions = sessions
     }
 
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        GateFacts(
+            "answers a challenge, and another one if its nonce was stale",
+            .setsFields([.authorization], .secret(isBound: true)), .replays(times: 2),
+            passedOver: scope.obstacle(to: request))
+    }
+
     /// Runs the rest of the chain, and again with the answer to a challenge.
     public func intercept(
         _ request: Request, context: Context, next: Next
