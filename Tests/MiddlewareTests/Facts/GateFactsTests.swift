@@ -136,7 +136,7 @@ import TurnpikeMiddleware
     // MARK: Time and load
 
     @Test func `a call's own limits replace those of the gate`() {
-        let call = Client(transport: MockTransport(), stack: [], serializers: SerializerTable())
+        let call = Client(transport: MockTransport([]), stack: [], serializers: SerializerTable())
             .request(.get, "https://api.example.com/").deadline(.seconds(90))
             .attemptTimeout(.seconds(8))
         let request = call.request
