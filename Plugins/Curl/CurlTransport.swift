@@ -84,9 +84,11 @@ public final class CurlTransport: Transport {
     public var trustFault: String? { trustFiles?.current().fault }
 
     /// What libcurl can do here.
-    public var capabilities: TransportCapabilities {
-        [.liveUpload, .phaseTimes, .trailers, .requestTrailers]
-    }
+    public var capabilities: TransportCapabilities { Self.capabilities }
+
+    static let capabilities: TransportCapabilities = [
+        .liveUpload, .phaseTimes, .trailers, .requestTrailers, .encodedSizes,
+    ]
 
     /// Sends a request.
     public func send(_ request: Request, context: Context) async throws -> Response {

@@ -14,7 +14,7 @@ extension Registry {
                 settings: settings, environment: environment)
             if settings.isDryRun {
                 _ = try CurlOptions(configuration, library: .load())
-                return MockTransport([])
+                return MockTransport(capabilities: CurlTransport.capabilities, [])
             }
             return try CurlTransport(configuration: configuration)
         }

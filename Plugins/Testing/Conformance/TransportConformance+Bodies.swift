@@ -1,5 +1,6 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 extension TransportConformance {
     static var bodies: [Check] {
@@ -30,6 +31,18 @@ extension TransportConformance {
                 _ = try await response.body.collect(upTo: 10)
                 try require(response.trailers == ["X-Sum": "1"], "got \(response.trailers)")
                 try require(response.headers["X-Sum"] == nil, "a trailer field is in the head")
+            },
+            check("The bytes of encoded content are counted as they arrive, if declared") { road in
+                guard road.transport.capabilities.contains(.encodedSizes) else { return }
+                let deflater = try Deflater(.gzip, level: 9)
+                let plain = Data(repeating: 0x78, count: 100_000)
+                let encoded = try deflater.add(plain) + deflater.finish()
+                road.server.route("/", .data(encoded, headers: ["Content-Encoding": "gzip"]))
+                let response = try await road.get("/").response()
+                let content = try await response.body.collect(upTo: 200_000)
+                try require(content == plain, "the content differs")
+                let counted = response.body.encodedBytes
+                try require(counted == Int64(encoded.count), "counted \(counted ?? -1)")
             },
             check("The timeline has the phases of the connection, if declared") { road in
                 guard road.transport.capabilities.contains(.phaseTimes) else { return }

@@ -133,6 +133,11 @@ public final class Client: Sendable {
         return (plan, Context(call: call))
     }
 
+    /// How many times one call may be sent, redirect hops not counted: 12.
+    ///
+    /// The send after that fails as ``ClientError/Code/sendLimit``.
+    public static var sendLimit: Int { Plan.sendLimit }
+
     // MARK: Life cycle
 
     /// The number of calls that have begun and still have a task, a response or an open body.

@@ -14,7 +14,7 @@ extension Registry {
                 example: #"{"use": "urlsession", "maxConnectionsPerHost": 8}"#)
         ) { settings in
             let configuration = URLSessionTransport.Configuration(settings: settings)
-            if settings.isDryRun { return MockTransport([]) }
+            if settings.isDryRun { return MockTransport(capabilities: [], []) }
             return URLSessionTransport(configuration: configuration)
         }
         register(

@@ -109,24 +109,30 @@ public struct Registry: Sendable {
 
     // MARK: Building
 
-    func stack(_ value: JSONValue?, in settings: Settings) -> Stack {
+    /// The gates of a stack, with their paths in the file.
+    func stack(_ value: JSONValue?, in settings: Settings) -> [StackFileDraft.Part] {
         switch value {
         case nil: return named("standard", settings)
         case .string(let name): return named(name, settings)
         case .array(let elements):
             var ids: Set<String> = []
-            return Stack(
-                elements.enumerated().compactMap {
-                    gate($0.element, number: $0.offset, in: settings, &ids)
-                })
+            return elements.enumerated().compactMap { number, element in
+                gate(element, number: number, in: settings, &ids).map {
+                    StackFileDraft.Part(path: Self.path(number), gate: $0)
+                }
+            }
         default:
             settings.issue(at: "stack", "expected an array of gates, or the name of a stack")
             return []
         }
     }
 
-    private func named(_ name: String, _ settings: Settings) -> Stack {
-        if let make = stacks[name] { return make() }
+    private static func path(_ number: Int) -> String { "stack[\(number)]" }
+
+    private func named(_ name: String, _ settings: Settings) -> [StackFileDraft.Part] {
+        if let make = stacks[name] {
+            return make().gates.map { StackFileDraft.Part(path: "stack", gate: $0) }
+        }
         settings.issue(
             at: "stack",
             "\"\(Grammar.escaped(name, upTo: 100))\" is not a stack"
@@ -137,7 +143,7 @@ public struct Registry: Sendable {
     private func gate(
         _ value: JSONValue, number: Int, in settings: Settings, _ ids: inout Set<String>
     ) -> (any Gate)? {
-        let path = "stack[\(number)]"
+        let path = Self.path(number)
         guard
             let (name, inner) = part(
                 value, at: path, in: settings, names: gateNames, kind: "gate"),

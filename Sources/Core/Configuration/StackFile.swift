@@ -17,7 +17,8 @@ import TurnpikeSupport
 ///
 /// Durations are in seconds, sizes in bytes. `$schema` may name a JSON Schema by which an editor
 /// completes the file (``Registry/schema()``). Without `stack`, the standard stack is used; `[]` is
-/// an empty stack. The complete file is checked before any part of it is created:
+/// an empty stack. `{"lint": {"ignore": ["rule-id"]}}` names rules of the linter in
+/// `TurnpikeInspection` that do not apply to the stack. The complete file is checked before any part of it is created:
 /// ``ClientError/Code/configuration`` names every mistake with its path, what was found and what
 /// was expected. A setting that the chosen transport does not support is
 /// ``ClientError/Code/unsupported``.
@@ -62,9 +63,17 @@ public struct StackFile: Sendable, Hashable {
 
     /// Returns the mistakes in the file without opening or creating anything.
     public func check(with registry: Registry) -> [ConfigurationIssue] {
+        draft(with: registry).issues
+    }
+
+    /// Returns the mistakes in the file, and the parts without mistakes, without opening or creating
+    /// anything.
+    public func draft(with registry: Registry) -> StackFileDraft {
         let report = IssueReport()
-        _ = parts(registry, report, KeptState(), isDryRun: true)
-        return report.issues
+        let parts = parts(registry, report, KeptState(), isDryRun: true)
+        return StackFileDraft(
+            issues: report.issues, gates: parts.gates, transport: parts.transport,
+            ignoredRules: parts.ignoredRules)
     }
 
     /// The parts that a file describes.
@@ -72,6 +81,13 @@ public struct StackFile: Sendable, Hashable {
         let baseURL: Target?
         let transport: any Transport
         let stack: Stack
+    }
+
+    private struct Pieces {
+        let baseURL: Target?
+        let transport: (any Transport)?
+        let gates: [StackFileDraft.Part]
+        let ignoredRules: [String]
     }
 
     /// Creates the parts of the client.
@@ -89,9 +105,14 @@ public struct StackFile: Sendable, Hashable {
         let issues = check(with: registry)
         if !issues.isEmpty { throw ClientError.configuration(issues) }
         let report = IssueReport()
-        let parts = parts(registry, report, state, isDryRun: false, keeping: transport)
+        let pieces = parts(registry, report, state, isDryRun: false, keeping: transport)
         try report.check()
-        guard let parts else { throw ClientError(.configuration, "the stack file cannot be built") }
+        guard let transport = pieces.transport else {
+            throw ClientError(.configuration, "the stack file cannot be built")
+        }
+        let parts = Parts(
+            baseURL: pieces.baseURL, transport: transport,
+            stack: Stack(pieces.gates.map(\.gate)))
         if let fault = Plan(gates: parts.stack.gates, transport: parts.transport).fault {
             throw fault
         }
@@ -101,7 +122,7 @@ public struct StackFile: Sendable, Hashable {
     private func parts(
         _ registry: Registry, _ report: IssueReport, _ state: KeptState, isDryRun: Bool,
         keeping kept: (any Transport)? = nil
-    ) -> Parts? {
+    ) -> Pieces {
         let outer = Settings(
             root, path: "", baseURL: nil, isDryRun: isDryRun, report: report, state: state,
             common: registry.common)
@@ -117,8 +138,12 @@ public struct StackFile: Sendable, Hashable {
             isDryRun: isDryRun, report: report, state: state, common: registry.common)
         let described = outer.value("transport")
         let transport = kept ?? registry.transport(described, in: settings)
-        let stack = registry.stack(outer.value("stack"), in: settings)
+        let gates = registry.stack(outer.value("stack"), in: settings)
+        let lint = outer.object("lint")
+        let ignoredRules = lint?.strings("ignore") ?? []
+        lint?.finish()
         outer.finish()
-        return transport.map { Parts(baseURL: base, transport: $0, stack: stack) }
+        return Pieces(
+            baseURL: base, transport: transport, gates: gates, ignoredRules: ignoredRules)
     }
 }

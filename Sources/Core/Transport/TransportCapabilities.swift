@@ -24,9 +24,14 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
     /// when the first byte of the response arrived (``Context/report(_:)``).
     public static let phaseTimes = Self(rawValue: 1 << 3)
 
+    /// The bytes of encoded content are counted as they arrive (``ResponseBody/encodedBytes``), so
+    /// that a limit on decoding holds at each moment.
+    public static let encodedSizes = Self(rawValue: 1 << 4)
+
     private static let names: [(Self, String)] = [
         (.liveUpload, "live upload"), (.requestTrailers, "request trailers"),
         (.trailers, "trailers"), (.phaseTimes, "phase times"),
+        (.encodedSizes, "encoded sizes"),
     ]
 
     /// Returns an error if required capabilities are missing, or nil.

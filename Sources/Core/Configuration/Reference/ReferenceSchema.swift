@@ -35,6 +35,7 @@ struct ReferenceSchema {
                         "if": ["type": "string"],
                         "then": ["enum": .array(stacks.map { .string($0) })],
                     ], "The gates, the outermost first, or the name of a stack."),
+                "lint": Self.lint,
             ],
             "additionalProperties": false,
             "$defs": .object(definitions),
@@ -186,6 +187,18 @@ struct ReferenceSchema {
             return any(of: types.map { schema(of: $0, orNull: false, members: members) })
         }
     }
+
+    private static let lint: JSONValue = [
+        "description": "What the linter should know of the stack.",
+        "type": ["object", "null"],
+        "properties": [
+            "ignore": [
+                "description": "The ids of rules that do not apply to this stack.",
+                "type": ["array", "null"], "items": ["$ref": "#/$defs/text"],
+            ]
+        ],
+        "additionalProperties": false,
+    ]
 
     private static let text: JSONValue = [
         "anyOf": [["type": "string"], ["$ref": "#/$defs/reference"]]

@@ -67,6 +67,7 @@ struct ReferenceText {
         | `baseURL` | a string: the URL that the targets of requests are relative to | none |
         | `transport` | an object whose `use` names a transport | the first one below |
         | `stack` | a list of gates, the outermost first, or the name of a stack | `"standard"` |
+        | `lint.ignore` | a list of rules of the linter that do not apply to the stack | none |
 
         A string can be a reference wherever it stands: `{"env": "NAME"}` is the value of an
         environment variable, `{"file": "PATH"}` the content of a file. Durations are in seconds,

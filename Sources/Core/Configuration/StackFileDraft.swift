@@ -1,0 +1,21 @@
+/// What a check of a stack file has found: its mistakes, and its parts without mistakes.
+///
+/// Nothing of it was opened or created, so the parts are there to be examined and not to be used.
+public struct StackFileDraft: Sendable {
+    /// A gate, and its path in the file.
+    public struct Part: Sendable {
+        /// The path: `stack[2]`, or `stack` for a gate of a stack that the file names.
+        public let path: String
+        /// The gate.
+        public let gate: any Gate
+    }
+
+    /// The mistakes.
+    public let issues: [ConfigurationIssue]
+    /// The gates without mistakes, outermost first.
+    public let gates: [Part]
+    /// What has the capabilities of the transport; nil if that has a mistake.
+    public let transport: (any Transport)?
+    /// The rules of the linter that do not apply to the stack (`lint.ignore`).
+    public let ignoredRules: [String]
+}

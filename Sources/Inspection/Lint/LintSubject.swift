@@ -1,0 +1,139 @@
+import TurnpikeCore
+
+/// A stack as rules see it: what each gate states, in the order in which requests pass.
+struct LintSubject: Sendable {
+    /// A gate of the stack, or of a group in it.
+    struct Entry: Sendable {
+        /// How many gates a request passes before this one.
+        let index: Int
+        let path: [Int]
+        let name: String
+        let facts: GateFacts?
+        /// Whether the gate may do anything to calls, beyond what its facts say.
+        let isUnknown: Bool
+        /// The groups around it that let only some requests in.
+        let conditions: Set<[Int]>
+        /// Whether one of them goes by origins.
+        let isBoundByOrigin: Bool
+
+        var kinds: Set<GateKind> { facts?.kinds ?? [] }
+        var effects: [GateEffect] { facts?.effects ?? [] }
+        var place: LintPlace { LintPlace(path: path, name: name) }
+    }
+
+    let entries: [Entry]
+    let capabilities: TransportCapabilities
+
+    init(_ stack: Stack, _ transport: any Transport) {
+        capabilities = transport.capabilities
+        var entries: [Entry] = []
+        Self.add(stack.gates, at: [], [], isBound: false, to: &entries)
+        self.entries = entries
+    }
+
+    private static func add(
+        _ gates: [any Gate], at path: [Int], _ conditions: Set<[Int]>, isBound: Bool,
+        to entries: inout [Entry]
+    ) {
+        for (number, gate) in gates.enumerated() {
+            let path = path + [number]
+            let facts = gate.facts(for: nil)
+            let group = gate as? any GateGroup
+            entries.append(
+                Entry(
+                    index: entries.count, path: path, name: gate.name, facts: facts,
+                    isUnknown: facts == nil && gate is any Interceptor, conditions: conditions,
+                    isBoundByOrigin: isBound))
+            guard let group else { continue }
+            var (inner, isInnerBound) = (conditions, isBound)
+            // Nothing is known of when a group without facts applies.
+            if facts == nil { inner.insert(path) }
+            for case .selects(let byOrigin) in facts?.effects ?? [] {
+                inner.insert(path)
+                if byOrigin { isInnerBound = true }
+            }
+            add(group.gates, at: path, inner, isBound: isInnerBound, to: &entries)
+        }
+    }
+
+    // MARK: Asking
+
+    /// Whether a gate of the stack may do what no facts tell.
+    var hasUnknown: Bool { entries.contains(where: \.isUnknown) }
+
+    /// The gates of a kind.
+    func all(_ kind: GateKind) -> [Entry] { entries.filter { $0.kinds.contains(kind) } }
+
+    /// The gates of a kind that no other gate of the kind surely surrounds.
+    func outermost(_ kind: GateKind) -> [Entry] {
+        let all = all(kind)
+        return all.filter { entry in
+            !all.contains {
+                $0.index < entry.index && $0.conditions.isSubset(of: entry.conditions)
+            }
+        }
+    }
+
+    /// The gates with an effect.
+    func all(where isMeant: (GateEffect) -> Bool) -> [Entry] {
+        entries.filter { $0.effects.contains(where: isMeant) }
+    }
+
+    /// Whether some request passes both gates, as far as the groups around them tell.
+    func mayMeet(_ first: Entry, _ second: Entry) -> Bool {
+        first.index != second.index
+            && (first.conditions.isSubset(of: second.conditions)
+                || second.conditions.isSubset(of: first.conditions))
+    }
+
+    /// The demand that each of some gates stand outside of each of others.
+    func edges(_ outer: [Entry], outside inner: [Entry]) -> [LintEdge] {
+        outer.flatMap { outer in
+            inner.compactMap { mayMeet(outer, $0) ? LintEdge(outer: outer, inner: $0) : nil }
+        }
+    }
+
+    /// The demand that gates of a kind stand outside of those of another kind.
+    func edges(_ outer: GateKind, outside inner: GateKind) -> [LintEdge] {
+        edges(all(outer), outside: all(inner))
+    }
+
+    /// The gates of a kind inside of a gate.
+    func all(_ kind: GateKind, inside outer: Entry) -> [Entry] {
+        all(kind).filter { $0.index > outer.index && mayMeet($0, outer) }
+    }
+}
+
+extension LintSubject.Entry {
+    /// The retries: attempts, and the longest sum of waits.
+    var retries: (attempts: Int?, waits: Duration?, repeatsUnsafe: Bool)? {
+        for case .retries(let attempts, let waits, let repeats) in effects {
+            return (attempts, waits, repeats)
+        }
+        return nil
+    }
+
+    /// The time limit of an extent.
+    func limit(_ extent: GateTimeExtent) -> Duration? {
+        for case .limitsTime(let limit, extent) in effects { return limit }
+        return nil
+    }
+
+    /// Whether it may hold requests back, other than to choose a substitute.
+    var wait: String? {
+        if effects.contains(.answers(.substitute)) { return nil }
+        for case .waits(_, let reason) in effects { return reason }
+        return nil
+    }
+
+    /// The fields with secrets that it sets: their names, whether origins bound them, and whether
+    /// they differ from call to call.
+    var secrets: [(names: [HTTPHeaders.Name], isBound: Bool, variesByCall: Bool)] {
+        effects.compactMap {
+            guard case .setsFields(let names, .secret(let isBound, let varies)) = $0 else {
+                return nil
+            }
+            return (names, isBound || isBoundByOrigin, varies)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import TurnpikeCore
+import TurnpikeSupport
+
+// Caches, shared exchanges, and limits around them.
+extension LintRule {
+    static let caching: [LintRule] = [
+        LintRule(
+            "cache-inside-retry", .warning, "A cache inside the retry",
+            harm: """
+                A stale response stands in for the first failure (RFC 5861 stale-if-error, or a host \
+                that cannot be reached), so the attempt that would have brought a fresh one is never \
+                made. Every attempt looks into the store again.
+                """,
+            remedy: "Move the cache outside of the retry",
+            source: "RFC 5861 §4; RFC 9111 §4.2.4",
+            edges: { $0.edges(.cache, outside: .retry) },
+            story: { edge, _ in
+                "a stale response ends the call after the first failure, and none of the"
+                    + " \(edge.inner.retries?.attempts.map { String($0 - 1) } ?? "") further attempts"
+                    + " is made"
+            }),
+        LintRule(
+            "rate-limit-above-cache", .warning, "A rate limit above the cache",
+            harm: "A stored response costs a token, or waits for one, though nothing is sent.",
+            remedy: "Move the cache outside of the limit",
+            source: "the gate: a limit is there for what a server sees",
+            edges: { $0.edges(.cache, outside: .rateLimit) },
+            story: { edge, _ in
+                var rate = ""
+                for case .limitsRate(let count, let time) in edge.inner.effects {
+                    rate = "\(count) every \(time.text)"
+                }
+                return
+                    "stored responses come no faster than \(rate), the rate that is meant for the"
+                    + " server"
+            }),
+        LintRule(
+            "concurrency-limit-above-cache", .warning, "A concurrency limit above the cache",
+            harm: "A stored response needs a permit, and waits behind calls that are sent.",
+            remedy: "Move the cache outside of the limit",
+            source: "the gate: a limit is there for what a server sees",
+            edges: { $0.edges(.cache, outside: .concurrencyLimit) },
+            story: { edge, _ in
+                var limit = ""
+                for case .limitsConcurrency(let count?) in edge.inner.effects { limit = "\(count)" }
+                return
+                    "with \(limit) slow calls under way, a stored response waits for one of them to"
+                    + " end"
+            }),
+        LintRule(
+            "limit-above-coalesce", .warning, "A limit above what shares exchanges",
+            harm: """
+                Calls that wait for one exchange each take a token and hold a permit, so calls for \
+                other things wait though the server has little to do.
+                """,
+            remedy: "Move the sharing outside of the limit",
+            source: "the gate: coalesce before anything is counted or queued",
+            edges: { subject in
+                subject.edges(
+                    subject.all(.coalesce),
+                    outside: subject.all(.concurrencyLimit) + subject.all(.rateLimit))
+            },
+            story: { edge, _ in
+                var limit: Int?
+                for case .limitsConcurrency(let count?) in edge.inner.effects { limit = count }
+                return limit.map {
+                    "\($0) identical calls hold all \($0) permits while one request is under way"
+                } ?? "identical calls take a token each, though one request is sent"
+            }),
+        LintRule(
+            "identity-inside-sharing", .error, "A user's credential inside what shares responses",
+            harm: """
+                The gate that shares or stores responses does not see for whom a call is made, because \
+                the credential is set further inside. Requests of two users look the same, and one \
+                gets the response of the other.
+                """,
+            remedy: "Move the credential outside",
+            source: "RFC 9111 §7.3; RFC 9110 §17.12",
+            edges: { subject in
+                subject.edges(
+                    subject.entries.filter { $0.secrets.contains { $0.variesByCall } },
+                    outside: subject.all(.coalesce) + subject.all(.cache))
+            },
+            story: { edge, _ in
+                let names = edge.outer.secrets.flatMap(\.names).map(\.rawValue)
+                return
+                    "a user may get the response of another one: \(edge.inner.name) sees requests"
+                    + " without \(names.joined(separator: ", ")), which \(edge.outer.name) sets inside"
+            }),
+        LintRule(
+            "cookies-inside-cache", .error, "Cookies inside the cache",
+            harm: """
+                The cache does not see the cookies. After a sign-out or a sign-in as somebody else, it \
+                still has the private responses of the session before.
+                """,
+            remedy: "Move the cookies outside of the cache",
+            source: "RFC 9111 §7.3; the gate: cookies count for private responses",
+            edges: { $0.edges(.cookies, outside: .cache) },
+            story: { edge, _ in
+                "after a sign-in as another user, private responses of the one before are still served:"
+                    + " \(edge.inner.name) looks them up before \(edge.outer.name) adds the cookies"
+            }),
+    ]
+}

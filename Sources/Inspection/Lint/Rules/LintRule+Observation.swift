@@ -1,0 +1,66 @@
+import TurnpikeCore
+import TurnpikeSupport
+
+// Logs and metrics.
+extension LintRule {
+    static let observation: [LintRule] = [
+        LintRule(
+            "log-blind", .warning, "A log inside of what answers by itself",
+            harm: """
+                A call that is answered or refused further out leaves no line: stored responses, shared \
+                ones, substitutes, an open circuit, a full line. In an outage the log shows less and \
+                less.
+                """,
+            remedy: "Move the log outside, or add another one there",
+            source: "the gate: placed outermost, it logs calls",
+            edges: { subject in
+                subject.edges(
+                    subject.outermost(.log),
+                    outside: subject.all(where: { if case .answers = $0 { true } else { false } }))
+            },
+            story: { edge, _ in
+                "calls that \(edge.inner.name) \(verb(edge.inner)) leave no line: \(edge.outer.name)"
+                    + " stands inside it"
+            }),
+        LintRule(
+            "content-in-logs", .hint, "Contents in logs",
+            harm: """
+                Lines show the beginning of contents. Known secrets are redacted; personal data is \
+                not known to be any.
+                """,
+            remedy: "Show contents while you look for a fault, and not in production",
+            source: "OWASP, \"Logging Cheat Sheet\"; CWE-532",
+            check: { subject in
+                subject.entries.compactMap { entry in
+                    for case .logs(let bytes) in entry.effects where bytes > 0 {
+                        return LintDraft(
+                            "a line shows up to \(ByteCount.text(Int64(bytes))) of a content, with what"
+                                + " it says of people", entry)
+                    }
+                    return nil
+                }
+            }),
+        LintRule(
+            "unbounded-labels", .warning, "Metrics with labels without bound",
+            harm: """
+                Each new value of a label makes a new series, in this process and in the system that \
+                collects them, until one of them has no memory left.
+                """,
+            remedy: "Count values beyond a number of them under one name",
+            source: "OpenTelemetry, metrics SDK: cardinality limits",
+            check: { subject in
+                subject.all(where: { $0 == .measures(hasBoundedLabels: false) }).map {
+                    LintDraft(
+                        "\($0.name) makes a new series for each value of a label, without a limit",
+                        $0)
+                }
+            }),
+    ]
+
+    private static func verb(_ entry: LintSubject.Entry) -> String {
+        for case .answers(let answer) in entry.effects {
+            return answer == .refusal ? "refuses" : "answers by itself"
+        }
+        return "answers"
+    }
+}

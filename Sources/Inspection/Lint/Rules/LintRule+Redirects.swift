@@ -1,0 +1,120 @@
+import TurnpikeCore
+import TurnpikeSupport
+
+// What each hop must pass.
+extension LintRule {
+    static let redirects: [LintRule] = [
+        LintRule(
+            "target-check-outside-redirect", .error, "A URL policy outside of the redirect",
+            harm: """
+                Only the first URL is checked. A server answers with a redirect to an address inside \
+                the network, and the request goes there (server-side request forgery).
+                """,
+            remedy: "Move the policy inside the redirect",
+            source: "OWASP, \"Server-Side Request Forgery Prevention\"; CWE-918",
+            edges: { subject in
+                subject.edges(
+                    subject.all(.redirect), outside: subject.all(where: { $0 == .checksTarget }))
+            },
+            story: { edge, _ in
+                "\(hops(edge.outer)) hops go where a server sends them, to addresses inside the network"
+                    + " too: \(edge.inner.name) checks the first URL alone"
+            }),
+        LintRule(
+            "hsts-outside-redirect", .error, "HSTS outside of the redirect",
+            harm: """
+                A redirect to http at a host that has asked for TLS is followed in plain text, with \
+                what the gates inside add to it.
+                """,
+            remedy: "Move HSTS inside the redirect",
+            source: "RFC 6797 §8.3",
+            edges: { subject in
+                subject.edges(
+                    subject.all(.redirect), outside: subject.all(where: { $0 == .upgradesScheme }))
+            },
+            story: { edge, _ in
+                "a redirect to http at a host that asks for TLS is sent in plain text:"
+                    + " \(edge.inner.name) sees the first of \(hops(edge.outer) + 1) requests alone"
+            }),
+        LintRule(
+            "cookies-outside-redirect", .error, "Cookies outside of the redirect",
+            harm: """
+                The jar sees the last response of the hops. The cookie of a sign-in, which comes with \
+                a redirect, is lost, and each hop gets the cookies of the first host or none.
+                """,
+            remedy: "Move the cookies inside the redirect",
+            source: "RFC 6265 §5.3: a user agent takes the cookies of every response",
+            edges: { $0.edges(.redirect, outside: .cookies) },
+            story: { edge, _ in
+                "a sign-in that answers with a redirect sets no cookie: \(edge.inner.name) sees the last"
+                    + " of up to \(hops(edge.outer) + 1) responses alone"
+            }),
+        LintRule(
+            "credential-outside-redirect", .warning, "A credential outside of the redirect",
+            harm: """
+                The credential is put on the first request alone. A hop to another of its origins goes \
+                without, and a challenge there is not answered.
+                """,
+            remedy: "Move the credential inside the redirect",
+            source: "RFC 9110 §11.6.2 and §15.4",
+            edges: { subject in
+                subject.edges(
+                    subject.all(.redirect),
+                    outside: subject.all(.authentication).filter {
+                        $0.secrets.contains { $0.isBound }
+                    })
+            },
+            story: { edge, _ in
+                "a redirect to another origin of the credential arrives without it:"
+                    + " \(edge.inner.name) sees the first of \(hops(edge.outer) + 1) requests alone"
+            }),
+        LintRule(
+            "cache-outside-redirect", .error, "A cache outside of the redirect",
+            harm: """
+                What a hop leads to is stored under the first URL. A temporary redirect becomes a \
+                lasting one, and the cache never learns where it led.
+                """,
+            remedy: "Move the cache inside the redirect",
+            source: "RFC 9111 §2: each response is stored under its own request",
+            edges: { $0.edges(.redirect, outside: .cache) },
+            story: { edge, _ in
+                "the response at the end of up to \(hops(edge.outer)) hops is stored as that of the first"
+                    + " URL, also where the redirect was temporary"
+            }),
+        LintRule(
+            "redirect-inside-retry", .warning, "A redirect inside the retry",
+            harm: """
+                A hop that fails begins all of them again. After a 301, 302 or 303 the first request \
+                may have had its effect, so the call is not tried again at all.
+                """,
+            remedy:
+                "Move the redirect outside of the retry, so that each hop has attempts of its own",
+            source: "RFC 9110 §15.4; the gate",
+            edges: { $0.edges(.redirect, outside: .retry) },
+            story: { edge, _ in
+                let (hops, attempts) = (hops(edge.outer) + 1, edge.inner.retries?.attempts)
+                let most = attempts.flatMap { $0 < 1 << 20 ? String($0 * hops) : nil }
+                return "a call may make \(most ?? "any number of") requests: each of"
+                    + " \(attempts.map(String.init) ?? "its") attempts begins again with the first of up"
+                    + " to \(hops) hops"
+            }),
+        LintRule(
+            "validation-inside-redirect", .hint, "A validation inside the redirect",
+            harm: """
+                Each redirect is refused before it is followed. What stands between, such as a log or a \
+                breaker, sees an error where there is none, and the beginning of its content is read.
+                """,
+            remedy: "Move the validation outside of the redirect",
+            source: "RFC 9110 §15.4; the gates",
+            edges: { $0.edges(.validation, outside: .redirect) },
+            story: { edge, _ in
+                "each of up to \(hops(edge.inner)) redirects counts as a refused response to the gates"
+                    + " between \(edge.inner.name) and \(edge.outer.name)"
+            }),
+    ]
+
+    private static func hops(_ entry: LintSubject.Entry) -> Int {
+        for case .redirects(let hops) in entry.effects { return max(hops, 0) }
+        return 0
+    }
+}

@@ -1,0 +1,177 @@
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeSupport
+
+// What gates put into requests, and what they let responses be.
+extension LintRule {
+    static let requests: [LintRule] = [
+        LintRule(
+            "stale-stamp", .warning, "A signature outside of what sends later",
+            harm: """
+                The request is signed once, and sent again, or from the end of a line, with the same \
+                date. The server refuses a signature that is too old, or that it has seen.
+                """,
+            remedy: "Move the signature inside",
+            source: "RFC 9421 §3.2.1; AWS Signature Version 4: requests expire after 5 minutes",
+            edges: { subject in
+                let late = subject.entries.filter { !$0.kinds.isDisjoint(with: lateKinds) }
+                return subject.all(where: { $0.stamp != nil }).flatMap { stamp in
+                    subject.edges(late.filter { isTooLate($0, for: stamp) }, outside: [stamp])
+                }
+            },
+            story: { edge, _ in
+                let valid = edge.inner.effects.lazy.compactMap(\.stamp).first ?? nil
+                let time = longestWait(edge.outer).map { "up to \($0.text)" } ?? "any time"
+                return "a request may be sent \(time) after it was signed"
+                    + (valid.map { ", though the signature is valid for \($0.text)" }
+                        ?? ", with the same signature")
+                    + ": \(edge.inner.name) stands outside of \(edge.outer.name)"
+            }),
+        LintRule(
+            "signed-before-change", .warning, "A signature of other content than is sent",
+            harm: "The content changes after it was signed, and the server refuses the signature.",
+            remedy: "Move the signature inside of what changes the content",
+            source: "RFC 9421 §7.2.8; RFC 9530",
+            edges: { subject in
+                subject.edges(
+                    subject.all(where: { $0 == .changesContent }),
+                    outside: subject.all(where: { $0.stamp != nil }).filter {
+                        $0.kinds.contains(.authentication)
+                    })
+            },
+            story: { edge, _ in
+                "\(edge.inner.name) signs the content before \(edge.outer.name) changes it"
+            }),
+        LintRule(
+            "secret-without-origins", .warning, "A secret for any origin",
+            harm: """
+                A call to an absolute URL, which may come from a response or a user, sends the secret \
+                there. Only a redirect to another origin is recognised.
+                """,
+            remedy: "Name the origins of the secret, or put the gate into a group for them",
+            source: "CWE-522; CVE-2018-1000007 (curl)",
+            check: { subject in
+                subject.entries.compactMap { entry in
+                    let names = entry.secrets.filter { !$0.isBound }.flatMap(\.names)
+                    guard !names.isEmpty else { return nil }
+                    return LintDraft(
+                        "\(names.map(\.rawValue).joined(separator: ", ")) goes to the host of whatever"
+                            + " URL a call names", entry)
+                }
+            }),
+        LintRule(
+            "credential-overridden", .warning, "Two gates for one credential",
+            harm: """
+                A gate keeps an Authorization that a request has already, or replaces it. One of the \
+                two credentials is never sent, and its gate may renew it in vain.
+                """,
+            remedy: "Leave one out, or give each its own origins",
+            source: "the gates: a request with a credential of its own keeps it",
+            check: { subject in
+                let gates = subject.entries.filter { !$0.secrets.isEmpty }
+                return gates.flatMap { first in
+                    gates.compactMap { second -> LintDraft? in
+                        guard first.index < second.index, subject.mayMeet(first, second),
+                            let name = clash(first, second)
+                        else { return nil }
+                        return LintDraft(
+                            "\(first.name) and \(second.name) both set \(name.rawValue), and one of the"
+                                + " two is never sent", first, second)
+                    }
+                }
+            }),
+        LintRule(
+            "limits-missing", .warning, "No limits on content",
+            harm: """
+                A header section of any size is taken, and a small compressed response may become \
+                100 MiB in memory (a decompression bomb), for each call under way.
+                """,
+            remedy: "Add limits inside of what discards and follows responses",
+            source: "CWE-409; RFC 9110 §17.5",
+            check: { subject in
+                let isLimited = !subject.all(where: {
+                    if case .limitsContent = $0 { true } else { false }
+                })
+                .isEmpty
+                return isLimited || subject.hasUnknown
+                    ? []
+                    : [
+                        LintDraft(
+                            "a response of 100 KiB may become 100 MiB in memory, because nothing limits"
+                                + " decoding")
+                    ]
+            }),
+        LintRule(
+            "decoding-limit-not-kept", .hint, "A decoding limit that the transport cannot keep",
+            harm: """
+                The transport decodes content before anybody can count it. The limit holds only where \
+                the size is declared; for other content, the limit on bytes is all there is.
+                """,
+            remedy:
+                "Use a transport that counts encoded bytes, such as libcurl, or limit the bytes",
+            source: "CWE-409; TransportCapabilities.encodedSizes",
+            check: { subject in
+                if subject.capabilities.contains(.encodedSizes) { return [] }
+                return subject.entries.compactMap { entry in
+                    // The standard limits are meant for all transports.
+                    for case .limitsDecoding(let ratio) in entry.effects
+                    where ratio < Limits.Bounds().ratio {
+                        return LintDraft(
+                            "content whose size is not declared may become more than \(ratio) times as"
+                                + " large: the transport does not count it before it is decoded",
+                            entry)
+                    }
+                    return nil
+                }
+            }),
+    ]
+
+    private static let lateKinds: Set<GateKind> = [.retry, .hedge, .rateLimit, .concurrencyLimit]
+
+    private static func isTooLate(
+        _ late: LintSubject.Entry, for stamp: LintSubject.Entry
+    ) -> Bool {
+        guard let valid = stamp.effects.lazy.compactMap(\.stamp).first ?? nil else {
+            // A signature that is valid once may wait in line, but not be sent again.
+            return !late.kinds.isDisjoint(with: [.retry, .hedge])
+        }
+        return longestWait(late).map { $0 > valid } ?? true
+    }
+
+    // How much later than its arrival a gate may pass a request on.
+    private static func longestWait(_ gate: LintSubject.Entry) -> Duration? {
+        var sum = Duration.zero
+        for effect in gate.effects {
+            switch effect {
+            case .retries(_, let waits, _), .waits(let waits, _):
+                guard let waits else { return nil }
+                sum += min(waits, .seconds(1 << 40))
+            case .hedges(let copies, let after):
+                guard let after, let total = times(after, copies) else { return nil }
+                sum += total
+            default: break
+            }
+        }
+        return sum
+    }
+
+    // A secret of two gates, of which one goes everywhere.
+    private static func clash(
+        _ first: LintSubject.Entry, _ second: LintSubject.Entry
+    ) -> HTTPHeaders.Name? {
+        for one in first.secrets {
+            for other in second.secrets where !one.isBound || !other.isBound {
+                if let name = one.names.first(where: other.names.contains) { return name }
+            }
+        }
+        return nil
+    }
+}
+
+extension GateEffect {
+    /// How long a stamp is valid; nil inside for any time, nil outside if there is none.
+    fileprivate var stamp: Duration?? {
+        if case .stampsTime(let valid) = self { return .some(valid) }
+        return nil
+    }
+}

@@ -1,0 +1,190 @@
+import TurnpikeCore
+import TurnpikeSupport
+
+// Time limits.
+extension LintRule {
+    static let time: [LintRule] = [
+        LintRule(
+            "deadline-inside-retry", .error, "A deadline inside a retry",
+            harm: """
+                Each attempt has the whole deadline, and the waits between attempts have none. The \
+                call may take several times as long as the deadline says. What is more, an attempt \
+                that the deadline ends is not tried again, because a deadline ends a call.
+                """,
+            remedy: "Move the deadline outside, and limit an attempt by an attempt timeout",
+            source: "gRPC, \"Deadlines\": a deadline covers a call with all its attempts",
+            edges: { $0.edges($0.outermost(.deadline), outside: $0.all(.retry)) },
+            story: { edge, _ in
+                let limit = edge.outer.limit(.body) ?? .zero
+                let total = longest(edge.inner, limit)
+                return "a call may take \(total) although the deadline says \(limit.text): it"
+                    + " stands inside the retry, and each attempt has a deadline of its own"
+            }),
+        LintRule(
+            "deadline-inside-redirect", .error, "A deadline inside a redirect",
+            harm: """
+                Each hop begins with the whole deadline, so a server that redirects keeps the \
+                caller for as many deadlines as there are hops.
+                """,
+            remedy: "Move the deadline outside",
+            source: "the gate: one deadline around a redirect covers all hops",
+            edges: { $0.edges($0.outermost(.deadline), outside: $0.all(.redirect)) },
+            story: { edge, _ in
+                let limit = edge.outer.limit(.body) ?? .zero
+                var hops = 0
+                for case .redirects(let count) in edge.inner.effects { hops = count }
+                let total = times(limit, hops + 1).map(\.text) ?? "any time"
+                return "a call may take \(total) although the deadline says \(limit.text): it"
+                    + " stands inside the redirect, and each of \(hops + 1) hops has its own"
+            }),
+        LintRule(
+            "deadline-inside-wait", .warning, "A deadline inside a gate that waits",
+            harm: """
+                The time in line, or for a token, does not count toward the deadline. A call in line \
+                cannot be refused because its turn would come too late, and waits however little \
+                the caller's patience.
+                """,
+            remedy: "Move the deadline outside",
+            source: "Dean and Barroso, \"The Tail at Scale\", 2013: queues dominate the tail",
+            edges: { subject in
+                subject.edges(
+                    subject.outermost(.deadline),
+                    outside: subject.entries.filter {
+                        $0.wait != nil && $0.kinds.isDisjoint(with: [.retry, .redirect])
+                    })
+            },
+            story: { edge, _ in
+                let limit = edge.outer.limit(.body) ?? .zero
+                var most: Duration?
+                for case .waits(let wait?, _) in edge.inner.effects { most = wait }
+                return "a call waits \(most.map { "up to " + $0.text } ?? "without limit") for"
+                    + " \(edge.inner.wait ?? "") before its deadline of \(limit.text) begins"
+            }),
+        LintRule(
+            "deadline-missing", .warning, "No deadline",
+            harm: """
+                Nothing ends a call whose parts are each in time: hops, attempts, waits and a body \
+                that drips add up without a bound.
+                """,
+            remedy: "Add a deadline outside of all gates but logs and fallbacks",
+            source: "gRPC, \"Deadlines\": always set one",
+            check: { subject in
+                guard subject.all(.deadline).isEmpty, !subject.hasUnknown else { return [] }
+                let waits = subject.all(where: {
+                    switch $0 {
+                    case .retries, .redirects, .waits: true
+                    default: false
+                    }
+                })
+                guard !waits.isEmpty else {
+                    return [LintDraft("nothing bounds the time of a call")]
+                }
+                let names = waits.map(\.name).joined(separator: ", ")
+                return [
+                    LintDraft(
+                        "nothing bounds the time of a call, in which \(names) may add up", of: waits
+                    )
+                ]
+            }),
+        LintRule(
+            "attempt-timeout-outside-retry", .warning, "An attempt timeout outside of the retry",
+            harm: """
+                The limit for one attempt covers all of them and the waits between. A first attempt \
+                that hangs uses it up, and there is no second one. Content is not kept for a retry \
+                either, because the limit ends with the head.
+                """,
+            remedy: "Move the attempt timeout inside",
+            source: "the gate: it ends what is inside it, and its error passes no retry",
+            edges: { subject in
+                subject.all(.retry).flatMap { retry in
+                    let inside = subject.all(.attemptTimeout, inside: retry)
+                    return subject.edges(
+                        [retry], outside: inside.isEmpty ? subject.all(.attemptTimeout) : inside)
+                }
+            },
+            story: { edge, _ in
+                let limit = edge.inner.limit(.head)?.text ?? ""
+                return "an attempt that hangs ends the call after \(limit), and none of the"
+                    + " \(edge.outer.retries?.attempts.map(String.init) ?? "") attempts follows:"
+                    + " the attempt timeout stands outside of the retry"
+            }),
+        LintRule(
+            "attempt-timeout-outside-hedge", .warning, "An attempt timeout outside of a hedge",
+            harm: "A copy has only what the first request left of the limit, and ends with it.",
+            remedy: "Move the attempt timeout inside",
+            source: "the gate: place it outside of what is to see each attempt",
+            edges: { subject in
+                subject.all(.hedge).flatMap { hedge in
+                    let inside = subject.all(.attemptTimeout, inside: hedge)
+                    return subject.edges(
+                        [hedge], outside: inside.isEmpty ? subject.all(.attemptTimeout) : inside)
+                }
+            },
+            story: { edge, _ in
+                let limit = edge.inner.limit(.head)?.text ?? ""
+                return
+                    "the first request and its copies have \(limit) together: a copy that is sent"
+                    + " late ends with the first one"
+            }),
+        LintRule(
+            "attempt-timeout-outside-wait", .warning, "An attempt timeout that counts a line",
+            harm: """
+                Under load the time in line uses up the limit before anything is sent. The attempt \
+                fails, a retry takes a new place in line, and the line grows.
+                """,
+            remedy: "Move the attempt timeout inside",
+            source: "Bronson et al., \"Metastable Failures in Distributed Systems\", 2021",
+            edges: { subject in
+                let waiting = subject.entries.filter {
+                    $0.wait != nil
+                        && !$0.kinds.isDisjoint(
+                            with: [.rateLimit, .concurrencyLimit, .authentication])
+                }
+                return waiting.flatMap { wait in
+                    let inside = subject.all(.attemptTimeout, inside: wait)
+                    return subject.edges(
+                        [wait], outside: inside.isEmpty ? subject.all(.attemptTimeout) : inside)
+                }
+            },
+            story: { edge, _ in
+                let limit = edge.inner.limit(.head)?.text ?? ""
+                return
+                    "a wait for \(edge.outer.wait ?? "") counts toward the \(limit) of an attempt,"
+                    + " which may end before anything was sent"
+            }),
+        LintRule(
+            "attempt-timeout-beyond-deadline", .warning, "An attempt timeout beyond the deadline",
+            harm: """
+                The deadline always ends the call first, so the attempt timeout never does anything: \
+                a server that hangs gets one attempt, whatever the retry says.
+                """,
+            remedy: "Make the attempt timeout a part of the deadline, such as a third",
+            source: "the gate: with less time left than its limit, the deadline decides",
+            check: { subject in
+                subject.all(.deadline).flatMap { deadline in
+                    subject.all(.attemptTimeout, inside: deadline).compactMap { attempt in
+                        guard let limit = attempt.limit(.head), let most = deadline.limit(.body),
+                            limit >= most
+                        else { return nil }
+                        return LintDraft(
+                            "a server that hangs uses up the deadline of \(most.text) in one attempt:"
+                                + " the attempt timeout of \(limit.text) never ends one", deadline,
+                            attempt)
+                    }
+                }
+            }),
+    ]
+
+    private static func longest(_ retry: LintSubject.Entry, _ limit: Duration) -> String {
+        guard let retries = retry.retries, let attempts = retries.attempts,
+            let waits = retries.waits, waits < .seconds(1 << 40), let all = times(limit, attempts)
+        else { return "any time" }
+        return (all + waits).text
+    }
+
+    /// A multiple of a time; nil beyond all measure.
+    static func times(_ time: Duration, _ count: Int) -> Duration? {
+        guard count < 1 << 20, time < .seconds(1 << 40), time > .zero else { return nil }
+        return time * count
+    }
+}
