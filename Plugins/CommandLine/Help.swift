@@ -51,7 +51,7 @@ enum Help: String, CaseIterable {
           turnpike exec --stack stack.json <requests.jsonl
               reads and writes JSON Lines, one exchange per line
           turnpike check stack.json
-              lists every mistake in a stack file with its position
+              lists every mistake in a stack file, and in the order of its gates
           turnpike cache list folder
               lists the responses in a cache on disk; purge removes them
           turnpike --version
@@ -140,18 +140,25 @@ enum Help: String, CaseIterable {
         """
 
     private static let checkText = """
-        turnpike check FILE
-        turnpike check --schema | --reference
+        turnpike check FILE [--json]
+        turnpike check --schema | --reference | --rules
 
           turnpike check stack.json
               prints nothing and exits with 0 if the stack file is valid; otherwise lists every
               mistake with its position, what was found and what was expected, and exits with 2; of
               more than 100 mistakes, it lists the first 100 and the number of the others
+              then lists what is wrong with the order of the gates, with line and column; an error
+              exits with 2, warnings and hints do not; a file ignores rules that do not apply by
+              {"lint": {"ignore": ["RULE"]}}
+          turnpike check stack.json --json
+              writes all of it to standard output as one JSON object
           turnpike check --schema >stack.schema.json
               prints the JSON Schema of stack files; an editor completes a file that begins with
               {"$schema": "./stack.schema.json",
           turnpike check --reference
               prints each gate and transport with its settings, as Markdown
+          turnpike check --rules
+              prints the rules for the order of gates, as Markdown
 
         Nothing is sent, opened or created.
         """

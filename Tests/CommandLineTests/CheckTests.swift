@@ -63,7 +63,8 @@ struct CheckTests {
         let file = kind.file(20_000)
         let (status, time) = try ThreadTime.of { try check(file) }
         #expect(status == 2)
-        #expect(lines.count == 101)
+        // What the linter says of the gates comes behind.
+        #expect(lines.prefix { !$0.contains("]") || !$0.hasSuffix("]") }.count == 101)
         #expect(time < .seconds(2))
     }
 

@@ -44,13 +44,16 @@ struct LintOrder {
             waiting[demand[1]] += 1
             inside[demand[0]].append(demand[1])
         }
-        var left = Array(0..<count)
+        var isPlaced = [Bool](repeating: false, count: count)
+        // All gates before it have their places.
+        var first = 0
         var order: [Int] = []
-        while let next = left.firstIndex(where: { waiting[$0] == 0 }) {
-            let number = left.remove(at: next)
-            order.append(number)
-            for other in inside[number] { waiting[other] -= 1 }
+        while let next = (first..<count).first(where: { !isPlaced[$0] && waiting[$0] == 0 }) {
+            isPlaced[next] = true
+            order.append(next)
+            for other in inside[next] { waiting[other] -= 1 }
+            while first < count, isPlaced[first] { first += 1 }
         }
-        return left.isEmpty ? order : nil
+        return order.count == count ? order : nil
     }
 }

@@ -24,6 +24,9 @@ struct LintSubject: Sendable {
     let entries: [Entry]
     let capabilities: TransportCapabilities
 
+    /// A rule looks at each pair of gates; nobody needs so many.
+    static let maxGates = 200
+
     init(_ stack: Stack, _ transport: any Transport) {
         capabilities = transport.capabilities
         var entries: [Entry] = []
@@ -35,7 +38,7 @@ struct LintSubject: Sendable {
         _ gates: [any Gate], at path: [Int], _ conditions: Set<[Int]>, isBound: Bool,
         to entries: inout [Entry]
     ) {
-        for (number, gate) in gates.enumerated() {
+        for (number, gate) in gates.enumerated() where entries.count < maxGates {
             let path = path + [number]
             let facts = gate.facts(for: nil)
             let group = gate as? any GateGroup

@@ -4,7 +4,8 @@ extension Stack {
     /// Finds mistakes in the order of the gates, and gates that are missing.
     ///
     /// Nothing is sent and no gate runs; the gates are judged by what they state of themselves
-    /// (``/TurnpikeCore/GateFacts``). A gate of a user's that states nothing is not judged.
+    /// (``/TurnpikeCore/GateFacts``). A gate of a user's that states nothing is not judged, nor is a
+    /// gate beyond the first 200. Of one rule there are at most 20 findings.
     ///
     /// ```swift
     /// @Test func `the stack is in order`() {
@@ -34,7 +35,7 @@ extension Stack {
             }
         }
         for (rule, result) in rules where !ignored.contains(rule.id) {
-            findings += result.drafts.map { draft in
+            findings += result.drafts.prefix(LintRule.maxFindings).map { draft in
                 LintFinding(
                     rule: rule.id, severity: rule.severity, story: draft.story,
                     gates: draft.gates.sorted { $0.index < $1.index }.map(\.place),
@@ -48,6 +49,8 @@ extension Stack {
 }
 
 extension LintRule {
+    fileprivate static let maxFindings = 20
+
     fileprivate struct Result {
         var drafts: [LintDraft] = []
         var edges: [LintEdge] = []
@@ -59,7 +62,7 @@ extension LintRule {
         case .state(let drafts): return Result(drafts: drafts(subject))
         case .order(let edges, let story):
             let edges = edges(subject)
-            let drafts = edges.filter(\.isBroken).map {
+            let drafts = edges.filter(\.isBroken).prefix(Self.maxFindings).map {
                 LintDraft(story($0, subject), $0.outer, $0.inner)
             }
             return Result(drafts: drafts, edges: edges, isOrder: true)

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 import Turnpike
+import TurnpikeInspection
 
 @testable import TurnpikeCommandLine
 @testable import TurnpikeCore
@@ -59,9 +60,17 @@ struct StackFileReferenceTests {
                 }
                 count += 1
                 #expect(Self.schema.mistakes(in: value) == [], "\(file.lastPathComponent)")
+                #expect(try findings(of: value) == [], "\(file.lastPathComponent)")
             }
         }
         #expect(count >= 2)
+    }
+
+    private func findings(of file: JSONValue) throws -> [String] {
+        let draft = try StackFile(file).draft(with: Self.registry)
+        return Stack(draft.gates.map(\.gate))
+            .lint(for: draft.transport ?? MockTransport([]), ignoring: draft.ignoredRules)
+            .map(\.description)
     }
 
     @Test("Each example fits the schema", arguments: parts.map(\.name))

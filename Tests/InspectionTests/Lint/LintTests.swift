@@ -1,10 +1,160 @@
 import Testing
+import Turnpike
+import TurnpikeCache
+import TurnpikeCore
 import TurnpikeInspection
+import TurnpikeTesting
 
-@Suite("Severities")
-struct LintSeverityTests {
-    @Test("Each has a name for JSON")
-    func names() {
+/// What the linter finds in stacks, by its own rules.
+@Suite struct LintTests {
+    private let transport = MockTransport(capabilities: [], [])
+
+    private func findings(_ stack: Stack, of rule: String) -> [LintFinding] {
+        stack.lint(for: transport).filter { $0.rule == rule }
+    }
+
+    @Test(arguments: LintCase.all)
+    func `a stack with a mistake has its finding, and the nearest one has not`(
+        lintCase: LintCase
+    ) throws {
+        let finding = try #require(findings(lintCase.wrong, of: lintCase.rule).first)
+        for figure in lintCase.figures {
+            #expect(finding.story.contains(figure), "\(finding.story)")
+        }
+        let others = findings(lintCase.right, of: lintCase.rule)
+        #expect(others.isEmpty, "\(others)")
+    }
+
+    @Test func `each rule has a case, and ids are unique`() {
+        let ids = LintRule.all.map(\.id)
+        #expect(Set(ids).count == ids.count)
+        #expect(ids.count >= 40)
+        #expect(Set(ids) == Set(LintCase.all.map(\.rule)))
+    }
+
+    @Test func `rules are told in sentences`() {
+        for rule in LintRule.all {
+            #expect(rule.harm.hasSuffix("."), "\(rule.id)")
+            #expect(!rule.remedy.hasSuffix("."), "\(rule.id)")
+            #expect(!rule.title.hasSuffix(".") && !rule.title.isEmpty, "\(rule.id)")
+            #expect(!rule.source.isEmpty, "\(rule.id)")
+        }
+    }
+
+    // MARK: Order
+
+    @Test func `the order that mends a stack has no finding of order`() throws {
+        let wrong: Stack = [
+            .retry(), .cache(), .cookies(), .redirect(), .deadline(), .attemptTimeout(),
+            .concurrencyLimit(), .hedge(), .limits(),
+        ]
+        let finding = try #require(wrong.lint(for: transport).first)
+        let order = try #require(finding.mendedOrder)
+        let gates = order.compactMap { name in wrong.gates.first { $0.name == name } }
+        #expect(gates.count == wrong.gates.count)
+        #expect(Stack(gates).lint(for: transport) == [])
+    }
+
+    @Test func `a mended order changes no more than it must`() throws {
+        let wrong: Stack = [
+            .userAgent("a/1"), .retry(), .deadline(), .requestID(), .attemptTimeout(.seconds(1)),
+            .limits(),
+        ]
+        let finding = try #require(findings(wrong, of: "deadline-inside-retry").first)
+        #expect(
+            finding.mendedOrder
+                == ["UserAgent", "Deadline", "Retry", "RequestID", "AttemptTimeout", "Limits"])
+        #expect(finding.gates.map(\.description) == ["2. Retry", "3. Deadline"])
+        #expect(finding.description.hasPrefix("error: a call may take 210 s"))
+    }
+
+    @Test func `no order mends what two gates demand of each other`() throws {
+        let first = Stated(
+            "First", .keepsCookies, order: [GateOrder(.inside, .log, because: "A.")])
+        let second = Stated(
+            "Second", .logs(content: 0), order: [GateOrder(.inside, .cookies, because: "B.")])
+        let stack: Stack = [first, second]
+        let finding = try #require(findings(stack, of: "stated-order").first)
+        #expect(finding.mendedOrder == nil)
+    }
+
+    @Test func `gates of groups are judged where they stand`() throws {
+        let wrong: Stack = [.group([.retry()], name: "House"), .deadline(), .limits()]
+        let finding = try #require(findings(wrong, of: "deadline-inside-retry").first)
+        #expect(finding.gates.map(\.path) == [[0, 0], [1]])
+        #expect(finding.mendedOrder == ["Deadline", "House(Retry)", "Limits"])
+        let inner: Stack = [.group([.retry(), .deadline()])]
+        #expect(
+            findings(inner, of: "deadline-inside-retry").first?.mendedOrder
+                == ["Group(Deadline, Retry)"])
+    }
+
+    @Test func `gates that no request passes together are not judged together`() {
+        let apart: Stack = [
+            .when({ $0.method == .get }, then: [.retry()]),
+            .when({ $0.method != .get }, then: [.deadline(), .retry()]),
+        ]
+        #expect(findings(apart, of: "deadline-inside-retry").isEmpty)
+        #expect(findings(apart, of: "two-retries").isEmpty)
+        // A gate outside of all groups meets each of them.
+        let together: Stack = [.when({ $0.method == .get }, then: [.retry()]), .deadline()]
+        #expect(findings(together, of: "deadline-inside-retry").count == 1)
+    }
+
+    // MARK: What is not known
+
+    @Test func `a gate that states nothing is not judged, and may be what is missing`() {
+        let stack: Stack = [Stated(unknown: "Mystery"), .retry(), .circuitBreaker()]
+        #expect(stack.lint(for: transport).isEmpty)
+    }
+
+    @Test func `an adapter that states nothing cannot bound a call`() {
+        struct Plain: SynchronousRequestAdapter {
+            func adapt(_ request: inout Request, context: Context) {}
+        }
+        let stack: Stack = [Plain(), .retry()]
+        #expect(findings(stack, of: "deadline-missing").count == 1)
+    }
+
+    @Test func `a second deadline around the first is enough`() {
+        let stack: Stack = [.deadline(.seconds(60)), .retry(), .deadline(.seconds(10))]
+        #expect(findings(stack, of: "deadline-inside-retry").isEmpty)
+    }
+
+    // MARK: The transport and ignored rules
+
+    @Test func `a transport that counts encoded bytes keeps any limit on decoding`() {
+        let stack: Stack = [.deadline(), .limits(.init(ratio: 5))]
+        #expect(stack.lint(for: transport).map(\.rule) == ["decoding-limit-not-kept"])
+        #expect(stack.lint(for: MockTransport([])).isEmpty)
+    }
+
+    @Test func `a rule can be ignored, and a rule that is not there cannot`() {
+        let stack: Stack = [
+            .deadline(), .circuitBreaker(), .retry(), .attemptTimeout(), .limits(),
+        ]
+        #expect(stack.lint(for: transport).map(\.rule) == ["breaker-outside-retry"])
+        #expect(stack.lint(for: transport, ignoring: ["breaker-outside-retry"]).isEmpty)
+        let finding = stack.lint(for: transport, ignoring: ["breaker-outside-retri"])[0]
+        #expect(finding.rule == "unknown-rule")
+        #expect(finding.story.contains("did you mean \"breaker-outside-retry\""))
+    }
+
+    @Test func `severities have names for JSON`() {
         #expect(LintSeverity.allCases.map(\.rawValue) == ["error", "warning", "hint"])
+    }
+
+    @Test func `findings come with the worst first`() {
+        let stack: Stack = [.retry(), .redirect(), .deadline(), .validate()]
+        let severities = stack.lint(for: transport).map(\.severity)
+        #expect(Set(severities).count == 3)
+        #expect(severities == LintSeverity.allCases.flatMap { s in severities.filter { $0 == s } })
+    }
+
+    @Test func `the linter of a large stack ends soon`() {
+        let gates = (0..<20_000).map { $0 % 2 == 0 ? Retry() as any Gate : Deadline() }
+        let (findings, time) = ThreadTime.of { Stack(gates).lint(for: transport) }
+        #expect(findings.count { $0.rule == "two-retries" } == 20)
+        #expect(time < .seconds(10))
     }
 }

@@ -2,32 +2,49 @@ import Foundation
 import Turnpike
 import TurnpikeCache
 import TurnpikeCurl
+import TurnpikeInspection
 
 /// The command `turnpike check FILE`.
 enum CheckCommand {
-    /// Reports the mistakes in a stack file, or prints what a stack file may contain.
+    /// Reports the mistakes in a stack file and in the order of its gates, or prints what a stack file
+    /// may contain.
     static func run(_ arguments: [String], _ terminal: Terminal) -> Int32 {
         if let help = Help.asked(arguments, .check, terminal) { return help }
         switch arguments {
         case ["--schema"]: return Help.show(schema, terminal)
         case ["--reference"]: return Help.show(reference, terminal)
+        case ["--rules"]: return Help.show(rules, terminal)
         default: break
         }
-        guard arguments.count == 1, let path = arguments.first, !path.hasPrefix("-") else {
+        let files = arguments.filter { $0 != "--json" }
+        guard let path = files.first, files.count == 1, !path.hasPrefix("-"),
+            arguments.count <= 2
+        else {
             terminal.error(
-                "check needs one stack file, or --schema, or --reference; see turnpike check --help"
-            )
+                "check needs one stack file, or --schema, --reference or --rules; see turnpike check"
+                    + " --help")
             return ExitCode.usage
         }
+        let report: CheckReport
         do {
-            let issues = try StackFile(contentsOf: URL(filePath: path)).check(with: .commandLine)
-            for issue in issues { terminal.error("\(path): \(issue)") }
-            return issues.isEmpty ? ExitCode.success : ExitCode.usage
+            report = try CheckReport(path)
         } catch {
             terminal.error("\(path): \((error as? ClientError)?.shownMessage ?? "\(error)")")
             return ExitCode.usage
         }
+        if arguments.count == 2 {
+            let shown = Help.show(
+                String(decoding: report.json.data(pretty: true), as: UTF8.self), terminal)
+            if shown != ExitCode.success { return shown }
+        } else {
+            for line in report.mistakeLines { terminal.error(line) }
+            for finding in report.findings { terminal.error(report.text(of: finding)) }
+        }
+        return report.hasErrors ? ExitCode.usage : ExitCode.success
     }
+
+    /// The rules of the linter, which are the article `OrderOfTheStack` of `TurnpikeInspection`.
+    static var rules: String { String(LintRule.article.dropLast()) }
 
     /// The JSON Schema of the stack files that the command reads.
     static var schema: String {

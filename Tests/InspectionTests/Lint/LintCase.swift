@@ -1,0 +1,299 @@
+import Turnpike
+import TurnpikeCache
+import TurnpikeCore
+
+/// A stack with one mistake, and the nearest stack without it.
+struct LintCase: Sendable, CustomStringConvertible {
+    let rule: String
+    let wrong: Stack
+    let right: Stack
+    /// What the story of the wrong stack must tell.
+    let figures: [String]
+
+    init(_ rule: String, _ wrong: Stack, _ right: Stack, _ figures: String...) {
+        self.rule = rule
+        self.wrong = wrong
+        self.right = right
+        self.figures = figures
+    }
+
+    var description: String { rule }
+}
+
+/// A gate of a user's that does nothing, and states something.
+struct Stated: Interceptor {
+    var name = "Stated"
+    var stated: GateFacts?
+
+    init(_ name: String = "Stated", _ effects: GateEffect..., order: [GateOrder] = []) {
+        self.name = name
+        var facts = GateFacts("does something", order: order)
+        facts.effects = effects
+        stated = facts
+    }
+
+    init(unknown name: String) { self.name = name }
+
+    func facts(for request: Request?) -> GateFacts? { stated }
+
+    func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
+        try await next(request)
+    }
+}
+
+extension LintCase {
+    static let all = time + sends + caching + redirects + requests + observation + statements
+
+    static let time: [LintCase] = [
+        LintCase(
+            "deadline-inside-retry",
+            [.retry(attempts: 3, maxRetryAfter: .milliseconds(1500)), .deadline(.seconds(30))],
+            [.deadline(.seconds(30)), .retry(attempts: 3)],
+            "may take 93.5 s although the deadline says 30 s"),
+        LintCase(
+            "deadline-inside-redirect", [.redirect(limit: 4), .deadline(.seconds(10))],
+            [.deadline(.seconds(10)), .redirect(limit: 4)],
+            "may take 50 s although the deadline says 10 s", "each of 5 hops"),
+        LintCase(
+            "deadline-inside-wait", [.rateLimit(perSecond: 10, queue: 50), .deadline(.seconds(2))],
+            [.deadline(.seconds(2)), .rateLimit(perSecond: 10, queue: 50)],
+            "waits up to 5 s for its turn before its deadline of 2 s begins"),
+        LintCase(
+            "deadline-missing", [.retry(), .redirect()], [.deadline(), .retry(), .redirect()],
+            "Retry, Redirect"),
+        LintCase(
+            "attempt-timeout-outside-retry", [.attemptTimeout(.seconds(5)), .retry(attempts: 4)],
+            [.retry(attempts: 4), .attemptTimeout(.seconds(5))], "after 5 s", "none of the 4"),
+        LintCase(
+            "attempt-timeout-outside-hedge",
+            [.attemptTimeout(.seconds(5)), .hedge(after: .seconds(1))],
+            [.hedge(after: .seconds(1)), .attemptTimeout(.seconds(5))], "have 5 s together"),
+        LintCase(
+            "attempt-timeout-outside-wait", [.attemptTimeout(.seconds(2)), .concurrencyLimit()],
+            [.concurrencyLimit(), .attemptTimeout(.seconds(2))], "a permit counts toward the 2 s"),
+        LintCase(
+            "attempt-timeout-beyond-deadline",
+            [.deadline(.seconds(5)), .retry(), .attemptTimeout(.seconds(10))],
+            [.deadline(.seconds(5)), .retry(), .attemptTimeout(.seconds(2))],
+            "deadline of 5 s", "attempt timeout of 10 s"),
+    ]
+
+    static let sends: [LintCase] = [
+        LintCase(
+            "breaker-outside-retry", [.circuitBreaker(), .retry(attempts: 5)],
+            [.retry(attempts: 5), .circuitBreaker()], "gets 5 requests for each call"),
+        LintCase(
+            "breaker-without-attempt-timeout", [.attemptTimeout(), .circuitBreaker()],
+            [.circuitBreaker(), .attemptTimeout()], "a server that hangs"),
+        LintCase(
+            "hedge-outside-retry", [.hedge(attempts: 2), .retry(attempts: 3)],
+            [.retry(attempts: 3), .hedge(attempts: 2)], "may be sent 6 times"),
+        LintCase(
+            "hedge-inside-concurrency-limit",
+            [.concurrencyLimit(total: 8, perOrigin: 4), .hedge(attempts: 3)],
+            [.hedge(attempts: 3), .concurrencyLimit(total: 8, perOrigin: 4)],
+            "12 requests at once although the limit says 4"),
+        LintCase(
+            "hedge-never", [.hedge(after: .seconds(5)), .attemptTimeout(.seconds(5))],
+            [.hedge(after: .seconds(4)), .attemptTimeout(.seconds(5))], "waits 5 s"),
+        LintCase(
+            "two-retries", [.retry(attempts: 2), .retry(attempts: 3)], [.retry(attempts: 3)],
+            "may be sent 6 times"),
+        LintCase(
+            "sends-beyond-limit", [.retry(attempts: 5), .hedge(attempts: 3)],
+            [.retry(attempts: 4), .hedge(attempts: 3)], "sent 15 times", "after 12", "Retry × Hedge"
+        ),
+        LintCase(
+            "key-inside-retry", [.retry(attempts: 3), .idempotencyKey()],
+            [.idempotencyKey(), .retry(attempts: 3)], "one attempt and not 3"),
+        LintCase(
+            "unsafe-retry-without-key",
+            [.retry(attempts: 3, policy: RetryPolicy(methods: [.post]))],
+            [.idempotencyKey(), .retry(attempts: 3, policy: RetryPolicy(methods: [.post]))],
+            "may have it 3 times"),
+        LintCase(
+            "fallback-hides-failures", [.retry(), .fallback(status: .ok)],
+            [.fallback(status: .ok), .retry()], "Retry never sees a failure"),
+        LintCase(
+            "fallback-inside-deadline", [.deadline(.seconds(3)), .fallback(status: .ok)],
+            [.fallback(status: .ok), .deadline(.seconds(3))], "slower than 3 s"),
+    ]
+
+    static let caching: [LintCase] = [
+        LintCase(
+            "cache-inside-retry", [.retry(attempts: 3), .cache()], [.cache(), .retry(attempts: 3)],
+            "none of the 2 further attempts"),
+        LintCase(
+            "rate-limit-above-cache", [.rateLimit(perSecond: 2), .cache()],
+            [.cache(), .rateLimit(perSecond: 2)], "1 every 0.5 s"),
+        LintCase(
+            "concurrency-limit-above-cache", [.concurrencyLimit(total: 5), .cache()],
+            [.cache(), .concurrencyLimit(total: 5)], "5 slow calls"),
+        LintCase(
+            "limit-above-coalesce", [.concurrencyLimit(total: 5), .coalesce()],
+            [.coalesce(), .concurrencyLimit(total: 5)], "hold all 5 permits"),
+        LintCase(
+            "identity-inside-sharing", [.coalesce(), UserToken()], [UserToken(), .coalesce()],
+            "Coalesce sees requests without Authorization, which UserToken sets inside"),
+        LintCase(
+            "cookies-inside-cache", [.cache(), .cookies()], [.cookies(), .cache()],
+            "before Cookies adds"),
+    ]
+
+    static let redirects: [LintCase] = [
+        LintCase(
+            "target-check-outside-redirect", [.urlPolicy(denyPrivate: .always), .redirect()],
+            [.redirect(), .urlPolicy(denyPrivate: .always)], "10 hops"),
+        LintCase(
+            "hsts-outside-redirect", [.hsts(), .redirect(limit: 3)],
+            [.redirect(limit: 3), .hsts()],
+            "4 requests"),
+        LintCase(
+            "cookies-outside-redirect", [.cookies(), .redirect(limit: 3)],
+            [.redirect(limit: 3), .cookies()], "4 responses"),
+        LintCase(
+            "credential-outside-redirect", [.bearer(token: "t"), .redirect()],
+            [.redirect(), .bearer(token: "t")], "another origin"),
+        LintCase(
+            "cache-outside-redirect", [.cache(), .redirect()], [.redirect(), .cache()], "10 hops"),
+        LintCase(
+            "redirect-inside-retry", [.retry(attempts: 3), .redirect(limit: 4)],
+            [.redirect(limit: 4), .retry(attempts: 3)], "may make 15 requests"),
+        LintCase(
+            "validation-inside-redirect", [.redirect(), .validate()], [.validate(), .redirect()],
+            "10 redirects"),
+    ]
+
+    static let requests: [LintCase] = [
+        LintCase(
+            "stale-stamp", [Sign(valid: .seconds(60)), .retry(maxRetryAfter: .seconds(40))],
+            [Sign(valid: .seconds(90)), .retry(maxRetryAfter: .seconds(40))],
+            "up to 80 s after it was signed, though the signature is valid for 60 s"),
+        LintCase(
+            "stale-stamp", [Sign(), .retry()], [.retry(), Sign()], "with the same signature"),
+        LintCase(
+            "stale-stamp", [Sign(valid: .seconds(60)), .concurrencyLimit()],
+            [.concurrencyLimit(), Sign(valid: .seconds(60))], "any time"),
+        LintCase(
+            "signed-before-change", [Sign(), .compressBodies()], [.compressBodies(), Sign()],
+            "Sign signs the content before CompressBodies changes it"),
+        LintCase(
+            "secret-without-origins", [.setHeaders(["X-Api-Key": "k"])],
+            [.setHeaders(["X-Api-Key": "k"], origins: ["https://a.test"])], "X-Api-Key goes"),
+        LintCase(
+            "secret-without-origins",
+            [.when({ _ in true }, then: [.setHeaders(["X-Api-Key": "k"])])],
+            [
+                .only(
+                    for: [Origin(scheme: "https", host: "a.test", port: 443)],
+                    [.setHeaders(["X-Api-Key": "k"])])
+            ], "X-Api-Key goes"),
+        LintCase(
+            "credential-overridden",
+            [.setHeaders(["Authorization": "k"]), .basic(user: "u", password: "p")],
+            [
+                .basic(user: "v", password: "q", origins: ["https://b.test"]),
+                .basic(user: "u", password: "p", origins: ["https://a.test"]),
+            ], "SetHeaders and BasicAuthentication both set Authorization"),
+        LintCase("limits-missing", [.deadline()], [.deadline(), .limits()], "100 MiB"),
+        LintCase(
+            "decoding-limit-not-kept", [.limits(.init(ratio: 5))], [.limits()], "more than 5 times"),
+    ]
+
+    static let observation: [LintCase] = [
+        LintCase(
+            "log-blind", [.circuitBreaker(), .log(to: MemoryLogSink())],
+            [.log(to: MemoryLogSink()), .circuitBreaker()],
+            "calls that CircuitBreaker refuses leave no line"),
+        LintCase(
+            "log-blind", [.cache(), .log(to: MemoryLogSink())],
+            [.log(to: MemoryLogSink()), .cache(), .log(to: MemoryLogSink())],
+            "calls that Cache answers by itself"),
+        LintCase(
+            "content-in-logs", [.log(to: MemoryLogSink(), peekBytes: 2048)],
+            [.log(to: MemoryLogSink())], "up to 2 KiB"),
+        LintCase(
+            "unbounded-labels", [Stated("Counts", .measures(hasBoundedLabels: false))],
+            [Stated("Counts", .measures(hasBoundedLabels: true))], "Counts makes a new series"),
+    ]
+
+    static let statements: [LintCase] = [
+        LintCase(
+            "stated-order", [.traceContext(), .retry()], [.retry(), .traceContext()],
+            "TraceContext must stand inside of Retry. All attempts"),
+        LintCase(
+            "stated-order", [.cookies(), .hsts()], [.hsts(), .cookies()],
+            "HSTS must stand outside of Cookies"),
+        LintCase(
+            "stated-order", [.circuitBreaker(), .hedge()], [.hedge(), .circuitBreaker()],
+            "Hedge must stand outside of CircuitBreaker"),
+        LintCase(
+            "needed-gate-missing", [Replays()], [.retry(), Replays()],
+            "Replays needs a retry, and the stack has none."),
+        LintCase(
+            "contradictory-facts",
+            [Stated("Odd", .retries(attempts: 0, waits: nil, repeatsUnsafe: false))],
+            [Stated("Odd", .retries(attempts: 2, waits: nil, repeatsUnsafe: false))],
+            "Odd states a retry with 0 attempts"),
+        LintCase(
+            "contradictory-facts",
+            [
+                Stated(
+                    "Odd", .limitsTime(.seconds(1), .body), .limitsTime(.seconds(2), .body))
+            ], [Stated("Odd", .limitsTime(.seconds(1), .body), .limitsTime(.seconds(2), .head))],
+            "2 different figures for its limit up to the body"),
+        LintCase(
+            "contradictory-facts",
+            [
+                Stated(
+                    "Odd",
+                    order: [
+                        GateOrder(.inside, .retry, because: "A."),
+                        .init(.outside, .retry, because: "B."),
+                    ])
+            ],
+            [
+                Stated(
+                    "Odd",
+                    order: [
+                        GateOrder(.inside, .retry, because: "A."),
+                        .init(.outside, .hedge, because: "B."),
+                    ])
+            ], "both outside and inside of a retry"),
+    ]
+}
+
+/// Signs the date of a request.
+private struct Sign: SynchronousRequestAdapter {
+    var valid: Duration?
+
+    func facts(for request: Request?) -> GateFacts? {
+        GateFacts(
+            "signs the request and its date",
+            .setsFields(["Authorization"], .secret(isBound: true)),
+            .stampsTime(valid: valid))
+    }
+
+    func adapt(_ request: inout Request, context: Context) {}
+}
+
+/// Sets the token of the user for whom a task works.
+private struct UserToken: SynchronousRequestAdapter {
+    func facts(for request: Request?) -> GateFacts? {
+        GateFacts(
+            "sets the user's token",
+            .setsFields([.authorization], .secret(isBound: true, variesByCall: true)))
+    }
+
+    func adapt(_ request: inout Request, context: Context) {}
+}
+
+private struct Replays: SynchronousRequestAdapter {
+    func facts(for request: Request?) -> GateFacts? {
+        GateFacts(
+            "marks attempts",
+            order: [GateOrder(.insideOfPresent, .retry, because: "There is one attempt alone.")])
+    }
+
+    func adapt(_ request: inout Request, context: Context) {}
+}
