@@ -5,7 +5,9 @@ public import TurnpikeMiddleware
 ///
 /// ```swift
 /// let cache = Cache(TieredStore(MemoryStore(), try DiskStore(directory: path)))
-/// let client = Client(stack: [.redirect(), .cookies(jar), .cache(cache), .retry(), .validate()])
+/// let client = Client(stack: [
+///     .deadline(), .validate(), .redirect(), .cookies(jar), .cache(cache), .retry(), .limits(),
+/// ])
 /// ```
 ///
 /// Place it inside ``/TurnpikeMiddleware/Redirect`` and ``/TurnpikeMiddleware/Cookies``, so that each
