@@ -13,7 +13,7 @@ private func readme() async throws {
         stack: [
             .log(to: .standardError), .deadline(.seconds(30)), .validate(), .redirect(),
             .retry(attempts: 3),
-            .attemptTimeout(.seconds(10)),
+            .attemptTimeout(.seconds(10)), .limits(),
         ])
     let user = try await client.get("users/1").decode(User.self)
     let page = try await client.get("search", query: ["q": "swift", "tags": ["a", "b"]]).string()

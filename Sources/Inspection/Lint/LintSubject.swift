@@ -25,7 +25,7 @@ struct LintSubject: Sendable {
     let capabilities: TransportCapabilities
 
     /// A rule looks at each pair of gates; nobody needs so many.
-    static let maxGates = 200
+    static let maxGates = 100
 
     init(_ stack: Stack, _ transport: any Transport) {
         capabilities = transport.capabilities

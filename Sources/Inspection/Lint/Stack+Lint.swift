@@ -5,7 +5,7 @@ extension Stack {
     ///
     /// Nothing is sent and no gate runs; the gates are judged by what they state of themselves
     /// (``/TurnpikeCore/GateFacts``). A gate of a user's that states nothing is not judged, nor is a
-    /// gate beyond the first 200. Of one rule there are at most 20 findings.
+    /// gate beyond the first 100. Of one rule there are at most 20 findings.
     ///
     /// ```swift
     /// @Test func `the stack is in order`() {

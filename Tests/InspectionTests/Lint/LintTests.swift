@@ -116,6 +116,11 @@ import TurnpikeTesting
         #expect(findings(stack, of: "deadline-missing").count == 1)
     }
 
+    @Test func `a log inside a fallback sees the failures`() {
+        let stack: Stack = [.fallback(status: .ok), .log(to: MemoryLogSink())]
+        #expect(findings(stack, of: "log-blind").isEmpty)
+    }
+
     @Test func `a second deadline around the first is enough`() {
         let stack: Stack = [.deadline(.seconds(60)), .retry(), .deadline(.seconds(10))]
         #expect(findings(stack, of: "deadline-inside-retry").isEmpty)

@@ -64,19 +64,20 @@ struct RightStack {
         gates += some(SetHeaders(["X-Api-Key": "k"], origins: ["https://a.test"]), UserCredential())
         gates += some(Coalesce())
         gates += some(Cache())
-        gates += resilience(attempt)
+        gates += resilience(attempt, hasLog: gates.contains { $0 is Log })
         gates += some(CompressBodies(), URLPolicy(denyPrivate: .onRedirect), IdleTimeout())
         gates.append(Limits(.init(body: chance(0.5) ? 1 << 20 : nil)))
         return Stack(grouped(gates, from: beforeRedirect))
     }
 
-    private mutating func resilience(_ attempt: Double) -> [any Gate] {
+    private mutating func resilience(_ attempt: Double, hasLog: Bool) -> [any Gate] {
         var gates: [any Gate] = []
         var attempts = 1
         if chance(0.7) {
             attempts = number(2...6)
             gates.append(Retry(attempts: attempts, maxRetryAfter: .seconds(number(0...100))))
-            gates += some(TraceContext(), Log(to: MemoryLogSink(), level: .error))
+            gates += some(TraceContext())
+            if hasLog { gates += some(Log(to: MemoryLogSink(), level: .error)) }
         }
         if chance(0.4), 12 / attempts >= 2 {
             let delay = HedgeDelay.fixed(.seconds(attempt / 2))

@@ -18,6 +18,7 @@ struct ArticleTests {
         arguments: [
             "Turnpike/Documentation.docc/GettingStarted.md",
             "Turnpike/Documentation.docc/OrderOfTheStack.md",
+            "Inspection/Documentation.docc/OrderOfTheStack.md",
             "Turnpike/Documentation.docc/MainActorModules.md",
             "Turnpike/Documentation.docc/StackFiles.md",
             "Core/Documentation.docc/WritingAGate.md",

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeInspection
 
 @Suite("Order of the stack")
 struct OrderOfTheStackExamples {
@@ -18,6 +19,21 @@ struct OrderOfTheStackExamples {
         _ = try await client.get("http://a.example/").string()
         // An attempt that failed, the retry, an attempt and a call that went well.
         #expect(sink.lines.count == 4, "\(sink.lines)")
+    }
+
+    @Test("The linter finds nothing in the standard stack, and can be told what is meant")
+    func lint() {
+        let client = Client(baseURL: "https://api.example.com/", stack: .standard)
+        #expect(client.stack.lint(for: client.transport).isEmpty)
+        let stack: Stack = [
+            .deadline(), .circuitBreaker(), .retry(), .attemptTimeout(), .limits(),
+        ]
+        let findings = stack.lint(
+            for: client.transport,
+            ignoring: [
+                "breaker-outside-retry"  // The circuit is to open when retries no longer help.
+            ])
+        #expect(findings.isEmpty)
     }
 
     @Test("A call's options apply to it alone")

@@ -2,6 +2,7 @@ import Foundation
 import Synchronization
 import Testing
 import Turnpike
+import TurnpikeInspection
 import TurnpikeSupport
 import TurnpikeTesting
 
@@ -61,6 +62,26 @@ struct Signature: RequestAdapter {
     }
 }
 
+extension Signature {
+    func facts(for request: Request?) -> GateFacts? {
+        GateFacts(
+            "signs target and content", .setsFields(["X-Content-SHA256", "X-Signature"], .plain),
+            order: [
+                GateOrder(
+                    .inside, .redirect, because: "A hop would have the signature of another target."
+                )
+            ])
+    }
+}
+
+extension OtherHost {
+    func facts(for request: Request?) -> GateFacts? {
+        GateFacts(
+            "sends to \(host) if the first host has no address", .replays(times: 1),
+            passedOver: request?.body.isReplayable == false ? "the body cannot be sent again" : nil)
+    }
+}
+
 extension Gate where Self == TenantName {
     /// Names the tenant in every request.
     static func tenant(_ name: String) -> Self { TenantName(tenant: name) }
@@ -74,6 +95,18 @@ struct WritingAGateExamples {
         let client = Client(transport: transport, stack: [.tenant("blue")])
         try await client.get("http://a.example/").empty()
         #expect(transport.sent.first?.request.headers["X-Tenant"] == "blue")
+    }
+
+    @Test("A gate that states where it must stand is judged")
+    func facts() {
+        let key = Data("k".utf8)
+        let transport = MockTransport { _ in .ok() }
+        let stack: Stack = [.deadline(), Signature(key: key), .redirect(), .limits()]
+        let finding = stack.lint(for: transport)[0]
+        #expect(finding.rule == "stated-order")
+        #expect(finding.mendedOrder == ["Deadline", "Redirect", "Signature", "Limits"])
+        let other = OtherHost(host: "spare.example").facts(for: Request(.get, "http://a.test/"))
+        #expect(other?.passedOver == nil)
     }
 
     @Test("A retrier decides, and the framework waits and sends")

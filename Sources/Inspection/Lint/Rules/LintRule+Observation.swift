@@ -8,15 +8,17 @@ extension LintRule {
             "log-blind", .warning, "A log inside of what answers by itself",
             harm: """
                 A call that is answered or refused further out leaves no line: stored responses, shared \
-                ones, substitutes, an open circuit, a full line. In an outage the log shows less and \
-                less.
+                ones, an open circuit, a full queue. In an outage the log shows less and less.
                 """,
             remedy: "Move the log outside, or add another one there",
             source: "the gate: placed outermost, it logs calls",
             edges: { subject in
                 subject.edges(
                     subject.outermost(.log),
-                    outside: subject.all(where: { if case .answers = $0 { true } else { false } }))
+                    outside: subject.all(where: {
+                        // A substitute comes after a failure, which the log has seen.
+                        if case .answers(let answer) = $0 { answer != .substitute } else { false }
+                    }))
             },
             story: { edge, _ in
                 "calls that \(edge.inner.name) \(verb(edge.inner)) leave no line: \(edge.outer.name)"
