@@ -76,6 +76,7 @@ public struct Cache: Interceptor {
             .replays(times: 3), .storesResponses,
             .holdsMemory(atMost: bounds.map { min($0.memory, most) + shared }),
             passedOver: request.flatMap(obstacle))
+        facts.knowsCaller = options.tenant != nil
         if disk != 0 { facts.effects.append(.holdsDisk(atMost: disk)) }
         return facts
     }

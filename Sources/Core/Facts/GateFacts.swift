@@ -26,6 +26,12 @@ public struct GateFacts: Sendable {
     /// The end of a sentence: `the request has an Authorization field already`.
     public var passedOver: String?
 
+    /// Whether the gate knows for whom a call is made by other means than the fields of the request.
+    ///
+    /// For a gate that stores or shares responses, whose callers' credentials may then be set
+    /// further inside.
+    public var knowsCaller = false
+
     /// Creates facts.
     public init(
         _ summary: String, _ effects: GateEffect..., order: [GateOrder] = [],

@@ -138,7 +138,16 @@ extension LintCase {
         LintCase(
             "cookies-inside-cache", [.cache(), .cookies()], [.cookies(), .cache()],
             "before Cookies adds"),
+        // A cache that is told who asks need not see it.
+        LintCase("cookies-inside-cache", [.cache(), .cookies()], [tenantCache, .cookies()]),
+        LintCase("identity-inside-sharing", [.cache(), UserToken()], [tenantCache, UserToken()]),
     ]
+
+    private static var tenantCache: Cache {
+        var options = Cache.Options()
+        options.tenant = { _, _ in "ada" }
+        return Cache(options: options)
+    }
 
     static let redirects: [LintCase] = [
         LintCase(

@@ -26,7 +26,7 @@ struct LintHarm: Sendable, CustomStringConvertible {
 
     var description: String { rule }
 
-    static let all = time + sends + shares + hops
+    static let all = time + sends + shares + hops + contents
 
     /// A client in a simulation.
     static func client(
@@ -41,6 +41,15 @@ struct LintHarm: Sendable, CustomStringConvertible {
     // MARK: Time
 
     static let time: [LintHarm] = [
+        LintHarm(
+            "deadline-missing",
+            wrong: { [.retry(attempts: 10, maxRetryAfter: .seconds(600))] },
+            right: { [.deadline(), .retry(attempts: 10, maxRetryAfter: .seconds(600))] },
+            happens: { stack, simulation in
+                let down = MockTransport([.any(.status(503, headers: ["Retry-After": "600"]))])
+                _ = try? await client(stack, simulation, down).get("x").data()
+                return simulation.elapsed > .seconds(3600)
+            }),
         LintHarm(
             "deadline-inside-retry",
             wrong: { [.retry(attempts: 3), .deadline(.seconds(10))] },

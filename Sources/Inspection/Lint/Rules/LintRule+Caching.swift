@@ -79,7 +79,9 @@ extension LintRule {
             edges: { subject in
                 subject.edges(
                     subject.entries.filter { $0.secrets.contains { $0.variesByCall } },
-                    outside: subject.all(.coalesce) + subject.all(.cache))
+                    outside: (subject.all(.coalesce) + subject.all(.cache)).filter {
+                        $0.facts?.knowsCaller == false
+                    })
             },
             story: { edge, _ in
                 let names = edge.outer.secrets.flatMap(\.names).map(\.rawValue)
@@ -95,7 +97,11 @@ extension LintRule {
                 """,
             remedy: "Move the cookies outside of the cache",
             source: "RFC 9111 §7.3; the gate: cookies count for private responses",
-            edges: { $0.edges(.cookies, outside: .cache) },
+            edges: { subject in
+                subject.edges(
+                    subject.all(.cookies),
+                    outside: subject.all(.cache).filter { $0.facts?.knowsCaller == false })
+            },
             story: { edge, _ in
                 "after a sign-in as another user, private responses of the one before are still served:"
                     + " \(edge.inner.name) looks them up before \(edge.outer.name) adds the cookies"

@@ -132,7 +132,7 @@ extension LintRule {
                 let always = gates.filter(\.conditions.isEmpty)
                 var most = 1
                 for gate in always {
-                    for effect in gate.effects where !gate.kinds.contains(.cache) {
+                    for effect in gate.effects {
                         most = min(most * min(effect.sends, 1 << 10), 1 << 30)
                     }
                 }
