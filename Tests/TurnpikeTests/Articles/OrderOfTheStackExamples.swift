@@ -28,11 +28,8 @@ struct OrderOfTheStackExamples {
         let stack: Stack = [
             .deadline(), .circuitBreaker(), .retry(), .attemptTimeout(), .limits(),
         ]
-        let findings = stack.lint(
-            for: client.transport,
-            ignoring: [
-                "breaker-outside-retry"  // The circuit is to open when retries no longer help.
-            ])
+        // The circuit is to open when retries no longer help.
+        let findings = stack.lint(for: client.transport, ignoring: ["breaker-outside-retry"])
         #expect(findings.isEmpty)
     }
 
