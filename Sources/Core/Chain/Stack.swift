@@ -20,6 +20,16 @@ public struct Stack: Sendable {
     /// Creates a stack of gates, outermost first.
     public init(@StackBuilder _ content: () -> [any Gate]) { gates = content() }
 
+    /// Returns the stack that a call with these options passes: with the gates of those options that
+    /// none of its gates handles (``RequestOptionKey/gate(for:)``).
+    public func completed(for options: RequestOptions) -> Stack {
+        if options.isEmpty { return self }
+        let handled = Set(gates.lazy.flatMap(\.handledOptions).map { ObjectIdentifier($0) })
+        return Stack(
+            options.gates(at: .outermost, unless: handled) + gates
+                + options.gates(at: .innermost, unless: handled))
+    }
+
     /// Returns the gates of `outer` around those of `inner`.
     public static func + (outer: Stack, inner: Stack) -> Stack { Stack(outer.gates + inner.gates) }
 }

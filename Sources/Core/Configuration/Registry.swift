@@ -21,7 +21,7 @@ public struct Registry: Sendable {
     // The names of gates by their earlier names, which are not among the gates themselves.
     private var aliases: [String: String] = [:]
     private var stacks: [String: @Sendable () -> Stack] = [:]
-    private var defaultTransport: String?
+    private(set) var defaultTransport: String?
     // Shared by all copies.
     let common = CommonState()
 

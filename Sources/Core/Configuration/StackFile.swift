@@ -72,7 +72,9 @@ public struct StackFile: Sendable, Hashable {
         let report = IssueReport()
         let parts = parts(registry, report, KeptState(), isDryRun: true)
         return StackFileDraft(
-            issues: report.issues, gates: parts.gates, transport: parts.transport,
+            issues: report.issues, baseURL: parts.baseURL, gates: parts.gates,
+            transport: parts.transport,
+            transportName: root["transport"]?["use"]?.string ?? registry.defaultTransport,
             ignoredRules: parts.ignoredRules)
     }
 

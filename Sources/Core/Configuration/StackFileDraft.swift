@@ -12,10 +12,14 @@ public struct StackFileDraft: Sendable {
 
     /// The mistakes.
     public let issues: [ConfigurationIssue]
+    /// The base URL of the client, or nil.
+    public let baseURL: Target?
     /// The gates without mistakes, outermost first.
     public let gates: [Part]
     /// What has the capabilities of the transport; nil if that has a mistake.
     public let transport: (any Transport)?
+    /// The name of the transport, as files write it; nil if there is none.
+    public let transportName: String?
     /// The rules of the linter that do not apply to the stack (`lint.ignore`).
     public let ignoredRules: [String]
 }

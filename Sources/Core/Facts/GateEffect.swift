@@ -67,6 +67,9 @@ public enum GateEffect: Sendable, Hashable {
 
     // MARK: The response
 
+    /// Reads content of a response before it passes the response on, up to so many bytes, which it
+    /// holds in memory.
+    case readsContent(upTo: Int64?)
     /// Turns a response into an error.
     case rejectsResponses
     /// Limits the content that is collected in memory, in bytes.

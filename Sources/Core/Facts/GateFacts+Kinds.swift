@@ -28,7 +28,7 @@ extension GateEffect {
         case .measures: .metrics
         case .replays, .answers, .limitsTime, .waits, .setsFields, .stampsTime,
             .identifiesRepetition, .upgradesScheme, .checksTarget, .changesContent, .selects,
-            .limitsContent, .limitsDecoding, .holdsMemory, .holdsDisk:
+            .readsContent, .limitsContent, .limitsDecoding, .holdsMemory, .holdsDisk:
             nil
         }
     }

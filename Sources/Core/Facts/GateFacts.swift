@@ -19,6 +19,10 @@ public struct GateFacts: Sendable {
     public var summary: String
     /// What it does to calls, in the order in which it does it.
     public var effects: [GateEffect]
+    /// Header fields that it sets, with their values, as far as they are known before a call.
+    ///
+    /// Whoever shows them redacts them.
+    public var fields: HTTPHeaders
     /// Where it must stand, beyond what follows from its effects.
     public var order: [GateOrder]
     /// Why the gate passes this request on untouched; nil if it applies, or if no request is given.
@@ -34,11 +38,12 @@ public struct GateFacts: Sendable {
 
     /// Creates facts.
     public init(
-        _ summary: String, _ effects: GateEffect..., order: [GateOrder] = [],
-        passedOver: String? = nil
+        _ summary: String, _ effects: GateEffect..., fields: HTTPHeaders = [:],
+        order: [GateOrder] = [], passedOver: String? = nil
     ) {
         self.summary = summary
         self.effects = effects
+        self.fields = fields
         self.order = order
         self.passedOver = passedOver
     }

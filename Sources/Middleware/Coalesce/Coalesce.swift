@@ -62,8 +62,7 @@ public struct Coalesce: Interceptor {
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "sends identical requests once", .answers(.shared),
-            .waits(atMost: nil, reason: "an identical request under way"),
-            .holdsMemory(atMost: Int64(maxBody) + 1),
+            .readsContent(upTo: Int64(maxBody) + 1),
             passedOver: request.flatMap(obstacle))
     }
 

@@ -59,3 +59,13 @@ extension Settings {
         value("origins") == nil ? nil : credentialOrigins()
     }
 }
+
+extension GateFacts {
+    /// Of the fields of a gate, those that its effects name, with their values.
+    func fields(from known: some Sequence<HTTPHeaders.Field>) -> HTTPHeaders {
+        var names: Set<HTTPHeaders.Name> = []
+        for case .setsFields(let set, _) in effects { names.formUnion(set) }
+        return HTTPHeaders(
+            known.filter { names.contains($0.name) }.map { ($0.name.description, $0.value) })
+    }
+}

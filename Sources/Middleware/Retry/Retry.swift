@@ -124,11 +124,20 @@ public struct Retry: RequestRetrier {
                 attempts: attempts, waits: waits,
                 repeatsUnsafe: policy.repeatsUnsafe(request)
                     && request?.headers.contains(.idempotencyKey) != true))
-        if maxKeptBytes > 0 { facts.effects.append(.holdsMemory(atMost: Int64(maxKeptBytes))) }
+        if keepsContent(of: request) {
+            facts.effects.append(.readsContent(upTo: Int64(maxKeptBytes)))
+        }
         if request?.options[RetryableOption.self] == false {
             facts.passedOver = "the call is marked as not retryable"
         }
         return facts
+    }
+
+    private func keepsContent(of request: Request?) -> Bool {
+        guard maxKeptBytes > 0 else { return false }
+        return request.map {
+            !$0.options.isStreaming && $0.body.isReplayable && policy.mayRepeatContent(of: $0)
+        } ?? true
     }
 
     // The sum; nil if it is beyond all measure.

@@ -17,7 +17,7 @@ public struct UserAgent: SynchronousRequestAdapter {
     /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
-            "names the program", .setsFields([.userAgent], .plain),
+            "names the program", .setsFields([.userAgent], .plain), fields: [.userAgent: value],
             passedOver: request?.headers.contains(.userAgent) == true
                 ? "the request has a User-Agent" : nil)
     }

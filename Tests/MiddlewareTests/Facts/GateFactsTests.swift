@@ -53,9 +53,14 @@ import TurnpikeMiddleware
             effects(gate).first == .retries(attempts: .max, waits: nil, repeatsUnsafe: false))
     }
 
-    @Test func `a retry holds the content that it keeps`() {
-        #expect(effects(.retry(maxKeptBytes: 10)).last == .holdsMemory(atMost: 10))
+    @Test func `a retry reads the content that it keeps`() {
+        #expect(effects(.retry(maxKeptBytes: 10)).last == .readsContent(upTo: 10))
         #expect(effects(.retry(maxKeptBytes: 0)).count == 1)
+        var streaming = get
+        streaming.options.isStreaming = true
+        #expect(effects(Retry(), streaming).count == 1)
+        let post = Request(.post, "https://api.example.com/users")
+        #expect(effects(Retry(), post).count == 1)
     }
 
     @Test func `one attempt is no retry`() {
@@ -122,9 +127,8 @@ import TurnpikeMiddleware
         let gate: BearerAuthentication = .bearer(tokens)
         #expect(
             effects(gate) == [
-                .waits(atMost: .seconds(7), reason: "a token"),
                 .setsFields([.authorization], .secret(isBound: true)), .replays(times: 1),
-                .waits(atMost: .seconds(7), reason: "a new token"),
+                .waits(atMost: .seconds(7), reason: "a token"),
             ])
         #expect(gate.facts(for: nil)?.kinds == [.authentication])
         var own = get

@@ -152,7 +152,7 @@ public struct Request: Sendable {
     /// The reason why the request is invalid, or nil.
     ///
     /// It never contains a value of the caller.
-    package var fault: String? {
+    public var fault: String? {
         if let fault = parts.uri.fault { return fault }
         if !parts.method.isValid {
             return "the method is not a token (RFC 9110 §5.6.2); use letters and hyphens"

@@ -51,8 +51,8 @@ public struct BearerAuthentication: Interceptor {
         }
         return GateFacts(
             "sends a token, waits \(limit.text) at most for a new one, and sends again once after a"
-                + " 401", .waits(atMost: limit, reason: "a token"), sets, .replays(times: 1),
-            .waits(atMost: limit, reason: "a new token"), passedOver: obstacle)
+                + " 401", sets, .replays(times: 1), .waits(atMost: limit, reason: "a token"),
+            passedOver: obstacle)
     }
 
     /// Runs the rest of the chain with the token, and once more with a new token if it is refused.

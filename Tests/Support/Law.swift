@@ -1,0 +1,32 @@
+import Foundation
+import TurnpikeCore
+
+/// Chance for one run of a law.
+package struct Dice {
+    private var generator: SeededGenerator
+
+    package init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+
+    package mutating func roll(_ range: ClosedRange<Int>) -> Int {
+        Int.random(in: range, using: &generator)
+    }
+
+    package mutating func chance(_ part: Double) -> Bool {
+        Double.random(in: 0..<1, using: &generator) < part
+    }
+
+    package mutating func one<Choices: Collection>(of choices: Choices) -> Choices.Element {
+        choices[choices.index(choices.startIndex, offsetBy: roll(0...(choices.count - 1)))]
+    }
+}
+
+/// How often a law is tried, and the seeds of the runs.
+///
+/// A few hundred times with all other tests, which share the pool with them; `scripts/check` sets
+/// `TURNPIKE_LAW_RUNS` to 10,000 and runs the laws by themselves.
+package enum Law {
+    package static let runs: Range<UInt64> =
+        0..<(ProcessInfo.processInfo.environment["TURNPIKE_LAW_RUNS"].flatMap { UInt64($0) } ?? 300)
+
+    package static func seed(_ run: UInt64) -> UInt64 { 0x7475_726E_7069_6B65 &+ run }
+}
