@@ -4,7 +4,7 @@ import TurnpikeSupport
 
 /// The pages of `--help`.
 enum Help: String, CaseIterable {
-    case overview, send, exec, check, cache
+    case overview, send, exec, check, explain, cache
 
     /// Prints a page.
     static func show(_ page: Help, _ terminal: Terminal) -> Int32 {
@@ -39,6 +39,7 @@ enum Help: String, CaseIterable {
         case .send: Self.sendText + "\n\n" + Self.exitText
         case .exec: Self.execText
         case .check: Self.checkText
+        case .explain: Self.explainText
         case .cache: Self.cacheText
         }
     }
@@ -52,6 +53,8 @@ enum Help: String, CaseIterable {
               reads and writes JSON Lines, one exchange per line
           turnpike check stack.json
               lists every mistake in a stack file, and in the order of its gates
+          turnpike explain stack.json
+              tells what each gate of a stack file does to a request, and the worst case of a call
           turnpike cache list folder
               lists the responses in a cache on disk; purge removes them
           turnpike --version
@@ -163,6 +166,24 @@ enum Help: String, CaseIterable {
         Nothing is sent, opened or created.
         """
 
+    private static let explainText = """
+        turnpike explain FILE [METHOD] [URL] [--json | --mermaid | --svg]
+
+          turnpike explain stack.json
+              each gate in order with what it does to a GET, and the most that one call can cost:
+              sends, time, waits, bytes in memory and on disk, each with the gates that bound it
+          turnpike explain stack.json POST users/1
+              the same for another request; a relative URL needs the baseURL of the file
+          turnpike explain stack.json --svg >stack.svg
+              a picture; --mermaid prints a chart for Markdown, --json the figures for programs
+
+        Without a URL, the request goes to the baseURL of the file. A file with mistakes is not
+        explained: they are listed as turnpike check does, and the exit status is 2. Secrets are
+        hidden as logs do.
+
+        Nothing is sent, opened or created.
+        """
+
     private static let cacheText = """
         turnpike cache list DIRECTORY
         turnpike cache purge DIRECTORY [URL]
@@ -183,6 +204,6 @@ enum Help: String, CaseIterable {
 /// Suggests the command that was probably meant.
 enum NearMissCommand {
     static func hint(for name: String) -> String {
-        NearMiss.hint(for: name, among: ["send", "exec", "check", "cache", "help"])
+        NearMiss.hint(for: name, among: ["send", "exec", "check", "explain", "cache", "help"])
     }
 }

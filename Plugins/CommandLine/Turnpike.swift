@@ -8,7 +8,7 @@ import Musl
 import Darwin
 #endif
 
-/// The command `turnpike exec | send | check | cache`.
+/// The command `turnpike exec | send | check | explain | cache`.
 @main
 struct TurnpikeCommand {
     static func main() async {
@@ -28,6 +28,7 @@ struct TurnpikeCommand {
         case "exec": return await ExecCommand.run(rest, terminal)
         case "send": return await SendCommand.run(rest, terminal)
         case "check": return CheckCommand.run(rest, terminal)
+        case "explain": return ExplainCommand.run(rest, terminal)
         case "cache": return await CacheCommand.run(rest, terminal)
         case nil, "help", "--help", "-h": return Help.show(.overview, terminal)
         case "--version": return Help.showVersion(terminal)

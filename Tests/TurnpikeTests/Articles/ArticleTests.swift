@@ -22,6 +22,7 @@ struct ArticleTests {
             "Turnpike/Documentation.docc/MainActorModules.md",
             "Turnpike/Documentation.docc/StackFiles.md",
             "Core/Documentation.docc/WritingAGate.md",
+            "Inspection/Documentation.docc/Bounds.md",
             "Middleware/Documentation.docc/Resilience.md",
             "Core/Documentation.docc/SecretsAndRedaction.md",
             "../Plugins/Testing/Documentation.docc/TestingYourClient.md",

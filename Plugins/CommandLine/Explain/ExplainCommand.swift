@@ -1,0 +1,103 @@
+import Foundation
+import Turnpike
+import TurnpikeCore
+import TurnpikeInspection
+
+/// The command `turnpike explain FILE [METHOD] [URL]`.
+enum ExplainCommand {
+    private enum Form: String, CaseIterable {
+        case text, json, mermaid, svg
+    }
+
+    /// What the command line asks for.
+    private struct Options {
+        var path = ""
+        var method = HTTPMethod.get
+        var target: String?
+        var form = Form.text
+
+        init(_ arguments: [String]) throws(UsageFault) {
+            var words: [String] = []
+            for argument in arguments {
+                if !argument.hasPrefix("-") {
+                    words.append(argument)
+                } else if let form = Form(rawValue: String(argument.dropFirst(2))), form != .text {
+                    if self.form != .text {
+                        throw UsageFault(
+                            "found --\(self.form) and --\(form); explain prints one form")
+                    }
+                    self.form = form
+                } else {
+                    throw UsageFault(
+                        "found the option \(argument); explain knows --json, --mermaid and --svg")
+                }
+            }
+            guard let path = words.first else {
+                throw UsageFault("explain needs a stack file; see turnpike explain --help")
+            }
+            self.path = path
+            switch words.count {
+            case 1: break
+            case 2: target = words[1]
+            case 3:
+                method = HTTPMethod(words[1])
+                target = words[2]
+            default:
+                throw UsageFault("found \(words.count) words; expected a file, a method and a URL")
+            }
+        }
+    }
+
+    private struct UsageFault: Error {
+        let message: String
+        init(_ message: String) { self.message = message }
+    }
+
+    /// Prints what the stack of a file does to a request; of a file with mistakes, what `check`
+    /// prints.
+    static func run(_ arguments: [String], _ terminal: Terminal) -> Int32 {
+        if let help = Help.asked(arguments, .explain, terminal) { return help }
+        let options: Options
+        do { options = try Options(arguments) } catch {
+            terminal.error(error.message)
+            return ExitCode.usage
+        }
+        do {
+            let file = try StackFile(contentsOf: URL(filePath: options.path))
+            let draft = file.draft(with: .commandLine)
+            guard draft.issues.isEmpty, let transport = draft.transport else {
+                return CheckCommand.run([options.path], terminal)
+            }
+            let request = try request(options, draft.baseURL)
+            let stack = Stack(draft.gates.map(\.gate))
+            var explanation = stack.explain(request, on: transport)
+            // What a check makes of the transport has its capabilities and not its name.
+            if let name = draft.transportName { explanation.transport = name }
+            return Help.show(text(of: explanation, options.form), terminal)
+        } catch {
+            let message = (error as? ClientError)?.shownMessage ?? "\(error)"
+            terminal.error("\(options.path): \(message)")
+            return ExitCode.usage
+        }
+    }
+
+    private static func text(of explanation: StackExplanation, _ form: Form) -> String {
+        let text =
+            switch form {
+            case .text: explanation.description
+            case .json: String(decoding: explanation.json.data(pretty: true), as: UTF8.self)
+            case .mermaid: explanation.mermaid
+            case .svg: explanation.svg
+            }
+        return text.hasSuffix("\n") ? String(text.dropLast()) : text
+    }
+
+    // Without a URL, that of the client; without one, a URL that any client could get.
+    private static func request(_ options: Options, _ base: Target?) throws -> Request {
+        let target = options.target ?? (base == nil ? "https://host.example/" : "")
+        var request = Request(options.method, Target(target))
+        if let base { request.resolve(against: base) }
+        if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
+        return request
+    }
+}

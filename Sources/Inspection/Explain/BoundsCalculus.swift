@@ -1,0 +1,256 @@
+import TurnpikeCore
+
+/// The worst case of a part of a stack, from a gate down to the transport.
+///
+/// It is computed from facts alone, innermost to outermost: the worst case of the transport, then
+/// what each gate makes of the worst case inside of it. A bound may be larger than what can happen,
+/// and is never smaller. Bytes that a transport buffers are not counted, and neither is the time
+/// that code takes without waiting.
+struct WorstCase: Equatable {
+    /// What the calculus goes by: a gate of the stack, or a group.
+    indirect enum Part {
+        /// A gate, with each thing that it may be to the requests that reach it.
+        case gate(number: Int, variants: [Variant])
+        /// Gates that some requests may skip together.
+        case group(number: Int, isCertain: Bool, parts: [Part])
+    }
+
+    /// What a gate may be to a request.
+    enum Variant {
+        /// It does this.
+        case effects([GateEffect])
+        /// It does nothing to the request.
+        case nothing
+        /// It does what its role allows.
+        case unknown(Role)
+    }
+
+    /// What a gate without facts could do.
+    enum Role {
+        /// Anything: send again, wait, answer, hold.
+        case interceptor
+        /// Send again and wait.
+        case retrier
+        /// Wait before a request goes on, or before its response comes back.
+        case waiting
+        /// Neither send nor wait: a synchronous adapter, a logger, a recorder of metrics.
+        case passive
+    }
+
+    /// Exchanges, redirects included.
+    private(set) var sends = Ledger.oneSend
+    /// Nanoseconds until the head of the response, or the error.
+    private(set) var head = Ledger.endless
+    /// Nanoseconds until the last byte of the content, or the error.
+    private(set) var whole = Ledger.endless
+    /// Nanoseconds in which no exchange of the call is under way.
+    private(set) var waiting = Ledger.nothing
+    /// Bytes of content that whoever reads the response may collect in memory.
+    private(set) var content = Amount.unbounded
+    /// Bytes that gates hold in memory.
+    private(set) var memory = Amount(0)
+    /// Bytes that gates hold on disk.
+    private(set) var disk = Amount(0)
+    // Whether something inside can answer without a send.
+    private var answersByItself = false
+
+    /// The worst case of the transport: one exchange, which may never end.
+    ///
+    /// A transport has no time limit of its own by contract, even if one sets its own.
+    static let transport = WorstCase()
+
+    /// Returns the worst case of a stack.
+    /// - Parameters:
+    ///   - parts: Its gates, outermost first.
+    ///   - absent: The numbers of gates to leave out, to see what they contribute.
+    /// - Returns: The worst case.
+    static func of(_ parts: [Part], without absent: Set<Int> = []) -> WorstCase {
+        WorstCase.transport.inside(parts, without: absent)
+    }
+
+    // The gates of a group stand between those around it: they wrap all that follows the group.
+    private func inside(_ parts: [Part], without absent: Set<Int>) -> WorstCase {
+        parts.reversed().reduce(self) { inner, part in
+            switch part {
+            case .gate(let number, let variants):
+                if absent.contains(number) { return inner }
+                let worst = variants.map { inner.inside($0) }
+                return worst.dropFirst().reduce(worst.first ?? inner) { $0.worse($1) }
+            case .group(let number, let isCertain, let parts):
+                if absent.contains(number) { return inner }
+                let passed = inner.inside(parts, without: absent)
+                // A request skips the gates or passes them, so the worse of both counts.
+                return isCertain ? passed : passed.worse(inner)
+            }
+        }
+    }
+
+    private func inside(_ variant: Variant) -> WorstCase {
+        switch variant {
+        case .nothing: self
+        // The effects are listed in the order in which a request meets them: outermost first.
+        case .effects(let effects): effects.reversed().reduce(self) { $0.inside($1) }
+        case .unknown(let role): inside(role)
+        }
+    }
+
+    private func worse(_ other: WorstCase) -> WorstCase {
+        var worst = self
+        worst.sends = sends.larger(other.sends)
+        worst.head = head.larger(other.head)
+        worst.whole = whole.larger(other.whole)
+        worst.waiting = waiting.larger(other.waiting)
+        worst.content = max(content, other.content)
+        worst.memory = max(memory, other.memory)
+        worst.disk = max(disk, other.disk)
+        worst.answersByItself = answersByItself || other.answersByItself
+        return worst
+    }
+
+    // MARK: The rules
+
+    private func inside(_ effect: GateEffect) -> WorstCase {
+        var worst = self
+        switch effect {
+        case .retries(let attempts, let waits, _): worst.retry(attempts, Amount(waits))
+        case .hedges(let copies, let delay): worst.hedge(Self.count(copies), delay)
+        case .redirects(let hops): worst.redirect(Self.count(hops))
+        case .replays(let times): worst.replay(Self.count(times))
+
+        // A call may wait for the whole exchange of another one, whose content is too long to be
+        // shared, and then send its own. That exchange passes the same gates, in an account of its
+        // own.
+        case .answers(.shared):
+            let other = whole.inOneCall
+            worst.head = head.adding(other)
+            worst.whole = whole.adding(other)
+            worst.waiting = waiting.adding(other)
+            worst.answersByItself = true
+        // What the substitute replaces is discarded first.
+        case .answers(.substitute):
+            worst.discard(times: 1)
+            worst.answersByItself = true
+        case .answers(.stored): worst.answersByItself = true
+        // An error at once costs nothing, and the worst case does not have it.
+        case .answers(.refusal): break
+
+        // The limit ends sends, waits and reading inside of it, and its caller gets the error at
+        // once, even if a gate inside does not react.
+        case .limitsTime(let limit, .head):
+            worst.head = head.limited(to: Amount(limit))
+            worst.waiting = waiting.limited(to: Amount(limit))
+        case .limitsTime(let limit, .body):
+            worst.head = head.limited(to: Amount(limit))
+            worst.whole = whole.limited(to: Amount(limit))
+            worst.waiting = waiting.limited(to: Amount(limit))
+        // One byte in each silence is allowed: the body may take years, which is no bound.
+        case .limitsTime(_, .silence): break
+        case .waits(let wait, _): worst.wait(Amount(wait))
+        // A refused response is drained for its error, which then takes its place.
+        case .rejectsResponses: worst.discard(times: 1)
+
+        case .readsContent(let bytes):
+            // Who reads content before passing the response on is as late as the content.
+            worst.head = head.larger(whole)
+            worst.memory += Amount(bytes)
+        case .limitsContent(let bytes): worst.content = min(content, Amount(bytes))
+        case .holdsMemory(let bytes): worst.memory += Amount(bytes)
+        case .holdsDisk(let bytes): worst.disk += Amount(bytes)
+
+        // A request that is refused or held back by these is so by an effect that says how long:
+        // `answers` or `waits`.
+        case .limitsConcurrency, .limitsRate, .breaksCircuit: break
+        // The rest changes requests, looks at them, or shrinks what may be decoded.
+        default: break
+        }
+        return worst
+    }
+
+    // A count that a gate states may be any number.
+    private static func count(_ stated: Int) -> Int { min(max(stated, 0), 1 << 40) }
+
+    /// Attempts one after another, with waits between them.
+    ///
+    /// Each response that is given up is discarded, and so is the last one if the retrier ends the
+    /// call with an error of its own.
+    private mutating func retry(_ attempts: Int?, _ waits: Amount) {
+        let attempts = attempts.map { max(Self.count($0), 1) }
+        if attempts == 1 { return }
+        let failed = head.adding(Amount.discarding)
+        let others = attempts.map { failed.repeated($0 - 1) } ?? failed.repeatedWithoutEnd
+        sends = attempts.map { sends.repeated($0) } ?? sends.repeatedWithoutEnd
+        whole = others.then(whole.larger(failed)).adding(waits)
+        head = others.then(failed).adding(waits)
+        let inside = attempts.map { waiting.repeated($0) } ?? waiting.repeatedWithoutEnd
+        waiting = inside.adding(waits)
+    }
+
+    /// Copies beside each other; a further one begins only while those before it are under way.
+    ///
+    /// The last copy begins after all delays, or when the ones before it have just not ended. Each
+    /// copy may hold memory, and while all of them wait, no exchange is under way.
+    private mutating func hedge(_ copies: Int, _ delay: Duration?) {
+        if copies == 0 { return }
+        let delays = Amount(delay).times(copies)
+        let begin = head.repeated(copies).limited(to: delays)
+        sends = sends.repeated(copies + 1)
+        whole = begin.beside(whole)
+        head = begin.beside(head)
+        waiting = waiting.repeated(copies + 1)
+        memory = memory.times(copies + 1)
+        disk = disk.times(copies + 1)
+    }
+
+    /// One pass for each hop, and one for the last response.
+    ///
+    /// A hop does not count as a send of the call, so each one gives a send back to the limit. Every
+    /// redirecting response is drained, also the one that exceeds the limit of hops.
+    private mutating func redirect(_ hops: Int) {
+        if hops == 0 { return }
+        let (sends, head, whole) = (sends, head, whole)
+        let isCounted = !answersByItself
+        self.sends = sends.redirected(hops, to: sends, isCounted)
+        let discarding = Amount.discarding.times(hops + 1)
+        self.head = head.redirected(hops, to: head, isCounted).adding(discarding)
+        self.whole = head.redirected(hops, to: whole, isCounted).adding(discarding)
+        waiting = waiting.redirected(hops, to: waiting, isCounted)
+    }
+
+    /// Sends one after another without a wait; what is replaced is discarded.
+    private mutating func replay(_ times: Int) {
+        if times == 0 { return }
+        let refused = head.adding(Amount.discarding).repeated(times)
+        sends = sends.repeated(times + 1)
+        whole = refused.then(whole)
+        head = refused.then(head)
+        waiting = waiting.repeated(times + 1)
+    }
+
+    private mutating func wait(_ wait: Amount) {
+        head = head.adding(wait)
+        whole = whole.adding(wait)
+        waiting = waiting.adding(wait)
+    }
+
+    // `Response.discard(in:keeping:)` reads for 100 ms at most.
+    private mutating func discard(times: Int) {
+        head = head.adding(Amount.discarding.times(times))
+        whole = whole.larger(head)
+    }
+
+    /// What a gate without facts may do is told by its role, and how much of it by nobody.
+    private func inside(_ role: Role) -> WorstCase {
+        var worst = self
+        worst.memory += .unknown
+        worst.disk += .unknown
+        switch role {
+        case .interceptor, .retrier:
+            worst.sends = sends.repeatedUnknown
+            worst.wait(.unknown)
+            worst.answersByItself = true
+        case .waiting: worst.wait(.unknown)
+        case .passive: break
+        }
+        return worst
+    }
+}

@@ -1,0 +1,131 @@
+import TurnpikeCore
+
+/// The most of something, such as sends or nanoseconds, for each number of sends that the framework
+/// still allows the call.
+///
+/// A call may be passed to the transport 12 times, redirects apart. Gates share this limit: where
+/// two retries of 6 attempts nest, there are not 36 attempts but 12. So the worst case is not one
+/// number but one for each rest of the limit, and two parts of a stack that run one after another
+/// share a rest in the worst way there is (a convolution in the algebra of maximum and sum).
+struct Ledger: Hashable {
+    /// How often one call may be passed to the transport, redirects apart.
+    static let sendLimit = Client.sendLimit
+
+    // The most with at most so many sends.
+    private var counted: [Amount]
+    /// The most without a limit on sends.
+    private(set) var free: Amount
+
+    private init(counted: [Amount], free: Amount) {
+        self.counted = counted
+        self.free = free
+    }
+
+    private init(withoutSend: Amount, withOne: Amount) {
+        counted = [withoutSend] + Array(repeating: withOne, count: Self.sendLimit)
+        free = withOne
+    }
+
+    /// Nothing, however much is sent.
+    static let nothing = Ledger(withoutSend: Amount(0), withOne: Amount(0))
+    /// One for one send; where none is left, the framework refuses it.
+    static let oneSend = Ledger(withoutSend: Amount(0), withOne: Amount(1))
+    /// Without an end, but nothing where the framework refuses the send.
+    static let endless = Ledger(withoutSend: Amount(0), withOne: .unbounded)
+
+    /// The most in one call, with the whole limit.
+    var inOneCall: Amount { counted[Self.sendLimit] }
+
+    func adding(_ amount: Amount) -> Ledger { map { $0 + amount } }
+
+    func limited(to limit: Amount) -> Ledger { map { min($0, limit) } }
+
+    func larger(_ other: Ledger) -> Ledger { zip(other) { max($0, $1) } }
+
+    /// Both at the same time, where each may have the whole rest of the limit.
+    func beside(_ other: Ledger) -> Ledger { zip(other) { $0 + $1 } }
+
+    /// One after the other.
+    func then(_ next: Ledger) -> Ledger {
+        if next == .nothing { return self }
+        return Ledger(counted: Self.convolve(counted, next.counted), free: free + next.free)
+    }
+
+    /// So many times, one after another.
+    func repeated(_ times: Int) -> Ledger {
+        if times == 1 || self == .nothing { return self }
+        return Ledger(counted: Self.power(counted, times), free: free.times(times))
+    }
+
+    /// Any number of times; only the limit of sends ends it.
+    var repeatedWithoutEnd: Ledger { repeated(upTo: .unbounded) }
+
+    /// A number of times that nobody states.
+    var repeatedUnknown: Ledger { repeated(upTo: .unknown) }
+
+    private func repeated(upTo end: Amount) -> Ledger {
+        guard counted[0] == Amount(0) else { return map { max($0, end) } }
+        // What takes nothing without a send can take something only as often as there are sends.
+        var endless = repeated(Self.sendLimit)
+        if free > Amount(0) { endless.free = max(free, end) }
+        return endless
+    }
+
+    /// So many redirects, and another pass after them.
+    ///
+    /// - Parameters:
+    ///   - hops: How many redirects.
+    ///   - last: The pass after them.
+    ///   - isCounted: Whether each redirect was sent by someone: then each pass makes a send of the
+    ///     limit, and its redirect gives it back. Otherwise redirects from a store give back what
+    ///     was not taken, and a later pass may have more than the limit.
+    /// - Returns: The most of all passes together.
+    func redirected(_ hops: Int, to last: Ledger, _ isCounted: Bool) -> Ledger {
+        if self == .nothing, last == .nothing { return self }
+        let end = free.times(hops) + last.free
+        // So many redirects are not worth an exact figure.
+        guard hops <= 128 else { return map { _ in end } }
+        func beyond(_ ledger: Ledger) -> [Amount] {
+            let rest = isCounted ? ledger.inOneCall : ledger.free
+            return ledger.counted + Array(repeating: rest, count: hops)
+        }
+        let all = Self.convolve(Self.power(beyond(self), hops), beyond(last))
+        return Ledger(counted: Array(all[hops...]), free: end)
+    }
+
+    private func map(_ change: (Amount) -> Amount) -> Ledger {
+        Ledger(counted: counted.map(change), free: change(free))
+    }
+
+    private func zip(_ other: Ledger, _ join: (Amount, Amount) -> Amount) -> Ledger {
+        Ledger(
+            counted: Swift.zip(counted, other.counted).map { join($0, $1) },
+            free: join(free, other.free))
+    }
+
+    private static func convolve(_ first: [Amount], _ second: [Amount]) -> [Amount] {
+        var result = first
+        for sum in first.indices {
+            var most = first[0] + second[sum]
+            var taken = 1
+            // Nothing is larger than what is unbounded.
+            while taken <= sum, most < .unbounded {
+                most = max(most, first[taken] + second[sum - taken])
+                taken += 1
+            }
+            result[sum] = most
+        }
+        return result
+    }
+
+    // By squaring, so that a million attempts cost twenty steps.
+    private static func power(_ base: [Amount], _ times: Int) -> [Amount] {
+        var (result, square, rest) = (base.map { _ in Amount(0) }, base, max(times, 0))
+        while rest > 0 {
+            if rest & 1 == 1 { result = convolve(result, square) }
+            rest >>= 1
+            if rest > 0 { square = convolve(square, square) }
+        }
+        return result
+    }
+}
