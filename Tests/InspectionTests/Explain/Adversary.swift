@@ -24,6 +24,8 @@ final class Adversary: Transport {
         case lateRedirects
         /// Failures at once, each with the longest `Retry-After` that the client still heeds.
         case waits
+        /// The same, and then a redirect, where there can be more.
+        case waitingRedirects
         /// Nothing at all.
         case silence
     }
@@ -51,7 +53,8 @@ final class Adversary: Transport {
         try await context.sleep(for: delay(left))
         let isHop = send % max(stack.attempts, 1) == 0
         switch plan {
-        case .redirects, .lateRedirects: if isHop { return redirect(request, context) }
+        case .redirects, .lateRedirects, .waitingRedirects:
+            if isHop { return redirect(request, context) }
         case .challenges: if send % 2 == 1 { return challenge(request, context) }
         default: break
         }
@@ -60,7 +63,7 @@ final class Adversary: Transport {
 
     private func delay(_ left: Duration) -> Duration {
         switch plan {
-        case .failures, .redirects, .challenges, .waits: .zero
+        case .failures, .redirects, .challenges, .waits, .waitingRedirects: .zero
         case .copies: (stack.hedgeDelay ?? .zero) * 4 + .milliseconds(1)
         case .lateness, .lateRedirects:
             // One attempt, or one silence, is all that the client allows.
@@ -71,10 +74,10 @@ final class Adversary: Transport {
 
     private func failure(_ request: Request, _ context: Context, _ left: Duration) -> Response {
         var headers: HTTPHeaders = [:]
-        let isAsking = plan == .waits || plan == .lateness || plan == .lateRedirects
+        let asking: [Plan] = [.waits, .waitingRedirects, .lateness, .lateRedirects]
         let room = (left - .milliseconds(1)).components.seconds
         let longest = min(Int64(stack.longestRetryAfter), room)
-        if isAsking, longest > 0 { headers[.retryAfter] = String(longest) }
+        if asking.contains(plan), longest > 0 { headers[.retryAfter] = String(longest) }
         return Response(
             to: request, status: .serviceUnavailable, headers: headers, body: endless(context))
     }
@@ -101,7 +104,9 @@ final class Adversary: Transport {
 
     // Whoever discards it reads as long as it ever reads.
     private func endless(_ context: Context) -> ResponseBody {
-        if plan == .failures || plan == .copies || plan == .waits { return ResponseBody(Data()) }
+        if [.failures, .copies, .waits, .waitingRedirects].contains(plan) {
+            return ResponseBody(Data())
+        }
         return ResponseBody(Silence(context: context), length: nil)
     }
 }

@@ -75,7 +75,7 @@ struct RandomStack: Sendable {
         for _ in 0..<(dice.chance(0.1) ? 2 : dice.chance(0.7) ? 1 : 0) {
             gates.append(makeRetry(&dice))
         }
-        if dice.chance(0.15) {
+        if dice.chance(0.08) {
             let tokens = BearerTokens(
                 provider: SlowTokens(dice.chance(0.5) ? .milliseconds(dice.roll(0...4000)) : nil),
                 policy: RefreshPolicy(maxRefreshes: 20, timeLimit: .milliseconds(2500)))
