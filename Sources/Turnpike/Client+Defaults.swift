@@ -6,8 +6,13 @@ extension Client {
     /// - Parameters:
     ///   - baseURL: The URL that relative targets are resolved against.
     ///   - stack: The gates, outermost first.
-    public convenience init(baseURL: Target? = nil, stack: Stack = .standard) {
-        self.init(baseURL: baseURL, transport: URLSessionTransport(), stack: stack)
+    ///   - trace: Keeps traces of calls that fail, of slow ones, and of a share of the others; nil for
+    ///     none.
+    public convenience init(
+        baseURL: Target? = nil, stack: Stack = .standard, trace: TraceStore? = nil
+    ) {
+        self.init(
+            baseURL: baseURL, transport: URLSessionTransport(), stack: stack, trace: trace)
     }
 
     /// Creates a client with the standard serializers.
@@ -15,27 +20,29 @@ extension Client {
     ///   - baseURL: The URL that relative targets are resolved against.
     ///   - transport: Sends the requests.
     ///   - stack: The gates, outermost first.
+    ///   - trace: Keeps traces of calls that fail, of slow ones, and of a share of the others; nil for
+    ///     none.
     ///   - timeSource: The source of all time in calls.
     ///   - randomSource: The source of all random values in calls.
     public convenience init(
         baseURL: Target? = nil, transport: any Transport, stack: Stack = .standard,
-        timeSource: any TimeSource = SystemTimeSource(),
+        trace: TraceStore? = nil, timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource()
     ) {
         self.init(
             baseURL: baseURL, transport: transport, stack: stack, serializers: .standard,
-            timeSource: timeSource, randomSource: randomSource)
+            trace: trace, timeSource: timeSource, randomSource: randomSource)
     }
 
     /// Creates a client with the standard serializers, whose stack comes from a builder.
     public convenience init(
         baseURL: Target? = nil, transport: any Transport = URLSessionTransport(),
-        timeSource: any TimeSource = SystemTimeSource(),
+        trace: TraceStore? = nil, timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource(),
         @StackBuilder stack: () -> [any Gate]
     ) {
         self.init(
             baseURL: baseURL, transport: transport, stack: Stack(stack()), serializers: .standard,
-            timeSource: timeSource, randomSource: randomSource)
+            trace: trace, timeSource: timeSource, randomSource: randomSource)
     }
 }

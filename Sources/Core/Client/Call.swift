@@ -18,6 +18,7 @@ public struct Call: Sendable {
     package var timeSource: any TimeSource { client.timeSource }
 
     private var gates: [any Gate] = []
+    var recording: CallRecording?
 
     init(client: Client, request: Request) {
         self.client = client

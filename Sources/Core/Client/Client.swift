@@ -25,6 +25,7 @@ public final class Client: Sendable {
     public let baseURL: Target?
     /// The serializers for response values.
     public let serializers: SerializerTable
+    let traces: TraceStore?
 
     private let base: TargetURI?
     private let tag: UInt32
@@ -38,15 +39,19 @@ public final class Client: Sendable {
     ///   - transport: Sends the requests.
     ///   - stack: The gates, outermost first.
     ///   - serializers: The serializers for response values.
+    ///   - trace: Keeps traces of calls that fail, of slow ones, and of a share of the others; nil for
+    ///     none.
     ///   - timeSource: The source of all times in calls.
     ///   - randomSource: The source of all randomness in calls.
     public init(
         baseURL: Target? = nil, transport: any Transport, stack: Stack,
-        serializers: SerializerTable, timeSource: any TimeSource = SystemTimeSource(),
+        serializers: SerializerTable, trace: TraceStore? = nil,
+        timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource()
     ) {
         self.baseURL = baseURL
         self.serializers = serializers
+        traces = trace
         base = baseURL?.resolved(against: nil)
         environment = CallEnvironment(
             timeSource: timeSource, randomSource: randomSource,
@@ -209,13 +214,13 @@ extension Client {
     /// Creates a client with a stack that is built from types.
     public convenience init(
         baseURL: Target? = nil, transport: any Transport, serializers: SerializerTable,
-        timeSource: any TimeSource = SystemTimeSource(),
+        trace: TraceStore? = nil, timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource(),
         @StackBuilder stack: () -> [any Gate]
     ) {
         self.init(
             baseURL: baseURL, transport: transport, stack: Stack(stack()), serializers: serializers,
-            timeSource: timeSource, randomSource: randomSource)
+            trace: trace, timeSource: timeSource, randomSource: randomSource)
     }
 }
 

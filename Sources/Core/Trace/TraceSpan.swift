@@ -1,0 +1,71 @@
+/// A part of a call that took time: the pass through a gate, an attempt, a wait, an exchange with a
+/// server, or a phase of one.
+public struct TraceSpan: Sendable, Hashable, Identifiable {
+    /// What a span is the time of.
+    public enum Kind: Sendable, Hashable {
+        /// The whole call; the first span of each trace.
+        case call
+        /// One pass through a gate, with everything inside.
+        ///
+        /// It ends when the gate has returned and the body of the response that it returned has
+        /// ended, because a gate may watch and change the body.
+        case gate
+        /// An attempt, such as a retry, a hedge or a replay, with its number in the call.
+        case attempt(Int)
+        /// A wait of a gate: a back-off, a place in line, the refresh of a token.
+        case wait
+        /// One send of a request to a server, until its response's body ended; it has an
+        /// ``TraceSpan/exchange``. Each redirect that is followed leads to another one.
+        case exchange
+        /// A phase of an exchange that its transport has reported, such as `DNS`.
+        case phase
+        /// The body of an exchange's response, from its head on, as fast as it was read.
+        case body
+    }
+
+    /// How a span ended.
+    public enum Outcome: Sendable, Hashable {
+        /// It came to its end; with the status, if it returned a response.
+        case returned(HTTPStatus?)
+        /// It failed.
+        /// - Parameters:
+        ///   - label: The error's code or the name of its type, as in metrics.
+        ///   - description: The error's description, redacted.
+        case failed(label: String, description: String)
+        /// It was cancelled: by its task, its handle, its client, or because another attempt won.
+        case cancelled
+        /// The response's body was released before its end.
+        case dropped
+    }
+
+    /// The position of the span in ``Trace/spans``.
+    public let id: Int
+    /// The position of the span that this one lies in; nil for the call.
+    public let parent: Int?
+    /// What the span is the time of.
+    public let kind: Kind
+    /// A name for people, redacted: `Retry`, `attempt 2`, `back-off`, `GET /users`, `DNS`, `body`.
+    public let name: String
+    /// The time from the beginning of the call to that of the span.
+    public let start: Duration
+    /// How long the span took; nil while it is under way.
+    public let duration: Duration?
+    /// How the span ended; nil while it is under way.
+    public let outcome: Outcome?
+    /// What was sent and received; of a span of kind ``Kind/exchange`` alone.
+    public let exchange: TraceExchange?
+
+    init(
+        id: Int, parent: Int?, kind: Kind, name: String, start: Duration, duration: Duration?,
+        outcome: Outcome?, exchange: TraceExchange? = nil
+    ) {
+        self.id = id
+        self.parent = parent
+        self.kind = kind
+        self.name = name
+        self.start = start
+        self.duration = duration
+        self.outcome = outcome
+        self.exchange = exchange
+    }
+}
