@@ -35,7 +35,9 @@ public struct WaitForConnectivity: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         if context.attempt > 1 || includesFirstAttempt, !Self.isLocal(request) {
-            _ = try await monitor.waitUntilReachable(for: limit, in: context)
+            _ = try await context.waiting("connectivity") {
+                try await monitor.waitUntilReachable(for: limit, in: $0)
+            }
         }
         return try await next(request)
     }

@@ -15,7 +15,7 @@ extension Registry {
 
 extension ConfiguredClient {
     /// Creates a client with the standard registry and serializers.
-    public convenience init(_ file: StackFile) throws {
-        try self.init(file, registry: .standard, serializers: .standard)
+    public convenience init(_ file: StackFile, trace: TraceStore? = nil) throws {
+        try self.init(file, registry: .standard, serializers: .standard, trace: trace)
     }
 }

@@ -20,7 +20,8 @@ struct CacheCall: Sendable {
             return control.onlyIfCached ? notCached() : try await forward(.bypass)
         }
         let lookUp = LookUp(keys, request.headers)
-        guard let entry = await find(lookUp, context) else {
+        let found = await context.waiting("look in the cache") { await find(lookUp, $0) }
+        guard let entry = found else {
             if control.onlyIfCached { return notCached() }
             return try await fetch(lookUp.hasMetOthers ? .variantMiss : .miss)
         }

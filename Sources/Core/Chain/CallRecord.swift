@@ -4,10 +4,9 @@ import Synchronization
 /// What happened in a call so far; shared by its contexts, its response and its error.
 package final class CallRecord: Sendable {
     private struct State {
-        var timeline = Timeline()
+        var exchanges = RecordedExchanges()
         var sends = 0
         var attempts = 0
-        var heads = 0
         var hops: [Hop] = []
         var history: [AttemptSummary] = []
         var lastStop: RetryStop?
@@ -16,19 +15,18 @@ package final class CallRecord: Sendable {
         var hasFailed = false
         var described: Request?
         var lastSent: Request?
-        // The attempt whose exchange the timeline describes.
-        var sendingAttempt = 0
-        var progress = TransferProgress()
         var progressHandlers: [ProgressHandler] = []
     }
 
     package typealias ProgressHandler = @Sendable (TransferProgress) -> Void
 
     private let state = Mutex(State())
+    // Whether there were exchanges at the same time.
+    private let isContested = Atomic(false)
 
     package init() {}
 
-    package var timeline: Timeline { state.withLock { $0.timeline } }
+    package var timeline: Timeline { state.withLock { $0.exchanges.timeline } }
 
     /// How many times the transport was asked to send.
     package var sends: Int { state.withLock { $0.sends } }
@@ -44,7 +42,8 @@ package final class CallRecord: Sendable {
     /// An exchange that a gate makes itself begins when it is sent.
     var beginning: (request: Request?, start: MonotonicInstant?) {
         state.withLock { state in
-            (state.lastSent ?? state.described, state.timeline.start ?? state.timeline.sent)
+            let timeline = state.exchanges.timeline
+            return (state.lastSent ?? state.described, timeline.start ?? timeline.sent)
         }
     }
 
@@ -52,13 +51,13 @@ package final class CallRecord: Sendable {
     func begin(_ request: Request, at now: MonotonicInstant) {
         state.withLock { state in
             state.described = request
-            state.timeline.start = now
+            state.exchanges.timeline.start = now
         }
     }
 
     /// Records that the body was converted into a value.
     func didSerialize(at now: MonotonicInstant) {
-        state.withLock { $0.timeline.serialized = now }
+        state.withLock { $0.exchanges.timeline.serialized = now }
     }
 
     package func add(_ hop: Hop) { state.withLock { $0.hops.append(hop) } }
@@ -130,28 +129,30 @@ package final class CallRecord: Sendable {
 
     /// Counts a send and resets the progress.
     ///
-    /// Returns false if the call has reached its send limit.
-    ///
     /// Redirect hops are not counted; they have a limit of their own.
+    /// - Returns: The number of the exchange within the call, or nil if the call has reached its send
+    ///   limit.
     func willSend(
         _ request: Request, attempt: Int, at now: MonotonicInstant, limit: Int
-    ) -> Bool {
-        let (isSent, handlers, progress) = state.withLock {
-            state -> (Bool, [ProgressHandler], TransferProgress) in
+    ) -> Int? {
+        let (number, handlers, progress) = state.withLock {
+            state -> (Int?, [ProgressHandler], TransferProgress) in
             guard state.sends - state.hops.count < limit else {
-                return (false, [], state.progress)
+                return (nil, [], state.exchanges.progress)
             }
             state.sends += 1
             state.attempts = max(state.attempts, attempt)
             state.lastSent = request
-            state.sendingAttempt = attempt
-            state.timeline.begin(at: now)
-            let hadMoved = state.progress.hasMoved
-            state.progress = TransferProgress(totalToSend: request.body.length)
-            return (true, hadMoved ? state.progressHandlers : [], state.progress)
+            let hadMoved = state.exchanges.progress.hasMoved
+            state.exchanges.begin(
+                state.sends, attempt: attempt, length: request.body.length, at: now)
+            if state.exchanges.isContested { isContested.store(true, ordering: .relaxed) }
+            return (
+                state.sends, hadMoved ? state.progressHandlers : [], state.exchanges.progress
+            )
         }
         for handler in handlers { handler(progress) }
-        return isSent
+        return number
     }
 
     /// Calls a handler whenever content bytes are sent or received, or progress is reset.
@@ -160,63 +161,60 @@ package final class CallRecord: Sendable {
     package func onProgress(_ handler: @escaping ProgressHandler) {
         state.withLock { state in
             state.progressHandlers.append(handler)
-            let progress = state.progress
+            let progress = state.exchanges.progress
             // Under the lock, so that no later state is delivered first.
             if progress.hasMoved { handler(progress) }
         }
     }
 
-    /// Records what a transport reports about the last exchange.
+    /// Records what a transport reports about the last exchange of an attempt.
     func take(_ reports: [TransportReport], ofAttempt attempt: Int) {
-        let (handlers, progress) = state.withLock {
-            state -> ([ProgressHandler], TransferProgress) in
-            guard state.sendingAttempt <= attempt else { return ([], state.progress) }
-            let before = state.progress.bytesSent
-            for report in reports {
-                state.timeline.take(report)
-                if case .sent(let bytes) = report { state.progress.bytesSent = bytes }
-            }
-            let hasMoved = state.progress.bytesSent != before
-            return (hasMoved ? state.progressHandlers : [], state.progress)
-        }
-        for handler in handlers { handler(progress) }
+        advance { $0.exchanges.take(reports, ofAttempt: attempt) }
     }
 
-    /// Records that content bytes of the response with this head number were read.
-    func didReceive(bytes: Int, behind head: Int) {
-        advance { state in
-            guard state.heads == head else { return }
-            state.timeline.bodyBytesReceived += Int64(bytes)
-            state.progress.bytesReceived = state.timeline.bodyBytesReceived
-        }
+    /// Records that content bytes of the response of an exchange were read.
+    func didReceive(bytes: Int, in exchange: Int) {
+        advance { $0.exchanges.receive(bytes, in: exchange) }
     }
 
-    private func advance(_ change: (inout State) -> Void) {
+    /// Changes the state and reports the progress if it has changed.
+    private func advance(_ change: (inout State) -> Bool) {
         let (handlers, progress) = state.withLock { state in
-            change(&state)
-            return (state.progressHandlers, state.progress)
+            let hasMoved = change(&state)
+            return (hasMoved ? state.progressHandlers : [], state.exchanges.progress)
         }
         for handler in handlers { handler(progress) }
     }
 
-    /// Records the end of the body with this head number.
-    ///
-    /// Ignores a body that was replaced by a later response.
-    func didEndBody(at now: MonotonicInstant?, behind head: Int) {
-        state.withLock { if $0.heads == head { $0.timeline.bodyEnd = now } }
+    /// Records the end of the body of an exchange's response.
+    func didEndBody(at now: MonotonicInstant?, in exchange: Int) {
+        state.withLock { $0.exchanges.endBody(of: exchange, at: now) }
     }
 
-    /// Records a response head.
-    /// - Returns: The number of the head within the call.
-    func didReceiveHead(of response: Response, at now: MonotonicInstant) -> Int {
+    /// Records the head of an exchange's response.
+    /// - Parameters:
+    ///   - response: The response.
+    ///   - exchange: The number of the exchange.
+    ///   - now: The current time.
+    ///   - isGivenUp: Whether the exchange was cancelled.
+    func didReceiveHead(
+        of response: Response, in exchange: Int, at now: MonotonicInstant,
+        unless isGivenUp: @autoclosure () -> Bool
+    ) {
         let (length, encodedLength) = (response.body.length, response.body.encodedLength)
-        return state.withLock { state in
-            state.heads += 1
-            state.timeline.head = now
-            state.timeline.protocolVersion = response.head.version
-            state.timeline.encodedBodyBytes = encodedLength
-            state.progress.totalToReceive = length
-            return state.heads
+        state.withLock { state in
+            state.exchanges.receiveHead(of: exchange, unless: isGivenUp()) { timeline, progress in
+                timeline.head = now
+                timeline.protocolVersion = response.head.version
+                timeline.encodedBodyBytes = encodedLength
+                progress.totalToReceive = length
+            }
         }
+    }
+
+    /// Records that the call returns the response of an exchange.
+    func didChoose(_ exchange: Int?) {
+        guard let exchange, isContested.load(ordering: .relaxed) else { return }
+        state.withLock { $0.exchanges.show(exchange) }
     }
 }

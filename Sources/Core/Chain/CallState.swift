@@ -7,6 +7,8 @@ package final class CallState: Sendable {
     package let record = CallRecord()
     let values = ContextValues()
     let cancelTree: CancelTree
+    /// Records where the time of the call goes; nil for nearly all calls.
+    let recorder: TraceRecorder?
     /// The context whose cancellation also cancels this call.
     let parent: Context?
     /// How many content bytes the call collects for its serializer.
@@ -16,10 +18,11 @@ package final class CallState: Sendable {
     // Created on first use, because few calls need it.
     private let keptRandom = Mutex<CallRandom?>(nil)
 
-    package init(
+    init(
         id: CallID, environment: CallEnvironment, number: UInt64 = 0, parent: Context? = nil,
-        collectedBytes: Int = 0
+        collectedBytes: Int = 0, recorder: TraceRecorder? = nil
     ) {
+        self.recorder = recorder
         self.id = id
         self.environment = environment
         self.parent = parent

@@ -17,7 +17,9 @@ public final class Context: Sendable {
     package let observers: ObserverList?
     let scope: CancelScope
     private let parent: Context?
-    private let beginsAttempt: Bool
+    let beginsAttempt: Bool
+    /// The span of the call's trace that this context belongs to.
+    let span: Int
     // The values of the attempt, if one begins here.
     private let values = ContextValues()
 
@@ -55,9 +57,14 @@ public final class Context: Sendable {
     /// - Parameters:
     ///   - call: The call.
     ///   - observers: The loggers that receive its events.
-    package init(call: CallState, observers: ObserverList? = nil) {
+    package convenience init(call: CallState, observers: ObserverList? = nil) {
+        self.init(call: call, observers: observers, span: 0)
+    }
+
+    private init(call: CallState, observers: ObserverList?, span: Int) {
         self.call = call
         self.observers = observers
+        self.span = span
         scope = CancelScope(inside: call.parent?.scope)
         parent = nil
         beginsAttempt = false
@@ -73,6 +80,7 @@ public final class Context: Sendable {
     ) {
         call = parent.call
         scope = CancelScope(inside: parent.scope)
+        span = parent.span
         self.parent = parent
         attempt = freshAttempt ?? parent.attempt
         beginsAttempt = freshAttempt != nil
@@ -82,7 +90,24 @@ public final class Context: Sendable {
         self.observers = observers
     }
 
-    deinit { if scope.isAwaited { call.cancelTree.removeAll(in: scope) } }
+    /// Creates a context that differs from another one only in the span of the trace.
+    private init(_ parent: Context, span: Int) {
+        call = parent.call
+        scope = parent.scope
+        self.span = span
+        self.parent = parent
+        attempt = parent.attempt
+        beginsAttempt = false
+        deadline = parent.deadline
+        isLimitedToHead = parent.isLimitedToHead
+        idleBound = parent.idleBound
+        observers = parent.observers
+    }
+
+    deinit {
+        // Another context may have the same scope; it outlives this one.
+        if scope.isAwaited, parent?.scope !== scope { call.cancelTree.removeAll(in: scope) }
+    }
 
     // MARK: Identity, time and chance
 
@@ -190,13 +215,17 @@ public final class Context: Sendable {
     /// Use it for work that outlives the caller that started it, such as an exchange that several
     /// calls share. The creator must cancel it; otherwise it ends with the client. The loggers
     /// outside this context receive its events.
-    public func detached() -> Context { Context(call: call, observers: observers) }
+    public func detached() -> Context { Context(call: call, observers: observers, span: span) }
+
+    /// Returns the same context for what happens within a span of the trace.
+    func within(_ span: Int) -> Context { Context(self, span: span) }
 
     /// Creates the context of a separate call that only the end of the client cancels, for an
     /// exchange that a gate makes on behalf of many calls.
     ///
     /// It shares the clocks and the identifier of this call. Values, sends and time limits are its
-    /// own.
+    /// own. It belongs to the trace of this call while this call waits for it
+    /// (``waiting(_:_:)``).
     /// - Parameter isOneTime: Whether not even the end of the client cancels it, for an exchange that
     ///   cannot be repeated, such as one with a refresh token that is spent by it. The caller must
     ///   then end it.
@@ -205,7 +234,8 @@ public final class Context: Sendable {
         Context(
             call: CallState(
                 id: id, environment: call.environment, number: random.next(),
-                parent: isOneTime ? nil : call.parent))
+                parent: isOneTime ? nil : call.parent, recorder: waitingRecorder),
+            observers: nil, span: span)
     }
 
     func freshAttempt() -> Context {
@@ -247,22 +277,5 @@ public final class Context: Sendable {
     public func checkCancellation() throws {
         try Task.checkCancellation()
         if let cancelReason { throw cancelReason.error }
-    }
-
-    /// Waits for a duration, or until the task or the context is cancelled.
-    /// - Throws: `CancellationError`, or the error of the context's ``cancelReason``.
-    public func sleep(for duration: Duration) async throws {
-        try checkCancellation()
-        guard duration > .zero else { return }
-        let moment = OneShot<Void>()
-        // Registered before the timer: when a test clock sees the timer, a cancellation is already
-        // handled.
-        let registration = onCancel { moment.settle(.failure($0.error)) }
-        let timer = timeSource.schedule(after: duration) { moment.settle(.success(())) }
-        defer {
-            timer.cancel()
-            registration.end()
-        }
-        try await moment.value { moment.settle(.failure(CancellationError())) }
     }
 }

@@ -96,8 +96,13 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     public func landing(_ seat: Seat, in context: Context) async throws -> Landing {
         let registration = context.onCancel { [self] in leave(seat, $0.error) }
         defer { registration.end() }
+        func land() async throws -> Landing {
+            try await seat.landing.value { [self] in leave(seat, CancellationError()) }
+        }
         do {
-            return try await seat.landing.value { [self] in leave(seat, CancellationError()) }
+            // The first call has the exchange itself in its trace.
+            if seat.isFirst { return try await land() }
+            return try await context.waiting("another call's exchange") { _ in try await land() }
         } catch let end as CallEnd {
             context.call.record.fail()
             throw end.error
@@ -180,6 +185,7 @@ extension Response {
     public func adopted(by context: Context) -> Response {
         var response = self
         response.record = context.call.record
+        response.exchange = nil
         let canceller = body.canceller
         let registration = context.onCancel { canceller.cancel($0) }
         body.onEnd { _ in registration.end() }

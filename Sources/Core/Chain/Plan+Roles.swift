@@ -90,7 +90,7 @@ extension Plan {
         context.emit(
             .retrying(after: delay, attempt: outcome.attempts + 1), request: outcome.request,
             head: outcome.head, error: outcome.error)
-        try await context.sleep(for: delay)
+        try await context.waiting("back-off") { try await $0.sleep(for: delay) }
     }
 
     // MARK: Validate

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// A stack compiled into an immutable array of nodes, which calls traverse without an allocation.
 ///
 /// Only this type decides how gates are compiled. An interceptor becomes one node, and its other
@@ -20,11 +22,13 @@ final class Plan: Sendable {
     let gates: [any Gate]
     let transport: any Transport
     let handledOptions: Set<ObjectIdentifier>
-    private let nodes: [Node]
+    let nodes: [Node]
     // One entry for each node, and one for the transport at the end.
     private let promptEnds: [Bool]
     // -1 if there is none.
     private let innermostRetry: Int
+    /// The names of the gates by position, once a trace has asked for them.
+    let gateNames = Mutex<[String]?>(nil)
     /// The fault of the stack that makes every call fail, or nil.
     let fault: ClientError?
 
@@ -87,9 +91,20 @@ final class Plan: Sendable {
     /// Whether everything from a position on ends soon after its context and task are cancelled.
     func endsPromptly(from position: Int) -> Bool { promptEnds[position] }
 
+    /// Runs the chain from a position on.
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - start: The position.
+    ///   - context: The context.
+    ///   - isMarked: Whether the call's trace has a span for the gate at the position already.
+    /// - Returns: The response.
+    /// - Throws: The error of a gate or of the transport.
     func run(
-        _ request: Request, from start: Int, in context: Context
+        _ request: Request, from start: Int, in context: Context, isMarked: Bool = false
     ) async throws -> Response {
+        if let recorder = context.call.recorder, !isMarked {
+            return try await run(request, from: start, in: context, recorder)
+        }
         var position = start
         var request = request
         while position < nodes.count {
@@ -122,14 +137,14 @@ final class Plan: Sendable {
     }
 
     // A synchronous function, so that the synchronous requirement is called.
-    private func adapt(
+    func adapt(
         _ adapter: any SynchronousRequestAdapter, _ request: inout Request, _ context: Context
     ) throws {
         try adapter.adapt(&request, context: context)
     }
 
     /// Checks and completes a request, then passes it to the transport.
-    private func send(_ request: Request, in context: Context) async throws -> Response {
+    func send(_ request: Request, in context: Context) async throws -> Response {
         try context.checkCancellation()
         let body = request.body
         if let fault = body.fault { throw fault }
@@ -155,7 +170,9 @@ final class Plan: Sendable {
         request.askForPlainRange()
         let record = context.call.record
         let now = context.timeSource.now
-        guard record.willSend(request, attempt: context.attempt, at: now, limit: Self.sendLimit)
+        guard
+            let number = record.willSend(
+                request, attempt: context.attempt, at: now, limit: Self.sendLimit)
         else {
             throw ClientError(
                 .sendLimit,
@@ -163,12 +180,17 @@ final class Plan: Sendable {
                     + " another retry, or a replay that never succeeds")
         }
         context.emit(.sent, request: request)
-        var response = try await transport.send(request, context: context)
+        var response =
+            context.call.recorder == nil
+            ? try await transport.send(request, context: context)
+            : try await sendMarked(request, at: now, in: context)
         let headAt = context.timeSource.now
-        let head = record.didReceiveHead(of: response, at: headAt)
+        record.didReceiveHead(
+            of: response, in: number, at: headAt, unless: context.cancelReason != nil)
         response.record = record
         response.headAt = headAt
-        response.body.storage.attach(to: context.call, head: response.head, number: head)
+        response.exchange = number
+        response.body.storage.attach(to: context.call, head: response.head, exchange: number)
         if response.status.hasNoContent || request.method == .head {
             response.body.refuseContent(of: response.status, to: request.method)
         }

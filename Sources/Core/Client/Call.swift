@@ -66,16 +66,18 @@ public struct Call: Sendable {
     /// - Throws: `CancellationError`, or ``ClientError/Code/cancelled`` if the client was already
     ///   shut down.
     package func wait(for duration: Duration) async throws {
-        try await client.begin(request).context.sleep(for: duration)
+        // A trace is that of an exchange.
+        try await client.begin(request, for: nil, isTraced: false).context.sleep(for: duration)
     }
 
     // MARK: Terminals
 
     /// Sends the request and returns when the response head arrives, before the body is read.
     public func response() async throws -> Response {
-        let running = try client.begin(request)
+        let running = try client.begin(request, for: recording)
         var (response, request) = try await send(accept: [], in: running)
         response.serialization = serialization(of: request, running.context)
+        running.context.call.recorder?.didReturn(response.status)
         return response
     }
 
@@ -100,7 +102,7 @@ public struct Call: Sendable {
         for serializer: Serializer
     ) throws -> (plan: Plan, context: Context) {
         try client.begin(
-            request, collecting: serializer.collectedBytes(in: client.serializers))
+            request, collecting: serializer.collectedBytes(in: client.serializers), for: recording)
     }
 
     func serialized<Serializer: ResponseSerializer>(
@@ -112,10 +114,10 @@ public struct Call: Sendable {
         do {
             let value = try await serializer.serialize(
                 response, context: serialization(of: request, context))
-            context.call.record.didSerialize(at: context.timeSource.now)
+            context.didMakeValue(of: response)
             return (value, response)
         } catch {
-            throw context.call.record.completed(error, at: context.timeSource.date)
+            throw context.failed(error)
         }
     }
 
@@ -124,15 +126,15 @@ public struct Call: Sendable {
     package func read<Value>(
         _ read: (Response, SerializationContext) async throws -> Value
     ) async throws -> Value {
-        let running = try client.begin(request)
+        let running = try client.begin(request, for: recording)
         let (response, request) = try await send(accept: [], in: running)
         let context = running.context
         do {
             let value = try await read(response, serialization(of: request, context))
-            context.call.record.didSerialize(at: context.timeSource.now)
+            context.didMakeValue(of: response)
             return value
         } catch {
-            throw context.call.record.completed(error, at: context.timeSource.date)
+            throw context.failed(error)
         }
     }
 
@@ -145,24 +147,37 @@ public struct Call: Sendable {
     private func send(
         accept: [MediaType], in running: (plan: Plan, context: Context)
     ) async throws -> (response: Response, request: Request) {
-        try Task.checkCancellation()
+        let context = running.context
+        let (plan, request): (Plan, Request)
+        do {
+            try Task.checkCancellation()
+            request = prepared(accepting: accept)
+            plan = extended(running.plan, for: request.options)
+            if let fault = plan.fault { throw fault }
+        } catch {
+            context.call.recorder?.fail(error)
+            throw error
+        }
+        do {
+            var response = try await plan.run(request, from: 0, in: context)
+            // A gate created it itself.
+            if response.record == nil { response.record = context.call.record }
+            context.call.record.didChoose(response.exchange)
+            context.call.recorder?.follow(response)
+            return (response, request)
+        } catch {
+            throw context.failed(error)
+        }
+    }
+
+    private func prepared(accepting accept: [MediaType]) -> Request {
         var request = request
         if !accept.isEmpty, !request.headers.contains(.accept) {
             request.headers[.accept] = accept.map(\.description).joined(separator: ", ")
         }
         request.describeBody()
         request.moveUserInformation()
-        let plan = extended(running.plan, for: request.options)
-        if let fault = plan.fault { throw fault }
-        do {
-            var response = try await plan.run(request, from: 0, in: running.context)
-            // A gate created it itself.
-            if response.record == nil { response.record = running.context.call.record }
-            return (response, request)
-        } catch {
-            throw running.context.call.record.completed(
-                error, at: running.context.timeSource.date)
-        }
+        return request
     }
 
     /// Adds the gates of this call, and those of options that the stack would ignore.
@@ -172,6 +187,22 @@ public struct Call: Sendable {
         return plan.extended(
             outside: options.gates(at: .outermost, unless: handled),
             inside: gates + options.gates(at: .innermost, unless: handled))
+    }
+}
+
+extension Context {
+    /// Notes that the call has returned a value.
+    fileprivate func didMakeValue(of response: Response) {
+        call.record.didSerialize(at: timeSource.now)
+        call.recorder?.didReturn(response.status)
+    }
+
+    /// Notes that the call has failed.
+    /// - Returns: The error with what is known of the call.
+    fileprivate func failed(_ error: any Error) -> any Error {
+        let error = call.record.completed(error, at: timeSource.date)
+        call.recorder?.fail(error)
+        return error
     }
 }
 

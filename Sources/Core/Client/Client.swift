@@ -120,8 +120,17 @@ public final class Client: Sendable {
         return Call(client: self, request: request)
     }
 
+    /// Begins a call.
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - collectedBytes: How much of the content is collected.
+    ///   - recording: Gets the trace of the call.
+    ///   - isTraced: Whether the call may have a trace at all.
+    /// - Returns: The plan and the context of the call.
+    /// - Throws: The fault of the base URL, or ``ClientError/Code/cancelled`` after a shutdown.
     func begin(
-        _ request: Request, collecting collectedBytes: Int = 0
+        _ request: Request, collecting collectedBytes: Int = 0, for recording: CallRecording?,
+        isTraced: Bool = true
     ) throws -> (plan: Plan, context: Context) {
         if let baseFault { throw baseFault }
         let (plan, generation, number, isShutDown) = state.withLock { state in
@@ -131,10 +140,21 @@ public final class Client: Sendable {
         if isShutDown {
             throw ClientError(.cancelled, "the client was shut down; make a new one")
         }
+        let id = CallID(client: tag, number: number)
+        let now = environment.timeSource.now
+        let isRecorded = isTraced && (traces != nil || recording != nil)
+        let recorder =
+            isRecorded
+            ? TraceRecorder(
+                id, request, at: now, timeSource: environment.timeSource, for: recording, traces)
+            : nil
         let call = CallState(
-            id: CallID(client: tag, number: number), environment: environment, number: number - 1,
-            parent: request.options.isOneTime ? nil : generation, collectedBytes: collectedBytes)
-        call.record.begin(request, at: environment.timeSource.now)
+            id: id, environment: environment, number: number - 1,
+            parent: request.options.isOneTime ? nil : generation, collectedBytes: collectedBytes,
+            recorder: recorder)
+        recorder?.begin(call.random)
+        recording?.last = recorder
+        call.record.begin(request, at: now)
         return (plan, Context(call: call))
     }
 

@@ -29,20 +29,23 @@ public final class ConfiguredClient: Sendable {
     ///   - file: The stack file.
     ///   - registry: The names that the file may use.
     ///   - serializers: The serializers for response values.
+    ///   - trace: Keeps traces of calls that fail, of slow ones, and of a share of the others; nil for
+    ///     none.
     ///   - timeSource: The source of all times in calls.
     ///   - randomSource: The source of all randomness in calls.
     /// - Throws: ``ClientError/Code/configuration`` with every mistake in the file, or
     ///   ``ClientError/Code/unsupported``.
     public init(
         _ file: StackFile, registry: Registry, serializers: SerializerTable,
-        timeSource: any TimeSource = SystemTimeSource(),
+        trace: TraceStore? = nil, timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource()
     ) throws {
         let kept = KeptState()
         let parts = try file.build(with: registry, state: kept)
         client = Client(
             baseURL: parts.baseURL, transport: parts.transport, stack: parts.stack,
-            serializers: serializers, timeSource: timeSource, randomSource: randomSource)
+            serializers: serializers, trace: trace, timeSource: timeSource,
+            randomSource: randomSource)
         kept.settle()
         self.registry = registry
         state = Mutex(State(file: file, kept: kept))

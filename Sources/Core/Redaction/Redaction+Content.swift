@@ -57,6 +57,19 @@ struct CarriedSecrets {
         of requests: [Request], _ headers: HTTPHeaders? = nil, content: Data = Data(),
         by redaction: Redaction
     ) {
+        self.init(
+            of: requests, headers.map { [$0] } ?? [], content: content, by: redaction)
+    }
+
+    /// - Parameters:
+    ///   - requests: The requests.
+    ///   - sections: The header sections of responses.
+    ///   - content: The beginning of the content of the last response.
+    ///   - redaction: Decides what is a secret.
+    init(
+        of requests: [Request], _ sections: [HTTPHeaders], content: Data = Data(),
+        by redaction: Redaction
+    ) {
         let pass = RedactionPass(redaction, .record, onlyLearns: true)
         for request in requests {
             _ = pass.url(request.targetURI.text)
@@ -66,12 +79,12 @@ struct CarriedSecrets {
                     Array(data), types: request.headers.values(of: .contentType), isCut: false)
             }
         }
-        for field in headers ?? [:] { _ = pass.header(field.name, field.value) }
-        let types = headers?.values(of: .contentType) ?? []
+        for field in sections.joined() { _ = pass.header(field.name, field.value) }
+        let types = sections.last?.values(of: .contentType) ?? []
         _ = pass.content(Array(content), types: types, isCut: true)
         for (secret, reach) in pass.found { index.insert(secret, reach) }
     }
 
     // Larger content is not searched for secrets each time an error is printed.
-    private static let maxContent = 65_536
+    static let maxContent = 65_536
 }

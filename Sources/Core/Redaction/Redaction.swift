@@ -38,6 +38,11 @@ public struct Redaction: Sendable {
             query: self.query.union(query.map { $0.lowercased() }))
     }
 
+    /// Returns rules that hide everything that either of two rules hides.
+    func and(_ other: Redaction) -> Redaction {
+        Redaction(headers: headers.union(other.headers), query: query.union(other.query))
+    }
+
     // MARK: Names
 
     /// Whether the value of a header is hidden.

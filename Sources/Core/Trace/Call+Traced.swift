@@ -1,3 +1,5 @@
+import Synchronization
+
 extension Call {
     /// Records where the time of the call goes, for ``trace``.
     ///
@@ -7,8 +9,8 @@ extension Call {
     /// let user = try await call.decode(User.self)
     /// ```
     ///
-    /// Any terminal will do, and a call that fails has its trace as well. Copies of the call that are
-    /// made afterwards share the trace.
+    /// Any terminal method will do, and a call that fails has its trace as well. Copies of the call
+    /// that are made afterwards share the trace.
     /// - Parameter redaction: What is hidden in the trace.
     /// - Returns: A call that is recorded whenever it is sent.
     public func traced(redaction: Redaction = .standard) -> Call {
@@ -20,17 +22,21 @@ extension Call {
     /// Where the time of this call went, as far as it has come; nil if the call is not
     /// ``traced(redaction:)`` or was not sent yet.
     ///
-    /// It is the trace of the last send, if a terminal sends the call several times, as a download
-    /// that is resumed does. A body that is read after the call has returned is part of it: ask again
-    /// once the body has ended (``Trace/isComplete``).
-    public var trace: Trace? { recording?.trace }
+    /// It is the trace of the last send if the call is sent several times, by its caller or by a
+    /// terminal such as a download that resumes. A body that is read after the call has returned is
+    /// part of the trace: ask again once the body has ended (``Trace/isComplete``).
+    public var trace: Trace? { recording?.last?.trace }
 }
 
 /// The recorder of the last send of a traced call.
 final class CallRecording: Sendable {
     let redaction: Redaction
+    private let state = Mutex<TraceRecorder?>(nil)
 
     init(_ redaction: Redaction) { self.redaction = redaction }
 
-    var trace: Trace? { nil }
+    var last: TraceRecorder? {
+        get { state.withLock { $0 } }
+        set { state.withLock { $0 = newValue } }
+    }
 }

@@ -1,3 +1,5 @@
+import TurnpikeSupport
+
 /// A part of a call that took time: the pass through a gate, an attempt, a wait, an exchange with a
 /// server, or a phase of one.
 public struct TraceSpan: Sendable, Hashable, Identifiable {
@@ -39,33 +41,52 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
     }
 
     /// The position of the span in ``Trace/spans``.
-    public let id: Int
+    public var id: Int { Int(place) }
     /// The position of the span that this one lies in; nil for the call.
-    public let parent: Int?
+    public var parent: Int? { outer < 0 ? nil : Int(outer) }
     /// What the span is the time of.
     public let kind: Kind
     /// A name for people, redacted: `Retry`, `attempt 2`, `back-off`, `GET /users`, `DNS`, `body`.
+    ///
+    /// The phases of an exchange are called `queue`, `DNS`, `connect`, `TLS`, `request sent`,
+    /// `first byte` and `head`, as far as the transport reports them.
     public let name: String
     /// The time from the beginning of the call to that of the span.
-    public let start: Duration
+    public var start: Duration { .nanoseconds(startNanoseconds) }
     /// How long the span took; nil while it is under way.
-    public let duration: Duration?
+    public var duration: Duration? {
+        nanoseconds == .max ? nil : .nanoseconds(nanoseconds)
+    }
     /// How the span ended; nil while it is under way.
     public let outcome: Outcome?
     /// What was sent and received; of a span of kind ``Kind/exchange`` alone.
-    public let exchange: TraceExchange?
+    public var exchange: TraceExchange? {
+        if case .one(let exchange) = held { exchange } else { nil }
+    }
+
+    // A trace has many spans and few exchanges, and is bounded in bytes.
+    private indirect enum Held: Hashable {
+        case none
+        case one(TraceExchange)
+    }
+
+    private let place: Int32
+    private let outer: Int32
+    private let startNanoseconds: Int64
+    private let nanoseconds: Int64
+    private let held: Held
 
     init(
         id: Int, parent: Int?, kind: Kind, name: String, start: Duration, duration: Duration?,
         outcome: Outcome?, exchange: TraceExchange? = nil
     ) {
-        self.id = id
-        self.parent = parent
+        place = Int32(clamping: id)
+        outer = Int32(clamping: parent ?? -1)
         self.kind = kind
         self.name = name
-        self.start = start
-        self.duration = duration
+        startNanoseconds = start.wholeNanoseconds
+        nanoseconds = duration?.wholeNanoseconds ?? .max
         self.outcome = outcome
-        self.exchange = exchange
+        held = exchange.map { .one($0) } ?? .none
     }
 }

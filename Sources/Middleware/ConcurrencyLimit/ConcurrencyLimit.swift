@@ -113,7 +113,9 @@ public struct ConcurrencyLimit: Interceptor {
         permits.tell(of: origin)
         defer { permits.tell(of: origin) }
         do {
-            try await waiter.wait(in: context) { [permits] in permits.leave(origin, $0) }
+            try await waiter.wait(in: context, for: "line for a permit") { [permits] in
+                permits.leave(origin, $0)
+            }
         } catch {
             // Only a deadline that passed ended the wait for want of a permit.
             if context.timeLeft.map({ $0 > .zero }) ?? true { context.call.record.waits(nil) }

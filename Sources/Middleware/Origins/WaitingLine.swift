@@ -103,16 +103,22 @@ extension Waiter {
     /// Waits for the turn, or until the task or the context is cancelled.
     /// - Parameters:
     ///   - context: The call's context.
+    ///   - name: What it waits for, in the call's trace.
     ///   - leave: Removes the waiter from its line. It returns false if the turn has come already;
     ///     the call then continues, and ends further in.
     /// - Throws: `CancellationError`, or the error of the context's cancellation.
-    func wait(in context: Context, leave: @escaping @Sendable (Waiter) -> Bool) async throws {
+    func wait(
+        in context: Context, for name: @autoclosure () -> String,
+        leave: @escaping @Sendable (Waiter) -> Bool
+    ) async throws {
         let registration = context.onCancel { [self] reason in
             if leave(self) { turn.settle(.failure(reason.error)) }
         }
         defer { registration.end() }
-        try await turn.value { [self] in
-            if leave(self) { turn.settle(.failure(CancellationError())) }
+        try await context.waiting(name()) { _ in
+            try await turn.value { [self] in
+                if leave(self) { turn.settle(.failure(CancellationError())) }
+            }
         }
     }
 }

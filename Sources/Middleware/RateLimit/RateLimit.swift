@@ -87,7 +87,9 @@ public struct RateLimit: Interceptor {
             if waiter.beginsLine { context.note(gate: name, news(of: origin)) }
             buckets.tell()
             defer { buckets.tell() }
-            try await waiter.wait(in: context) { [buckets] in buckets.leave(origin, $0) }
+            try await waiter.wait(in: context, for: "rate limit") { [buckets] in
+                buckets.leave(origin, $0)
+            }
         }
         return try await next(request)
     }

@@ -100,7 +100,10 @@ public struct URLPolicy: RequestAdapter {
         case .name(let name):
             if HostName.isLocal(name) { throw refusal("the host's name is local") }
             guard let resolver else { return }
-            try check(await resolver.addresses(of: name, context: context))
+            let addresses = try await context.waiting("addresses of the host") {
+                try await resolver.addresses(of: name, context: $0)
+            }
+            try check(addresses)
         }
     }
 

@@ -16,9 +16,9 @@ final class ResponseBodyStorage: Sendable {
         var end: ResponseBodyEnd?
         var bytes: Int64 = 0
         var data: Data?
-        // The call whose record hears of the bytes and of the end, and the number of the head.
+        // The call whose record hears of the bytes and of the end, and the number of the exchange.
         var call: CallState?
-        var headNumber = 0
+        var exchange = 0
         var details: ExchangeDetails?
         var expiry: ResponseBodyExpiry?
         var pullHandlers = Few<PullHandler>()
@@ -177,11 +177,11 @@ final class ResponseBodyStorage: Sendable {
     }
 
     private func deliver(_ chunk: Data) throws {
-        let (handlers, call, head) = state.withLock { state in
+        let (handlers, call, exchange) = state.withLock { state in
             if state.phase != .ended { state.bytes += Int64(chunk.count) }
-            return (state.chunkHandlers, state.call, state.headNumber)
+            return (state.chunkHandlers, state.call, state.exchange)
         }
-        call?.record.didReceive(bytes: chunk.count, behind: head)
+        call?.record.didReceive(bytes: chunk.count, in: exchange)
         do {
             try handlers.forEach { try $0.call(chunk) }
         } catch {
@@ -224,7 +224,7 @@ final class ResponseBodyStorage: Sendable {
     @discardableResult
     private func end(_ reason: ResponseBodyEnd.Reason, error: (any Error)? = nil) -> Bool {
         let error = (error as? ClientError).map { details?.complete($0) ?? $0 } ?? error
-        let (handlers, end, call, head) = state.withLock { state in
+        let (handlers, end, call, exchange) = state.withLock { state in
             guard state.phase != .ended else {
                 return (Few<EndHandler>(), ResponseBodyEnd?.none, CallState?.none, 0)
             }
@@ -238,10 +238,10 @@ final class ResponseBodyStorage: Sendable {
                 state.endHandlers = Few()
                 state.call = nil
             }
-            return (state.endHandlers, end, state.call, state.headNumber)
+            return (state.endHandlers, end, state.call, state.exchange)
         }
         guard let end else { return false }
-        call?.record.didEndBody(at: call?.environment.timeSource.now, behind: head)
+        call?.record.didEndBody(at: call?.environment.timeSource.now, in: exchange)
         handlers.forEach { $0.call(end) }
         return true
     }
@@ -261,16 +261,16 @@ final class ResponseBodyStorage: Sendable {
 
     // MARK: Watching
 
-    /// Lets a call's record hear of the bytes and of the end, and errors tell of the exchange, whose
-    /// head has a number among the call's.
-    func attach(to call: CallState, head: ResponseHead, number: Int) {
+    /// Lets a call's record hear of the bytes and of the end, and errors tell of the exchange, which
+    /// has a number within the call.
+    func attach(to call: CallState, head: ResponseHead, exchange: Int) {
         let hasEnded = state.withLock { state in
             state.details = ExchangeDetails(record: call.record, head: head)
-            if state.phase != .ended { (state.call, state.headNumber) = (call, number) }
+            if state.phase != .ended { (state.call, state.exchange) = (call, exchange) }
             return state.phase == .ended
         }
         let time = call.environment.timeSource
-        if hasEnded { call.record.didEndBody(at: time.now, behind: number) }
+        if hasEnded { call.record.didEndBody(at: time.now, in: exchange) }
     }
 
     func add(onPull handler: @escaping @Sendable () -> Void) {

@@ -10,6 +10,7 @@ public struct Response: Sendable {
         var body: ResponseBody
         var record: CallRecord?
         var headAt: MonotonicInstant?
+        var exchange: Int?
         var serialization: SerializationContext?
     }
 
@@ -67,6 +68,12 @@ public struct Response: Sendable {
     var headAt: MonotonicInstant? {
         get { parts.headAt }
         set { parts.headAt = newValue }
+    }
+
+    /// The number of the response's exchange within its call; nil if it does not come from a transport.
+    var exchange: Int? {
+        get { parts.exchange }
+        set { parts.exchange = newValue }
     }
 
     /// What a serializer gets to know of the call that returned the response before its body was

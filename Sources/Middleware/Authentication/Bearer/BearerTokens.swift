@@ -131,11 +131,14 @@ public final class BearerTokens: Sendable {
                 if let refresh { begin(refresh, replacing: old, context, next) }
                 return credential
             case .wait(let refresh, let isNew, let old):
-                if isNew { begin(refresh, replacing: old, context, next) }
-                // A refresh that takes the place of another does not prolong the wait.
-                let limit = state.withLock { $0.policy.timeLimit }
-                let waited = start.duration(to: context.timeSource.now)
-                try await refresh.wait(in: context, until: limit - waited, of: limit)
+                // The exchange of a refresh that this call began lies within the wait.
+                try await context.waiting("refresh of the token") { context in
+                    if isNew { begin(refresh, replacing: old, context, next) }
+                    // A refresh that takes the place of another does not prolong the wait.
+                    let limit = state.withLock { $0.policy.timeLimit }
+                    let waited = start.duration(to: context.timeSource.now)
+                    try await refresh.wait(in: context, until: limit - waited, of: limit)
+                }
                 if let credential = try state.withLock({ try $0.credential(behind: refresh) }) {
                     return credential
                 }

@@ -1,0 +1,113 @@
+/// The exchanges of a call: the one that its timeline and progress describe, and those that run or
+/// have run beside it.
+///
+/// Attempts of a hedged call overlap. The described exchange is the last one sent, until another one
+/// is answered first, is read, or is returned to the caller.
+struct RecordedExchanges {
+    private enum Phase {
+        case sent
+        case answered
+        case ended
+    }
+
+    private struct One {
+        var number = 0
+        var attempt = 0
+        var phase = Phase.ended
+        var timeline = Timeline()
+        var progress = TransferProgress()
+
+        mutating func answer(_ change: (inout Timeline, inout TransferProgress) -> Void) {
+            phase = .answered
+            change(&timeline, &progress)
+        }
+    }
+
+    private var shown = One()
+    // Those that began before the shown one had ended, or after it.
+    private var others: [One] = []
+
+    var timeline: Timeline {
+        get { shown.timeline }
+        set { shown.timeline = newValue }
+    }
+
+    var progress: TransferProgress { shown.progress }
+
+    /// Whether there are exchanges beside the shown one.
+    var isContested: Bool { !others.isEmpty }
+
+    mutating func begin(_ number: Int, attempt: Int, length: Int64?, at now: MonotonicInstant) {
+        if shown.phase != .ended { others.append(shown) }
+        shown.number = number
+        shown.attempt = attempt
+        shown.phase = .sent
+        shown.timeline.begin(at: now)
+        shown.progress = TransferProgress(totalToSend: length)
+    }
+
+    /// - Returns: Whether the progress has changed.
+    mutating func take(_ reports: [TransportReport], ofAttempt attempt: Int) -> Bool {
+        if shown.attempt != attempt,
+            let place = others.lastIndex(where: { $0.attempt == attempt })
+        {
+            Self.take(reports, &others[place])
+            return false
+        }
+        guard shown.attempt <= attempt else { return false }
+        let before = shown.progress.bytesSent
+        Self.take(reports, &shown)
+        return shown.progress.bytesSent != before
+    }
+
+    private static func take(_ reports: [TransportReport], _ exchange: inout One) {
+        for report in reports {
+            exchange.timeline.take(report)
+            if case .sent(let bytes) = report { exchange.progress.bytesSent = bytes }
+        }
+    }
+
+    /// Takes a head.
+    ///
+    /// A second answer does not replace one that may still be read; one that was given up replaces
+    /// nothing.
+    mutating func receiveHead(
+        of number: Int, unless isGivenUp: @autoclosure () -> Bool,
+        _ change: (inout Timeline, inout TransferProgress) -> Void
+    ) {
+        if shown.number == number { return shown.answer(change) }
+        guard let place = others.firstIndex(where: { $0.number == number }) else { return }
+        others[place].answer(change)
+        if shown.phase != .answered, !isGivenUp() { show(number) }
+    }
+
+    /// - Returns: Whether the progress has changed.
+    mutating func receive(_ bytes: Int, in number: Int) -> Bool {
+        show(number)
+        guard shown.number == number else { return false }
+        shown.timeline.bodyBytesReceived += Int64(bytes)
+        shown.progress.bytesReceived = shown.timeline.bodyBytesReceived
+        return true
+    }
+
+    mutating func endBody(of number: Int, at now: MonotonicInstant?) {
+        if shown.number == number {
+            shown.timeline.bodyEnd = now
+            shown.phase = .ended
+        } else if let place = others.firstIndex(where: { $0.number == number }) {
+            // Its caller may still get it.
+            others[place].timeline.bodyEnd = now
+            others[place].phase = .ended
+        }
+    }
+
+    /// Makes an exchange the shown one.
+    mutating func show(_ number: Int) {
+        guard shown.number != number,
+            let place = others.firstIndex(where: { $0.number == number })
+        else { return }
+        let other = others[place]
+        others[place] = shown
+        shown = other
+    }
+}
