@@ -29,7 +29,7 @@ enum Bench {
         let rest = Array(arguments.dropFirst())
         switch arguments.first {
         case "cache": try await CacheBench.run(report)
-        case "chain": try await ChainBench.run(report)
+        case "chain": try await ChainBench.run(report, only: Set(rest))
         case "gates": try await GatesBench.run(report, only: Set(rest))
         case "peers": try PeersPackage.run(rest + (json ? ["--json"] : []))
         case "instructions":
@@ -43,7 +43,7 @@ enum Bench {
             print(
                 """
                 usage: bench cache [--check] [--json]
-                           bench chain [--json]
+                           bench chain [CASE…] [--json]
                            bench gates [GATE…] [--json]
                            bench peers [--only W2,…] [--clients curl,…] [--rounds N]
                                        [--seconds S] [--svg FILE] [--json]

@@ -24,6 +24,7 @@ struct ArticleTests {
             "Core/Documentation.docc/WritingAGate.md",
             "Inspection/Documentation.docc/Bounds.md",
             "Middleware/Documentation.docc/Resilience.md",
+            "Middleware/Documentation.docc/LogsMetricsAndTraces.md",
             "Core/Documentation.docc/SecretsAndRedaction.md",
             "../Plugins/Testing/Documentation.docc/TestingYourClient.md",
         ])

@@ -8,6 +8,7 @@ enum ChainBench {
     private struct Case {
         let name: String
         let client: Client
+        var isTraced = false
     }
 
     private struct Pass: Interceptor {
@@ -39,7 +40,7 @@ enum ChainBench {
         func record(_ measurement: CallMeasurement) {}
     }
 
-    static func run(_ report: Report) async throws {
+    static func run(_ report: Report, only: Set<String>) async throws {
         let content = Data(repeating: 0x61, count: 1024)
         let transport = MockTransport(recordLimit: 0) { _ in .status(200, body: content) }
         let five: [any Gate] = (0..<5).map { Adapter(name: .init("X-Header-\($0)")) }
@@ -51,18 +52,24 @@ enum ChainBench {
             ("gates-5", Stack(Array(repeating: Pass(), count: 5))),
             ("gates-10", Stack(Array(repeating: Pass(), count: 10))),
             ("adapters-5", Stack(five)), ("roles-5", Stack(roles)), ("standard", Stack.standard),
-        ].map { Case(name: $0, client: Client(transport: transport, stack: $1)) }
+        ].flatMap { name, stack in
+            let client = Client(transport: transport, stack: stack)
+            return [
+                Case(name: name, client: client),
+                Case(name: name + "-traced", client: client, isTraced: true),
+            ]
+        }.filter { only.isEmpty || only.contains($0.name) }
         let request = Request(.get, "http://example.com/users/1")
         var times: [String: [Double]] = [:]
         var mallocs: [String: Double] = [:]
         for round in 0..<15 {
             for one in cases {
-                let (nanoseconds, count) = try await measure(one.client, request, calls: 5000)
+                let (nanoseconds, count) = try await measure(one, request, calls: 5000)
                 if round > 0 { times[one.name, default: []].append(nanoseconds) }
                 mallocs[one.name] = count
             }
         }
-        let base = median(times["mock"] ?? [])
+        let base = median(times["mock"] ?? times[cases.first?.name ?? ""] ?? [])
         for one in cases {
             let time = median(times[one.name] ?? [])
             var fields: [(String, Report.Value)] = [
@@ -77,13 +84,14 @@ enum ChainBench {
     }
 
     private static func measure(
-        _ client: Client, _ request: Request, calls: Int
+        _ one: Case, _ request: Request, calls: Int
     ) async throws -> (nanoseconds: Double, mallocs: Double) {
         let clock = ContinuousClock()
         let before = malloc_count()
         let start = clock.now
         for _ in 0..<calls {
-            let response = try await client.request(request).response()
+            let plain = one.client.request(request)
+            let response = try await (one.isTraced ? plain.traced() : plain).response()
             _ = try await response.body.collect(upTo: 4096)
         }
         let time = clock.now - start
