@@ -1,13 +1,9 @@
 import Foundation
 
-/// Dates in the format of HAR files (ISO 8601).
+/// Dates in HAR files (ISO 8601), as other tools write them.
 enum HARDate {
     static func parse(_ text: String) -> Date? {
         (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
             ?? (try? Date(text, strategy: .iso8601))
-    }
-
-    static func format(_ date: Date) -> String {
-        date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import TurnpikeCore
+import TurnpikeInspection
 import TurnpikeSupport
 
 /// A HAR 1.2 file: its entries and the members around them.
@@ -31,13 +32,7 @@ struct HARFile {
 
     /// An empty file of this library.
     static var empty: HARFile {
-        HARFile(
-            log: [
-                "version": "1.2",
-                "creator": [
-                    "name": "Turnpike", "version": .string(LibraryVersion.current),
-                ],
-            ], slots: [])
+        HARFile(log: HARFormat.log, slots: [])
     }
 
     /// Reads a file, or returns nil if it does not exist.

@@ -177,3 +177,11 @@ extension RecordedRequest.Content {
         }
     }
 }
+
+extension [FormField] {
+    /// Sorted by name; fields with equal names keep their order.
+    fileprivate var sortedByName: [FormField] {
+        enumerated().sorted { ($0.element.name, $0.offset) < ($1.element.name, $1.offset) }
+            .map(\.element)
+    }
+}

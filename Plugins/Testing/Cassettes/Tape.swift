@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeInspection
 import TurnpikeSupport
 
 /// The exchanges of a cassette, in order: which were replayed, and which are being recorded.
@@ -146,7 +147,7 @@ final class Tape: Sendable {
         let age = Duration.seconds(date.timeIntervalSince(started))
         // A date far in the future is as meaningless as none: a clock was wrong.
         return age > expiry || age < .zero - expiry
-            ? "was recorded on \(HARDate.format(started)) and has expired; record it again" : nil
+            ? "was recorded on \(HARFormat.date(started)) and has expired; record it again" : nil
     }
 
     private func report(

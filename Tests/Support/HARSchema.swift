@@ -1,10 +1,10 @@
 import Foundation
 
-@testable import TurnpikeCore
+package import TurnpikeCore
 
 /// The members that HAR 1.2 asks for, and their types; what begins with `_` is free, all else must
 /// be known.
-struct HARSchema {
+package struct HARSchema {
     indirect enum Kind: Sendable {
         case text
         case date
@@ -104,7 +104,7 @@ struct HARSchema {
         optional: [:])
 
     /// All that a file breaks, each with its place.
-    static func faults(of file: JSONValue) -> [String] {
+    package static func faults(of file: JSONValue) -> [String] {
         var faults = check(file, root, "$")
         for (index, entry) in (file["log"]?["entries"]?.array ?? []).enumerated() {
             faults += rules(of: entry).map { "$.log.entries[\(index)]: \($0)" }

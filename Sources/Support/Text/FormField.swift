@@ -1,14 +1,20 @@
 import Foundation
-import TurnpikeCore
-import TurnpikeSupport
 
 /// A decoded item of a query or a form.
-struct FormField: Hashable, Sendable {
-    let name: String
-    let value: String
+public struct FormField: Hashable, Sendable {
+    /// The name.
+    public let name: String
+    /// The value; empty if there is no equals sign.
+    public let value: String
+
+    /// Creates a field.
+    public init(name: String, value: String) {
+        self.name = name
+        self.value = value
+    }
 
     /// Parses the items of an encoded query or form, in order.
-    static func parse(_ text: some StringProtocol) -> [FormField] {
+    public static func parse(_ text: some StringProtocol) -> [FormField] {
         // Splits bytes, because a delimiter and a combining mark form one character.
         text.utf8.split(separator: UInt8(ascii: "&")).map { item in
             let equals = item.firstIndex(of: UInt8(ascii: "=")) ?? item.endIndex
@@ -24,15 +30,7 @@ struct FormField: Hashable, Sendable {
     }
 
     /// Whether names and values have the same bytes.
-    static func == (left: Self, right: Self) -> Bool {
+    public static func == (left: Self, right: Self) -> Bool {
         Grammar.areSame(left.name, right.name) && Grammar.areSame(left.value, right.value)
-    }
-}
-
-extension [FormField] {
-    /// Sorted by name; fields with equal names keep their order.
-    var sortedByName: [FormField] {
-        enumerated().sorted { ($0.element.name, $0.offset) < ($1.element.name, $1.offset) }
-            .map(\.element)
     }
 }
