@@ -1,0 +1,127 @@
+import Foundation
+public import TurnpikeCore
+
+extension [Trace] {
+    /// Returns the exchanges of the traces as a HAR 1.2 file, which opens in the developer tools of
+    /// browsers (W3C, HTTP Archive format).
+    ///
+    /// Each exchange, and so each attempt and each hop, is an entry; each call is a page. An entry
+    /// without a response has the status 0, and the reason in `_error`, as browsers write it.
+    /// Contents are not part of a trace, only their sizes. `timings` are in milliseconds, -1 where
+    /// a phase does not apply or is not known; without `ssl`, which is a part of `connect`, they
+    /// add up to `time`. The time of an exchange that no known phase accounts for counts as `wait`.
+    /// - Returns: The object, to be written with ``/TurnpikeCore/JSONValue/data(pretty:sortedNames:)``.
+    public func har() -> JSONValue {
+        var log = HARFormat.log
+        log["pages"] = .array(map(\.page))
+        let entries = flatMap { trace in
+            trace.spans.compactMap { span in
+                span.exchange.map { trace.entry(of: span, $0) }
+            }
+        }
+        // Entries are in the order of their beginnings, across calls (HAR 1.2, entries).
+        let sorted = entries.sorted { $0.start < $1.start }
+        log["entries"] = .array(sorted.map { .object($0.json) })
+        return ["log": .object(log)]
+    }
+}
+
+extension Trace {
+    fileprivate var page: JSONValue {
+        [
+            "startedDateTime": .string(HARFormat.date(date)), "id": .string("\(id)"),
+            "title": .string(spans.first?.name ?? "\(id)"), "pageTimings": [:],
+        ]
+    }
+
+    fileprivate func entry(
+        of span: TraceSpan, _ exchange: TraceExchange
+    ) -> (start: Date, json: JSONObject) {
+        let start = date.addingTimeInterval(span.start / .seconds(1))
+        let timings = timings(of: span)
+        let isDecoded = exchange.encodedBodyBytes != nil
+        var entry: JSONObject = [
+            "pageref": .string("\(id)"), "startedDateTime": .string(HARFormat.date(start)),
+            "time": timings.sum,
+            "request": .object(
+                HARFormat.request(
+                    exchange.method, url: exchange.url, version: exchange.protocolVersion,
+                    headers: exchange.requestHeaders, bodySize: exchange.requestBodyBytes)),
+            "response": .object(
+                HARFormat.response(
+                    exchange.status, version: exchange.protocolVersion,
+                    headers: exchange.responseHeaders ?? [:],
+                    content: ["size": .number(JSONNumber(exchange.bytesReceived))],
+                    bodySize: isDecoded ? exchange.encodedBodyBytes : exchange.bytesReceived,
+                    now: start)),
+            "cache": [:], "timings": .object(timings.json),
+        ]
+        if let address = exchange.peerAddress {
+            entry["serverIPAddress"] = .string(Self.host(address))
+        }
+        if let reason = reason(of: span), var response = entry["response"]?.object {
+            response["_error"] = .string(reason)
+            entry["response"] = .object(response)
+        }
+        entry["_attempt"] = attempt(around: span).map { .number(JSONNumber($0)) }
+        return (start, entry)
+    }
+
+    private func reason(of span: TraceSpan) -> String? {
+        switch span.outcome {
+        case .failed(let label, let description):
+            description.hasPrefix(label) ? description : "\(label): \(description)"
+        case .cancelled: "cancelled"
+        case .dropped: span.exchange?.status == nil ? "dropped" : nil
+        case nil: span.exchange?.status == nil ? "under way" : nil
+        case .returned: nil
+        }
+    }
+
+    /// The number of the attempt that a span lies in, if it lies in one.
+    func attempt(around span: TraceSpan) -> Int? {
+        var place = span.parent
+        while let index = place {
+            if case .attempt(let number) = spans[index].kind { return number }
+            place = spans[index].parent
+        }
+        return nil
+    }
+
+    // An address without its port: `127.0.0.1:80`, `[::1]:80`.
+    private static func host(_ address: String) -> String {
+        if address.hasPrefix("[") { return String(address.dropFirst().prefix { $0 != "]" }) }
+        let isAddress = address.filter { $0 == ":" }.count == 1
+        return isAddress ? String(address.prefix { $0 != ":" }) : address
+    }
+
+    // MARK: Timings
+
+    private func timings(of span: TraceSpan) -> (sum: JSONValue, json: JSONObject) {
+        let phases = TracePhases(of: span, in: children(of: span))
+        let ssl = phases[.tls]
+        let connect = phases[.connect].map { $0 + (ssl ?? .zero) } ?? ssl
+        // What the phases leave out of the exchange.
+        let rest = max((span.duration ?? phases.sum) - phases.sum, .zero)
+        // HAR 1.2: send, wait and receive are required, and not negative.
+        let parts: [(String, Duration?)] = [
+            ("blocked", phases[.queue]), ("dns", phases[.resolution]), ("connect", connect),
+            ("send", phases[.send] ?? .zero), ("wait", (phases[.firstByte] ?? .zero) + rest),
+            ("receive", (phases[.head] ?? .zero) + (phases[.body] ?? .zero)),
+        ]
+        var json: JSONObject = [:]
+        var sum = 0.0
+        for (name, duration) in parts {
+            let value = duration.map(HARFormat.milliseconds) ?? -1
+            sum += max(value, 0)
+            json[name] = Self.number(value)
+        }
+        json["ssl"] = Self.number(ssl.map(HARFormat.milliseconds) ?? -1)
+        // Each part is rounded to microseconds, so that the sum is too.
+        return (Self.number((sum * 1000).rounded() / 1000), json)
+    }
+
+    private static func number(_ value: Double) -> JSONValue {
+        value == -1 ? -1 : JSONNumber(value).map(JSONValue.number) ?? 0
+    }
+}

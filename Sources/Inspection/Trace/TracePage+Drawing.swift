@@ -1,0 +1,156 @@
+extension TracePage {
+    /// The part of the script that draws rows, bars and the axis.
+    static let drawing = #"""
+        function place(e,from,to){
+          const[a,b]=state.view,scale=100/(b-a);
+          const left=Math.max((from-a)*scale,0),right=Math.min((to-a)*scale,100);
+          if(right<0||left>100)return null;
+          e.style.left=left+"%";
+          if(to>from||!e.classList.contains("tick"))e.style.width=Math.max(right-left,0)+"%";
+          return e;
+        }
+        function bar(cell,n,from,to,name){
+          const e=place(el("div","bar "+name),shift(n)+from,shift(n)+to);
+          if(e)cell.append(e);
+          return e;
+        }
+        function lineUp(cell){
+          const list=ticks(state.view,8);
+          for(const at of list){
+            const e=el("div","tick");
+            if(place(e,at,at))cell.append(e);
+          }
+        }
+        function kindOf(n){
+          if(n.span.kind==="phase"||n.span.kind==="body")return PHASES[n.span.name]||"phase";
+          return n.span.kind;
+        }
+        function phases(cell,n){
+          bar(cell,n,n.start,n.end,isBad(n.span)?"bad":"exchange");
+          for(const c of n.children)bar(cell,n,c.start,c.end,kindOf(c));
+          if(isBad(n.span))bar(cell,n,n.start,n.end,"under bad");
+          for(const c of n.span.exchange.chunks||[])bar(cell,n,c.start,c.end,"chunk body");
+        }
+        // A folded span shows what waits and sends inside of it; what overlaps lies in lanes.
+        function folded(cell,n){
+          const list=[...inside(n)].filter(c=>c.span.kind==="wait"||c.span.kind==="exchange");
+          const lanes=[];
+          for(const c of list.sort((a,b)=>a.start-b.start)){
+            let lane=lanes.findIndex(end=>end<=c.start+1e-9);
+            if(lane<0)lane=lanes.push(0)-1;
+            lanes[lane]=Math.max(c.end,c.start);
+            c.lane=lane;
+          }
+          const height=Math.max(14/Math.max(lanes.length,1),2);
+          for(const c of list){
+            const e=bar(cell,n,c.start,c.end,isBad(c.span)?"bad":c.span.kind);
+            if(!e)continue;
+            e.style.top=6+c.lane*height+"px";
+            e.style.height=Math.max(height-1,1.5)+"px";
+          }
+        }
+        function bars(n){
+          const cell=el("div","bars");
+          cell.setAttribute("role","gridcell");
+          lineUp(cell);
+          const kind=isBad(n.span)&&!n.children.length?"bad":kindOf(n);
+          if(n.span.kind==="exchange")phases(cell,n);
+          else{
+            bar(cell,n,n.start,n.end,"inside "+(isBad(n.span)?"bad":kind));
+            if(n.children.length&&!isOpen(n))folded(cell,n);
+            // What would be less than a pixel is told by its figure.
+            else for(const[from,to]of n.own)if(!n.children.length||
+              to-from>(state.view[1]-state.view[0])/400)bar(cell,n,from,to,kind);
+            if(!n.own.length&&!n.children.length)bar(cell,n,n.start,n.end,kind);
+          }
+          if(n.span.duration===undefined)cell.lastChild.classList.add("open");
+          return cell;
+        }
+        function cell(name,text){
+          const e=el("div",name,text);
+          e.setAttribute("role","gridcell");
+          return e;
+        }
+        function row(n){
+          const e=el("div","row "+n.span.kind);
+          e.setAttribute("role","row");
+          e.setAttribute("aria-level",n.level);
+          e.setAttribute("aria-describedby","tip");
+          e.setAttribute("aria-selected",state.details===n.key);
+          if(n.children.length)e.setAttribute("aria-expanded",isOpen(n));
+          e.tabIndex=state.focus===n.key?0:-1;
+          e.dataset.key=n.key;
+          const name=cell("name");
+          name.style.paddingLeft=(n.level-1)*12+"px";
+          name.append(el("span","fold",n.children.length?isOpen(n)?"▼":"▶":""));
+          name.append(el("span","",clean(n.span.name)));
+          e.append(name,cell("outcome"+(isBad(n.span)?" failed":""),outcome(n.span)),
+            cell("time",time(n.end-n.start)),cell("own",time(n.ownTime)),bars(n));
+          n.row=e;
+          return e;
+        }
+        function head(){
+          const e=el("div","row head");
+          e.setAttribute("role","row");
+          for(const[name,text]of[["name","Span"],["outcome","Outcome"],["time","Time"],
+            ["own","Own time"]]){
+            const c=el("div",name,text);
+            c.setAttribute("role","columnheader");
+            e.append(c);
+          }
+          const axis=el("div","bars");
+          axis.setAttribute("role","columnheader");
+          axis.setAttribute("aria-label","Time line");
+          const list=ticks(state.view,8),[a,b]=state.view;
+          for(const at of list){
+            const part=(at-a)/(b-a);
+            const c=place(el("div","label"+(part<.03?" first":part>.96?" last":""),tickText(at)),at,at);
+            if(c){c.style.width="";axis.append(c)}
+          }
+          e.append(axis);
+          return e;
+        }
+        function legend(){
+          const names=new Map();
+          for(const call of calls)for(const n of inside(call)){
+            if(n.span.kind==="wait")names.set("wait","wait");
+            else if(n.span.kind==="phase"||n.span.kind==="body")names.set(kindOf(n),n.span.name);
+            if(isBad(n.span))names.set("bad","failed");
+          }
+          const order=["wait",...Object.values(PHASES),"phase","bad"];
+          $("legend").replaceChildren(...order.filter(k=>names.has(k)).map(k=>{
+            const item=el("li");
+            item.append(el("i",k),clean(names.get(k)));
+            return item;
+          }));
+        }
+        function draw(){
+          if(!state.view)state.view=whole();
+          rows=visible();
+          if(!rows.some(n=>n.key===state.focus))state.focus=rows.length?rows[0].key:null;
+          const had=document.activeElement&&document.activeElement.classList.contains("row");
+          const grid=$("grid"),top=grid.scrollTop;
+          grid.replaceChildren(head(),...rows.map(row));
+          grid.setAttribute("aria-rowcount",rows.length+1);
+          if(!rows.length)grid.append(el("p","empty",calls.length?"No call matches the filter.":
+            "No calls yet."));
+          grid.scrollTop=top;
+          if(had)focused()?.row.focus({preventScroll:true});
+          $("align").setAttribute("aria-pressed",String(Boolean(state.aligned)));
+          $("unfold").textContent=calls.some(isOpen)?"Fold":"Unfold";
+        }
+        const focused=()=>rows.find(n=>n.key===state.focus);
+        function summary(note){
+          const failed=calls.filter(c=>isBad(c.span)).length;
+          const open=calls.filter(c=>!c.trace.isComplete).length;
+          const sends=calls.reduce((sum,c)=>sum+c.trace.spans.filter(
+            s=>s.kind==="exchange").length,0);
+          const omitted=calls.reduce((sum,c)=>sum+c.trace.omitted,0);
+          const count=(n,what)=>n+" "+what+(n===1?"":"s");
+          $("summary").textContent=[count(calls.length,"call"),count(sends,"exchange"),
+            failed?failed+" failed":"",open?open+" under way":"",
+            omitted?count(omitted,"span")+" left out":"",note||""].filter(t=>t).join(" · ");
+        }
+
+        """#
+}
