@@ -67,7 +67,7 @@ enum Help: String, CaseIterable {
         turnpike send [METHOD] URL [-H name:value]… [-d body | -d @file | -F name=value…]
                       [-u user[:password]] [--timeout SECONDS]
                       [--transport curl|urlsession | --stack FILE]
-                      [-o FILE] [-i | --json] [-v] [--no-pretty]
+                      [-o FILE] [-i | --json] [-v] [--trace[=FILE]] [--no-pretty]
 
           turnpike send https://example.com/
               GET; the response is written to standard output as it arrives
@@ -88,6 +88,11 @@ enum Help: String, CaseIterable {
           turnpike send https://example.com/users/1 -v --timeout 2.5
               tells on standard error what happens: each request and response head, retries,
               redirects, times; the call may take 2.5 s
+          turnpike send https://example.com/users/1 --trace
+              shows on standard error where the time went: gates, attempts, waits, DNS, TLS, body
+          turnpike send https://example.com/users/1 --trace=call.html
+              the same as a page for a browser; call.har for its developer tools, call.svg for a
+              picture, call.json for a program, call.otlp.json for an OpenTelemetry collector
           turnpike send https://example.com/users/1 --json
               status, header fields, value and events, as one JSON object
           turnpike send --stack stack.json users/1
@@ -97,7 +102,7 @@ enum Help: String, CaseIterable {
         as it came; NO_COLOR=1: without colors), control characters are shown as \\u{1b}, binary
         content is not shown, and the last line ends. Files and pipes get the bytes as they came.
 
-        -v hides secrets in heads and URLs as logs do; -i and --json do not hide any. The fields
+        -v and --trace hide secrets in heads and URLs as logs do; -i and --json do not hide any. The fields
         that the transport adds by itself, such as Host, are not shown.
 
         Without a stack file, the transport is curl where libcurl can be loaded, and otherwise
@@ -121,13 +126,16 @@ enum Help: String, CaseIterable {
         """
 
     private static let execText = """
-        turnpike exec [--stack FILE]
+        turnpike exec [--stack FILE] [--trace-server]
 
           echo '{"request": {"url": "https://example.com/"}}' | turnpike exec
               each line of standard input describes one exchange; for each, a line with the
               result is written to standard output
           turnpike exec --stack stack.json <requests.jsonl >results.jsonl
               runs the lines in order with the client that the stack file describes
+          turnpike exec --trace-server <requests.jsonl
+              names, on standard error, an address on this machine at which a browser shows where
+              the time of each call goes, until the input ends
 
         A line may contain: id, client (a name; lines with the same name share a client, at most 100
         names), stack, transport, baseURL, request {method, url, query, headers, pathParameters, and

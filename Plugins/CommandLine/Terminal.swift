@@ -21,6 +21,8 @@ struct Terminal: Sendable {
     var outputIsTerminal: Bool
     /// Whether the output is a terminal that shows colors to a person who wants them.
     var hasColor: Bool
+    /// Whether the messages go to a terminal that shows colors to a person who wants them.
+    var messagesHaveColor: Bool
     /// The width of the terminal that shows the messages, or nil if it is not a terminal.
     var columns: Int?
     /// Asks for a password with a text, without showing what is typed.
@@ -31,7 +33,8 @@ struct Terminal: Sendable {
         output: @escaping @Sendable (Data) throws -> Void,
         messages: @escaping @Sendable (String) -> Void,
         input: @escaping @Sendable (_ maxBytes: Int) throws -> Data = { _ in Data() },
-        outputIsTerminal: Bool = false, hasColor: Bool = false, columns: Int? = nil,
+        outputIsTerminal: Bool = false, hasColor: Bool = false,
+        messagesHaveColor: Bool = false, columns: Int? = nil,
         password: @escaping @Sendable (_ prompt: String) async throws -> String = { _ in
             throw PasswordPrompt.noTerminal
         }
@@ -41,6 +44,7 @@ struct Terminal: Sendable {
         self.input = input
         self.outputIsTerminal = outputIsTerminal
         self.hasColor = hasColor
+        self.messagesHaveColor = messagesHaveColor
         self.columns = columns
         self.password = password
     }
@@ -72,6 +76,8 @@ struct Terminal: Sendable {
             input: { try Descriptor.take($0, from: 0) },
             outputIsTerminal: isatty(1) == 1,
             hasColor: isatty(1) == 1 && wantsColor(ProcessInfo.processInfo.environment),
+            messagesHaveColor: isatty(2) == 1
+                && wantsColor(ProcessInfo.processInfo.environment),
             columns: isatty(2) == 1 ? width() : nil, password: PasswordPrompt.ask)
     }
 

@@ -12,7 +12,12 @@ final class ExecClients {
     // as the writer of a metrics file.
     private let registry = Registry.commandLine
 
-    init(base: StackFile?) { self.base = base }
+    private let traces: TraceStore?
+
+    init(base: StackFile?, traces: TraceStore? = nil) {
+        self.base = base
+        self.traces = traces
+    }
 
     /// The source of a line's client.
     enum Source {
@@ -43,7 +48,8 @@ final class ExecClients {
         case .made(let client): return client
         case .file(let file):
             if let name, clients.count >= Self.maxNamed { throw Self.tooMany(name) }
-            let made = try ConfiguredClient(file, registry: registry, serializers: .standard)
+            let made = try ConfiguredClient(
+                file, registry: registry, serializers: .standard, trace: traces)
             if let name { clients[name] = made }
             return made.client
         }

@@ -1,5 +1,6 @@
 import Foundation
 import Turnpike
+import TurnpikeTesting
 
 /// The command `turnpike exec`: writes one line of output for each line of input.
 enum ExecCommand {
@@ -15,13 +16,20 @@ enum ExecCommand {
     ) async -> Int32 {
         if let help = Help.asked(arguments, .exec, terminal) { return help }
         let base: StackFile?
+        let server: TraceServer?
+        let traces: TraceStore?
         do {
-            base = try stackFile(arguments)
+            let options = try options(arguments)
+            base = try options.stack.map(stackFile)
+            traces = options.servesTraces ? TraceStore() : nil
+            server = try traces.map { try TraceServer($0, title: "turnpike exec") }
         } catch {
             terminal.error((error as? ClientError)?.shownMessage ?? "\(error)")
             return ExitCode.usage
         }
-        let clients = ExecClients(base: base)
+        if let server { terminal.messages("traces: \(server.url.absoluteString)\n") }
+        defer { server?.stop() }
+        let clients = ExecClients(base: base, traces: traces)
         let lines = InputLines(maxBytes: maxLineBytes, read: terminal.input)
         var status = ExitCode.success
         do {
@@ -40,17 +48,31 @@ enum ExecCommand {
         return Task.isCancelled ? ExitCode.interrupted : status
     }
 
-    private static func stackFile(_ arguments: [String]) throws -> StackFile? {
-        switch arguments.count {
-        case 0: return nil
-        case 2 where arguments[0] == "--stack":
-            let file = try StackFile(contentsOf: URL(filePath: arguments[1]))
-            let issues = file.check(with: .commandLine)
-            guard issues.isEmpty else { throw ClientError.configuration(issues) }
-            return file
-        default:
-            throw ClientError(
-                .configuration, "exec has only one option, --stack FILE; see turnpike exec --help")
+    private static func options(
+        _ arguments: [String]
+    ) throws -> (stack: String?, servesTraces: Bool) {
+        var stack: String?
+        var servesTraces = false
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            if argument == "--trace-server", !servesTraces {
+                servesTraces = true
+            } else if argument == "--stack", stack == nil, let path = rest.popFirst() {
+                stack = path
+            } else {
+                throw ClientError(
+                    .configuration,
+                    "found \(JSONValue.string(argument)); exec has two options, each at most once:"
+                        + " --stack FILE and --trace-server; see turnpike exec --help")
+            }
         }
+        return (stack, servesTraces)
+    }
+
+    private static func stackFile(_ path: String) throws -> StackFile {
+        let file = try StackFile(contentsOf: URL(filePath: path))
+        let issues = file.check(with: .commandLine)
+        guard issues.isEmpty else { throw ClientError.configuration(issues) }
+        return file
     }
 }

@@ -31,6 +31,7 @@ struct SendExchange: Sendable {
         var call = client.request(
             options.method, Target(options.url), headers: headers(), body: body())
         if let timeout = options.timeout { call = call.deadline(timeout) }
+        if options.trace != nil { call = call.traced() }
         let reading = SendReading(
             output: output, display: display, observed: observed,
             collects: options.asJSON && options.output == nil, showsHead: options.showsHead,
@@ -45,7 +46,7 @@ struct SendExchange: Sendable {
             running.cancel()
         }
         bar?.end()
-        return finish(result, output, running.timeline)
+        return finish(result, output, running.timeline, call.trace)
     }
 
     private func show(_ running: RunningCall<JSONValue?>) async {
@@ -85,7 +86,8 @@ struct SendExchange: Sendable {
     // MARK: The end
 
     private func finish(
-        _ result: Result<JSONValue?, any Error>, _ output: SendOutput, _ timeline: Timeline
+        _ result: Result<JSONValue?, any Error>, _ output: SendOutput, _ timeline: Timeline,
+        _ recorded: Trace?
     ) -> Int32 {
         var value: JSONValue?
         var failure: (any Error)?
@@ -104,6 +106,7 @@ struct SendExchange: Sendable {
             } else if let failure {
                 try tell(failure)
             }
+            if let recorded { try options.trace?.show(recorded, terminal) }
         } catch {
             let status = terminal.ended(by: error)
             if failure == nil { return status }

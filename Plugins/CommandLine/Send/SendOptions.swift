@@ -48,6 +48,8 @@ struct SendOptions: Sendable {
     /// Whether the head of the response is written before its content.
     private(set) var showsHead = false
     private(set) var isVerbose = false
+    /// How the trace of the call is shown, if it is.
+    private(set) var trace: SendTraceView?
     /// Whether a terminal gets JSON indented and in colors.
     private(set) var isPretty = true
     private var namedMethod: HTTPMethod?
@@ -80,6 +82,9 @@ struct SendOptions: Sendable {
 
     private mutating func take(_ argument: String, _ rest: inout ArraySlice<String>) throws {
         let (option, attached) = Self.split(argument)
+        if option == "--trace" {
+            return try Self.set(&trace, try SendTraceView(attached), option)
+        }
         if takeFlag(option) {
             guard let attached else { return }
             if option.hasPrefix("--") { throw Self.wrong("\(option) takes no value") }
@@ -119,7 +124,9 @@ struct SendOptions: Sendable {
     private static let names = [
         "-H", "-d", "-F", "-u", "-o", "--stack", "--timeout", "--transport",
     ]
-    private static let flags = ["-i", "-v", "--json", "--no-pretty", "--help", "--version"]
+    private static let flags = [
+        "-i", "-v", "--json", "--no-pretty", "--trace", "--help", "--version",
+    ]
 
     // Each option of one letter is one edit away from any other: none is what was meant.
     private static func unknown(_ option: String) -> ClientError {

@@ -150,6 +150,15 @@ final class TestSocket: Sendable {
         return false
     }
 
+    /// Lets each read and write fail that takes longer than a number of seconds.
+    func limitWaits(to seconds: Int) {
+        var limit = timeval(tv_sec: seconds, tv_usec: 0)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            _ = unsafe setsockopt(
+                descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+        }
+    }
+
     /// Makes the next close send a TCP reset.
     func resetOnClose() {
         var now = linger(l_onoff: 1, l_linger: 0)

@@ -1,0 +1,197 @@
+public import Foundation
+import Synchronization
+public import TurnpikeCore
+import TurnpikeInspection
+import TurnpikeSupport
+
+/// Shows the traces of a ``/TurnpikeCore/TraceStore`` to a developer's browser, as they come.
+///
+/// ```swift
+/// let traces = TraceStore()
+/// let client = Client(baseURL: base, trace: traces)
+/// let server = try TraceServer(traces)
+/// print(server.url)  // http://127.0.0.1:40123/9f2c…/
+/// ```
+///
+/// Nobody else can read it: the server listens on loopback alone, at a port that the system
+/// chooses. Its address has a random token of 128 bits, and any other path is a 404, so that another
+/// user of the machine learns nothing. A request whose `Host` is not loopback is refused, so that a
+/// site that gives its name the address 127.0.0.1 (DNS rebinding) is as well. Traces contain no
+/// secrets of their own, but they tell which servers a program talks to: start the server where a
+/// developer asks for it, and nowhere else.
+///
+/// It takes one thread while nobody looks. What clients may do is bounded: a head has 16 KiB, there
+/// are eight connections at a time, and each has one request and ten seconds for it.
+public final class TraceServer: Sendable {
+    private struct State {
+        var connections: [Int: TestSocket] = [:]
+        var count = 0
+        var isStopped = false
+    }
+
+    static let maxConnections = 8
+    static let maxHeadBytes = 16_384
+
+    /// The port that the server listens on.
+    public let port: Int
+    private let token: String
+    private let title: String
+    private let store: TraceStore
+    private let listener: TestSocket
+    private let state = Mutex(State())
+
+    /// Starts a server.
+    /// - Parameters:
+    ///   - store: The traces.
+    ///   - title: The title of the page.
+    /// - Throws: A POSIX error if the system has no socket or thread left.
+    public init(_ store: TraceStore, title: String = "Traces") throws {
+        self.store = store
+        self.title = title
+        var random = SystemRandomNumberGenerator()
+        token = (random.next() as UInt64).hexadecimal + (random.next() as UInt64).hexadecimal
+        listener = try TestSocket.listening()
+        port = try listener.localPort()
+        let hasThread = SystemThread.start(stackBytes: 524_288) { [weak self, listener] in
+            while let socket = listener.accept() {
+                guard let self else { return socket.close() }
+                self.begin(socket)
+            }
+        }
+        if !hasThread { throw POSIXError(.EAGAIN) }
+    }
+
+    deinit { stop() }
+
+    /// The address of the page, with its token: whoever has it can read the traces.
+    public var url: URL {
+        URL(string: "http://127.0.0.1:\(port)/\(token)/") ?? URL(filePath: "/")
+    }
+
+    /// Closes all connections and stops listening; a page that is open keeps what it has shown.
+    ///
+    /// A second call does nothing.
+    public func stop() {
+        let connections = state.withLock { state in
+            state.isStopped = true
+            return Array(state.connections.values)
+        }
+        listener.shutDown()
+        for connection in connections { connection.shutDown() }
+    }
+
+    // MARK: Connections
+
+    private func begin(_ socket: TestSocket) {
+        let number = state.withLock { state -> Int? in
+            guard !state.isStopped, state.connections.count < Self.maxConnections else {
+                return nil
+            }
+            state.count += 1
+            state.connections[state.count] = socket
+            return state.count
+        }
+        guard let number else { return socket.close() }
+        let hasThread = SystemThread.start(stackBytes: 524_288) { [weak self] in
+            socket.limitWaits(to: 10)
+            if let head = Self.head(from: socket) {
+                _ = self.map { socket.write($0.answer(to: head)) }
+            }
+            socket.close()
+            self?.end(number)
+        }
+        guard !hasThread else { return }
+        socket.close()
+        end(number)
+    }
+
+    private func end(_ number: Int) { state.withLock { $0.connections[number] = nil } }
+
+    // Nil if the peer closes, sends too much or takes too long.
+    private static func head(from socket: TestSocket) -> Data? {
+        let end = Data("\r\n\r\n".utf8)
+        let begin = ContinuousClock.now
+        var head = Data()
+        while head.count <= maxHeadBytes, ContinuousClock.now - begin < .seconds(10) {
+            guard let chunk = socket.read() else { return nil }
+            head += chunk
+            if let mark = head.range(of: end) { return Data(head[..<mark.upperBound]) }
+        }
+        return nil
+    }
+
+    // MARK: Answers
+
+    func answer(to head: Data) -> Data {
+        guard let request = ReceivedRequest(head: head, connection: 0) else {
+            return TraceAnswer(400, "Bad Request").data
+        }
+        guard isLoopback(request.headers["Host"]) else {
+            // RFC 9110 §15.5.20
+            return TraceAnswer(421, "Misdirected Request").data
+        }
+        let parts = request.path.utf8.split(
+            separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].isEmpty, isToken(Array(parts[1])) else {
+            return TraceAnswer(404, "Not Found").data
+        }
+        guard request.method == .get else {
+            return TraceAnswer(405, "Method Not Allowed", fields: ["Allow: GET"]).data
+        }
+        switch String(Substring(parts[2])) {
+        case "":
+            let page = store.traces.html(title: title, refreshing: Self.source)
+            return TraceAnswer(type: "text/html; charset=utf-8", Data(page.utf8)).data
+        case Self.source:
+            let json = JSONValue.array(store.traces.map { $0.json() })
+            return TraceAnswer(type: "application/json", json.data()).data
+        default: return TraceAnswer(404, "Not Found").data
+        }
+    }
+
+    private static let source = "traces.json"
+
+    private func isLoopback(_ host: String?) -> Bool {
+        ["127.0.0.1:\(port)", "localhost:\(port)"].contains(host?.lowercased())
+    }
+
+    // Takes the same time wherever the first difference is.
+    private func isToken(_ given: [UInt8]) -> Bool {
+        let token = Array(token.utf8)
+        guard given.count == token.count else { return false }
+        return zip(given, token).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+}
+
+/// A response of the server, after which the connection is closed.
+private struct TraceAnswer {
+    let status: String
+    let type: String
+    let content: Data
+    var fields: [String] = []
+
+    init(_ code: Int, _ reason: String, fields: [String] = []) {
+        status = "\(code) \(reason)"
+        type = "text/plain; charset=utf-8"
+        content = Data("\(reason)\n".utf8)
+        self.fields = fields
+    }
+
+    init(type: String, _ content: Data) {
+        status = "200 OK"
+        self.type = type
+        self.content = content
+    }
+
+    var data: Data {
+        // The token is in the address of the page, which nobody else must see.
+        let lines =
+            [
+                "HTTP/1.1 \(status)", "Content-Type: \(type)", "Content-Length: \(content.count)",
+                "Connection: close", "Cache-Control: no-store", "Referrer-Policy: no-referrer",
+                "X-Content-Type-Options: nosniff", "X-Frame-Options: DENY",
+                "Cross-Origin-Resource-Policy: same-origin",
+            ] + fields
+        return Data((lines + ["", ""]).joined(separator: "\r\n").utf8) + content
+    }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import TestSupport
+import Testing
+import Turnpike
+import TurnpikeTesting
+
+@Suite("Trace server")
+struct TraceServerTests {
+    private let store = TraceStore()
+    private let server: TraceServer
+
+    init() throws { server = try TraceServer(store, title: "Calls <of> a test") }
+
+    private var path: String { server.url.path }
+
+    private func ask(
+        _ path: String, method: String = "GET", host: String? = nil
+    ) async -> (status: String, fields: String, content: String) {
+        let text = await rawExchange(
+            port: server.port,
+            "\(method) \(path) HTTP/1.1\r\nHost: \(host ?? "127.0.0.1:\(server.port)")\r\n\r\n")
+        let parts = text.components(separatedBy: "\r\n\r\n")
+        let status = text.prefix { $0 != "\r\n" }.dropFirst("HTTP/1.1 ".count)
+        return (
+            String(status), parts.first ?? "", parts.dropFirst().joined(separator: "\r\n\r\n")
+        )
+    }
+
+    private func call() async throws {
+        let client = Client(
+            baseURL: "http://a.example/", transport: MockTransport { _ in .ok() },
+            stack: [.validate()],
+            trace: store)
+        try await client.get("users/1").header("Authorization", "Bearer hunter2").empty()
+    }
+
+    @Test("The page, and the traces as they are now, are at the address with the token")
+    func page() async throws {
+        let page = await ask(path + "/")
+        #expect(page.status == "200 OK")
+        #expect(page.fields.contains("Content-Type: text/html; charset=utf-8"))
+        #expect(page.content.contains("<title>Calls &lt;of&gt; a test</title>"))
+        #expect(page.content.contains("traces.json") && page.content.contains("connect-src 'self'"))
+        #expect(await ask(path + "/traces.json").content == "[]")
+        try await call()
+        let traces = await ask(path + "/traces.json")
+        #expect(traces.fields.contains("Content-Type: application/json"))
+        let json = try JSONValue(parsing: Data(traces.content.utf8))
+        #expect(json[0]?["spans"]?[0]?["name"] == "GET /users/1")
+        #expect(!traces.content.contains("hunter2"))
+    }
+
+    @Test("Nobody else may keep the answers, embed them, or learn the address from them")
+    func fields() async {
+        let fields = await ask(path + "/").fields
+        for field in [
+            "Cache-Control: no-store", "Referrer-Policy: no-referrer",
+            "X-Content-Type-Options: nosniff", "X-Frame-Options: DENY",
+            "Cross-Origin-Resource-Policy: same-origin",
+        ] {
+            #expect(fields.contains(field), "\(field)")
+        }
+        #expect(!fields.contains("Access-Control"))
+    }
+
+    @Test("Without the token everything is a 404, and tokens differ")
+    func token() async throws {
+        let token = path.dropFirst()
+        #expect(token.wholeMatch(of: #/[0-9a-f]{32}/#) != nil, "\(path)")
+        for path in [
+            "/", "/traces.json", "/favicon.ico", "/\(token.dropLast())/", "/\(token)0/",
+            "/\(token)",
+            "/0\(token.dropFirst())/", "//", "/\(token)/other", "/\(token)/../\(token)/",
+        ] where path != "/\(token)/" {
+            #expect(await ask(path).status == "404 Not Found", "\(path)")
+        }
+        #expect(try TraceServer(store).url != server.url)
+    }
+
+    @Test("A host that is not loopback is refused, with the token too (DNS rebinding)")
+    func hosts() async {
+        for host in [
+            "evil.example", "evil.example:\(server.port)", "127.0.0.1", "127.0.0.1:1", "",
+            "127.0.0.1:\(server.port).evil.example", "169.254.169.254:\(server.port)",
+        ] {
+            #expect(
+                await ask(path + "/", host: host).status == "421 Misdirected Request", "\(host)")
+        }
+        #expect(await ask(path + "/", host: "localhost:\(server.port)").status == "200 OK")
+    }
+
+    @Test("Only GET is answered, and what is no request is refused")
+    func requests() async {
+        for method in ["POST", "PUT", "DELETE", "OPTIONS", "HEAD"] {
+            let answer = await ask(path + "/", method: method)
+            #expect(answer.status == "405 Method Not Allowed", "\(method)")
+        }
+        let text = await rawExchange(port: server.port, "no request\r\n\r\n")
+        #expect(text.hasPrefix("HTTP/1.1 400 "))
+    }
+
+    @Test("A head without an end is cut off")
+    func longHead() async {
+        let head = "GET / HTTP/1.1\r\nX: " + String(repeating: "x", count: 100_000)
+        #expect(await rawExchange(port: server.port, head) == "")
+    }
+
+    @Test("After its end nothing is answered, and a second end does nothing")
+    func stop() async {
+        #expect(await ask(path + "/").status == "200 OK")
+        server.stop()
+        server.stop()
+        #expect(await rawExchange(port: server.port, "GET / HTTP/1.1\r\n\r\n") == "")
+    }
+}
