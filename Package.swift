@@ -223,6 +223,10 @@ let package = Package(
             ],
             path: "Tests/Programs/Descriptors", swiftSettings: settings),
         .executableTarget(
+            name: "turnpike-traces",
+            dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeInspection", "TurnpikeTesting"],
+            path: "Tests/Programs/Traces", swiftSettings: settings),
+        .executableTarget(
             name: "turnpike-endurance",
             dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/Programs/Endurance", swiftSettings: settings),

@@ -25,6 +25,7 @@ struct ArticleTests {
             "Inspection/Documentation.docc/Bounds.md",
             "Middleware/Documentation.docc/Resilience.md",
             "Middleware/Documentation.docc/LogsMetricsAndTraces.md",
+            "Inspection/Documentation.docc/ReadingATrace.md",
             "Core/Documentation.docc/SecretsAndRedaction.md",
             "../Plugins/Testing/Documentation.docc/TestingYourClient.md",
         ])
