@@ -127,6 +127,7 @@ extension TracePage {
           return e&&rows.find(n=>n.key===e.dataset.key);
         };
         document.addEventListener("keydown",key);
+        addEventListener("resize",()=>draw());
         $("grid").addEventListener("mousemove",event=>{
           const n=nodeAt(event.target);
           if(n)showTip(n,event.clientX+14,event.clientY);else hideTip();

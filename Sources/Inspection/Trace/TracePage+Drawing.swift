@@ -14,9 +14,13 @@ extension TracePage {
           if(e)cell.append(e);
           return e;
         }
+        // As many marks as have room for their texts.
+        function tickCount(){
+          const axis=document.querySelector(".head .bars");
+          return Math.max(2,Math.floor((axis?axis.clientWidth:$("grid").clientWidth*.45)/80));
+        }
         function lineUp(cell){
-          const list=ticks(state.view,8);
-          for(const at of list){
+          for(const at of ticks(state.view,state.marks)){
             const e=el("div","tick");
             if(place(e,at,at))cell.append(e);
           }
@@ -101,7 +105,7 @@ extension TracePage {
           const axis=el("div","bars");
           axis.setAttribute("role","columnheader");
           axis.setAttribute("aria-label","Time line");
-          const list=ticks(state.view,8),[a,b]=state.view;
+          const list=ticks(state.view,state.marks),[a,b]=state.view;
           for(const at of list){
             const part=(at-a)/(b-a);
             const c=place(el("div","label"+(part<.03?" first":part>.96?" last":""),tickText(at)),at,at);
@@ -127,6 +131,7 @@ extension TracePage {
         function draw(){
           if(!state.view)state.view=whole();
           rows=visible();
+          state.marks=tickCount();
           if(!rows.some(n=>n.key===state.focus))state.focus=rows.length?rows[0].key:null;
           const had=document.activeElement&&document.activeElement.classList.contains("row");
           const grid=$("grid"),top=grid.scrollTop;

@@ -86,7 +86,8 @@ extension TracePage {
         }
         const shift=n=>state.aligned?0:n.offset;
         function whole(){
-          return[0,Math.max(1e-6,...calls.map(c=>shift(c)+c.end))];
+          // With room for the last bar, however short it is.
+          return[0,1.01*Math.max(1e-6,...calls.map(c=>shift(c)+c.end))];
         }
         // Spans of a few calls are shown; of many calls, the calls alone.
         function isOpen(n){
