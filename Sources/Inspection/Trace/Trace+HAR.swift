@@ -39,7 +39,6 @@ extension Trace {
     ) -> (start: Date, json: JSONObject) {
         let start = date.addingTimeInterval(span.start / .seconds(1))
         let timings = timings(of: span)
-        let isDecoded = exchange.encodedBodyBytes != nil
         var entry: JSONObject = [
             "pageref": .string("\(id)"), "startedDateTime": .string(HARFormat.date(start)),
             "time": timings.sum,
@@ -52,8 +51,7 @@ extension Trace {
                     exchange.status, version: exchange.protocolVersion,
                     headers: exchange.responseHeaders ?? [:],
                     content: ["size": .number(JSONNumber(exchange.bytesReceived))],
-                    bodySize: isDecoded ? exchange.encodedBodyBytes : exchange.bytesReceived,
-                    now: start)),
+                    bodySize: exchange.encodedBodyBytes ?? exchange.bytesReceived, now: start)),
             "cache": [:], "timings": .object(timings.json),
         ]
         if let address = exchange.peerAddress {
