@@ -9,10 +9,10 @@ public import Foundation
 /// for span in call.trace?.spans ?? [] { print(span) }
 /// ```
 ///
-/// ``Call/traced()`` records one call, and a ``TraceStore`` those of a client that were slow, failed
-/// or were drawn by lot. A trace contains no secrets: it was redacted by the rules of logs before it
-/// was stored. It is a snapshot, which does not change; a later snapshot of the same call may have
-/// more.
+/// ``Call/traced(redaction:)`` records one call, and a ``TraceStore`` those of a client that were
+/// slow, failed or were drawn by lot. A trace contains no secrets: it was redacted by the rules of
+/// logs before it was stored. It is a snapshot, which does not change; a later snapshot of the same
+/// call may have more.
 ///
 /// A trace is bounded: it takes about 64 KiB at most, whatever the call does. What does not fit is
 /// left out and counted (``omitted``).
