@@ -85,7 +85,7 @@ struct ReadmeTests {
         }
         let test = try #require(lines.first { $0.hasPrefix("swift test") })
         let command = test.prefix { $0 != "#" }.trimmingCharacters(in: .whitespaces)
-        #expect(try text(".ci/run").contains(" \(command) "))
+        #expect(try text(".ci/run").contains(" \(command)"))
         let product = ".product(name: \"Turnpike\", package: \"turnpike\")"
         #expect(try text("README.md").contains(product))
         #expect(try text("Examples/Plugin/Package.swift").contains(product))
