@@ -107,6 +107,9 @@ struct CurlSettingsTests {
     @Test("It says what it can do")
     func capabilities() throws {
         let capabilities = try CurlTransport().capabilities
-        #expect(capabilities == [.liveUpload, .phaseTimes, .trailers, .requestTrailers])
+        #expect(
+            capabilities == [
+                .liveUpload, .phaseTimes, .trailers, .requestTrailers, .encodedSizes,
+            ])
     }
 }
