@@ -2,7 +2,8 @@
 /// have run beside it.
 ///
 /// Attempts of a hedged call overlap. The described exchange is the last one sent, until another one
-/// is answered first, is read, or is returned to the caller.
+/// is answered first, is read while the described one has no answer, or is returned to the
+/// caller.
 struct RecordedExchanges {
     private enum Phase {
         case sent
@@ -20,6 +21,11 @@ struct RecordedExchanges {
         mutating func answer(_ change: (inout Timeline, inout TransferProgress) -> Void) {
             phase = .answered
             change(&timeline, &progress)
+        }
+
+        mutating func receive(_ bytes: Int) {
+            timeline.bodyBytesReceived += Int64(bytes)
+            progress.bytesReceived = timeline.bodyBytesReceived
         }
     }
 
@@ -81,12 +87,20 @@ struct RecordedExchanges {
         if shown.phase != .answered, !isGivenUp() { show(number) }
     }
 
+    /// Counts bytes of a body that were read.
+    ///
+    /// An answer that is drained beside the shown one, such as that of a hedge that lost, keeps its
+    /// bytes to itself.
     /// - Returns: Whether the progress has changed.
     mutating func receive(_ bytes: Int, in number: Int) -> Bool {
+        if shown.number == number {
+            shown.receive(bytes)
+            return true
+        }
+        guard let place = others.firstIndex(where: { $0.number == number }) else { return false }
+        others[place].receive(bytes)
+        if shown.phase != .sent { return false }
         show(number)
-        guard shown.number == number else { return false }
-        shown.timeline.bodyBytesReceived += Int64(bytes)
-        shown.progress.bytesReceived = shown.timeline.bodyBytesReceived
         return true
     }
 

@@ -59,6 +59,24 @@ struct CallRecordTests {
         #expect(record.timeline.bodyEnd == instant(4))
     }
 
+    @Test("A losing attempt that is drained changes nothing, during the winner's body or after it")
+    func loserIsDrained() throws {
+        let progress = Progress()
+        record.onProgress { progress.take($0) }
+        let first = try send(attempt: 1, at: 1)
+        let second = try send(attempt: 2, at: 2)
+        answer(first, at: 3)
+        answer(second, at: 4)
+        record.didReceive(bytes: 5, in: first)
+        record.didReceive(bytes: 100, in: second)
+        #expect(progress.last?.bytesReceived == 5)
+        read(2, in: first, end: 6)
+        read(100, in: second, end: 7)
+        #expect(record.timeline.bodyBytesReceived == 7)
+        #expect(record.timeline.bodyEnd == instant(6))
+        #expect(progress.last?.bytesReceived == 7)
+    }
+
     @Test("Another attempt that is sent after the first head is not what the timeline describes")
     func sentLate() throws {
         let first = try send(attempt: 1, at: 1)
