@@ -178,16 +178,19 @@ enum Help: String, CaseIterable {
         turnpike explain FILE [METHOD] [URL] [--json | --mermaid | --svg]
 
           turnpike explain stack.json
-              each gate in order with what it does to a GET, and the most that one call can cost:
-              sends, time, waits, bytes in memory and on disk, each with the gates that bound it
+              each gate in order with what it does to a GET of the baseURL, and the most that one
+              call can cost: sends, time, waits, bytes in memory and on disk, each with the gates
+              that bound it
           turnpike explain stack.json POST users/1
               the same for another request; a relative URL needs the baseURL of the file
           turnpike explain stack.json --svg >stack.svg
               a picture; --mermaid prints a chart for Markdown, --json the figures for programs
 
-        Without a URL, the request goes to the baseURL of the file. A file with mistakes is not
-        explained: they are listed as turnpike check does, and the exit status is 2. Secrets are
-        hidden as logs do.
+        A single word in upper case is a method. Without a URL, the request goes to the baseURL of
+        the file; a file without a baseURL needs a URL. Of more than 100 gates, explain does not
+        tell which ones bound a figure; of more than 1,000, it tells no figures. A file with
+        mistakes is not explained: they are listed as turnpike check does, and the exit status is 2.
+        Secrets are hidden as logs do.
 
         Nothing is sent, opened or created.
         """

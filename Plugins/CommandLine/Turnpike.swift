@@ -18,6 +18,10 @@ struct TurnpikeCommand {
         signal(SIGPIPE, SIG_IGN)
         dropProxyEnvironment()
         let arguments = Array(CommandLine.arguments.dropFirst())
+        // What only computes has nothing to cancel or to clean up: a signal ends it at once.
+        if ["check", "explain"].contains(arguments.first) {
+            exit(await run(arguments, .standard))
+        }
         exit(await Interruption.run { await run(arguments, .standard) })
     }
 

@@ -30,13 +30,46 @@ struct ExplainTests {
         #expect(terminal.messages.isEmpty)
     }
 
-    @Test("Without a URL, the request goes to the base URL, or to any host")
+    @Test("Without a URL, the request goes to the base URL")
     func noURL() throws {
         #expect(try explain(file) == 0)
         #expect(terminal.text.hasPrefix("GET https://api.example.com/v1/  over "))
-        #expect(try explain(["stack": []]) == 0)
-        #expect(terminal.text.contains("GET https://host.example/  over "))
+        #expect(terminal.messages.isEmpty)
+    }
+
+    @Test("Without a URL and a base URL, the command asks for one")
+    func noBaseURL() throws {
+        let wanted = "found no URL; expected one, since the file has no baseURL"
+        #expect(try explain(["stack": []]) == 2)
+        #expect(terminal.messages.contains(wanted))
+        #expect(try explain(["stack": []], "POST") == 2)
+        #expect(terminal.text.isEmpty)
+        #expect(try explain(["stack": []], "https://a.example/") == 0)
+        #expect(terminal.text.hasPrefix("GET https://a.example/  over "))
         #expect(terminal.text.contains("The stack has no gates."))
+    }
+
+    @Test("A single word in upper case is the method, and any other is the URL")
+    func oneWord() throws {
+        #expect(try explain(file, "DELETE") == 0)
+        #expect(terminal.text.contains("DELETE https://api.example.com/v1/  over "))
+        #expect(try explain(file, "VERSION-CONTROL") == 0)
+        #expect(terminal.text.contains("VERSION-CONTROL https://api.example.com/v1/  over "))
+        for word in ["users", "Users", "README.TXT", "USERS/1"] {
+            #expect(try explain(file, word) == 0)
+            #expect(terminal.text.contains("GET https://api.example.com/v1/\(word)  over "))
+        }
+        #expect(try explain(file, "/GET") == 0)
+        #expect(terminal.text.contains("/GET  over "))
+    }
+
+    @Test("A very long stack is explained without figures", .timeLimit(.minutes(1)))
+    func longStack() throws {
+        let gate: JSONValue = ["use": "retry"]
+        let gates = JSONValue.array(Array(repeating: gate, count: 3000))
+        let long: JSONValue = ["baseURL": "https://a.example/", "stack": gates]
+        #expect(try explain(long) == 0)
+        #expect(terminal.text.contains("not computed for a stack of more than 1,000 gates"))
     }
 
     @Test("Each form is printed")

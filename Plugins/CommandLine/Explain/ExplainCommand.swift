@@ -38,6 +38,7 @@ enum ExplainCommand {
             self.path = path
             switch words.count {
             case 1: break
+            case 2 where Self.isMethod(words[1]): method = HTTPMethod(words[1])
             case 2: target = words[1]
             case 3:
                 method = HTTPMethod(words[1])
@@ -45,6 +46,13 @@ enum ExplainCommand {
             default:
                 throw UsageFault("found \(words.count) words; expected a file, a method and a URL")
             }
+        }
+
+        // `GET` is a method, and `users/1`, `/GET` and `example.com` are URLs.
+        private static func isMethod(_ word: String) -> Bool {
+            let scalars = word.unicodeScalars
+            return scalars.contains { ("A"..."Z").contains($0) }
+                && scalars.allSatisfy { ("A"..."Z").contains($0) || $0 == "-" || $0 == "_" }
         }
     }
 
@@ -92,10 +100,13 @@ enum ExplainCommand {
         return text.hasSuffix("\n") ? String(text.dropLast()) : text
     }
 
-    // Without a URL, that of the client; without one, a URL that any client could get.
+    // Without a URL, that of the client.
     private static func request(_ options: Options, _ base: Target?) throws -> Request {
-        let target = options.target ?? (base == nil ? "https://host.example/" : "")
-        var request = Request(options.method, Target(target))
+        if options.target == nil, base == nil {
+            throw ClientError(
+                .invalidRequest, "found no URL; expected one, since the file has no baseURL")
+        }
+        var request = Request(options.method, Target(options.target ?? ""))
         if let base { request.resolve(against: base) }
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
         return request

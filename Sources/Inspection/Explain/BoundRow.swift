@@ -39,12 +39,25 @@ extension StackBound {
     }
 }
 
+extension StackBounds {
+    /// What is not computed for a stack of this length; nil if all is.
+    var note: String? {
+        switch extent {
+        case .full: nil
+        case .limits:
+            "which gates bound it is not computed for more than \(Self.maxAttributed) gates"
+        case .nothing: "not computed for a stack of more than 1,000 gates"
+        }
+    }
+}
+
 extension StackExplanation {
     fileprivate func reason<Value>(for bound: StackBound<Value>) -> String {
         var parts = bound.places.map { place in
             "\(gate(at: place)?.name ?? "?") (\(place))"
         }
         if let framework = bound.framework { parts.append("the framework's \(framework)") }
+        if let note = worst.note { return (parts + [note]).joined(separator: "; ") }
         let names = parts.joined(separator: ", ")
         return switch bound.limit {
         case .atMost: parts.isEmpty ? "no gate adds to it" : names

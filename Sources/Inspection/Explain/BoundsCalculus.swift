@@ -13,6 +13,14 @@ struct WorstCase: Equatable {
         case gate(number: Int, variants: [Variant])
         /// Gates that some requests may skip together.
         case group(number: Int, isCertain: Bool, parts: [Part])
+
+        /// The number of the gate, or those of the gates in the group, outermost first.
+        var numbers: [Int] {
+            switch self {
+            case .gate(let number, _): [number]
+            case .group(_, _, let parts): parts.flatMap(\.numbers)
+            }
+        }
     }
 
     /// What a gate may be to a request.
@@ -66,6 +74,22 @@ struct WorstCase: Equatable {
     /// - Returns: The worst case.
     static func of(_ parts: [Part], without absent: Set<Int> = []) -> WorstCase {
         WorstCase.transport.inside(parts, without: absent)
+    }
+
+    /// Returns the worst cases of a stack without one gate each, outermost first.
+    ///
+    /// What stands inside of the gate that is left out is computed once.
+    static func withoutOne(_ parts: [Part]) -> [(number: Int, worst: WorstCase)] {
+        var inner = WorstCase.transport
+        var cases: [(number: Int, worst: WorstCase)] = []
+        for (index, part) in parts.enumerated().reversed() {
+            for number in part.numbers.reversed() {
+                let outer = Array(parts[...index])
+                cases.append((number, inner.inside(outer, without: [number])))
+            }
+            inner = inner.inside([part], without: [])
+        }
+        return cases.reversed()
     }
 
     // The gates of a group stand between those around it: they wrap all that follows the group.

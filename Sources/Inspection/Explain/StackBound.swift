@@ -6,7 +6,8 @@ public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
         case atMost(Value)
         /// Nothing bounds it.
         case unbounded
-        /// It depends on a gate that states no facts.
+        /// It depends on a gate that states no facts, or the stack is too long for bounds
+        /// (`StackBounds.Extent.nothing`).
         case unknown
     }
 
@@ -15,7 +16,8 @@ public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
     /// The places of the gates without which the limit would be another, outermost first.
     ///
     /// Of a limit that is unbounded or unknown, they are the gates that make it so; if there is
-    /// none, no gate bounds it.
+    /// none, no gate bounds it. Empty for a stack of more than 100 gates
+    /// (`StackBounds.Extent.limits`).
     public let places: [String]
     /// The limit of the framework that has a part in it, or nil: `12 sends, redirects apart`.
     public let framework: String?

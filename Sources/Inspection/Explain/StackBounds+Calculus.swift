@@ -1,33 +1,27 @@
 extension StackBounds {
-    /// Computes the worst case of a stack, and which gates bound it: those without which it would be
-    /// another.
+    /// The most gates of a stack of which each is left out in turn, to see which ones bound.
+    static let maxAttributed = 100
+    /// The most gates of a stack whose worst case is computed; ``note`` names the number.
+    static let maxComputed = 1000
+
+    /// Computes the worst case of a stack, and which gates bound it: those without which it would
+    /// be another.
+    ///
+    /// Of a long stack, less is computed (``Extent``): the time for the limits grows with the
+    /// number of gates, and that for the gates that bound them with its square.
     init(_ parts: [WorstCase.Part], places: [String], isStreaming: Bool) {
-        let all = WorstCase.of(parts)
-        let numbers = WorstCase.numbers(parts)
-        let without = numbers.map { ($0, WorstCase.of(parts, without: [$0])) }
-        // Where two gates set the same limit, neither alone makes a difference. The gates are then
-        // left out one after another, innermost first, and the last that made a difference bounds.
-        let bare = WorstCase.of([])
-        func last(_ read: (WorstCase) -> Amount) -> Int? {
-            var absent: Set<Int> = []
-            var (before, last) = (read(all), Int?.none)
-            for number in numbers.reversed() {
-                absent.insert(number)
-                let after = read(WorstCase.of(parts, without: absent))
-                if after != before { last = number }
-                before = after
-            }
-            return last
-        }
+        let extent = Extent(gates: places.count)
+        let all = extent == .nothing ? WorstCase.transport : WorstCase.of(parts)
+        var absence = Absence(extent == .full ? parts : [])
         func bound<Value>(
             framework: String? = nil, isLimited: Bool = false, _ read: (WorstCase) -> Amount,
             _ make: (Int64) -> Value
         ) -> StackBound<Value> {
-            let amount = read(all)
-            var bounding = without.filter { read($0.1) != amount }.map(\.0)
-            if bounding.isEmpty, amount != read(bare), let last = last(read) {
-                bounding = [last]
+            guard extent != .nothing else {
+                return StackBound(limit: .unknown, places: [], framework: nil)
             }
+            let amount = read(all)
+            let bounding = extent == .full ? absence.bounding(amount, read) : []
             let limit: StackBound<Value>.Limit =
                 amount == .unbounded
                 ? .unbounded : amount.value.map { .atMost(make($0)) } ?? .unknown
@@ -41,10 +35,12 @@ extension StackBounds {
                 framework: sendLimit, isLimited: account(all).inOneCall < account(all).free,
                 { account($0).inOneCall }, { .nanoseconds($0) })
         }
+        self.extent = extent
         sends = bound(
             framework: sendLimit, isLimited: all.sends.inOneCall < all.sends.free,
             { $0.sends.inOneCall }, { $0 })
-        head = time { $0.head }
+        let head = time { $0.head }
+        self.head = head
         self.time = isStreaming ? head : time { $0.whole }
         waiting = time { $0.waiting }
         memory = bound(
@@ -55,19 +51,60 @@ extension StackBounds {
     }
 }
 
+extension StackBounds.Extent {
+    fileprivate init(gates count: Int) {
+        if count <= StackBounds.maxAttributed {
+            self = .full
+        } else {
+            self = count <= StackBounds.maxComputed ? .limits : .nothing
+        }
+    }
+}
+
+/// The worst cases of a stack without some of its gates.
+private struct Absence {
+    private let parts: [WorstCase.Part]
+    /// Without one gate each, outermost first.
+    private let single: [(number: Int, worst: WorstCase)]
+    // Without the innermost gate, without the two innermost, and so on; computed when it is needed.
+    private var growing: [(number: Int, worst: WorstCase)]?
+
+    init(_ parts: [WorstCase.Part]) {
+        self.parts = parts
+        single = WorstCase.withoutOne(parts)
+    }
+
+    /// Returns the numbers of the gates that bound an amount of the whole stack.
+    mutating func bounding(_ amount: Amount, _ read: (WorstCase) -> Amount) -> [Int] {
+        let bounding = single.filter { read($0.worst) != amount }.map { $0.number }
+        if !bounding.isEmpty || amount == read(.transport) { return bounding }
+        // Where two gates set the same limit, neither alone makes a difference. The gates are then
+        // left out one after another, innermost first, and the last that made a difference bounds.
+        var (before, last) = (amount, Int?.none)
+        for (number, worst) in withoutMore() {
+            let after = read(worst)
+            if after != before { last = number }
+            before = after
+        }
+        return last.map { [$0] } ?? []
+    }
+
+    private mutating func withoutMore() -> [(number: Int, worst: WorstCase)] {
+        if let growing { return growing }
+        var absent: Set<Int> = []
+        var cases: [(number: Int, worst: WorstCase)] = []
+        for (number, _) in single.reversed() {
+            absent.insert(number)
+            cases.append((number, WorstCase.of(parts, without: absent)))
+        }
+        growing = cases
+        return cases
+    }
+}
+
 extension WorstCase {
     /// The most bytes of content that a call collects: 100 MiB where no gate sets another limit.
     fileprivate var collected: Amount {
         content == .unbounded ? Amount(104_857_600 as Int64) : content
-    }
-
-    /// The numbers of all gates, outermost first.
-    fileprivate static func numbers(_ parts: [Part]) -> [Int] {
-        parts.flatMap { part in
-            switch part {
-            case .gate(let number, _): [number]
-            case .group(_, _, let parts): numbers(parts)
-            }
-        }
     }
 }

@@ -3,6 +3,18 @@
 /// A bound is never smaller than what can happen, as long as the gates' facts are true. It may be
 /// larger. The time that code takes without waiting is not counted.
 public struct StackBounds: Sendable, Hashable {
+    /// How much is computed, which depends on the number of gates, those of groups included.
+    public enum Extent: Sendable, Hashable {
+        /// The limits, and the gates that bound them.
+        case full
+        /// The limits alone, for more than 100 gates: no bound has places.
+        case limits
+        /// Nothing, for more than 1,000 gates: each limit is unknown.
+        case nothing
+    }
+
+    /// How much of the worst case is computed.
+    public let extent: Extent
     /// The most exchanges, redirects included.
     ///
     /// What a gate sends for many calls, such as a request for a token, is not part of a call.

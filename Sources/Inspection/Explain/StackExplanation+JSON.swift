@@ -5,6 +5,7 @@ extension StackExplanation {
     /// The explanation as JSON.
     ///
     /// Durations are in seconds, sizes in bytes. A limit is a number, `"unbounded"` or `"unknown"`.
+    /// Of a long stack, a note in `worst` says what is not computed (`StackBounds.Extent`).
     public var json: JSONValue {
         var members: [(String, JSONValue)] = [
             ("method", .string(method)), ("url", .string(url)), ("transport", .string(transport)),
@@ -43,13 +44,15 @@ extension GateExplanation {
 
 extension StackBounds {
     fileprivate var json: JSONValue {
-        [
-            "sends": sends.json { .number(JSONNumber(Int($0))) },
-            "time": time.json(Self.seconds), "head": head.json(Self.seconds),
-            "waiting": waiting.json(Self.seconds),
-            "memory": memory.json { .number(JSONNumber(Int($0))) },
-            "disk": disk.json { .number(JSONNumber(Int($0))) },
+        var members: [(String, JSONValue)] = [
+            ("sends", sends.json { .number(JSONNumber(Int($0))) }),
+            ("time", time.json(Self.seconds)), ("head", head.json(Self.seconds)),
+            ("waiting", waiting.json(Self.seconds)),
+            ("memory", memory.json { .number(JSONNumber(Int($0))) }),
+            ("disk", disk.json { .number(JSONNumber(Int($0))) }),
         ]
+        if let note { members.append(("note", .string(note))) }
+        return .object(JSONObject(members))
     }
 
     private static func seconds(_ time: Duration) -> JSONValue {

@@ -11,11 +11,17 @@ extension StackExplanation {
         if let fault { picture.note("fails before a gate sees it: \(fault)") }
         let all = gates.flatMap(\.flattened)
         picture.lanes = all.count { $0.isActive && $0.repeats != nil }
+        picture.depth = all.map(\.depth).max() ?? 0
         for gate in all { picture.card(gate) }
         picture.transport(transport)
         picture.bounds(BoundRow.rows(of: self))
         return picture.document
     }
+}
+
+extension GateExplanation {
+    /// The number of groups around it.
+    fileprivate var depth: Int { place.count { $0 == "." } }
 }
 
 private struct StackPicture {
@@ -25,15 +31,18 @@ private struct StackPicture {
     }
 
     var lanes = 0
+    var depth = 0
     private var y = 24
     private var parts: [String] = []
     private var open: [Lane] = []
 
-    private static let width = 880
+    private static let indent = 24
     private static let laneWidth = 22
     private static let line = 19
 
     private var left: Int { 24 + lanes * Self.laneWidth }
+    // The innermost card has room for its text beside all lanes.
+    private var width: Int { max(880, left + depth * Self.indent + 520) }
 
     mutating func title(_ text: String) {
         for line in Self.wrapped(text, 80) {
@@ -52,9 +61,9 @@ private struct StackPicture {
     }
 
     mutating func card(_ gate: GateExplanation) {
-        let indent = gate.place.count { $0 == "." } * 24
+        let indent = gate.depth * Self.indent
         let x = left + indent
-        let width = Self.width - 24 - x
+        let width = self.width - 24 - x
         let columns = (width - 32) * 10 / 68
         let body = ([gate.statement] + gate.details.filter { $0 != gate.runs.rawValue })
             .flatMap { Self.wrapped($0, columns) }
@@ -75,7 +84,7 @@ private struct StackPicture {
     }
 
     mutating func transport(_ name: String) {
-        let width = Self.width - 24 - left
+        let width = self.width - 24 - left
         parts.append(
             "<rect class=\"end\" x=\"\(left)\" y=\"\(y)\" width=\"\(width)\" height=\"36\" rx=\"8\"/>"
         )
@@ -106,7 +115,7 @@ private struct StackPicture {
         for row in rows {
             let reason = Self.wrapped(row.reason, 74)
             parts.append(
-                "<line class=\"rule\" x1=\"24\" y1=\"\(y)\" x2=\"\(Self.width - 24)\" y2=\"\(y)\"/>"
+                "<line class=\"rule\" x1=\"24\" y1=\"\(y)\" x2=\"\(width - 24)\" y2=\"\(y)\"/>"
             )
             parts.append(Self.text(24, y + 19, row.label, "body"))
             let style = row.value == "UNBOUNDED" || row.value == "unknown" ? "bad" : "value"
@@ -121,8 +130,8 @@ private struct StackPicture {
 
     var document: String {
         """
-        <svg xmlns="http://www.w3.org/2000/svg" width="\(Self.width)" height="\(y)" \
-        viewBox="0 0 \(Self.width) \(y)" role="img" aria-label="What a stack does to a request">
+        <svg xmlns="http://www.w3.org/2000/svg" width="\(width)" height="\(y)" \
+        viewBox="0 0 \(width) \(y)" role="img" aria-label="What a stack does to a request">
         <style>
         svg { color-scheme: light dark; --paper: #ffffff; --ink: #1c2024; --soft: #5c646c; \
         --card: #f4f6f8; --edge: #c6ccd2; --mark: #0b6bcb; --bad: #b3261e; --end: #e3eefb }

@@ -6,7 +6,7 @@
 /// #expect(explanation.worst.time.value == .seconds(30))
 /// ```
 ///
-/// ``Swift/CustomStringConvertible/description`` is text for a terminal; ``json``, ``mermaid`` and
+/// Its description is text for a terminal; ``json``, ``mermaid`` and
 /// ``svg`` are other forms. Secrets are redacted in all of them, as in logs.
 public struct StackExplanation: Sendable {
     /// The method of the request.

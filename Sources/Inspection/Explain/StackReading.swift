@@ -18,9 +18,12 @@ struct StackReading {
 
     private var change = Change.none
     private var isRepeated = false
+    private var isReplayed = false
     private var isRedirected = false
     private var isUnknown = false
     private var seen: HTTPHeaders = [:]
+    // The request with the fields that have been seen.
+    private var reached: Request?
     /// The place of each gate, by its number.
     private(set) var places: [String] = []
 
@@ -28,6 +31,7 @@ struct StackReading {
     mutating func read(
         _ gates: [any Gate], _ request: Request, at prefix: String, skipped: Skip? = nil
     ) -> ([GateExplanation], [WorstCase.Part]) {
+        if reached == nil { reached = request }
         var explanations: [GateExplanation] = []
         var parts: [WorstCase.Part] = []
         for (index, gate) in gates.enumerated() {
@@ -89,12 +93,12 @@ struct StackReading {
     }
 
     /// The request with the fields that gates further out set.
-    private func reaching(_ request: Request) -> Request {
-        var request = request
-        for field in seen where !request.headers.contains(field.name) {
-            request.headers.append(field.name, field.value)
-        }
-        return request
+    private func reaching(_ request: Request) -> Request { reached ?? request }
+
+    private mutating func see(_ name: HTTPHeaders.Name, _ value: String) {
+        if seen.contains(name) { return }
+        seen.append(name, value)
+        if reached?.headers.contains(name) == false { reached?.headers.append(name, value) }
     }
 
     // A gate further out may set a field or not: an answer to a challenge comes after a challenge.
@@ -135,9 +139,7 @@ struct StackReading {
             return
         }
         if !isActive { return }
-        for field in facts.fields where !seen.contains(field.name) {
-            seen.append(field.name, field.value)
-        }
+        for field in facts.fields { see(field.name, field.value) }
         for effect in facts.effects { note(effect) }
     }
 
@@ -145,14 +147,14 @@ struct StackReading {
         switch effect {
         case .retries(let attempts, _, _) where attempts != 1: isRepeated = true
         case .hedges(let copies, _) where copies > 0: isRepeated = true
-        case .replays(let times) where times > 0: isRepeated = true
+        case .replays(let times) where times > 0: isReplayed = true
         case .redirects(let hops) where hops > 0:
             (isRedirected, change) = (true, .anything)
         case .changesContent, .upgradesScheme: change = .anything
         case .keepsCookies, .identifiesRepetition, .stampsTime: change = max(change, .fields)
         case .setsFields(let names, _):
             change = max(change, .fields)
-            for name in names where !seen.contains(name) { seen.append(name, Redaction.mark) }
+            for name in names { see(name, Redaction.mark) }
         default: break
         }
     }
@@ -160,10 +162,10 @@ struct StackReading {
     private var runs: GateRuns {
         if isUnknown { return .unknown }
         return switch (isRepeated, isRedirected) {
-        case (false, false): .perCall
-        case (true, false): .perAttempt
-        case (false, true): .perHop
-        case (true, true): .perAttemptOfHop
+        case (false, false): isReplayed ? .perCallAndReplay : .perCall
+        case (true, false): isReplayed ? .perAttemptAndReplay : .perAttempt
+        case (false, true): isReplayed ? .perHopAndReplay : .perHop
+        case (true, true): isReplayed ? .perAttemptOfHopAndReplay : .perAttemptOfHop
         }
     }
 

@@ -90,6 +90,25 @@ struct ExplainTests {
         #expect(worst.time.places == ["1"])
     }
 
+    @Test("Inside of a replay, a gate runs again for each replay, and not for each attempt")
+    func replays() {
+        let user = DigestAuthentication(user: "u", password: "p")
+        func runs(_ gates: any Gate...) -> GateRuns? {
+            Stack(gates + [user, Stamp()]).explain(get, on: mock).gates.last?.runs
+        }
+        #expect(runs() == .perCallAndReplay)
+        #expect(runs(Redirect()) == .perHopAndReplay)
+        #expect(runs(Retry()) == .perAttemptAndReplay)
+        #expect(runs(Redirect(), Retry()) == .perAttemptOfHopAndReplay)
+        let explanation = Stack([user, Stamp()]).explain(get, on: mock)
+        #expect(explanation.gates[0].runs == .perCall)
+        let words = "once per call, and for each replay"
+        #expect(explanation.json["gates"]?[1]?["runs"] == JSONValue.string(words))
+        for form in [explanation.description, explanation.mermaid, explanation.svg] {
+            #expect(form.contains(words))
+        }
+    }
+
     @Test("A gate that passes the request over says why, and adds nothing")
     func passedOver() {
         let post = Request(.post, anywhere)
