@@ -82,6 +82,38 @@ import TurnpikeInspection
         #expect(!terminal.messages.contains("limits-missing"))
     }
 
+    @Test func `a gate with a wrong setting has no default and is not missing`() throws {
+        let file = """
+            {"stack": [
+              {"use": "deadline", "seconds": 1e300},
+              {"use": "retry", "attempts": 3},
+              {"use": "deadline", "seconds": "x"}
+            ]}
+            """
+        #expect(try check(file) == 2)
+        #expect(terminal.messages.contains("stack[0].seconds: "))
+        #expect(terminal.messages.contains("stack[2].seconds: "))
+        #expect(!terminal.messages.contains("deadline-"), "\(terminal.messages)")
+        #expect(!terminal.messages.contains("30 s"), "\(terminal.messages)")
+    }
+
+    @Test func `gates behind one with a wrong setting keep their places`() throws {
+        let file = """
+            {"stack": [
+              {"use": "validate", "nonsense": 1},
+              {"use": "retry"},
+              {"use": "deadline"}
+            ]}
+            """
+        #expect(try check(file, "--json") == 2)
+        let finding = try #require(try JSONValue(parsing: terminal.text)["findings"]?[0])
+        #expect(finding["rule"] == "deadline-inside-retry")
+        #expect(finding["order"] == ["Deadline", "Retry"])
+        #expect(
+            finding["gates"]?[1]
+                == ["path": "stack[2]", "name": "Deadline", "line": 4, "column": 3])
+    }
+
     @Test func `as JSON, all is in one object`() throws {
         #expect(try check(wrong, "--json") == 2)
         #expect(terminal.messages.isEmpty)

@@ -10,14 +10,14 @@ struct CheckReport {
     let findings: [LintFinding]
     private let gates: [StackFileDraft.Part]
     private let places: StackPlaces
+    // How many gates stand for those that were left out.
+    private let leftOut: Int
 
     /// Checks a stack file; what is known of a file with mistakes is judged as well.
     init(_ path: String) throws {
         self.path = path
-        // Its errors are those of a file that is read.
-        let file = try StackFile(contentsOf: URL(filePath: path))
-        let text = (try? Data(contentsOf: URL(filePath: path))) ?? Data()
-        let draft = file.draft(with: .commandLine)
+        let text = try Self.text(of: path)
+        let draft = try StackFile(parsing: text).draft(with: .commandLine)
         gates = draft.gates
         places = StackPlaces(text)
         let known = draft.ignoredRules.filter { LintRule.fault(of: $0) == nil }
@@ -28,10 +28,23 @@ struct CheckReport {
                     ConfigurationIssue(path: "lint.ignore[\(number)]", message: $0)
                 }
             }
-        let stack = Stack(gates.map(\.gate))
+        // What has a mistake may be what is missing.
+        let unknown: [any Gate] = draft.issues.isEmpty ? [] : [LeftOut()]
+        let stack = Stack(unknown + draft.gates.map(\.gate))
+        leftOut = unknown.count
         findings = stack.lint(for: draft.transport ?? MockTransport([]), ignoring: known)
-            // What has a mistake may be what is missing.
             .filter { draft.issues.isEmpty || !$0.gates.isEmpty }
+    }
+
+    // Read once, so that findings and places are of the same text.
+    private static func text(of path: String) throws -> Data {
+        do {
+            return try Data(contentsOf: URL(filePath: path))
+        } catch {
+            throw ClientError(
+                .configuration, "the stack file \(Grammar.escaped(path)) cannot be read",
+                underlying: error)
+        }
     }
 
     /// Whether the file is wrong.
@@ -45,7 +58,7 @@ struct CheckReport {
     /// A finding with line and column, and in a second line what to do.
     func text(of finding: LintFinding) -> String {
         let place = place(of: finding.gates.last).map { ":\($0.line):\($0.column)" } ?? ""
-        let order = finding.mendedOrder.map { ": " + $0.joined(separator: ", ") } ?? ""
+        let order = order(of: finding).map { ": " + $0.joined(separator: ", ") } ?? ""
         return "\(path)\(place): \(finding.severity.rawValue): \(finding.story) [\(finding.rule)]\n"
             + "    \(finding.remedy)\(order)"
     }
@@ -76,15 +89,27 @@ struct CheckReport {
                     }
                     return .object(object)
                 }),
-            "order": finding.mendedOrder.map { .array($0.map { .string($0) }) } ?? .null,
+            "order": order(of: finding).map { .array($0.map { .string($0) }) } ?? .null,
         ]
     }
 
+    // Nothing is said of the gate in place of others, so it stays the first one.
+    private func order(of finding: LintFinding) -> [String]? {
+        finding.mendedOrder.map { Array($0.dropFirst(leftOut)) }
+    }
+
     private func part(of gate: LintPlace?) -> StackFileDraft.Part? {
-        gate?.path.first.map { gates[$0] }
+        gate?.path.first.map { gates[$0 - leftOut] }
     }
 
     private func place(of gate: LintPlace?) -> StackPlaces.Place? {
         places[part(of: gate)?.path ?? "stack"]
+    }
+}
+
+/// Stands in a stack for gates with mistakes, which may do anything.
+private struct LeftOut: Interceptor {
+    func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
+        try await next(request)
     }
 }

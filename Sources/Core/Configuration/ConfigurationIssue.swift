@@ -46,6 +46,9 @@ final class IssueReport {
     private var hidden = SecretIndex()
     private var hiddenWords: Set<String> = []
 
+    /// How many mistakes were found, with those that are not shown.
+    var count: Int { first.count + others }
+
     var issues: [ConfigurationIssue] {
         if others == 0 { return first }
         let count = others == 1 ? "1 more mistake is" : "\(others) more mistakes are"

@@ -117,9 +117,12 @@ public struct Registry: Sendable {
         case .array(let elements):
             var ids: Set<String> = []
             return elements.enumerated().compactMap { number, element in
-                gate(element, number: number, in: settings, &ids).map {
-                    StackFileDraft.Part(path: Self.path(number), gate: $0)
-                }
+                let before = settings.report.count
+                // A gate with a mistake has defaults for what the file says.
+                guard let made = gate(element, number: number, in: settings, &ids),
+                    settings.report.count == before
+                else { return nil }
+                return StackFileDraft.Part(path: Self.path(number), gate: made)
             }
         default:
             settings.issue(at: "stack", "expected an array of gates, or the name of a stack")

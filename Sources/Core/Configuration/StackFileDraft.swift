@@ -14,7 +14,7 @@ public struct StackFileDraft: Sendable {
     public let issues: [ConfigurationIssue]
     /// The base URL of the client, or nil.
     public let baseURL: Target?
-    /// The gates without mistakes, outermost first.
+    /// The gates without mistakes, outermost first; one with a wrong setting is left out.
     public let gates: [Part]
     /// What has the capabilities of the transport; nil if that has a mistake.
     public let transport: (any Transport)?

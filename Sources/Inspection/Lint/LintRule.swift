@@ -8,9 +8,12 @@ public struct LintRule: Sendable, Identifiable {
     /// What a rule checks.
     enum Check: Sendable {
         /// That gates stand outside of others; the story tells what happens where one does not.
+        ///
+        /// There is one finding for each gate on the offender's side, with all gates that it stands
+        /// in the wrong order with; without a side, for each pair of gates.
         case order(
-            edges: @Sendable (LintSubject) -> [LintEdge],
-            story: @Sendable (LintEdge, LintSubject) -> String)
+            offender: LintEdge.Side?, edges: @Sendable (LintSubject) -> [LintEdge],
+            story: @Sendable (LintBreach, LintSubject) -> String)
         /// Anything else.
         case state(@Sendable (LintSubject) -> [LintDraft])
     }
@@ -31,11 +34,13 @@ public struct LintRule: Sendable, Identifiable {
 
     init(
         _ id: String, _ severity: LintSeverity, _ title: String, harm: String, remedy: String,
-        source: String, edges: @escaping @Sendable (LintSubject) -> [LintEdge],
-        story: @escaping @Sendable (LintEdge, LintSubject) -> String
+        source: String, offender: LintEdge.Side? = .outer,
+        edges: @escaping @Sendable (LintSubject) -> [LintEdge],
+        story: @escaping @Sendable (LintBreach, LintSubject) -> String
     ) {
         self.init(
-            id, severity, title, harm, remedy, source, .order(edges: edges, story: story))
+            id, severity, title, harm, remedy, source,
+            .order(offender: offender, edges: edges, story: story))
     }
 
     init(
@@ -67,28 +72,5 @@ public struct LintRule: Sendable, Identifiable {
         if all.contains(where: { $0.id == id }) { return nil }
         return "there is no rule \"\(Grammar.escaped(id, upTo: 100))\""
             + NearMiss.hint(for: id, among: all.map(\.id))
-    }
-}
-
-/// A gate that must stand outside of another one.
-struct LintEdge: Sendable {
-    let outer: LintSubject.Entry
-    let inner: LintSubject.Entry
-
-    var isBroken: Bool { inner.index < outer.index }
-}
-
-/// What a rule says of a stack.
-struct LintDraft: Sendable {
-    let story: String
-    let gates: [LintSubject.Entry]
-
-    init(_ story: String, _ gates: LintSubject.Entry...) {
-        self.init(story, of: gates)
-    }
-
-    init(_ story: String, of gates: [LintSubject.Entry]) {
-        self.story = story
-        self.gates = gates
     }
 }

@@ -101,9 +101,41 @@ struct LintSubject: Sendable {
         edges(all(outer), outside: all(inner))
     }
 
+    /// The demand that inside each of some gates stand one of a kind, or else each of that kind.
+    func edges(_ outer: [Entry], outsideOfSome kind: GateKind) -> [LintEdge] {
+        outer.flatMap { gate in
+            let inside = all(kind, inside: gate)
+            return edges([gate], outside: inside.isEmpty ? all(kind) : inside)
+        }
+    }
+
     /// The gates of a kind inside of a gate.
     func all(_ kind: GateKind, inside outer: Entry) -> [Entry] {
         all(kind).filter { $0.index > outer.index && mayMeet($0, outer) }
+    }
+
+    /// Those of some gates that one request may pass, for each of them with all groups around it.
+    static func passed(_ entries: [Entry]) -> [[Entry]] {
+        var seen: Set<Set<[Int]>> = []
+        return entries.filter { seen.insert($0.conditions).inserted }.map { innermost in
+            entries.filter { $0.conditions.isSubset(of: innermost.conditions) }
+        }
+    }
+
+    /// The most that gates around each other multiply to; nil beyond all measure.
+    static func product(_ entries: [Entry], _ factor: (Entry) -> Int?) -> Int? {
+        var most = 0
+        for passed in passed(entries) {
+            var product = 1
+            for entry in passed {
+                guard let times = factor(entry) else { return nil }
+                let (next, isBeyond) = product.multipliedReportingOverflow(by: times)
+                if isBeyond { return nil }
+                product = next
+            }
+            most = max(most, product)
+        }
+        return most
     }
 }
 

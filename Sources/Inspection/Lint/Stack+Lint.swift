@@ -5,7 +5,8 @@ extension Stack {
     ///
     /// Nothing is sent and no gate runs; the gates are judged by what they state of themselves
     /// (``/TurnpikeCore/GateFacts``). A gate of a user's that states nothing is not judged, nor is a
-    /// gate beyond the first 100. Of one rule there are at most 20 findings.
+    /// gate beyond the first 100. A rule has one finding for each gate that stands wrong, with the
+    /// gates that it stands wrong to, and at most 20 findings.
     ///
     /// ```swift
     /// @Test func `the stack is in order`() {
@@ -38,7 +39,7 @@ extension Stack {
             findings += result.drafts.prefix(LintRule.maxFindings).map { draft in
                 LintFinding(
                     rule: rule.id, severity: rule.severity, story: draft.story,
-                    gates: draft.gates.sorted { $0.index < $1.index }.map(\.place),
+                    gates: draft.gates.map(\.place),
                     remedy: rule.remedy, mendedOrder: result.isOrder ? order : nil)
             }
         }
@@ -59,13 +60,13 @@ extension LintRule {
 
     fileprivate func findings(in subject: LintSubject) -> Result {
         switch check {
-        case .state(let drafts): return Result(drafts: drafts(subject))
-        case .order(let edges, let story):
+        case .state(let drafts): return Result(drafts: LintDraft.merged(drafts(subject)))
+        case .order(let offender, let edges, let story):
             let edges = edges(subject)
-            let drafts = edges.filter(\.isBroken).prefix(Self.maxFindings).map {
-                LintDraft(story($0, subject), $0.outer, $0.inner)
+            let drafts = LintBreach.all(edges.filter(\.isBroken), offender).map {
+                LintDraft(story($0, subject), of: $0.gates)
             }
-            return Result(drafts: drafts, edges: edges, isOrder: true)
+            return Result(drafts: LintDraft.merged(drafts), edges: edges, isOrder: true)
         }
     }
 }

@@ -29,6 +29,17 @@ struct StackFileTests {
         #expect(error?.message.contains("line 2") == true, "\(error?.message ?? "")")
     }
 
+    @Test("A draft leaves out gates with mistakes, and the others keep their places")
+    func draft() throws {
+        let text = #"""
+            {"stack": [{"use": "counter", "ratio": 99}, {"use": "mark", "text": "x"},
+                {"use": "mark", "tex": "x"}, {"use": "none"}, {"use": "counter"}]}
+            """#
+        let draft = try StackFile(parsing: Data(text.utf8)).draft(with: registry)
+        #expect(draft.issues.count == 3)
+        #expect(draft.gates.map(\.path) == ["stack[1]", "stack[4]"])
+    }
+
     @Test("A missing file is reported by its path")
     func missing() {
         let error = #expect(throws: ClientError.self) {

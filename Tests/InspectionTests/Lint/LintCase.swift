@@ -86,6 +86,20 @@ extension LintCase {
             "breaker-without-attempt-timeout", [.attemptTimeout(), .circuitBreaker()],
             [.circuitBreaker(), .attemptTimeout()], "a server that hangs"),
         LintCase(
+            "rate-limit-outside-retry", [.rateLimit(perSecond: 10), .retry(attempts: 3)],
+            [.retry(attempts: 3), .rateLimit(perSecond: 10)],
+            "gets 3 requests every 0.1 s although the limit says 1"),
+        LintCase(
+            "rate-limit-outside-retry",
+            [.rateLimit(perSecond: 2), .retry(attempts: 2), .retry(attempts: 3)],
+            [.rateLimit(perSecond: 2), .retry(attempts: 2), .rateLimit(perSecond: 10)],
+            "gets 6 requests every 0.5 s"),
+        LintCase(
+            "concurrency-limit-outside-retry",
+            [.concurrencyLimit(), .retry(attempts: 3, maxRetryAfter: .seconds(20))],
+            [.retry(attempts: 3, maxRetryAfter: .seconds(20)), .concurrencyLimit()],
+            "keeps its permit for up to 40 s in which it sends nothing"),
+        LintCase(
             "hedge-outside-retry", [.hedge(attempts: 2), .retry(attempts: 3)],
             [.retry(attempts: 3), .hedge(attempts: 2)], "may be sent 6 times"),
         LintCase(
@@ -225,51 +239,6 @@ extension LintCase {
             "unbounded-labels", [Stated("Counts", .measures(hasBoundedLabels: false))],
             [Stated("Counts", .measures(hasBoundedLabels: true))], "Counts makes a new series"),
     ]
-
-    static let statements: [LintCase] = [
-        LintCase(
-            "stated-order", [.traceContext(), .retry()], [.retry(), .traceContext()],
-            "TraceContext must stand inside of Retry. All attempts"),
-        LintCase(
-            "stated-order", [.cookies(), .hsts()], [.hsts(), .cookies()],
-            "HSTS must stand outside of Cookies"),
-        LintCase(
-            "stated-order", [.circuitBreaker(), .hedge()], [.hedge(), .circuitBreaker()],
-            "Hedge must stand outside of CircuitBreaker"),
-        LintCase(
-            "needed-gate-missing", [Replays()], [.retry(), Replays()],
-            "Replays needs a retry, and the stack has none."),
-        LintCase(
-            "contradictory-facts",
-            [Stated("Odd", .retries(attempts: 0, waits: nil, repeatsUnsafe: false))],
-            [Stated("Odd", .retries(attempts: 2, waits: nil, repeatsUnsafe: false))],
-            "Odd states a retry with 0 attempts"),
-        LintCase(
-            "contradictory-facts",
-            [
-                Stated(
-                    "Odd", .limitsTime(.seconds(1), .body), .limitsTime(.seconds(2), .body))
-            ], [Stated("Odd", .limitsTime(.seconds(1), .body), .limitsTime(.seconds(2), .head))],
-            "2 different figures for its limit up to the body"),
-        LintCase(
-            "contradictory-facts",
-            [
-                Stated(
-                    "Odd",
-                    order: [
-                        GateOrder(.inside, .retry, because: "A."),
-                        .init(.outside, .retry, because: "B."),
-                    ])
-            ],
-            [
-                Stated(
-                    "Odd",
-                    order: [
-                        GateOrder(.inside, .retry, because: "A."),
-                        .init(.outside, .hedge, because: "B."),
-                    ])
-            ], "both outside and inside of a retry"),
-    ]
 }
 
 /// Signs the date of a request.
@@ -292,16 +261,6 @@ private struct UserToken: SynchronousRequestAdapter {
         GateFacts(
             "sets the user's token",
             .setsFields([.authorization], .secret(isBound: true, variesByCall: true)))
-    }
-
-    func adapt(_ request: inout Request, context: Context) {}
-}
-
-private struct Replays: SynchronousRequestAdapter {
-    func facts(for request: Request?) -> GateFacts? {
-        GateFacts(
-            "marks attempts",
-            order: [GateOrder(.insideOfPresent, .retry, because: "There is one attempt alone.")])
     }
 
     func adapt(_ request: inout Request, context: Context) {}

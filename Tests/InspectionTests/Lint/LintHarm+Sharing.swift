@@ -54,6 +54,24 @@ extension LintHarm {
                 return waited > .seconds(1)
             }),
         LintHarm(
+            "concurrency-limit-outside-retry",
+            wrong: { [.concurrencyLimit(total: 1), .retry(attempts: 2, budget: nil)] },
+            right: { [.retry(attempts: 2, budget: nil), .concurrencyLimit(total: 1)] },
+            happens: { stack, simulation in
+                let server = MockTransport { request in
+                    request.url.lastPathComponent == "down"
+                        ? .status(503, headers: ["Retry-After": "30"]) : .ok(text: "x")
+                }
+                let client = client(stack, simulation, server)
+                async let down = client.get("down").string()
+                try await simulation.pause(.seconds(1))
+                let begin = simulation.elapsed
+                _ = try await client.get("x").string()
+                let waited = simulation.elapsed - begin
+                _ = try? await down
+                return waited > .seconds(1)
+            }),
+        LintHarm(
             "limit-above-coalesce",
             wrong: { [.concurrencyLimit(total: 2), .coalesce()] },
             right: { [.coalesce(), .concurrencyLimit(total: 2)] },

@@ -142,6 +142,15 @@ struct LintHarm: Sendable, CustomStringConvertible {
                 return down.sentCount > 4
             }),
         LintHarm(
+            "rate-limit-outside-retry",
+            wrong: { [.rateLimit(perSecond: 0.01), .retry(attempts: 3, budget: nil)] },
+            right: { [.retry(attempts: 3, budget: nil), .rateLimit(perSecond: 0.01)] },
+            happens: { stack, simulation in
+                let down = MockTransport([.any(.status(503))])
+                _ = try? await client(stack, simulation, down).get("x").data()
+                return down.sentCount == 3 && simulation.elapsed < .seconds(100)
+            }),
+        LintHarm(
             "breaker-without-attempt-timeout",
             wrong: { [.deadline(.seconds(5)), .circuitBreaker(minimum: 2)] },
             right: {

@@ -101,6 +101,46 @@ import TurnpikeTesting
         #expect(findings(together, of: "deadline-inside-retry").count == 1)
     }
 
+    @Test func `a gate that stands wrong to several others is told of once`() throws {
+        let nested: Stack = [
+            .retry(attempts: 2, maxRetryAfter: .seconds(5)),
+            .retry(attempts: 3, maxRetryAfter: .seconds(10)), .deadline(.seconds(30)),
+        ]
+        let found = findings(nested, of: "deadline-inside-retry")
+        #expect(found.count == 1, "\(found)")
+        // The inner retry takes 3 × 30 + 2 × 10 s, and the outer one that twice, and 5 s.
+        #expect(found.first?.story.contains("may take 225 s") == true, "\(found)")
+        #expect(found.first?.gates.map(\.path) == [[0], [1], [2]])
+        // So is a mistake that several gates share.
+        let two: Stack = [.circuitBreaker(), .circuitBreaker(), .retry(), .deadline()]
+        let shared = findings(two, of: "breaker-outside-retry")
+        #expect(shared.map { $0.gates.map(\.path) } == [[[0], [1], [2]]])
+        let blind: Stack = [.circuitBreaker(), .cache(), .log(to: MemoryLogSink())]
+        let story = findings(blind, of: "log-blind").map(\.story)
+        #expect(
+            story == [
+                "calls that CircuitBreaker refuses or Cache answers by itself leave no line:"
+                    + " Log stands inside them"
+            ])
+    }
+
+    @Test func `three retries are one finding, with the product of their attempts`() {
+        let three: Stack = [.retry(attempts: 2), .retry(attempts: 3), .retry(attempts: 4)]
+        let found = findings(three, of: "two-retries")
+        #expect(found.map(\.gates.count) == [3])
+        #expect(found.first?.story.contains("may be sent 24 times") == true, "\(found)")
+    }
+
+    @Test func `attempts of gates that no request passes together do not multiply`() {
+        let apart: Stack = [
+            .circuitBreaker(), .when({ $0.method == .get }, then: [.retry(attempts: 2)]),
+            .when({ $0.method != .get }, then: [.retry(attempts: 3)]),
+        ]
+        let found = findings(apart, of: "breaker-outside-retry")
+        #expect(found.map(\.gates.count) == [3])
+        #expect(found.first?.story.contains("gets 3 requests") == true, "\(found)")
+    }
+
     // MARK: What is not known
 
     @Test func `a gate that states nothing is not judged, and may be what is missing`() {
@@ -159,7 +199,12 @@ import TurnpikeTesting
     @Test func `the linter of a large stack ends soon`() {
         let gates = (0..<20_000).map { $0 % 2 == 0 ? Retry() as any Gate : Deadline() }
         let (findings, time) = ThreadTime.of { Stack(gates).lint(for: transport) }
-        #expect(findings.count { $0.rule == "two-retries" } == 20)
+        #expect(findings.count { $0.rule == "two-retries" } == 1)
         #expect(time < .seconds(10))
+    }
+
+    @Test func `of one rule there are at most 20 findings`() {
+        let gates = (0..<30).map { _ in SetHeaders(["X-Api-Key": "k"]) as any Gate }
+        #expect(findings(Stack(gates), of: "secret-without-origins").count == 20)
     }
 }

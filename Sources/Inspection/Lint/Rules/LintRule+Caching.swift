@@ -16,7 +16,7 @@ extension LintRule {
             edges: { $0.edges(.cache, outside: .retry) },
             story: { edge, _ in
                 "a stale response ends the call after the first failure, and none of the"
-                    + " \(edge.inner.retries?.attempts.map { String($0 - 1) } ?? "") further attempts"
+                    + " \(edge.attempts.map { String($0 - 1) } ?? "") further attempts"
                     + " is made"
             }),
         LintRule(
@@ -24,6 +24,7 @@ extension LintRule {
             harm: "A stored response costs a token, or waits for one, though nothing is sent.",
             remedy: "Move the cache outside of the limit",
             source: "the gate: a limit is there for what a server sees",
+            offender: .inner,
             edges: { $0.edges(.cache, outside: .rateLimit) },
             story: { edge, _ in
                 var rate = ""
@@ -39,6 +40,7 @@ extension LintRule {
             harm: "A stored response needs a permit, and waits behind calls that are sent.",
             remedy: "Move the cache outside of the limit",
             source: "the gate: a limit is there for what a server sees",
+            offender: .inner,
             edges: { $0.edges(.cache, outside: .concurrencyLimit) },
             story: { edge, _ in
                 var limit = ""
@@ -55,6 +57,7 @@ extension LintRule {
                 """,
             remedy: "Move the sharing outside of the limit",
             source: "the gate: coalesce before anything is counted or queued",
+            offender: .inner,
             edges: { subject in
                 subject.edges(
                     subject.all(.coalesce),
@@ -85,8 +88,8 @@ extension LintRule {
             },
             story: { edge, _ in
                 let names = edge.outer.secrets.flatMap(\.names).map(\.rawValue)
-                return
-                    "a user may get the response of another one: \(edge.inner.name) sees requests"
+                let verb = edge.others.count == 1 ? "sees" : "see"
+                return "a user may get the response of another one: \(edge.names) \(verb) requests"
                     + " without \(names.joined(separator: ", ")), which \(edge.outer.name) sets inside"
             }),
         LintRule(

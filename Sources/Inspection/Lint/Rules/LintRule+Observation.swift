@@ -21,8 +21,9 @@ extension LintRule {
                     }))
             },
             story: { edge, _ in
-                "calls that \(edge.inner.name) \(verb(edge.inner)) leave no line: \(edge.outer.name)"
-                    + " stands inside it"
+                let gates = edge.others.map { "\($0.name) \(verb($0))" }
+                return "calls that \(gates.joined(separator: " or ")) leave no line:"
+                    + " \(edge.outer.name) stands inside \(gates.count == 1 ? "it" : "them")"
             }),
         LintRule(
             "content-in-logs", .hint, "Contents in logs",

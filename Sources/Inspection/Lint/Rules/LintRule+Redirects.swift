@@ -12,12 +12,13 @@ extension LintRule {
                 """,
             remedy: "Move the policy inside the redirect",
             source: "OWASP, \"Server-Side Request Forgery Prevention\"; CWE-918",
+            offender: .inner,
             edges: { subject in
                 subject.edges(
                     subject.all(.redirect), outside: subject.all(where: { $0 == .checksTarget }))
             },
             story: { edge, _ in
-                "\(hops(edge.outer)) hops go where a server sends them, to addresses inside the network"
+                "\(hops(edge)) hops go where a server sends them, to addresses inside the network"
                     + " too: \(edge.inner.name) checks the first URL alone"
             }),
         LintRule(
@@ -28,13 +29,14 @@ extension LintRule {
                 """,
             remedy: "Move HSTS inside the redirect",
             source: "RFC 6797 §8.3",
+            offender: .inner,
             edges: { subject in
                 subject.edges(
                     subject.all(.redirect), outside: subject.all(where: { $0 == .upgradesScheme }))
             },
             story: { edge, _ in
                 "a redirect to http at a host that asks for TLS is sent in plain text:"
-                    + " \(edge.inner.name) sees the first of \(hops(edge.outer) + 1) requests alone"
+                    + " \(edge.inner.name) sees the first of \(requests(edge)) requests alone"
             }),
         LintRule(
             "cookies-outside-redirect", .error, "Cookies outside of the redirect",
@@ -44,10 +46,11 @@ extension LintRule {
                 """,
             remedy: "Move the cookies inside the redirect",
             source: "RFC 6265 §5.3: a user agent takes the cookies of every response",
+            offender: .inner,
             edges: { $0.edges(.redirect, outside: .cookies) },
             story: { edge, _ in
                 "a sign-in that answers with a redirect sets no cookie: \(edge.inner.name) sees the last"
-                    + " of up to \(hops(edge.outer) + 1) responses alone"
+                    + " of up to \(requests(edge)) responses alone"
             }),
         LintRule(
             "credential-outside-redirect", .warning, "A credential outside of the redirect",
@@ -57,6 +60,7 @@ extension LintRule {
                 """,
             remedy: "Move the credential inside the redirect",
             source: "RFC 9110 §11.6.2 and §15.4",
+            offender: .inner,
             edges: { subject in
                 subject.edges(
                     subject.all(.redirect),
@@ -66,7 +70,7 @@ extension LintRule {
             },
             story: { edge, _ in
                 "a redirect to another origin of the credential arrives without it:"
-                    + " \(edge.inner.name) sees the first of \(hops(edge.outer) + 1) requests alone"
+                    + " \(edge.inner.name) sees the first of \(requests(edge)) requests alone"
             }),
         LintRule(
             "cache-outside-redirect", .error, "A cache outside of the redirect",
@@ -76,9 +80,10 @@ extension LintRule {
                 """,
             remedy: "Move the cache inside the redirect",
             source: "RFC 9111 §2: each response is stored under its own request",
+            offender: .inner,
             edges: { $0.edges(.redirect, outside: .cache) },
             story: { edge, _ in
-                "the response at the end of up to \(hops(edge.outer)) hops is stored as that of the first"
+                "the response at the end of up to \(hops(edge)) hops is stored as that of the first"
                     + " URL, also where the redirect was temporary"
             }),
         LintRule(
@@ -92,7 +97,7 @@ extension LintRule {
             source: "RFC 9110 §15.4; the gate",
             edges: { $0.edges(.redirect, outside: .retry) },
             story: { edge, _ in
-                let (hops, attempts) = (hops(edge.outer) + 1, edge.inner.retries?.attempts)
+                let (hops, attempts) = (hops(edge.outer) + 1, edge.attempts)
                 let most = attempts.flatMap { $0 < 1 << 20 ? String($0 * hops) : nil }
                 return "a call may make \(most ?? "any number of") requests: each of"
                     + " \(attempts.map(String.init) ?? "its") attempts begins again with the first of up"
@@ -108,10 +113,18 @@ extension LintRule {
             source: "RFC 9110 §15.4; the gates",
             edges: { $0.edges(.validation, outside: .redirect) },
             story: { edge, _ in
-                "each of up to \(hops(edge.inner)) redirects counts as a refused response to the gates"
+                "each of up to \(hops(edge)) redirects counts as a refused response to the gates"
                     + " between \(edge.inner.name) and \(edge.outer.name)"
             }),
     ]
+
+    private static func requests(_ edge: LintBreach) -> String {
+        edge.requests.map(String.init) ?? "any number of"
+    }
+
+    private static func hops(_ edge: LintBreach) -> String {
+        edge.requests.map { String($0 - 1) } ?? "any number of"
+    }
 
     private static func hops(_ entry: LintSubject.Entry) -> Int {
         for case .redirects(let hops) in entry.effects { return max(hops, 0) }

@@ -13,6 +13,7 @@ extension LintRule {
                 """,
             remedy: "Move the signature inside",
             source: "RFC 9421 §3.2.1; AWS Signature Version 4: requests expire after 5 minutes",
+            offender: .inner,
             edges: { subject in
                 let late = subject.entries.filter { !$0.kinds.isDisjoint(with: lateKinds) }
                 return subject.all(where: { $0.stamp != nil }).flatMap { stamp in
@@ -21,17 +22,21 @@ extension LintRule {
             },
             story: { edge, _ in
                 let valid = edge.inner.effects.lazy.compactMap(\.stamp).first ?? nil
-                let time = longestWait(edge.outer).map { "up to \($0.text)" } ?? "any time"
+                let waits = edge.others.map(longestWait)
+                let isBounded = !waits.contains(nil)
+                let sum = waits.reduce(Duration.zero) { $0 + ($1 ?? .zero) }
+                let time = isBounded ? "up to \(sum.text)" : "any time"
                 return "a request may be sent \(time) after it was signed"
                     + (valid.map { ", though the signature is valid for \($0.text)" }
                         ?? ", with the same signature")
-                    + ": \(edge.inner.name) stands outside of \(edge.outer.name)"
+                    + ": \(edge.inner.name) stands outside of \(edge.names)"
             }),
         LintRule(
             "signed-before-change", .warning, "A signature of other content than is sent",
             harm: "The content changes after it was signed, and the server refuses the signature.",
             remedy: "Move the signature inside of what changes the content",
             source: "RFC 9421 §7.2.8; RFC 9530",
+            offender: .inner,
             edges: { subject in
                 subject.edges(
                     subject.all(where: { $0 == .changesContent }),

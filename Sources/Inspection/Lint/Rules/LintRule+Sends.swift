@@ -15,9 +15,10 @@ extension LintRule {
                 "Move the breaker inside, unless it is to open only when retries no longer help",
             source:
                 "Nygard, \"Release It!\", 2018: a breaker guards each request to a remote system",
+            offender: .inner,
             edges: { $0.edges(.retry, outside: .circuitBreaker) },
             story: { edge, _ in
-                let attempts = edge.outer.retries?.attempts
+                let attempts = edge.attempts
                 return "a server that is down gets \(attempts.map(String.init) ?? "any number of")"
                     + " requests for each call until the circuit opens: the breaker stands outside of"
                     + " the retry and counts calls"
@@ -42,6 +43,44 @@ extension LintRule {
                     }
             }),
         LintRule(
+            "rate-limit-outside-retry", .warning, "A rate limit outside of the retry",
+            harm: """
+                A call takes one token, and each attempt is sent without one. A server that fails \
+                gets several times the rate, when it can bear it least.
+                """,
+            remedy: "Move the rate limit inside, or add another one there",
+            source: "the gate: placed inside a retry, it limits the requests that a server sees",
+            offender: .inner,
+            edges: { $0.edges($0.all(.retry), outsideOfSome: .rateLimit) },
+            story: { edge, _ in
+                var (limit, rate) = (0, "")
+                for case .limitsRate(let count, let time) in edge.inner.effects {
+                    (limit, rate) = (count, time.text)
+                }
+                let most = edge.attempts.flatMap { attempts -> String? in
+                    let (most, isBeyond) = attempts.multipliedReportingOverflow(by: limit)
+                    return isBeyond ? nil : String(most)
+                }
+                return "a server that fails gets \(most ?? "any number of") requests every \(rate)"
+                    + " although the limit says \(limit): it stands outside of the retry and counts"
+                    + " calls"
+            }),
+        LintRule(
+            "concurrency-limit-outside-retry", .hint, "A concurrency limit outside of the retry",
+            harm: """
+                A call holds its permit through all its back-offs, while it sends nothing. In an \
+                outage, calls that wait for their next attempt keep out those that would succeed.
+                """,
+            remedy: "Move the concurrency limit inside, or add another one there",
+            source: "the gate: placed inside a retry, it releases the permit during a back-off",
+            offender: .inner,
+            edges: { $0.edges($0.all(.retry), outsideOfSome: .concurrencyLimit) },
+            story: { edge, _ in
+                let waits = longest(edge.others, .zero).map { "up to \($0.text)" } ?? "any time"
+                return "a call keeps its permit for \(waits) in which it sends nothing: the limit"
+                    + " stands outside of the retry"
+            }),
+        LintRule(
             "hedge-outside-retry", .warning, "A hedge outside of the retry",
             harm: """
                 Each copy of a request has retries of its own, so that copies and attempts multiply. \
@@ -50,11 +89,12 @@ extension LintRule {
                 """,
             remedy: "Move the hedge inside the retry",
             source: "Dean and Barroso, \"The Tail at Scale\", 2013; the gate",
+            offender: .inner,
             edges: { $0.edges(.retry, outside: .hedge) },
             story: { edge, _ in
                 var copies = 0
                 for case .hedges(let count, _) in edge.inner.effects { copies = count }
-                guard let attempts = edge.outer.retries?.attempts, attempts < 1 << 20 else {
+                guard let attempts = edge.attempts, attempts < 1 << 20 else {
                     return "each of \(copies + 1) copies of a request has retries of its own"
                 }
                 return "a call may be sent \((copies + 1) * attempts) times: each of \(copies + 1)"
@@ -107,16 +147,18 @@ extension LintRule {
             source:
                 "Brooker, \"Timeouts, retries, and backoff with jitter\", AWS Builders' Library",
             check: { subject in
-                subject.all(.retry).flatMap { outer in
-                    subject.all(.retry, inside: outer).map { inner in
-                        let (first, second) = (outer.retries?.attempts, inner.retries?.attempts)
-                        guard let first, let second, max(first, second) < 1 << 20 else {
-                            return LintDraft("two retries multiply their attempts", outer, inner)
-                        }
-                        return LintDraft(
-                            "a call may be sent \(first * second) times: each of \(first) attempts has"
-                                + " \(second) of its own", outer, inner)
+                subject.outermost(.retry).compactMap { outer -> LintDraft? in
+                    let inside = subject.all(.retry, inside: outer)
+                    guard !inside.isEmpty else { return nil }
+                    guard let first = outer.retries?.attempts,
+                        let second = LintSubject.product(inside, { $0.retries?.attempts }),
+                        max(first, second) < 1 << 20
+                    else {
+                        return LintDraft("retries multiply their attempts", of: [outer] + inside)
                     }
+                    return LintDraft(
+                        "a call may be sent \(first * second) times: each of \(first) attempts has"
+                            + " \(second) of its own", of: [outer] + inside)
                 }
             }),
         LintRule(
@@ -160,7 +202,7 @@ extension LintRule {
             },
             story: { edge, _ in
                 "a POST that fails has one attempt and not"
-                    + " \(edge.inner.retries?.attempts.map(String.init) ?? "many"): its key is set"
+                    + " \(edge.attempts.map(String.init) ?? "many"): its key is set"
                     + " inside the retry, which does not see it"
             }),
         LintRule(
@@ -173,7 +215,7 @@ extension LintRule {
             source: "RFC 9110 §9.2.2",
             check: { subject in
                 let hasKey = !subject.all(where: { $0 == .identifiesRepetition }).isEmpty
-                return hasKey
+                return hasKey || subject.hasUnknown
                     ? []
                     : subject.all(.retry).filter { $0.retries?.repeatsUnsafe == true }.map {
                         LintDraft(
@@ -199,8 +241,9 @@ extension LintRule {
                     })
             },
             story: { edge, _ in
-                "\(edge.inner.name) never sees a failure: \(edge.outer.name) inside it makes an answer"
-                    + " of each"
+                let isOne = edge.others.count == 1
+                return "\(edge.names) never \(isOne ? "sees" : "see") a failure: \(edge.outer.name)"
+                    + " inside \(isOne ? "it" : "them") makes an answer of each"
             }),
         LintRule(
             "fallback-inside-deadline", .hint, "A substitute that no deadline gets",

@@ -9,6 +9,8 @@ extension LintRule {
             harm: "A gate states where it must stand, and why; it stands elsewhere.",
             remedy: "Move the gate to where it says",
             source: "the gate's own facts (GateFacts.order)",
+            // Each pair has its own reason.
+            offender: nil,
             edges: { subject in
                 subject.entries.flatMap { entry in
                     (entry.facts?.order ?? []).flatMap { subject.edges(entry, $0) }

@@ -16,7 +16,7 @@ extension LintRule {
             edges: { $0.edges($0.outermost(.deadline), outside: $0.all(.retry)) },
             story: { edge, _ in
                 let limit = edge.outer.limit(.body) ?? .zero
-                let total = longest(edge.inner, limit)
+                let total = longest(edge.others, limit)?.text ?? "any time"
                 return "a call may take \(total) although the deadline says \(limit.text): it"
                     + " stands inside the retry, and each attempt has a deadline of its own"
             }),
@@ -31,11 +31,11 @@ extension LintRule {
             edges: { $0.edges($0.outermost(.deadline), outside: $0.all(.redirect)) },
             story: { edge, _ in
                 let limit = edge.outer.limit(.body) ?? .zero
-                var hops = 0
-                for case .redirects(let count) in edge.inner.effects { hops = count }
-                let total = times(limit, hops + 1).map(\.text) ?? "any time"
+                let hops = edge.requests
+                let total = hops.flatMap { times(limit, $0)?.text } ?? "any time"
+                let each = hops.map { "each of \($0) hops" } ?? "each hop"
                 return "a call may take \(total) although the deadline says \(limit.text): it"
-                    + " stands inside the redirect, and each of \(hops + 1) hops has its own"
+                    + " stands inside the redirect, and \(each) has its own"
             }),
         LintRule(
             "deadline-inside-wait", .warning, "A deadline inside a gate that waits",
@@ -95,17 +95,12 @@ extension LintRule {
                 """,
             remedy: "Move the attempt timeout inside",
             source: "the gate: it ends what is inside it, and its error passes no retry",
-            edges: { subject in
-                subject.all(.retry).flatMap { retry in
-                    let inside = subject.all(.attemptTimeout, inside: retry)
-                    return subject.edges(
-                        [retry], outside: inside.isEmpty ? subject.all(.attemptTimeout) : inside)
-                }
-            },
+            offender: .inner,
+            edges: { $0.edges($0.all(.retry), outsideOfSome: .attemptTimeout) },
             story: { edge, _ in
                 let limit = edge.inner.limit(.head)?.text ?? ""
                 return "an attempt that hangs ends the call after \(limit), and none of the"
-                    + " \(edge.outer.retries?.attempts.map(String.init) ?? "") attempts follows:"
+                    + " \(edge.attempts.map(String.init) ?? "") attempts follows:"
                     + " the attempt timeout stands outside of the retry"
             }),
         LintRule(
@@ -113,13 +108,8 @@ extension LintRule {
             harm: "A copy has only what the first request left of the limit, and ends with it.",
             remedy: "Move the attempt timeout inside",
             source: "the gate: place it outside of what is to see each attempt",
-            edges: { subject in
-                subject.all(.hedge).flatMap { hedge in
-                    let inside = subject.all(.attemptTimeout, inside: hedge)
-                    return subject.edges(
-                        [hedge], outside: inside.isEmpty ? subject.all(.attemptTimeout) : inside)
-                }
-            },
+            offender: .inner,
+            edges: { $0.edges($0.all(.hedge), outsideOfSome: .attemptTimeout) },
             story: { edge, _ in
                 let limit = edge.inner.limit(.head)?.text ?? ""
                 return
@@ -134,17 +124,14 @@ extension LintRule {
                 """,
             remedy: "Move the attempt timeout inside",
             source: "Bronson et al., \"Metastable Failures in Distributed Systems\", 2021",
+            offender: .inner,
             edges: { subject in
                 let waiting = subject.entries.filter {
                     $0.wait != nil
                         && !$0.kinds.isDisjoint(
                             with: [.rateLimit, .concurrencyLimit, .authentication])
                 }
-                return waiting.flatMap { wait in
-                    let inside = subject.all(.attemptTimeout, inside: wait)
-                    return subject.edges(
-                        [wait], outside: inside.isEmpty ? subject.all(.attemptTimeout) : inside)
-                }
+                return subject.edges(waiting, outsideOfSome: .attemptTimeout)
             },
             story: { edge, _ in
                 let limit = edge.inner.limit(.head)?.text ?? ""
@@ -161,25 +148,38 @@ extension LintRule {
             remedy: "Make the attempt timeout a part of the deadline, such as a third",
             source: "the gate: with less time left than its limit, the deadline decides",
             check: { subject in
-                subject.all(.deadline).flatMap { deadline in
-                    subject.all(.attemptTimeout, inside: deadline).compactMap { attempt in
-                        guard let limit = attempt.limit(.head), let most = deadline.limit(.body),
-                            limit >= most
-                        else { return nil }
-                        return LintDraft(
-                            "a server that hangs uses up the deadline of \(most.text) in one attempt:"
-                                + " the attempt timeout of \(limit.text) never ends one", deadline,
-                            attempt)
+                subject.all(.attemptTimeout).compactMap { attempt -> LintDraft? in
+                    guard let limit = attempt.limit(.head) else { return nil }
+                    let deadlines = subject.all(.deadline).filter {
+                        $0.index < attempt.index && subject.mayMeet($0, attempt)
+                            && $0.limit(.body).map { $0 <= limit } ?? false
                     }
+                    guard let most = deadlines.compactMap({ $0.limit(.body) }).min() else {
+                        return nil
+                    }
+                    return LintDraft(
+                        "a server that hangs uses up the deadline of \(most.text) in one attempt:"
+                            + " the attempt timeout of \(limit.text) never ends one",
+                        of: deadlines + [attempt])
                 }
             }),
     ]
 
-    private static func longest(_ retry: LintSubject.Entry, _ limit: Duration) -> String {
-        guard let retries = retry.retries, let attempts = retries.attempts,
-            let waits = retries.waits, waits < .seconds(1 << 40), let all = times(limit, attempts)
-        else { return "any time" }
-        return (all + waits).text
+    /// The longest time of retries around what has a time limit; nil for any time.
+    static func longest(_ retries: [LintSubject.Entry], _ limit: Duration) -> Duration? {
+        var most = limit
+        for nested in LintSubject.passed(retries) {
+            var total = limit
+            for retry in nested.reversed() {
+                guard let retries = retry.retries, let attempts = retries.attempts,
+                    let waits = retries.waits, waits < .seconds(1 << 40),
+                    let all = total == .zero ? Duration.zero : times(total, attempts)
+                else { return nil }
+                total = all + waits
+            }
+            most = max(most, total)
+        }
+        return most
     }
 
     /// A multiple of a time; nil beyond all measure.
