@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 import Turnpike
-import TurnpikeTesting
+
+@testable import TurnpikeTesting
 
 @Suite("Trace server")
 struct TraceServerTests {
@@ -14,11 +15,12 @@ struct TraceServerTests {
     private var path: String { server.url.path }
 
     private func ask(
-        _ path: String, method: String = "GET", host: String? = nil
+        _ path: String, method: String = "GET", host: String? = nil, fields: String = ""
     ) async -> (status: String, fields: String, content: String) {
         let text = await rawExchange(
             port: server.port,
-            "\(method) \(path) HTTP/1.1\r\nHost: \(host ?? "127.0.0.1:\(server.port)")\r\n\r\n")
+            "\(method) \(path) HTTP/1.1\r\nHost: \(host ?? "127.0.0.1:\(server.port)")\r\n"
+                + fields + "\r\n")
         let parts = text.components(separatedBy: "\r\n\r\n")
         let status = text.prefix { $0 != "\r\n" }.dropFirst("HTTP/1.1 ".count)
         return (
@@ -48,6 +50,54 @@ struct TraceServerTests {
         let json = try JSONValue(parsing: Data(traces.content.utf8))
         #expect(json[0]?["spans"]?[0]?["name"] == "GET /users/1")
         #expect(!traces.content.contains("hunter2"))
+    }
+
+    @Test("Traces are sent again only after they have changed")
+    func unchanged() async throws {
+        func tag(_ fields: String) -> String? {
+            fields.firstMatch(of: #/ETag: ("[0-9a-f]{16}")/#).map { String($0.1) }
+        }
+        let answer = await ask(path + "/traces.json")
+        let first = try #require(tag(answer.fields))
+        let known = "If-None-Match: \(first)\r\n"
+        let same = await ask(path + "/traces.json", fields: known)
+        #expect(same.status == "304 Not Modified" && same.content == "")
+        #expect(tag(same.fields) == first)
+        #expect(!same.fields.contains("Content-Length") && !same.fields.contains("Content-Type:"))
+        #expect(await ask("/0/traces.json", fields: known).status == "404 Not Found")
+        try await call()
+        let changed = await ask(path + "/traces.json", fields: known)
+        #expect(changed.status == "200 OK" && changed.content.contains("GET /users/1"))
+        #expect(tag(changed.fields) != nil && tag(changed.fields) != first)
+        #expect(await ask(path + "/").content.contains("If-None-Match"))
+    }
+
+    @Test("Idle connections keep nobody out: the oldest gives its place to the newest")
+    func idle() async {
+        let connections = (0..<3 * TraceServer.maxConnections).compactMap { _ in
+            RawConnection(port: server.port)
+        }
+        #expect(connections.count == 3 * TraceServer.maxConnections)
+        #expect(await ask(path + "/").status == "200 OK")
+        #expect(await ask(path + "/traces.json").status == "200 OK")
+        #expect(connections.first?.readToEnd() == Data())
+    }
+
+    @Test("A read or a write that is not done before its deadline fails")
+    func deadline() throws {
+        let listener = try TestSocket.listening()
+        let client = try #require(RawConnection(port: try listener.localPort()))
+        let socket = try #require(listener.accept())
+        let past = ContinuousClock.now
+        #expect(socket.read(before: past) == nil)
+        #expect(!socket.write(Data("a".utf8), before: past))
+        #expect(socket.read(before: past + .milliseconds(1)) == nil)
+        // More than the system holds for a peer that reads nothing.
+        let large = Data(count: 67_108_864)
+        #expect(!socket.write(large, before: ContinuousClock.now + .milliseconds(20)))
+        client.write("hello")
+        #expect(socket.read(before: past + .seconds(600)) == Data("hello".utf8))
+        socket.close()
     }
 
     @Test("Nobody else may keep the answers, embed them, or learn the address from them")

@@ -5,17 +5,20 @@ import Synchronization
 import Glibc
 private let streamSocket = CInt(SOCK_STREAM.rawValue)
 private let noSignal = CInt(MSG_NOSIGNAL)
-private let peeking = CInt(MSG_PEEK) | CInt(MSG_DONTWAIT)
+private let peek = CInt(MSG_PEEK)
+private let notWaiting = CInt(MSG_DONTWAIT)
 #elseif canImport(Musl)
 import Musl
 private let streamSocket = SOCK_STREAM
 private let noSignal = MSG_NOSIGNAL
-private let peeking = MSG_PEEK | MSG_DONTWAIT
+private let peek = MSG_PEEK
+private let notWaiting = MSG_DONTWAIT
 #elseif canImport(Darwin)
 import Darwin
 private let streamSocket = SOCK_STREAM
 private let noSignal: CInt = 0
-private let peeking = MSG_PEEK | MSG_DONTWAIT
+private let peek = MSG_PEEK
+private let notWaiting = MSG_DONTWAIT
 #endif
 
 /// A blocking TCP socket on loopback.
@@ -95,30 +98,36 @@ final class TestSocket: Sendable {
         return descriptor
     }
 
-    /// Returns the next bytes, or nil if the peer has closed the connection.
-    func read() -> Data? {
+    /// Returns the next bytes, or nil if the peer has closed the connection, or none have come
+    /// before the deadline.
+    func read(before deadline: ContinuousClock.Instant? = nil) -> Data? {
+        let flags = deadline == nil ? 0 : notWaiting
         var chunk = Data(count: 65_536)
         while true {
+            if let deadline, !waits(for: POLLIN, before: deadline) { return nil }
             let got = unsafe chunk.withUnsafeMutableBytes {
-                unsafe recv(descriptor, $0.baseAddress, $0.count, 0)
+                unsafe recv(descriptor, $0.baseAddress, $0.count, flags)
             }
             if got > 0 { return chunk.prefix(got) }
-            if got == 0 || errno != EINTR { return nil }
+            if got == 0 || (errno != EINTR && errno != EAGAIN) { return nil }
         }
     }
 
     /// Writes all bytes.
     ///
-    /// Returns false if the peer has closed the connection.
-    func write(_ data: Data) -> Bool {
-        unsafe data.withUnsafeBytes { bytes in
+    /// Returns false if the peer has closed the connection, or has not taken them before the
+    /// deadline.
+    func write(_ data: Data, before deadline: ContinuousClock.Instant? = nil) -> Bool {
+        let flags = deadline == nil ? noSignal : noSignal | notWaiting
+        return unsafe data.withUnsafeBytes { bytes in
             var done = 0
             while done < bytes.count {
+                if let deadline, !waits(for: POLLOUT, before: deadline) { return false }
                 let sent = unsafe send(
-                    descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done, noSignal)
+                    descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done, flags)
                 if sent >= 0 {
                     done += sent
-                } else if errno != EINTR {
+                } else if errno != EINTR && errno != EAGAIN {
                     return false
                 }
             }
@@ -143,19 +152,24 @@ final class TestSocket: Sendable {
         // Checked before the peek, which cannot see the end after unread bytes.
         if entry.revents & (Self.hangup | Int16(POLLHUP) | Int16(POLLERR)) != 0 { return true }
         var byte: UInt8 = 0
-        let got = unsafe recv(descriptor, &byte, 1, peeking)
+        let got = unsafe recv(descriptor, &byte, 1, peek | notWaiting)
         if got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) { return true }
         // Early bytes of the next request make `poll` return at once.
         usleep(1000)
         return false
     }
 
-    /// Lets each read and write fail that takes longer than a number of seconds.
-    func limitWaits(to seconds: Int) {
-        var limit = timeval(tv_sec: seconds, tv_usec: 0)
-        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-            _ = unsafe setsockopt(
-                descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+    // Waits until the socket can be read from or written to, or has failed. Returns whether that
+    // was before the deadline.
+    private func waits(for event: CInt, before deadline: ContinuousClock.Instant) -> Bool {
+        while true {
+            let rest = (deadline - ContinuousClock.now) / .milliseconds(1)
+            guard rest > 0 else { return false }
+            var entry = pollfd(fd: descriptor, events: Int16(event), revents: 0)
+            let milliseconds = CInt(min(rest, 60_000).rounded(.up))
+            let ready = unsafe poll(&entry, 1, milliseconds)
+            if ready > 0 { return true }
+            if ready < 0 && errno != EINTR { return false }
         }
     }
 

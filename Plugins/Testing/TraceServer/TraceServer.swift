@@ -20,16 +20,26 @@ import TurnpikeSupport
 /// secrets of their own, but they tell which servers a program talks to: start the server where a
 /// developer asks for it, and nowhere else.
 ///
-/// It takes one thread while nobody looks. What clients may do is bounded: a head has 16 KiB, there
-/// are eight connections at a time, and each has one request and ten seconds for it.
+/// It takes one thread while nobody looks. What clients may do is bounded: a head has 16 KiB, and a
+/// connection has one request and ten seconds, until its answer is read. There are eight connections
+/// at a time. One more takes the place of the oldest that has not sent its request, or else of the
+/// oldest, so that idle connections keep nobody out.
 public final class TraceServer: Sendable {
     private struct State {
-        var connections: [Int: TestSocket] = [:]
+        // In the order in which they came.
+        var connections: [Connection] = []
         var count = 0
         var isStopped = false
     }
 
+    private struct Connection {
+        let number: Int
+        let socket: TestSocket
+        var hasAsked = false
+    }
+
     static let maxConnections = 8
+    static let maxTime = Duration.seconds(10)
     static let maxHeadBytes = 16_384
 
     /// The port that the server listens on.
@@ -74,28 +84,32 @@ public final class TraceServer: Sendable {
     public func stop() {
         let connections = state.withLock { state in
             state.isStopped = true
-            return Array(state.connections.values)
+            return state.connections
         }
         listener.shutDown()
-        for connection in connections { connection.shutDown() }
+        for connection in connections { connection.socket.shutDown() }
     }
 
     // MARK: Connections
 
     private func begin(_ socket: TestSocket) {
         let number = state.withLock { state -> Int? in
-            guard !state.isStopped, state.connections.count < Self.maxConnections else {
-                return nil
+            guard !state.isStopped else { return nil }
+            if state.connections.count >= Self.maxConnections {
+                let place = state.connections.firstIndex { !$0.hasAsked } ?? 0
+                // Its thread wakes, and closes it.
+                state.connections.remove(at: place).socket.shutDown()
             }
             state.count += 1
-            state.connections[state.count] = socket
+            state.connections.append(Connection(number: state.count, socket: socket))
             return state.count
         }
         guard let number else { return socket.close() }
         let hasThread = SystemThread.start(stackBytes: 524_288) { [weak self] in
-            socket.limitWaits(to: 10)
-            if let head = Self.head(from: socket) {
-                _ = self.map { socket.write($0.answer(to: head)) }
+            let deadline = ContinuousClock.now + Self.maxTime
+            if let head = Self.head(from: socket, before: deadline) {
+                self?.markAsked(number)
+                _ = self.map { socket.write($0.answer(to: head), before: deadline) }
             }
             socket.close()
             self?.end(number)
@@ -105,15 +119,27 @@ public final class TraceServer: Sendable {
         end(number)
     }
 
-    private func end(_ number: Int) { state.withLock { $0.connections[number] = nil } }
+    private func markAsked(_ number: Int) {
+        state.withLock { state in
+            guard let place = state.connections.firstIndex(where: { $0.number == number }) else {
+                return
+            }
+            state.connections[place].hasAsked = true
+        }
+    }
+
+    private func end(_ number: Int) {
+        state.withLock { state in state.connections.removeAll { $0.number == number } }
+    }
 
     // Nil if the peer closes, sends too much or takes too long.
-    private static func head(from socket: TestSocket) -> Data? {
+    private static func head(
+        from socket: TestSocket, before deadline: ContinuousClock.Instant
+    ) -> Data? {
         let end = Data("\r\n\r\n".utf8)
-        let begin = ContinuousClock.now
         var head = Data()
-        while head.count <= maxHeadBytes, ContinuousClock.now - begin < .seconds(10) {
-            guard let chunk = socket.read() else { return nil }
+        while head.count <= maxHeadBytes {
+            guard let chunk = socket.read(before: deadline) else { return nil }
             head += chunk
             if let mark = head.range(of: end) { return Data(head[..<mark.upperBound]) }
         }
@@ -143,8 +169,13 @@ public final class TraceServer: Sendable {
             let page = store.traces.html(title: title, refreshing: Self.source)
             return TraceAnswer(type: "text/html; charset=utf-8", Data(page.utf8)).data
         case Self.source:
-            let json = JSONValue.array(store.traces.map { $0.json() })
-            return TraceAnswer(type: "application/json", json.data()).data
+            let traces = store.traces
+            // Hash values are those of one process, as the token is.
+            let tag = "\"\(UInt64(bitPattern: Int64(traces.hashValue)).hexadecimal)\""
+            // The page has them already (RFC 9110 §13.1.2).
+            if request.headers["If-None-Match"] == tag { return TraceAnswer(unchanged: tag).data }
+            let json = JSONValue.array(traces.map { $0.json() }).data()
+            return TraceAnswer(type: "application/json", json, fields: ["ETag: \(tag)"]).data
         default: return TraceAnswer(404, "Not Found").data
         }
     }
@@ -165,32 +196,40 @@ public final class TraceServer: Sendable {
 
 /// A response of the server, after which the connection is closed.
 private struct TraceAnswer {
-    let status: String
-    let type: String
-    let content: Data
-    var fields: [String] = []
+    private let status: String
+    private let content: Data
+    private let fields: [String]
 
     init(_ code: Int, _ reason: String, fields: [String] = []) {
-        status = "\(code) \(reason)"
-        type = "text/plain; charset=utf-8"
-        content = Data("\(reason)\n".utf8)
-        self.fields = fields
+        self.init(
+            "\(code) \(reason)", type: "text/plain; charset=utf-8", Data("\(reason)\n".utf8),
+            fields: fields)
     }
 
-    init(type: String, _ content: Data) {
-        status = "200 OK"
-        self.type = type
+    init(type: String, _ content: Data, fields: [String] = []) {
+        self.init("200 OK", type: type, content, fields: fields)
+    }
+
+    /// Has no content, nor fields that describe one (RFC 9110 §15.4.5).
+    init(unchanged tag: String) {
+        status = "304 Not Modified"
+        content = Data()
+        fields = ["ETag: \(tag)"]
+    }
+
+    private init(_ status: String, type: String, _ content: Data, fields: [String]) {
+        self.status = status
         self.content = content
+        self.fields = ["Content-Type: \(type)", "Content-Length: \(content.count)"] + fields
     }
 
     var data: Data {
         // The token is in the address of the page, which nobody else must see.
         let lines =
             [
-                "HTTP/1.1 \(status)", "Content-Type: \(type)", "Content-Length: \(content.count)",
-                "Connection: close", "Cache-Control: no-store", "Referrer-Policy: no-referrer",
-                "X-Content-Type-Options: nosniff", "X-Frame-Options: DENY",
-                "Cross-Origin-Resource-Policy: same-origin",
+                "HTTP/1.1 \(status)", "Connection: close", "Cache-Control: no-store",
+                "Referrer-Policy: no-referrer", "X-Content-Type-Options: nosniff",
+                "X-Frame-Options: DENY", "Cross-Origin-Resource-Policy: same-origin",
             ] + fields
         return Data((lines + ["", ""]).joined(separator: "\r\n").utf8) + content
     }

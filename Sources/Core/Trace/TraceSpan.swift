@@ -85,7 +85,8 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
         self.kind = kind
         self.name = name
         startNanoseconds = start.wholeNanoseconds
-        nanoseconds = duration?.wholeNanoseconds ?? .max
+        // The largest number stands for no duration.
+        nanoseconds = duration.map { min($0.wholeNanoseconds, .max - 1) } ?? .max
         self.outcome = outcome
         held = exchange.map { .one($0) } ?? .none
     }

@@ -14,9 +14,12 @@ public enum HARFormat {
         ]
     }
 
-    /// Returns a date as ISO 8601, in UTC with milliseconds.
+    /// Returns a date as ISO 8601, in UTC with milliseconds; clamped to the years 1 to 9999, since
+    /// the format has four digits (RFC 3339 §1).
     public static func date(_ date: Date) -> String {
-        date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        let last = Date(timeIntervalSince1970: 253_402_300_799)
+        return min(max(date, .distantPast), last)
+            .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
 
     /// Returns a time in milliseconds, rounded to microseconds.

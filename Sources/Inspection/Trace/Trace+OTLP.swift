@@ -91,7 +91,7 @@ private struct TraceExport {
     var spans: [JSONValue] { trace.spans.map { .object(json($0)) } }
 
     private func json(_ span: TraceSpan) -> JSONObject {
-        let until = span.start + (span.duration ?? max(end - span.start, .zero))
+        let until = span.start + max(span.duration ?? end - span.start, .zero)
         var object: JSONObject = [
             "traceId": .string(traceID), "spanId": .string(identifiers[span.id]),
         ]
@@ -170,9 +170,11 @@ private struct TraceExport {
     private func nanoseconds(_ offset: Duration) -> JSONValue {
         // A `Double` holds a date of this century to a quarter of a microsecond.
         let micros = max((trace.date.timeIntervalSince1970 * 1e6).rounded(), 0)
+        // Nil if the date is not a number.
         let date = Int64(exactly: min(micros, 9e15)) ?? 0
-        let nanos = Int64(max(offset / .nanoseconds(1), 0).rounded())
-        return .string("\(date * 1000 + nanos)")
+        let (sum, isTooLarge) = (date * 1000).addingReportingOverflow(
+            max(offset, .zero).wholeNanoseconds)
+        return .string("\(isTooLarge ? Int64.max : sum)")
     }
 
     // MARK: Identifiers

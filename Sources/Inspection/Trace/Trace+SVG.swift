@@ -6,9 +6,11 @@ extension Trace {
     ///
     /// It needs nothing else: no script, no font, no other file. It is dark where its reader prefers
     /// so. An exchange is drawn in the colors of its phases, which have no rows of their own.
-    /// - Parameter width: The width in pixels, from 400 on.
+    /// - Parameter width: The width in pixels, from 400 to 10,000.
     /// - Returns: The text of the file.
-    public func svg(width: Int = 860) -> String { TracePicture(self, width: max(width, 400)).text }
+    public func svg(width: Int = 860) -> String {
+        TracePicture(self, width: min(max(width, 400), 10_000)).text
+    }
 }
 
 /// How a trace is drawn.
@@ -125,7 +127,8 @@ private struct TracePicture {
     }
 
     private func place(_ time: Duration) -> Double {
-        tree.end > .zero ? barStart + time / tree.end * barWidth : barStart
+        // A clock that was set back may put a span outside of the axis.
+        tree.end > .zero ? barStart + min(max(time / tree.end, 0), 1) * barWidth : barStart
     }
 
     // MARK: Around the rows

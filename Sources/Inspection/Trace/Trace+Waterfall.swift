@@ -130,12 +130,14 @@ private struct Waterfall {
     private func bar(_ row: TraceTree.Row) -> String {
         guard tree.end > .zero else { return "" }
         let cell = tree.end / barWidth
-        let first = min(Int(row.span.start / cell), barWidth - 1)
+        // A clock that was set back may put a span outside of the axis.
+        func place(_ cells: Double) -> Int { Int(min(max(cells, 0), Double(barWidth - 1))) }
+        let first = place(row.span.start / cell)
         var bar = String(repeating: " ", count: first)
         if row.end - row.span.start < cell / 2 {
             return bar + colored("▏", color(of: row.span))
         }
-        let last = max(first, min(Int((row.end / cell).rounded(.up)) - 1, barWidth - 1))
+        let last = max(first, place((row.end / cell).rounded(.up) - 1))
         var cells = ""
         for place in first...last {
             let from = max(cell * place, row.span.start)

@@ -155,17 +155,22 @@ extension TracePage {
         $("title").textContent=page.title;
         show(page.traces);
         if(page.source){
-          let last="";
+          let last="",tag="";
           const ask=async()=>{
             try{
-              const answer=await fetch(page.source,{cache:"no-store"});
-              if(!answer.ok)throw new Error(answer.status);
-              const text=await answer.text();
-              if(text!==last){
-                // A view that nobody has chosen grows with the calls.
-                if(!state.view||String(state.view)===String(whole()))state.view=null;
-                last=text;
-                show(JSON.parse(text),"live");
+              const answer=await fetch(page.source,
+                {cache:"no-store",headers:tag?{"If-None-Match":tag}:{}});
+              // 304: nothing has changed.
+              if(answer.status!==304){
+                if(!answer.ok)throw new Error(answer.status);
+                const text=await answer.text();
+                tag=answer.headers.get("ETag")||"";
+                if(text!==last){
+                  // A view that nobody has chosen grows with the calls.
+                  if(!state.view||String(state.view)===String(whole()))state.view=null;
+                  last=text;
+                  show(JSON.parse(text),"live");
+                }
               }
               setTimeout(ask,1000);
             }catch{summary("the server has stopped; what it had shown stays")}
