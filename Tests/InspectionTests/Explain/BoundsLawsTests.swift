@@ -46,14 +46,7 @@ struct BoundsLawsTests {
             clean += 1
             let worst = Stack(stack.gates).explain(stack.request, on: MockTransport([])).worst
             for plan in Adversary.Plan.allCases {
-                let stack = RandomStack(number, isOrderly: true)
-                let costs = try await Simulation(seed: Law.seed(number), limit: .seconds(1 << 30))
-                    .run { simulation in
-                        await stack.measure(
-                            MeasuringTransport(Adversary(plan, stack)), clock: simulation.clock,
-                            random: HighestRandom())
-                    }
-                for cost in costs {
+                for cost in try await costs(of: number, isOrderly: true, against: plan) {
                     if let fault = fault(of: cost, worst) {
                         Issue.record("run \(number), \(plan): \(fault)\n\(stack.shown)")
                         return
@@ -87,15 +80,7 @@ struct BoundsLawsTests {
             let worst = Stack(stack.gates).explain(stack.request, on: MockTransport([])).worst
             var most = Cost()
             for plan in Adversary.Plan.allCases {
-                // Gates remember what they met, so each run has its own.
-                let stack = RandomStack(number)
-                let costs = try await Simulation(seed: Law.seed(number), limit: .seconds(1 << 30))
-                    .run { simulation in
-                        await stack.measure(
-                            MeasuringTransport(Adversary(plan, stack)), clock: simulation.clock,
-                            random: HighestRandom())
-                    }
-                for cost in costs {
+                for cost in try await costs(of: number, against: plan) {
                     if let fault = fault(of: cost, worst) {
                         Issue.record("run \(number), \(plan): \(fault)\n\(stack.shown)")
                         return
@@ -115,6 +100,21 @@ struct BoundsLawsTests {
         #expect(head.isEnough, "\(head)")
         #expect(time.isEnough, "\(time)")
         #expect(waiting.isEnough, "\(waiting)")
+    }
+
+    /// What a stack costs its caller when an adversary is the server.
+    ///
+    /// Gates remember what they met, so each run has a stack of its own.
+    private func costs(
+        of number: UInt64, isOrderly: Bool = false, against plan: Adversary.Plan
+    ) async throws -> [Cost] {
+        let stack = RandomStack(number, isOrderly: isOrderly)
+        return try await Simulation(seed: Law.seed(number), limit: .seconds(1 << 30))
+            .run { simulation in
+                await stack.measure(
+                    MeasuringTransport(Adversary(plan, stack)), clock: simulation.clock,
+                    random: HighestRandom())
+            }
     }
 
     private func fault(of cost: Cost, _ worst: StackBounds) -> String? {
