@@ -1,7 +1,7 @@
 # Checks the rules of the project that the compiler does not check, and prints each violation.
 #
 # - The folder of a file decides which modules it may import; only the umbrella module may use `@_exported`.
-# - A file has at most 300 lines; so has one of C, and a header.
+# - A file has at most 300 lines below its licence; so has one of C, and a header.
 # - A file has at most one public type at its top level, and the name of that type.
 # - A plugin has no privilege: it declares nothing `package`.
 # - `@unchecked Sendable` and `nonisolated(unsafe)` need a `// SAFETY:` comment at most three lines above.
@@ -18,6 +18,8 @@ function mayImport(place, module,    base, libraries) {
     base = "Foundation Dispatch Synchronization Glibc Musl Darwin"
     libraries = "TurnpikeCore TurnpikeInspection TurnpikeMiddleware TurnpikeSerializers TurnpikeSupport"
     if (place ~ /^Plugins\/CommandLine$/) return 1
+    # A bridge is a package of its own, that users could have written.
+    if (place ~ /^Plugins\/Bridges$/) return module !~ /Turnpike/ || module == "Turnpike" || isIn(libraries, module) || index(module, part[3]) > 0
     if (place ~ /^Plugins\//) {
         # The names of its own modules contain the name of the folder; it may not import other plugins or the umbrella module.
         return module !~ /Turnpike/ || isIn(libraries, module) || index(module, folder) > 0
@@ -44,10 +46,11 @@ FNR == 1 {
     folder = part[2]
     safety = -9
     types = 0
-    isApplication = FILENAME ~ /^Plugins\/[^\/]*\/(Tests|Examples)\//
+    isApplication = FILENAME ~ /^Plugins\/([^\/]*|Bridges\/[^\/]*)\/(Tests|Examples)\//
 }
 
-FNR == 301 { fault("the file has more than 300 lines") }
+# The licence and an empty line stand above.
+FNR == 303 { fault("the file has more than 300 lines") }
 
 # The rest is about Swift.
 FILENAME ~ /\.[ch]$/ { next }

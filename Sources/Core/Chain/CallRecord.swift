@@ -51,13 +51,13 @@ package final class CallRecord: Sendable {
     func begin(_ request: Request, at now: MonotonicInstant) {
         state.withLock { state in
             state.described = request
-            state.exchanges.timeline.start = now
+            state.exchanges.beginCall(at: now)
         }
     }
 
     /// Records that the body was converted into a value.
     func didSerialize(at now: MonotonicInstant) {
-        state.withLock { $0.exchanges.timeline.serialized = now }
+        state.withLock { $0.exchanges.endCall(at: now) }
     }
 
     package func add(_ hop: Hop) { state.withLock { $0.hops.append(hop) } }

@@ -102,7 +102,7 @@ final class Plan: Sendable {
     func run(
         _ request: Request, from start: Int, in context: Context, isMarked: Bool = false
     ) async throws -> Response {
-        if let recorder = context.call.recorder, !isMarked {
+        if !isMarked, let recorder = context.call.recorder {
             return try await run(request, from: start, in: context, recorder)
         }
         var position = start
@@ -180,10 +180,15 @@ final class Plan: Sendable {
                     + " another retry, or a replay that never succeeds")
         }
         context.emit(.sent, request: request)
-        var response =
-            context.call.recorder == nil
-            ? try await transport.send(request, context: context)
-            : try await sendMarked(request, at: now, in: context)
+        let mark = context.call.recorder == nil ? nil : ExchangeMark(request, at: now, in: context)
+        var response: Response
+        do {
+            response = try await transport.send(request, context: mark?.context ?? context)
+        } catch {
+            mark?.fail(error)
+            throw error
+        }
+        mark?.receive(response)
         let headAt = context.timeSource.now
         record.didReceiveHead(
             of: response, in: number, at: headAt, unless: context.cancelReason != nil)

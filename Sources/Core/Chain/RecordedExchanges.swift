@@ -33,15 +33,17 @@ struct RecordedExchanges {
     // Those that began before the shown one had ended, or after it.
     private var others: [One] = []
 
-    var timeline: Timeline {
-        get { shown.timeline }
-        set { shown.timeline = newValue }
-    }
+    var timeline: Timeline { shown.timeline }
 
     var progress: TransferProgress { shown.progress }
 
     /// Whether there are exchanges beside the shown one.
     var isContested: Bool { !others.isEmpty }
+
+    mutating func beginCall(at now: MonotonicInstant) { shown.timeline.start = now }
+
+    /// Takes the time at which the call's value was made.
+    mutating func endCall(at now: MonotonicInstant) { shown.timeline.serialized = now }
 
     mutating func begin(_ number: Int, attempt: Int, length: Int64?, at now: MonotonicInstant) {
         if shown.phase != .ended { others.append(shown) }

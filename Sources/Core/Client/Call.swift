@@ -148,10 +148,15 @@ public struct Call: Sendable {
         accept: [MediaType], in running: (plan: Plan, context: Context)
     ) async throws -> (response: Response, request: Request) {
         let context = running.context
-        let (plan, request): (Plan, Request)
+        let plan: Plan
+        var request = request
         do {
             try Task.checkCancellation()
-            request = prepared(accepting: accept)
+            if !accept.isEmpty, !request.headers.contains(.accept) {
+                request.headers[.accept] = accept.map(\.description).joined(separator: ", ")
+            }
+            request.describeBody()
+            request.moveUserInformation()
             plan = extended(running.plan, for: request.options)
             if let fault = plan.fault { throw fault }
         } catch {
@@ -168,16 +173,6 @@ public struct Call: Sendable {
         } catch {
             throw context.failed(error)
         }
-    }
-
-    private func prepared(accepting accept: [MediaType]) -> Request {
-        var request = request
-        if !accept.isEmpty, !request.headers.contains(.accept) {
-            request.headers[.accept] = accept.map(\.description).joined(separator: ", ")
-        }
-        request.describeBody()
-        request.moveUserInformation()
-        return request
     }
 
     /// Adds the gates of this call, and those of options that the stack would ignore.

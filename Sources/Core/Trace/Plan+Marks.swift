@@ -60,23 +60,6 @@ extension Plan {
             throw error
         }
     }
-
-    /// Passes a request to the transport, and marks the exchange.
-    func sendMarked(
-        _ request: Request, at now: MonotonicInstant, in context: Context
-    ) async throws -> Response {
-        guard let recorder = context.call.recorder,
-            let span = recorder.send(request, in: context.span, at: now)
-        else { return try await transport.send(request, context: context) }
-        do {
-            let response = try await transport.send(request, context: context.within(span))
-            recorder.receive(response, in: span)
-            return response
-        } catch {
-            recorder.end(span, RecordedTrace.Outcome(error))
-            throw error
-        }
-    }
 }
 
 extension Plan.Node {
@@ -117,4 +100,26 @@ extension TraceRecorder {
             throw error
         }
     }
+}
+
+/// The mark of an exchange in the call's trace.
+struct ExchangeMark {
+    /// The context of what happens within the exchange.
+    let context: Context
+    private let recorder: TraceRecorder
+    private let span: Int
+
+    /// Begins the mark, unless the call has no trace or its trace is full.
+    init?(_ request: Request, at now: MonotonicInstant, in context: Context) {
+        guard let recorder = context.call.recorder,
+            let span = recorder.send(request, in: context.span, at: now)
+        else { return nil }
+        self.context = context.within(span)
+        self.recorder = recorder
+        self.span = span
+    }
+
+    func receive(_ response: Response) { recorder.receive(response, in: span) }
+
+    func fail(_ error: any Error) { recorder.end(span, RecordedTrace.Outcome(error)) }
 }
