@@ -1,0 +1,124 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// All bridges and Examples/Service in one package, by symbolic links, so that one build makes each library once and one run tests
+// everything (scripts/bridges). What a bridge stands on is decided in its own manifest; this one repeats it.
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+/// Products of Turnpike.
+func turnpike(_ names: String...) -> [Target.Dependency] {
+    names.map { .product(name: $0, package: "turnpike") }
+}
+
+/// Products of another package.
+func products(_ names: String..., of package: String) -> [Target.Dependency] {
+    names.map { .product(name: $0, package: package) }
+}
+
+/// The module of a bridge and its tests, which depend on all that the module does.
+func bridge(
+    _ folder: String, on dependencies: [Target.Dependency],
+    tests: [Target.Dependency], settings: [SwiftSetting] = settings
+) -> [Target] {
+    let name = "Turnpike\(folder)"
+    return [
+        .target(
+            name: name,
+            dependencies: turnpike("Turnpike", "TurnpikeSupport") + dependencies,
+            path: "\(folder)/Sources/\(name)", swiftSettings: settings),
+        .testTarget(
+            name: "\(name)Tests",
+            dependencies: [.byName(name: name)]
+                + turnpike("Turnpike", "TurnpikeSupport", "TurnpikeTesting") + dependencies + tests,
+            path: "\(folder)/Tests/\(name)Tests", swiftSettings: settings),
+    ]
+}
+
+// As in the manifest of the bridge.
+let libraries: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+]
+
+let targets =
+    bridge(
+        "Logging", on: products("Logging", of: "swift-log"),
+        tests: products("InMemoryLogging", of: "swift-log"))
+    + bridge(
+        "Metrics", on: products("CoreMetrics", of: "swift-metrics"),
+        tests: products("MetricsTestKit", of: "swift-metrics"))
+    + bridge(
+        "Tracing", on: products("Tracing", of: "swift-distributed-tracing"),
+        tests: products("InMemoryTracing", of: "swift-distributed-tracing")
+            + turnpike("TurnpikeCache", "TurnpikeInspection"))
+    + bridge(
+        "Lifecycle", on: products("ServiceLifecycle", of: "swift-service-lifecycle"),
+        tests: products("ServiceLifecycleTestKit", of: "swift-service-lifecycle")
+            + products("Logging", of: "swift-log"))
+    + bridge("Configuration", on: products("Configuration", of: "swift-configuration"), tests: [])
+    + bridge(
+        "HTTPTypes", on: products("HTTPTypes", of: "swift-http-types"),
+        tests: turnpike("TurnpikeCurl"))
+    + bridge(
+        "AsyncHTTPClient",
+        on: products("AsyncHTTPClient", of: "async-http-client")
+            + products("NIOCore", "NIOPosix", "NIOHTTP1", of: "swift-nio")
+            + products("NIOSSL", of: "swift-nio-ssl") + products("NIOHTTP2", of: "swift-nio-http2")
+            + products("NIOHTTPCompression", of: "swift-nio-extras"),
+        tests: [], settings: libraries)
+    + [
+        .executableTarget(
+            name: "turnpike-ahc",
+            dependencies: ["TurnpikeAsyncHTTPClient"] + turnpike("TurnpikeCommandLine"),
+            path: "AsyncHTTPClient/Sources/Program", swiftSettings: libraries),
+        .executableTarget(
+            name: "CityService",
+            dependencies: [
+                "TurnpikeConfiguration", "TurnpikeHTTPTypes", "TurnpikeLifecycle",
+                "TurnpikeLogging", "TurnpikeMetrics", "TurnpikeTracing",
+            ] + turnpike("Turnpike", "TurnpikeCache", "TurnpikeCurl")
+                + products("Configuration", of: "swift-configuration")
+                + products("Hummingbird", of: "hummingbird")
+                + products("InMemoryTracing", "Tracing", of: "swift-distributed-tracing")
+                + products("Logging", of: "swift-log") + products("Metrics", of: "swift-metrics")
+                + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle"),
+            path: "Service/Sources/CityService", swiftSettings: [.treatAllWarnings(as: .error)]),
+        .testTarget(
+            name: "CityServiceTests",
+            dependencies: ["CityService"] + turnpike("Turnpike", "TurnpikeCurl"),
+            path: "Service/Tests/CityServiceTests",
+            swiftSettings: [.treatAllWarnings(as: .error)]),
+    ]
+
+let package = Package(
+    name: "turnpike-bridges",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(name: "turnpike", path: "../../.."),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.0"),
+        .package(
+            url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
+        .package(
+            url: "https://github.com/apple/swift-configuration.git", from: "1.4.0",
+            traits: [.defaults, "Reloading"]),
+        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
+        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.0"),
+        .package(url: "https://github.com/apple/swift-nio-http2.git", from: "1.46.0"),
+        .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.35.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.0"),
+    ],
+    targets: targets
+)
