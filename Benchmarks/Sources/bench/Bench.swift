@@ -31,9 +31,10 @@ enum Bench {
         case "cache": try await CacheBench.run(report)
         case "chain": try await ChainBench.run(report, only: Set(rest))
         case "gates": try await GatesBench.run(report, only: Set(rest))
-        case "peers": try PeersPackage.run(rest + (json ? ["--json"] : []))
+        case "bridges": try NestedPackage.bridges.run(rest)
+        case "peers": try NestedPackage.peers.run(rest + (json ? ["--json"] : []))
         case "instructions":
-            try PeersPackage.run(["instructions"] + rest + (json ? ["--json"] : []))
+            try NestedPackage.peers.run(["instructions"] + rest + (json ? ["--json"] : []))
         case "loopback": try LoopbackBench(rest).run(report)
         case "values": try await ValuesBench.run(report)
         // Subcommands that `loopback` runs in separate processes.
@@ -45,6 +46,7 @@ enum Bench {
                 usage: bench cache [--check] [--json]
                            bench chain [CASE…] [--json]
                            bench gates [GATE…] [--json]
+                           bench bridges
                            bench peers [--only W2,…] [--clients curl,…] [--rounds N]
                                        [--seconds S] [--svg FILE] [--json]
                            bench peers chart FILE… [--svg FILE]

@@ -1,15 +1,21 @@
 import Foundation
 
-/// The comparison with other clients: a separate package (`Benchmarks/Peers`), built on demand.
-enum PeersPackage {
+/// A benchmark that needs other packages, and so is a package of its own, built on demand.
+enum NestedPackage: String {
+    /// The comparison with other clients (`Benchmarks/Peers`).
+    case peers = "Peers"
+    /// What the bridges cost (`Benchmarks/Bridges`).
+    case bridges = "Bridges"
+
     /// Replaces this process by the program of that package, so that it receives signals itself and
     /// its exit status is returned.
-    static func run(_ arguments: [String]) throws -> Never {
+    func run(_ arguments: [String]) throws -> Never {
         var folder = URL(filePath: #filePath)
         for _ in 0..<3 { folder.deleteLastPathComponent() }
-        let package = folder.appending(path: "Peers").path(percentEncoded: false)
+        let package = folder.appending(path: rawValue).path(percentEncoded: false)
         let words =
-            ["swift", "run", "-c", "release", "--package-path", package, "peers"] + arguments
+            ["swift", "run", "-c", "release", "--package-path", package, rawValue.lowercased()]
+            + arguments
         // This thread blocks all signals, but becomes the only thread of the other program.
         var none = sigset_t()
         sigemptyset(&none)
