@@ -17,9 +17,8 @@ function isIn(list, name) { return index(" " list " ", " " name " ") > 0 }
 function mayImport(place, module,    base, libraries) {
     base = "Foundation Dispatch Synchronization Glibc Musl Darwin"
     libraries = "TurnpikeCore TurnpikeInspection TurnpikeMiddleware TurnpikeSerializers TurnpikeSupport"
-    if (place ~ /^Plugins\/CommandLine$/) return 1
-    # A bridge is a package of its own, that users could have written.
-    if (place ~ /^Plugins\/Bridges$/) return module !~ /Turnpike/ || module == "Turnpike" || isIn(libraries, module) || index(module, part[3]) > 0
+    # An application, and packages of their own.
+    if (place ~ /^Plugins\/(CommandLine|Bridges)$/) return 1
     if (place ~ /^Plugins\//) {
         # The names of its own modules contain the name of the folder; it may not import other plugins or the umbrella module.
         return module !~ /Turnpike/ || isIn(libraries, module) || index(module, folder) > 0

@@ -8,11 +8,13 @@ import TurnpikeInspection
 enum CheckCommand {
     /// Reports the mistakes in a stack file and in the order of its gates, or prints what a stack file
     /// may contain.
-    static func run(_ arguments: [String], _ terminal: Terminal) -> Int32 {
+    static func run(
+        _ arguments: [String], _ terminal: Terminal, _ registry: Registry = .commandLine
+    ) -> Int32 {
         if let help = Help.asked(arguments, .check, terminal) { return help }
         switch arguments {
-        case ["--schema"]: return Help.show(schema, terminal)
-        case ["--reference"]: return Help.show(reference, terminal)
+        case ["--schema"]: return Help.show(schema(registry), terminal)
+        case ["--reference"]: return Help.show(reference(registry), terminal)
         case ["--rules"]: return Help.show(rules, terminal)
         default: break
         }
@@ -27,7 +29,7 @@ enum CheckCommand {
         }
         let report: CheckReport
         do {
-            report = try CheckReport(path)
+            report = try CheckReport(path, registry)
         } catch {
             terminal.error("\(path): \((error as? ClientError)?.shownMessage ?? "\(error)")")
             return ExitCode.usage
@@ -47,13 +49,13 @@ enum CheckCommand {
     static var rules: String { String(LintRule.article.dropLast()) }
 
     /// The JSON Schema of the stack files that the command reads.
-    static var schema: String {
-        String(decoding: Registry.commandLine.schema().data(pretty: true), as: UTF8.self)
+    private static func schema(_ registry: Registry) -> String {
+        String(decoding: registry.schema().data(pretty: true), as: UTF8.self)
     }
 
     /// The reference of these stack files, which is the article `StackFileReference`.
-    static var reference: String {
-        String(Registry.commandLine.reference(linking: ["TurnpikeMiddleware"]).dropLast())
+    static func reference(_ registry: Registry = .commandLine) -> String {
+        String(registry.reference(linking: ["TurnpikeMiddleware"]).dropLast())
     }
 }
 

@@ -14,10 +14,10 @@ struct CheckReport {
     private let leftOut: Int
 
     /// Checks a stack file; what is known of a file with mistakes is judged as well.
-    init(_ path: String) throws {
+    init(_ path: String, _ registry: Registry) throws {
         self.path = path
         let text = try Self.text(of: path)
-        let draft = try StackFile(parsing: text).draft(with: .commandLine)
+        let draft = try StackFile(parsing: text).draft(with: registry)
         gates = draft.gates
         places = StackPlaces(text)
         let known = draft.ignoredRules.filter { LintRule.fault(of: $0) == nil }

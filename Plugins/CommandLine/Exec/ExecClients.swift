@@ -10,12 +10,12 @@ final class ExecClients {
     private let base: StackFile?
     // Shared by all clients, so that they also share objects that must exist once for a path, such
     // as the writer of a metrics file.
-    private let registry = Registry.commandLine
-
+    private let registry: Registry
     private let traces: TraceStore?
 
-    init(base: StackFile?, traces: TraceStore? = nil) {
+    init(base: StackFile?, registry: Registry, traces: TraceStore? = nil) {
         self.base = base
+        self.registry = registry
         self.traces = traces
     }
 

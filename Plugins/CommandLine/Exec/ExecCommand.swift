@@ -12,7 +12,8 @@ enum ExecCommand {
     ///
     /// A cancellation also ends the current exchange.
     static func run(
-        _ arguments: [String], _ terminal: Terminal, maxLineBytes: Int = maxLineBytes
+        _ arguments: [String], _ terminal: Terminal, _ registry: Registry = .commandLine,
+        maxLineBytes: Int = maxLineBytes
     ) async -> Int32 {
         if let help = Help.asked(arguments, .exec, terminal) { return help }
         let base: StackFile?
@@ -20,7 +21,7 @@ enum ExecCommand {
         let traces: TraceStore?
         do {
             let options = try options(arguments)
-            base = try options.stack.map(stackFile)
+            base = try options.stack.map { try stackFile($0, registry) }
             traces = options.servesTraces ? TraceStore() : nil
             server = try traces.map { try TraceServer($0, title: "turnpike exec") }
         } catch {
@@ -29,7 +30,7 @@ enum ExecCommand {
         }
         if let server { terminal.messages("traces: \(server.url.absoluteString)\n") }
         defer { server?.stop() }
-        let clients = ExecClients(base: base, traces: traces)
+        let clients = ExecClients(base: base, registry: registry, traces: traces)
         let lines = InputLines(maxBytes: maxLineBytes, read: terminal.input)
         var status = ExitCode.success
         do {
@@ -69,9 +70,9 @@ enum ExecCommand {
         return (stack, servesTraces)
     }
 
-    private static func stackFile(_ path: String) throws -> StackFile {
+    private static func stackFile(_ path: String, _ registry: Registry) throws -> StackFile {
         let file = try StackFile(contentsOf: URL(filePath: path))
-        let issues = file.check(with: .commandLine)
+        let issues = file.check(with: registry)
         guard issues.isEmpty else { throw ClientError.configuration(issues) }
         return file
     }

@@ -63,7 +63,9 @@ enum ExplainCommand {
 
     /// Prints what the stack of a file does to a request; of a file with mistakes, what `check`
     /// prints.
-    static func run(_ arguments: [String], _ terminal: Terminal) -> Int32 {
+    static func run(
+        _ arguments: [String], _ terminal: Terminal, _ registry: Registry = .commandLine
+    ) -> Int32 {
         if let help = Help.asked(arguments, .explain, terminal) { return help }
         let options: Options
         do { options = try Options(arguments) } catch {
@@ -72,9 +74,9 @@ enum ExplainCommand {
         }
         do {
             let file = try StackFile(contentsOf: URL(filePath: options.path))
-            let draft = file.draft(with: .commandLine)
+            let draft = file.draft(with: registry)
             guard draft.issues.isEmpty, let transport = draft.transport else {
-                return CheckCommand.run([options.path], terminal)
+                return CheckCommand.run([options.path], terminal, registry)
             }
             let request = try request(options, draft.baseURL)
             let stack = Stack(draft.gates.map(\.gate))

@@ -6,7 +6,9 @@ import TurnpikeCore
 /// The command `turnpike send`: one request, for interactive use.
 enum SendCommand {
     /// Sends the request of the command line and prints the result.
-    static func run(_ arguments: [String], _ terminal: Terminal) async -> Int32 {
+    static func run(
+        _ arguments: [String], _ terminal: Terminal, _ registry: Registry = .commandLine
+    ) async -> Int32 {
         // Accepted anywhere, even as the value of an option, where nobody needs it.
         if arguments.contains("--help") || arguments == ["-h"] {
             return Help.show(.send, terminal)
@@ -16,7 +18,7 @@ enum SendCommand {
             var options = try SendOptions(arguments)
             try await options.askForPassword(terminal)
             let exchange = SendExchange(options, terminal)
-            let client = try client(for: options, exchange.trace)
+            let client = try client(for: options, exchange.trace, registry)
             let status = await exchange.run(with: client)
             await client.shutdown()
             return status
@@ -29,7 +31,7 @@ enum SendCommand {
     }
 
     private static func client(
-        for options: SendOptions, _ trace: SendTrace?
+        for options: SendOptions, _ trace: SendTrace?, _ registry: Registry
     ) throws -> Client {
         guard let path = options.stack else {
             let chosen = try SendTransport(options.transport)
@@ -40,7 +42,7 @@ enum SendCommand {
         }
         let file = try StackFile(contentsOf: URL(filePath: path))
         let client = try ConfiguredClient(
-            file, registry: .commandLine, serializers: .standard
+            file, registry: registry, serializers: .standard
         ).client
         if let trace {
             trace.note("stack: \(path)")

@@ -27,7 +27,7 @@ struct StackFileReferenceTests {
         let path = "Sources/Turnpike/Documentation.docc/StackFileReference.md"
         let text = try String(contentsOf: Self.root.appending(path: path), encoding: .utf8)
         #expect(
-            text == CheckCommand.reference + "\n",
+            text == CheckCommand.reference() + "\n",
             "run: swift run turnpike check --reference >\(path)")
     }
 
@@ -38,7 +38,7 @@ struct StackFileReferenceTests {
         #expect(try JSONValue(parsing: terminal.text) == Self.schema.root)
         let other = FakeTerminal()
         #expect(CheckCommand.run(["--reference"], other.terminal()) == 0)
-        #expect(other.text == CheckCommand.reference + "\n")
+        #expect(other.text == CheckCommand.reference() + "\n")
         let wrong = FakeTerminal()
         #expect(CheckCommand.run(["--schema", "stack.json"], wrong.terminal()) == ExitCode.usage)
         #expect(wrong.text.isEmpty && wrong.messages.contains("--schema"))

@@ -1,16 +1,20 @@
 import Foundation
 import Synchronization
-import TurnpikeCore
 import TurnpikeSupport
 
 extension Response {
-    /// Returns the response with its content decoded, and without the fields about the coding.
+    /// Returns the response with its content decoded (gzip and deflate, RFC 9110 §8.4.1), and without
+    /// the fields about the coding.
     ///
-    /// The body is decoded while it is read, a bounded piece at a time, so that a small response
-    /// does not exhaust memory.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/decompression`` for a coding that the request did
-    ///   not ask for.
-    func decoded() throws -> Response {
+    /// It is for transports that ask for these codings, and whose own library does not decode. The
+    /// body is decoded while it is read, a bounded piece at a time, so that a small response does
+    /// not exhaust memory. ``ResponseBody/encodedBytes`` counts what arrived
+    /// (``TransportCapabilities/encodedSizes``).
+    /// - Returns: The response; this one belongs to it. A response without a coding is returned
+    ///   unchanged.
+    /// - Throws: ``ClientError/Code/decompression`` for a coding that cannot be decoded; the body is
+    ///   then cancelled. Broken content is reported with the same code when it is read.
+    public func decoded() throws -> Response {
         guard let field = headers[.contentEncoding] else { return self }
         let codings = field.split(separator: ",").map { Grammar.trimmed($0).lowercased() }
             .filter { !$0.isEmpty && $0 != "identity" }

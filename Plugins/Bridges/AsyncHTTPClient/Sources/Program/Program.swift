@@ -1,0 +1,10 @@
+import TurnpikeAsyncHTTPClient
+import TurnpikeCommandLine
+
+/// The command `turnpike`, whose stack files may name the transport `async-http-client`.
+@main
+struct Program {
+    static func main() async {
+        await TurnpikeCommand.main { $0.registerAsyncHTTPClient() }
+    }
+}

@@ -1,0 +1,102 @@
+public import AsyncHTTPClient
+public import NIOCore
+import Synchronization
+public import Turnpike
+
+/// A transport over async-http-client, for services that have an `HTTPClient` already.
+///
+/// The connections, their limits, the proxy, TLS and the versions of HTTP are those of the
+/// `HTTPClient`. All else is done by gates, once:
+///
+/// ```swift
+/// let http = HTTPClient(eventLoopGroup: group)
+/// let client = Client(
+///     baseURL: "https://api.example.com/", transport: AsyncHTTPClientTransport(http))
+/// // At the end of the service, the client comes first:
+/// await client.shutdown()
+/// try await http.shutdown()
+/// ```
+///
+/// - Bodies stream both ways with back-pressure.
+/// - A failure says whether a byte of the request may have been written, so that a retry is safe.
+/// - No redirect is followed, whatever the configuration of the `HTTPClient` says
+///   (``ClientTraits/returnsRedirects``).
+/// - gzip and deflate are asked for and decoded, by the transport or by the `HTTPClient`
+///   (``ClientTraits/decodesContent``). A request with an `Accept-Encoding` of its own gets the bytes
+///   as they come.
+/// - The transport sets no time limit. Those of the `HTTPClient` stay in force; they fail as
+///   `connectTimeout` and `idleTimeout`.
+/// - The task-local service context is that of the caller, so that the spans of the `HTTPClient` have
+///   the right parent.
+public final class AsyncHTTPClientTransport: Transport {
+    private let holder: ClientHolder
+    private let traits: ClientTraits
+    private let running = RunningExchanges()
+
+    /// Creates a transport over the `HTTPClient` of its caller, who shuts that down.
+    /// - Parameters:
+    ///   - client: The `HTTPClient`; any number of transports may share it.
+    ///   - traits: What its configuration says, which the `HTTPClient` does not tell. The default is
+    ///     right for a configuration that its caller has not changed; ``HTTPClient.shared`` needs
+    ///     `.decodesContent`.
+    public init(_ client: HTTPClient, traits: ClientTraits = []) {
+        holder = ClientHolder(client, isOwned: false)
+        self.traits = traits
+    }
+
+    /// Creates a transport with an `HTTPClient` of its own, which ends with it.
+    /// - Parameters:
+    ///   - configuration: The configuration, but for what a gate or the transport does: no redirect
+    ///     is followed, content is decoded by the transport, and the making of connections is not
+    ///     repeated (`retryConnectionEstablishment`), since a retry knows more.
+    ///   - group: The event loops.
+    public init(
+        configuration: HTTPClient.Configuration = HTTPClient.Configuration(),
+        eventLoopGroup group: any EventLoopGroup = HTTPClient.defaultEventLoopGroup
+    ) {
+        var configuration = configuration
+        configuration.redirectConfiguration = .disallow
+        configuration.decompression = .disabled
+        configuration.connectionPool.retryConnectionEstablishment = false
+        holder = ClientHolder(
+            HTTPClient(eventLoopGroup: group, configuration: configuration), isOwned: true)
+        traits = .returnsRedirects
+    }
+
+    /// Live uploads, and sizes of encoded content where the transport decodes it.
+    ///
+    /// async-http-client passes no trailer fields on, takes none, and tells of no phase of a
+    /// connection but the moment at which a request goes out.
+    public var capabilities: TransportCapabilities {
+        traits.contains(.decodesContent) ? .liveUpload : [.liveUpload, .encodedSizes]
+    }
+
+    /// Sends a request.
+    public func send(_ request: Request, context: Context) async throws -> Response {
+        try context.checkCancellation()
+        let upload = request.body.isEmpty ? nil : try Upload(request.body, holder.client)
+        let wire = try WireRequest(request, body: upload?.body, traits)
+        let exchange = HTTPExchange(
+            request, traits: traits, context: context, upload: upload, holder: holder)
+        guard running.add(exchange) else { throw Fault.wasShutDown(.connecting) }
+        exchange.start(wire) { [running] in running.remove($0) }
+        let response = try await exchange.response()
+        return wire.isDecoded ? try response.decoded() : response
+    }
+
+    /// Ends what is under way at once, and returns when it has ended.
+    ///
+    /// What it ends, and later sends, fail as `cancelled`. An `HTTPClient` of the transport's own is
+    /// shut down, with its connections. One of the caller's goes on: shut it down afterwards.
+    public func shutdown() async {
+        let exchanges = running.close()
+        for exchange in exchanges { exchange.shutDown() }
+        for exchange in exchanges { await exchange.ended() }
+        await holder.shutdown()
+    }
+}
+
+extension AsyncHTTPClientTransport: PromptlyCancellable {
+    /// It ends soon.
+    public var promptness: Promptness { .always }
+}

@@ -1,0 +1,24 @@
+import AsyncHTTPClient
+import Synchronization
+
+/// An `HTTPClient`, which is shut down with its transport and its last exchange if it is theirs.
+final class ClientHolder: Sendable {
+    let client: HTTPClient
+    private let mustShutDown: Atomic<Bool>
+
+    init(_ client: HTTPClient, isOwned: Bool) {
+        self.client = client
+        mustShutDown = Atomic(isOwned)
+    }
+
+    // async-http-client traps in debug builds if an `HTTPClient` is released before its shutdown.
+    deinit {
+        if mustShutDown.load(ordering: .acquiring) { client.shutdown { [client] _ in _ = client } }
+    }
+
+    func shutdown() async {
+        guard mustShutDown.exchange(false, ordering: .acquiringAndReleasing) else { return }
+        // It fails only if it was shut down before.
+        try? await client.shutdown()
+    }
+}

@@ -1,0 +1,242 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOHTTP2
+import NIOHTTPCompression
+import NIOPosix
+import NIOSSL
+import Turnpike
+
+/// How an error of async-http-client, or of SwiftNIO below it, becomes one that says what happened.
+enum Fault {
+    private struct Kind {
+        let code: ClientError.Code
+        let message: String
+        // What is known better from the error than from the delegate's calls.
+        var phase: TransferState.Phase?
+        var proxyStatus: HTTPStatus?
+    }
+
+    /// Returns the error that the caller gets.
+    /// - Parameters:
+    ///   - error: The error.
+    ///   - transfer: How far the exchange had come.
+    /// - Returns: The error; one of the request's content as it is.
+    static func of(_ error: any Error, _ transfer: TransferState) -> any Error {
+        // Those of the request's content.
+        if error is ClientError || error is CancellationError { return error }
+        let kind = kind(of: error, transfer.phase)
+        let phase = kind.phase ?? transfer.phase
+        return ClientError(
+            kind.code, kind.message,
+            // What is refused is a value, which may be a secret.
+            underlying: kind.code == .invalidRequest ? nil : error,
+            transfer: TransferState(
+                phase, bodyBytesSent: phase == .connecting ? 0 : transfer.bodyBytesSent),
+            proxyStatus: kind.proxyStatus)
+    }
+
+    private static func kind(of error: any Error, _ phase: TransferState.Phase) -> Kind {
+        switch error {
+        case let error as HTTPClientError: return client(error, phase)
+        case let error as NIOConnectionError: return connection(error)
+        case let error as HTTPParserError: return parser(error, phase)
+        case let error as NIOHTTP2Errors.StreamError: return kind(of: error.baseError, phase)
+        case let error as NIOHTTP2Errors.StreamClosed: return stream(error.errorCode, phase)
+        case is NIOHTTP2Errors.NoStreamIDAvailable, is NIOHTTP2Errors.CreatedStreamAfterGoaway:
+            return lost(.connecting)
+        case is any NIOHTTP2Error: return http2(error, phase)
+        case is NIOSSLError, is BoringSSLError, is NIOSSLExtraError: return tls(error, phase)
+        case let error as NIOHTTPDecompression.DecompressionError:
+            return error == .limit
+                ? Kind(
+                    code: .tooLarge,
+                    message: "the decoded content is larger than the HTTPClient's limit")
+                : undecodable
+        case is NIOHTTPDecompression.ExtraDecompressionError: return undecodable
+        case ChannelError.connectTimeout: return late
+        case let error as IOError where error.errnoCode == EMFILE || error.errnoCode == ENFILE:
+            return Kind(
+                code: .connection,
+                message: "the process has no descriptors left for a connection; raise its limit"
+                    + " (ulimit -n)",
+                phase: .connecting)
+        default: return lost(phase)
+        }
+    }
+
+    private static func client(
+        _ error: HTTPClientError, _ phase: TransferState.Phase
+    ) -> Kind {
+        switch error {
+        case .alreadyShutdown:
+            return Kind(
+                code: .cancelled, message: "the HTTPClient was shut down", phase: .connecting)
+        case .cancelled:
+            return Kind(code: .cancelled, message: "the HTTPClient was shut down")
+        case .connectTimeout, .getConnectionFromPoolTimeout, .tlsHandshakeTimeout,
+            .socksHandshakeTimeout, .httpProxyHandshakeTimeout:
+            return late
+        case .deadlineExceeded where phase == .connecting: return late
+        case .readTimeout:
+            return Kind(
+                code: .idleTimeout,
+                message: "nothing came for longer than the HTTPClient's read timeout")
+        case .writeTimeout:
+            return Kind(
+                code: .idleTimeout,
+                message: "nothing could be sent for longer than the HTTPClient's write timeout")
+        case .proxyAuthenticationRequired:
+            return Kind(
+                code: .connection,
+                message: "the proxy refused to connect; give the HTTPClient's proxy a user and a"
+                    + " password that it takes",
+                phase: .connecting, proxyStatus: 407)
+        case .invalidProxyResponse:
+            return Kind(
+                code: .connection, message: "the proxy refused to connect", phase: .connecting)
+        case .invalidURL, .emptyHost, .emptyScheme, .missingSocketPath,
+            .traceRequestWithBody:
+            return Kind(
+                code: .invalidRequest, message: "async-http-client refuses the request: \(error)",
+                phase: .connecting)
+        case .bodyLengthMismatch:
+            return Kind(
+                code: .upload, message: "the request body does not have its declared length")
+        case .redirectLimitReached, .redirectCycleDetected: return following
+        default:
+            let text = "\(error)".lowercased()
+            if text.contains("invalidheaderfield") || text.contains("unsupportedscheme") {
+                return Kind(
+                    code: .invalidRequest, message: "async-http-client refuses the request",
+                    phase: .connecting)
+            }
+            if text.contains("applicationprotocol") {
+                return Kind(
+                    code: .protocol, message: "the server chose a protocol that was not offered",
+                    phase: .connecting)
+            }
+            return lost(phase)
+        }
+    }
+
+    private static func connection(_ error: NIOConnectionError) -> Kind {
+        if error.connectionErrors.isEmpty, error.dnsAError != nil || error.dnsAAAAError != nil {
+            return Kind(
+                code: .dns, message: "the host's name could not be resolved", phase: .connecting)
+        }
+        return Kind(
+            code: .connection, message: "the server refused the connection, or cannot be reached",
+            phase: .connecting)
+    }
+
+    private static func parser(
+        _ error: HTTPParserError, _ phase: TransferState.Phase
+    ) -> Kind {
+        switch error {
+        case .headerOverflow:
+            let section = phase == .receiving ? "trailer" : "header"
+            return Kind(code: .tooLarge, message: "the response's \(section) section is too large")
+        case .invalidEOFState, .closedConnection: return lost(phase)
+        default: return garbled
+        }
+    }
+
+    // RFC 9113 §7 and §8.7.
+    private static func stream(
+        _ code: HTTP2ErrorCode, _ phase: TransferState.Phase
+    ) -> Kind {
+        switch code {
+        case .refusedStream where phase != .receiving:
+            return Kind(
+                code: .connection, message: "the server did not process the request",
+                phase: .connecting)
+        case .protocolError, .flowControlError, .frameSizeError, .compressionError: return garbled
+        default: return lost(phase)
+        }
+    }
+
+    private static func http2(_ error: any Error, _ phase: TransferState.Phase) -> Kind {
+        switch error {
+        case is NIOHTTP2Errors.ExcessivelyLargeHeaderBlock,
+            is NIOHTTP2Errors.ExcessiveContinuationFrames:
+            return Kind(code: .tooLarge, message: "the response's header section is too large")
+        case is NIOHTTP2Errors.ContentLengthViolated:
+            return Kind(
+                code: .incomplete, message: "the body does not have the length that it should")
+        case is NIOHTTP2Errors.IOOnClosedConnection, is NIOHTTP2Errors.NoSuchStream:
+            return lost(phase)
+        default: return garbled
+        }
+    }
+
+    private static func tls(_ error: any Error, _ phase: TransferState.Phase) -> Kind {
+        if case NIOSSLError.uncleanShutdown = error { return lost(phase) }
+        switch phase {
+        case .connecting:
+            return Kind(
+                code: .tls, message: "the TLS handshake failed, or the certificate was refused")
+        // TLS 1.3 lets the client send before the server has judged its certificate.
+        case .sending: return Kind(code: .tls, message: "the server ended TLS with an alert")
+        case .receiving: return lost(phase)
+        }
+    }
+
+    private static func lost(_ phase: TransferState.Phase) -> Kind {
+        switch phase {
+        case .connecting:
+            Kind(code: .connection, message: "no connection could be had", phase: .connecting)
+        case .sending:
+            Kind(code: .connection, message: "the connection was lost before a response came")
+        case .receiving:
+            Kind(code: .incomplete, message: "the connection was lost before the body's end")
+        }
+    }
+
+    private static var late: Kind {
+        Kind(
+            code: .connectTimeout, message: "the HTTPClient got no connection in time",
+            phase: .connecting)
+    }
+
+    private static var garbled: Kind {
+        Kind(code: .protocol, message: "the server's answer is not valid HTTP")
+    }
+
+    private static var undecodable: Kind {
+        Kind(code: .decompression, message: "the response's content coding is broken or unknown")
+    }
+
+    private static var following: Kind {
+        Kind(code: .configuration, message: followsRedirects)
+    }
+
+    private static let followsRedirects =
+        "the HTTPClient follows redirects, although the transport was told that it returns them;"
+        + " set its redirectConfiguration to .disallow, or take out .returnsRedirects"
+}
+
+extension Fault {
+    /// For what an `HTTPClient` does that the transport was told it does not.
+    static var followedRedirect: ClientError {
+        ClientError(.configuration, followsRedirects, transfer: TransferState(.receiving))
+    }
+
+    /// For the content of a redirect that had to be cut off.
+    static var unreadRedirect: ClientError {
+        ClientError(
+            .unsupported,
+            "the content of a redirect cannot be read, because the HTTPClient would follow it; set"
+                + " its redirectConfiguration to .disallow, and pass .returnsRedirects to the"
+                + " transport",
+            transfer: TransferState(.receiving))
+    }
+
+    /// For what a transport is asked to do after its shutdown, or does not end before.
+    static func wasShutDown(_ phase: TransferState.Phase) -> ClientError {
+        ClientError(
+            .cancelled, "the transport was shut down; make a new client",
+            transfer: TransferState(phase))
+    }
+}

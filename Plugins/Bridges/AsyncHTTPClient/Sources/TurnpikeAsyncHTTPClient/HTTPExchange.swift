@@ -1,0 +1,242 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import Synchronization
+import Turnpike
+import TurnpikeSupport
+
+/// One exchange: joins async-http-client's task with the ``Exchange`` that the caller waits for.
+///
+/// async-http-client holds it until the task has ended, and calls it on one event loop.
+final class HTTPExchange: Sendable {
+    private enum Run {
+        case starting
+        case running(HTTPClient.Task<Void>)
+        case ended
+        /// The exchange was given up before async-http-client had begun.
+        case givenUp
+    }
+
+    // Whether the reader wants more; see `didReceiveBodyPart`.
+    private enum Demand {
+        case open
+        /// The reader wants more, before anybody waited for that.
+        case resumed
+        case awaited(EventLoopPromise<Void>)
+    }
+
+    private struct State {
+        var run = Run.starting
+        var exchange: Exchange?
+        var reached = TransferState.Phase.connecting
+        var bytesSent: Int64 = 0
+        var demand = Demand.open
+
+        var transfer: TransferState { TransferState(reached, bodyBytesSent: bytesSent) }
+
+        mutating func takeDemand() -> EventLoopPromise<Void>? {
+            guard case .awaited(let promise) = demand else { return nil }
+            demand = .open
+            return promise
+        }
+    }
+
+    private let request: Turnpike.Request
+    private let traits: AsyncHTTPClientTransport.ClientTraits
+    private let context: Context
+    private let upload: Upload?
+    // An `HTTPClient` of the transport's own lives as long as its exchanges.
+    private let holder: ClientHolder
+    private let state = Mutex(State())
+    private let end = SharedValue<Void>()
+
+    init(
+        _ request: Turnpike.Request, traits: AsyncHTTPClientTransport.ClientTraits,
+        context: Context, upload: Upload?, holder: ClientHolder
+    ) {
+        self.request = request
+        self.traits = traits
+        self.context = context
+        self.upload = upload
+        self.holder = holder
+        let exchange = Exchange(
+            context: context,
+            onResume: { [weak self] in self?.resume() },
+            onCancel: { [weak self] _ in self?.stop(CancellationError()) })
+        state.withLock { $0.exchange = exchange }
+    }
+
+    private var exchange: Exchange? { state.withLock { $0.exchange } }
+
+    /// Starts async-http-client's task.
+    /// - Parameters:
+    ///   - wire: The request.
+    ///   - onEnd: Called when the task has ended.
+    func start(_ wire: WireRequest, onEnd: @escaping @Sendable (HTTPExchange) -> Void) {
+        let task = holder.client.execute(request: wire.request, delegate: self)
+        let isWanted = state.withLock { state in
+            switch state.run {
+            case .starting: state.run = .running(task)
+            case .givenUp: return false
+            case .running, .ended: break
+            }
+            return true
+        }
+        if !isWanted { task.fail(reason: CancellationError()) }
+        task.futureResult.whenComplete { [self] result in
+            // Here come those, too, of which async-http-client tells no delegate.
+            if case .failure(let error) = result { fail(error) }
+            end.settle(.success(()))
+            onEnd(self)
+        }
+    }
+
+    /// Waits for the head of the response.
+    func response() async throws -> Turnpike.Response {
+        guard let exchange else { throw CancellationError() }
+        return try await exchange.response()
+    }
+
+    /// Ends the exchange, because its transport was shut down.
+    func shutDown() {
+        let (exchange, phase) = state.withLock { ($0.exchange, $0.reached) }
+        exchange?.fail(Fault.wasShutDown(phase))
+        stop(HTTPClientError.cancelled)
+    }
+
+    /// Waits for the end of async-http-client's task.
+    func ended() async { try? await end.value() }
+
+    // MARK: Ends
+
+    /// Tells async-http-client to stop; its connection is closed.
+    private func stop(_ reason: any Error) {
+        let (task, promise) = state.withLock {
+            state -> (HTTPClient.Task<Void>?, EventLoopPromise<Void>?) in
+            let promise = state.takeDemand()
+            switch state.run {
+            case .running(let task): return (task, promise)
+            case .starting: state.run = .givenUp
+            case .ended, .givenUp: break
+            }
+            return (nil, promise)
+        }
+        task?.fail(reason: reason)
+        promise?.succeed()
+        upload?.close()
+    }
+
+    private func fail(_ error: any Error) {
+        let (exchange, transfer) = close()
+        exchange?.fail(Fault.of(error, transfer))
+    }
+
+    // Nothing comes from async-http-client any more.
+    private func close() -> (Exchange?, TransferState) {
+        let (exchange, transfer, promise) = state.withLock { state in
+            state.run = .ended
+            return (state.exchange, state.transfer, state.takeDemand())
+        }
+        promise?.succeed()
+        upload?.close()
+        return (exchange, transfer)
+    }
+
+    private func resume() {
+        let promise = state.withLock { state in
+            let promise = state.takeDemand()
+            if promise == nil { state.demand = .resumed }
+            return promise
+        }
+        promise?.succeed()
+    }
+}
+
+extension HTTPExchange: HTTPClientResponseDelegate {
+    typealias Response = Void
+
+    func didSendRequestHead(task: HTTPClient.Task<Void>, _ head: HTTPRequestHead) {
+        let isFirst = state.withLock { state in
+            defer { if state.reached == .connecting { state.reached = .sending } }
+            return state.reached == .connecting
+        }
+        guard isFirst else {
+            fail(Fault.followedRedirect)
+            return task.fail(reason: CancellationError())
+        }
+        context.report(.ready(at: context.timeSource.now))
+    }
+
+    func didSendRequestPart(task: HTTPClient.Task<Void>, _ part: IOData) {
+        let total = state.withLock { state in
+            state.bytesSent += Int64(part.readableBytes)
+            return state.bytesSent
+        }
+        context.report(.sent(bytes: total))
+    }
+
+    // Before async-http-client follows a redirect, or else calls `didReceiveHead`.
+    func didVisitURL(
+        task: HTTPClient.Task<Void>, _: HTTPClient.Request, _ head: HTTPResponseHead
+    ) {
+        state.withLock { $0.reached = .receiving }
+        guard !traits.contains(.returnsRedirects), WireHead.mayBeFollowed(head) else { return }
+        if let length = receive(head) {
+            if length == 0 { exchange?.finish() } else { exchange?.fail(Fault.unreadRedirect) }
+        }
+        // Whose task has failed is redirected nowhere.
+        task.fail(reason: CancellationError())
+    }
+
+    func didReceiveHead(
+        task: HTTPClient.Task<Void>, _ head: HTTPResponseHead
+    ) -> EventLoopFuture<Void> {
+        if receive(head) == nil { task.fail(reason: CancellationError()) }
+        return task.eventLoop.makeSucceededVoidFuture()
+    }
+
+    /// Passes a head on.
+    /// - Returns: The length of the content, -1 if it is not known; nil if the head is not valid,
+    ///   which then has ended the exchange.
+    private func receive(_ head: HTTPResponseHead) -> Int64? {
+        switch WireHead.head(head, to: request, traits) {
+        case .success(let head):
+            exchange?.receive(head)
+            return head.length ?? -1
+        case .failure(let error):
+            exchange?.fail(error)
+            return nil
+        }
+    }
+
+    func didReceiveBodyPart(
+        task: HTTPClient.Task<Void>, _ buffer: ByteBuffer
+    ) -> EventLoopFuture<Void> {
+        guard let exchange, !exchange.receive(Data(buffer.readableBytesView)) else {
+            return task.eventLoop.makeSucceededVoidFuture()
+        }
+        let promise = task.eventLoop.makePromise(of: Void.self)
+        let mustWait = state.withLock { state in
+            if case .resumed = state.demand {
+                state.demand = .open
+                return false
+            }
+            state.demand = .awaited(promise)
+            return true
+        }
+        // Who gives the exchange up in between has found no promise.
+        if !mustWait {
+            promise.succeed()
+        } else if exchange.hasEnded {
+            resume()
+        }
+        return promise.futureResult
+    }
+
+    func didReceiveError(task: HTTPClient.Task<Void>, _ error: any Error) { fail(error) }
+
+    func didFinishRequest(task: HTTPClient.Task<Void>) throws {
+        close().0?.finish()
+    }
+}

@@ -1,0 +1,86 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOSSL
+public import Turnpike
+import TurnpikeSupport
+
+extension Registry {
+    /// Adds the transport `async-http-client` to the names of stack files.
+    ///
+    /// Each has an `HTTPClient` of its own, which ends with its client.
+    public mutating func registerAsyncHTTPClient() {
+        register(transport: "async-http-client", description: Self.asyncHTTPClient) { settings in
+            let configuration = try HTTPClient.Configuration(settings)
+            if settings.isDryRun {
+                return MockTransport(capabilities: [.liveUpload, .encodedSizes], [])
+            }
+            return AsyncHTTPClientTransport(configuration: configuration)
+        }
+    }
+
+    private static var asyncHTTPClient: PartDescription {
+        PartDescription(
+            "Sends requests over async-http-client (`AsyncHTTPClientTransport`).",
+            settings: [
+                "connectTimeout": "The time for name lookup, connection and TLS handshake.",
+                "maxConnectionsPerHost": "The HTTP/1.1 connections to one host; more calls wait.",
+                "idleConnectionTimeout": "How long an idle connection is kept.",
+                "http2": "Whether HTTP/2 is offered.",
+                "trust": "Whom TLS trusts, and what the client shows of itself.",
+                "trust.ca": "A PEM file with the authorities, in place of the system's.",
+                "trust.clientCertificate": "A PEM file with the client's certificate.",
+                "trust.clientKey": """
+                A PEM file with its key; without one, the key is in the file of the certificate.
+                """,
+                "trust.minimumTLS": "The oldest version of TLS.",
+            ],
+            example:
+                #"{"use": "async-http-client", "http2": false, "trust": {"minimumTLS": "1.3"}}"#)
+    }
+}
+
+extension HTTPClient.Configuration {
+    private enum MinimumTLS: String, CaseIterable {
+        case tls12 = "1.2"
+        case tls13 = "1.3"
+    }
+
+    init(_ settings: Settings) throws {
+        self.init()
+        // What a stack file says of time is said by its gates.
+        timeout = Timeout(
+            connect: TimeAmount(settings.seconds("connectTimeout", default: .seconds(10))))
+        connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = settings.int(
+            "maxConnectionsPerHost", default: 64, in: 1...100_000)
+        connectionPool.idleTimeout = TimeAmount(
+            settings.seconds("idleConnectionTimeout", default: .seconds(60)))
+        httpVersion = settings.bool("http2", default: true) ? .automatic : .http1Only
+        guard let inner = settings.object("trust") else { return }
+        defer { inner.finish() }
+        var tls = TLSConfiguration.makeClientConfiguration()
+        let oldest: MinimumTLS = inner.choice("minimumTLS", default: .tls12)
+        tls.minimumTLSVersion = oldest == .tls13 ? .tlsv13 : .tlsv12
+        if let path = Self.file("ca", inner) { tls.trustRoots = .file(path) }
+        let certificate = Self.file("clientCertificate", inner)
+        let key = Self.file("clientKey", inner)
+        if let certificate {
+            tls.certificateChain = try NIOSSLCertificate.fromPEMFile(certificate)
+                .map { .certificate($0) }
+            tls.privateKey = .privateKey(
+                try NIOSSLPrivateKey(file: key ?? certificate, format: .pem))
+        } else if key != nil, inner.value("clientCertificate") == nil {
+            inner.issue(at: "clientKey", "found a key alone; expected a clientCertificate, too")
+        }
+        tlsConfiguration = tls
+    }
+
+    // A file that is not there is told with its place.
+    private static func file(_ key: String, _ settings: Settings) -> String? {
+        guard let path = settings.string(key) else { return nil }
+        if FileManager.default.isReadableFile(atPath: path) { return path }
+        settings.issue(
+            at: key, "found no file \(Grammar.escaped(path)) that can be read; expected one")
+        return nil
+    }
+}

@@ -1,0 +1,69 @@
+import AsyncHTTPClient
+import Foundation
+import NIOHTTP1
+import Turnpike
+
+/// A request in the form that async-http-client takes.
+struct WireRequest {
+    let request: HTTPClient.Request
+    /// Whether the transport decodes the content of the response.
+    let isDecoded: Bool
+
+    init(
+        _ request: Turnpike.Request, body: HTTPClient.Body?,
+        _ traits: AsyncHTTPClientTransport.ClientTraits
+    ) throws {
+        if let fault = Self.fault(of: request) { throw fault }
+        let uri = request.targetURI
+        // Without user and fragment, which are not sent.
+        guard let origin = uri.origin, let url = URL(string: uri.absoluteForm) else {
+            throw ClientError(.invalidRequest, "Foundation does not take this URL")
+        }
+        var headers = NIOHTTP1.HTTPHeaders()
+        headers.reserveCapacity(request.headers.count + 3)
+        // That of async-http-client has no brackets around an IPv6 address.
+        headers.add(name: "Host", value: Self.host(origin))
+        var hasAgent = false
+        var hasAcceptEncoding = false
+        for field in request.headers {
+            switch field.name {
+            case .host, .contentLength, .transferEncoding: continue
+            case .userAgent: hasAgent = true
+            case .acceptEncoding: hasAcceptEncoding = true
+            default: break
+            }
+            headers.add(name: field.name.rawValue, value: field.value)
+        }
+        if !hasAgent { headers.add(name: "User-Agent", value: "turnpike") }
+        if !hasAcceptEncoding { headers.add(name: "Accept-Encoding", value: "gzip, deflate") }
+        isDecoded = !hasAcceptEncoding && !traits.contains(.decodesContent)
+        do {
+            self.request = try HTTPClient.Request(
+                url: url, method: NIOHTTP1.HTTPMethod(rawValue: request.method.rawValue),
+                headers: headers, body: body)
+        } catch {
+            throw Fault.of(error, TransferState(.connecting))
+        }
+    }
+
+    private static func fault(of request: Turnpike.Request) -> ClientError? {
+        if request.method == .connect {
+            return ClientError(
+                .unsupported,
+                "CONNECT is not supported; name a proxy in the configuration of the HTTPClient")
+        }
+        if request.asksServer {
+            return ClientError(
+                .unsupported,
+                "async-http-client cannot send OPTIONS *; add a slash after the host, or use the"
+                    + " curl transport")
+        }
+        return nil
+    }
+
+    private static func host(_ origin: Origin) -> String {
+        let host = origin.host.contains(":") ? "[\(origin.host)]" : origin.host
+        let standard = origin.scheme == "https" ? 443 : 80
+        return origin.port == standard ? host : "\(host):\(origin.port)"
+    }
+}

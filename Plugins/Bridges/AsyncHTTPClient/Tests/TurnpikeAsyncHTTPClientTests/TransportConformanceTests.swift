@@ -1,0 +1,29 @@
+import AsyncHTTPClient
+import Testing
+import Turnpike
+import TurnpikeAsyncHTTPClient
+import TurnpikeTesting
+
+@Suite("The async-http-client transport conforms", .timeLimit(.minutes(5)))
+struct TransportConformanceTests {
+    @Test("With an HTTPClient of its own", arguments: TransportConformance.checks)
+    func own(_ check: TransportConformance.Check) async throws {
+        try await check.run(on: AsyncHTTPClientTransport())
+    }
+
+    @Test("Over a caller's HTTPClient that decodes content", arguments: TransportConformance.checks)
+    func borrowed(_ check: TransportConformance.Check) async throws {
+        var configuration = HTTPClient.Configuration(
+            redirectConfiguration: .disallow, decompression: .enabled(limit: .none))
+        configuration.connectionPool.retryConnectionEstablishment = false
+        let http = HTTPClient(configuration: configuration)
+        do {
+            try await check.run(
+                on: AsyncHTTPClientTransport(http, traits: [.returnsRedirects, .decodesContent]))
+        } catch {
+            try await http.shutdown()
+            throw error
+        }
+        try await http.shutdown()
+    }
+}

@@ -1,0 +1,7 @@
+import TurnpikeCommandLine
+
+/// The command `turnpike`.
+@main
+struct Program {
+    static func main() async { await TurnpikeCommand.main() }
+}

@@ -1,0 +1,83 @@
+import Foundation
+public import TurnpikeCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The command `turnpike exec | send | check | explain | cache`, for programs that know more
+/// transports and gates than it does.
+///
+/// ```swift
+/// import TurnpikeAsyncHTTPClient
+/// import TurnpikeCommandLine
+///
+/// @main
+/// struct Program {
+///     static func main() async {
+///         await TurnpikeCommand.main { $0.registerAsyncHTTPClient() }
+///     }
+/// }
+/// ```
+public enum TurnpikeCommand {
+    /// Runs the command with the arguments of the process, and ends the process with its status.
+    ///
+    /// Call it first: it replaces missing standard descriptors, ignores the signal of a broken pipe,
+    /// takes `SIGINT` and `SIGTERM` to end what is under way, and removes the variables of proxies
+    /// from the environment.
+    /// - Parameter register: Adds names to those that stack files may use; `check`, `explain`,
+    ///   `exec` and `send --stack` know them all.
+    public static func main(
+        registering register: (inout Registry) -> Void = { _ in }
+    ) async -> Never {
+        // Before any other descriptor is opened.
+        Descriptor.openMissing()
+        // A closed output must be an error, not the end of the process.
+        signal(SIGPIPE, SIG_IGN)
+        dropProxyEnvironment()
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        var registry = Registry.commandLine
+        register(&registry)
+        // What only computes has nothing to cancel or to clean up: a signal ends it at once.
+        if ["check", "explain"].contains(arguments.first) {
+            exit(await run(arguments, .standard, registry))
+        }
+        exit(await Interruption.run { [registry] in await run(arguments, .standard, registry) })
+    }
+
+    /// Runs a command line.
+    static func run(
+        _ arguments: [String], _ terminal: Terminal, _ registry: Registry
+    ) async -> Int32 {
+        let rest = Array(arguments.dropFirst())
+        switch arguments.first {
+        case "exec": return await ExecCommand.run(rest, terminal, registry)
+        case "send": return await SendCommand.run(rest, terminal, registry)
+        case "check": return CheckCommand.run(rest, terminal, registry)
+        case "explain": return ExplainCommand.run(rest, terminal, registry)
+        case "cache": return await CacheCommand.run(rest, terminal)
+        case nil, "help", "--help", "-h": return Help.show(.overview, terminal)
+        case "--version": return Help.showVersion(terminal)
+        default:
+            let hint = NearMissCommand.hint(for: arguments[0])
+            terminal.error("there is no command \"\(arguments[0])\"\(hint)")
+            return ExitCode.usage
+        }
+    }
+
+    /// The proxy variables at the start of the command, for transports that are configured to use
+    /// them.
+    static let proxyVariables = ProcessInfo.processInfo.environment.filter { name, _ in
+        name.lowercased().hasSuffix("_proxy")
+    }
+
+    // URLSession on Linux would send requests, including credentials, to the proxies in the
+    // environment. A proxy must be configured for a transport.
+    private static func dropProxyEnvironment() {
+        for name in proxyVariables.keys { unsafe unsetenv(name) }
+    }
+}
