@@ -25,7 +25,8 @@ let package = Package(
         .library(name: "TurnpikeCache", targets: ["TurnpikeCache"]),
         .library(name: "TurnpikeXML", targets: ["TurnpikeXML"]),
         .library(name: "TurnpikeReachability", targets: ["TurnpikeReachability"]),
-        .executable(name: "turnpike", targets: ["TurnpikeCommandLine"]),
+        .library(name: "TurnpikeCommandLine", targets: ["TurnpikeCommandLine"]),
+        .executable(name: "turnpike", targets: ["TurnpikeProgram"]),
     ],
     targets: [
         // What authors of gates, transports and serializers build with; `import Turnpike` does not show it.
@@ -74,13 +75,18 @@ let package = Package(
             name: "TurnpikeReachability", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
             path: "Plugins/Reachability", exclude: ["README.md"], packageAccess: false,
             swiftSettings: settings),
-        .executableTarget(
+        // The command as a library, so that a program of a few lines can add to what it knows.
+        .target(
             name: "TurnpikeCommandLine",
             dependencies: [
                 "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl", "TurnpikeInspection",
                 "TurnpikeSupport", "TurnpikeTesting",
             ],
-            path: "Plugins/CommandLine", packageAccess: false, swiftSettings: settings),
+            path: "Plugins/CommandLine", exclude: ["Program"], packageAccess: false,
+            swiftSettings: settings),
+        .executableTarget(
+            name: "TurnpikeProgram", dependencies: ["TurnpikeCommandLine"],
+            path: "Plugins/CommandLine/Program", packageAccess: false, swiftSettings: settings),
         .executableTarget(
             name: "quickstart", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Examples/Quickstart", packageAccess: false, swiftSettings: settings),

@@ -81,22 +81,6 @@ struct StateTests {
         server.stop()
     }
 
-    @Test("A live upload and its answer go at the same time")
-    func bothWays() async throws {
-        try await withBridge { bridge in
-            bridge.server.fallback(.echo)
-            let parts = AsyncStream.makeStream(of: Data.self)
-            let body = RequestBody.stream(live: true) { parts.stream }
-            let call = Task { try await bridge.content(bridge.client.post("/", body: body)) }
-            parts.continuation.yield(Data("one ".utf8))
-            try await bridge.server.waitForRequests(1)
-            parts.continuation.yield(Data("two".utf8))
-            parts.continuation.finish()
-            let echo = try JSONValue(parsing: try await call.value)
-            #expect(echo["body"] == "one two")
-        }
-    }
-
     @Test("A reader that does not read holds the server back")
     func backPressure() async throws {
         try await withBridge { bridge in

@@ -1,0 +1,68 @@
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeAsyncHTTPClient
+import TurnpikeSupport
+import TurnpikeTesting
+
+@Suite("Live bodies over async-http-client", .timeLimit(.minutes(2)))
+struct LiveUploadTests {
+    /// A body that has yielded something and then waits, and whose end is told of.
+    private struct Source {
+        let body: RequestBody
+        let ended = SharedValue<Void>()
+
+        init() {
+            let content = AsyncStream.makeStream(of: Data.self)
+            content.continuation.onTermination = { [ended] _ in ended.settle(.success(())) }
+            content.continuation.yield(Data("first".utf8))
+            body = .stream(live: true) { content.stream }
+        }
+    }
+
+    @Test("Cancelling the task ends a call whose body waits for more")
+    func cancelled() async throws {
+        try await withBridge { bridge in
+            bridge.server.route("/", .text("x"))
+            let source = Source()
+            let call = Task { try await bridge.client.post("/", body: source.body).response() }
+            try await bridge.server.wait { $0.open == 1 }
+            call.cancel()
+            await #expect(throws: CancellationError.self) { try await call.value }
+            try await source.ended.value()
+        }
+    }
+
+    @Test("Letting go of an early answer ends the upload", arguments: [200, 413])
+    func dropped(_ status: Int) async throws {
+        try await withBridge { bridge in
+            let answer = TestAnswer.status(HTTPStatus(status), body: Data("early".utf8))
+            bridge.server.route("/", answer.withoutReading())
+            bridge.server.route("/ok", .text("x"))
+            let source = Source()
+            do {
+                let response = try await bridge.client.post(
+                    "/", body: source.body, headers: ["Expect": "100-continue"]
+                ).response()
+                #expect(response.status.code == status)
+            }
+            try await source.ended.value()
+            let content = try await bridge.content(bridge.client.get("ok"))
+            #expect(content == Data("x".utf8))
+        }
+    }
+
+    @Test("An early refusal is read to its end, and ends the upload")
+    func refused() async throws {
+        try await withBridge { bridge in
+            let answer = TestAnswer.status(413, body: Data("early".utf8))
+            bridge.server.route("/", answer.withoutReading())
+            let source = Source()
+            let call = bridge.client.post(
+                "/", body: source.body, headers: ["Expect": "100-continue"])
+            let content = try await bridge.content(call)
+            #expect(content == Data("early".utf8))
+            try await source.ended.value()
+        }
+    }
+}
