@@ -84,6 +84,13 @@ public struct CallEvent: Sendable {
         errorValue = error
     }
 
+    /// Scheme, host and port of the request (`url.scheme`, `server.address`, `server.port`).
+    public var origin: Origin? { requestValue?.origin }
+
+    /// The number of sends in the call before its last send so far (`http.request.resend_count`):
+    /// retries, redirects and replays.
+    public var resendCount: Int { max(context.call.record.sends - 1, 0) }
+
     /// The request, redacted.
     public var request: RequestSummary? { request(redaction: .standard) }
 
@@ -144,8 +151,9 @@ public struct CallEvent: Sendable {
         ).index
     }
 
-    /// The message of a gate, redacted by the given rules.
-    package func shown(_ message: String, redaction: Redaction) -> String {
+    /// The message of a note (``Kind/note(gate:message:)``), redacted by the given rules, without
+    /// the secrets of the call's requests and without control characters.
+    public func shown(_ message: String, redaction: Redaction = .standard) -> String {
         let requests = [requestValue, context.call.record.lastSent].compactMap(\.self)
         let known = CarriedSecrets(of: requests, headValue?.headers, by: redaction).index
         let pass = RedactionPass(redaction, .display, known: known)

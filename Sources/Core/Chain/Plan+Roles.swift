@@ -120,6 +120,7 @@ extension Plan {
         _ logger: any RequestLogger, _ request: Request, from position: Int, in context: Context
     ) async throws -> Response {
         let began = context.timeSource.now
+        let logger = logger.loggerForPass() ?? logger
         let context = context.observed(by: logger, since: began)
         tell(logger, .began, request, context, since: began)
         do {

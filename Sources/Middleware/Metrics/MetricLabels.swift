@@ -29,17 +29,29 @@ public struct MetricLabels: Sendable, Hashable {
     }
 
     /// OpenTelemetry's names of the attributes, in order.
-    static let names = [
+    public static let names = [
         "http.request.method", "server.address", "server.port", "http.response.status_code",
         "error.type", "network.protocol.version",
     ]
 
     /// The labels of a measurement, for custom recorders, which must bound the number of servers
-    /// themselves.
+    /// themselves (``amongOtherServers``) and the number of series (``overflow``).
     public init(_ measurement: CallMeasurement) {
         self.init(
             measurement,
             server: measurement.origin.map { Server(address: $0.host, port: $0.port) })
+    }
+
+    /// The labels of a pass under way: its method and its server.
+    public init(method: HTTPMethod, origin: Origin?) {
+        self.init(
+            method: method, server: origin.map { Server(address: $0.host, port: $0.port) })
+    }
+
+    /// The same labels without the server, whose address becomes `_OTHER`.
+    public var amongOtherServers: MetricLabels {
+        MetricLabels(
+            method: method, server: nil, status: status, errorType: errorType, version: version)
     }
 
     init(_ measurement: CallMeasurement, server: Server?) {
@@ -54,8 +66,8 @@ public struct MetricLabels: Sendable, Hashable {
             method: Self.method(method), server: server, status: nil, errorType: nil, version: nil)
     }
 
-    /// The labels of all series beyond a store's `maxSeries`.
-    static let overflow = MetricLabels(
+    /// The labels of all series beyond a store's `maxSeries`: method and address are `_OTHER`.
+    public static let overflow = MetricLabels(
         method: other, server: nil, status: nil, errorType: nil, version: nil)
 
     private init(

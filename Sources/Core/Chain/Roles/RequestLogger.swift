@@ -11,9 +11,20 @@ public protocol RequestLogger: Gate {
     ///
     /// 0 by default.
     var peekBytes: Int { get }
+
+    /// Returns the logger that receives the events of one pass, or nil for this one.
+    ///
+    /// Called when a request reaches the gate, in the task of its caller and before the first event.
+    /// Later events may arrive in other tasks: that of a body's reader, or of whoever drops the body.
+    /// A logger that needs task-local values of the caller returns one that holds them. Nil by
+    /// default.
+    func loggerForPass() -> (any RequestLogger)?
 }
 
 extension RequestLogger {
     /// 0: no content is shown.
     public var peekBytes: Int { 0 }
+
+    /// Nil: this logger receives the events.
+    public func loggerForPass() -> (any RequestLogger)? { nil }
 }

@@ -1,0 +1,101 @@
+public import Logging
+public import Turnpike
+
+/// Logs each pass of a request through swift-log, as structured metadata with the attribute names of
+/// OpenTelemetry's semantic conventions.
+///
+/// It is a gate, and stands where `Log` would: outermost it logs calls, with their retries and
+/// redirects; inside a retry it logs attempts. The messages are constant (`HTTP request completed`),
+/// and everything that varies is metadata.
+///
+/// ```swift
+/// let client = Client(baseURL: "https://api.example.com/", stack: [
+///     .log(to: LoggerSink()), .deadline(.seconds(30)), .validate(), .retry(),
+/// ])
+/// try await withLogger(mergingMetadata: ["request.id": "\(id)"]) { _ in
+///     let user = try await client.get("users/1").decode(User.self)  // logged with request.id
+/// }
+/// ```
+///
+/// The logger is chosen when a request reaches the gate, in the task of its caller, and its metadata
+/// provider is asked there once. Events of the pass carry both, even if the body ends in another
+/// task. Metadata of an event overrides metadata of the logger that has the same key.
+///
+/// Secrets are hidden by the rules of `Log` (`Redaction.standard`); names can be added. The length of
+/// each value is bounded, whatever a peer sends. Contents of bodies are never logged.
+public struct LoggerSink: RequestLogger {
+    private let logger: Logger?
+    private let rules: EventRules
+
+    /// Creates a gate that logs to a logger.
+    /// - Parameters:
+    ///   - logger: The logger; nil for the caller's `Logger.current`.
+    ///   - fields: Header fields of requests and responses that are logged, as
+    ///     `http.request.header.<name>` and `http.response.header.<name>`; none by default, as the
+    ///     conventions demand. Fields with secrets show `REDACTED`.
+    ///   - redaction: What is hidden.
+    ///   - level: Returns the level of an event, or nil to log nothing. Called for each event, so it
+    ///     must be quick; ``level(of:)`` by default.
+    public init(
+        _ logger: Logger? = nil, fields: [HTTPHeaders.Name] = [],
+        redaction: Redaction = .standard,
+        level: @escaping @Sendable (CallEvent) -> Logger.Level? = { LoggerSink.level(of: $0) }
+    ) {
+        self.logger = logger
+        rules = EventRules(fields: fields, redaction: redaction, level: level)
+    }
+
+    /// Returns the level of an event by its outcome.
+    ///
+    /// | event | level |
+    /// |---|---|
+    /// | the pass fails, its body breaks off, or its status is 500 or above | error |
+    /// | its status is 400 to 499 | warning |
+    /// | it ends otherwise, also by cancellation or a dropped body; a retry, a redirect, a note of a gate | info |
+    /// | a request is sent, a response is received | debug |
+    /// | a request reaches the gate, a response leaves it | trace |
+    public static func level(of event: CallEvent) -> Logger.Level {
+        switch event.kind {
+        case .began, .responded: return .trace
+        case .sent, .received: return .debug
+        case .retrying, .redirecting, .note: return .info
+        case .failed: return event.isCancellation ? .info : .error
+        case .bodyEnded(let end):
+            if case .failed = end.reason { return .error }
+            let status = event.status?.code ?? 0
+            return status >= 500 ? .error : status >= 400 ? .warning : .info
+        }
+    }
+
+    /// Logs an event that belongs to no pass, with the logger and the provider of the current task.
+    public func log(_ event: CallEvent) { passLogger().log(event) }
+
+    /// Returns a logger that holds the caller's logger and its provider's metadata.
+    public func loggerForPass() -> (any RequestLogger)? { passLogger() }
+
+    /// What is true of this gate; see `GateFacts`.
+    public func facts(for request: Request?) -> GateFacts? {
+        GateFacts("logs events with swift-log", .logs(content: 0))
+    }
+
+    private func passLogger() -> PassLogger {
+        var logger = self.logger ?? Logger.current
+        guard let provider = logger.metadataProvider else {
+            return PassLogger(logger: logger, provided: [:], rules: rules)
+        }
+        let provided = provider.get()
+        // Later the provider would see the task in which the body ends. A multiplexer keeps its own
+        // provider, and a handler that is a class would lose it for everybody: there the metadata
+        // of the event overrides what the provider says.
+        let handler = logger.handler
+        if !(handler is MultiplexLogHandler), !(type(of: handler) is AnyClass) {
+            logger.handler.metadataProvider = nil
+        }
+        return PassLogger(logger: logger, provided: provided, rules: rules)
+    }
+}
+
+extension Gate where Self == LoggerSink {
+    /// Logs passes with swift-log; see ``LoggerSink/init(_:fields:redaction:level:)``.
+    public static func log(to sink: LoggerSink) -> Self { sink }
+}

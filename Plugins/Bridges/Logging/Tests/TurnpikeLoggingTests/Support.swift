@@ -1,0 +1,46 @@
+import Foundation
+import InMemoryLogging
+import Logging
+import Turnpike
+
+/// What a metadata provider of the tests reads.
+enum Trace {
+    @TaskLocal static var id: String?
+
+    static let provider = Logger.MetadataProvider {
+        id.map { ["trace_id": "\($0)"] } ?? [:]
+    }
+}
+
+/// A logger that keeps what it gets in memory.
+struct Journal {
+    let handler: InMemoryLogHandler
+    let logger: Logger
+
+    init(level: Logger.Level = .info, provider: Logger.MetadataProvider? = nil) {
+        var handler = InMemoryLogHandler()
+        handler.logLevel = level
+        handler.metadataProvider = provider
+        self.handler = handler
+        logger = Logger(label: "test") { [handler] _ in handler }
+    }
+
+    var entries: [InMemoryLogHandler.Entry] { handler.entries }
+
+    /// The level and the message of each entry.
+    var lines: [String] { entries.map { "\($0.level): \($0.message)" } }
+
+    /// The values of a key, in order; entries without it are left out.
+    func values(_ key: String) -> [String] { entries.compactMap { $0.metadata[key]?.description } }
+}
+
+let anywhere = "http://a.example/"
+
+let retrying = Retry(backoff: Backoff(base: .zero))
+
+func makeClient(
+    _ transport: any Transport, _ gates: [any Gate],
+    clock: any TimeSource = SystemTimeSource()
+) -> Client {
+    Client(transport: transport, stack: Stack(gates), timeSource: clock)
+}

@@ -1,0 +1,77 @@
+import CoreMetrics
+import Turnpike
+
+/// The instruments for the figures of gates, each of which is made once, within the bounds.
+struct FigureInstruments {
+    enum Instrument {
+        case counter(any FloatingPointCounterHandler)
+        case gauge(any MeterHandler)
+    }
+
+    /// What all series of a name have in common.
+    private struct Shape {
+        let kind: GateFigure.Kind
+        let dimensions: [String]
+    }
+
+    /// The labels that gates of the library give some series of a name, but not all.
+    private static let commonDimensions = ["server.address", "server.port", "turnpike.gate.id"]
+
+    private let factory: any MetricsFactory
+    private let maxSeries: Int
+    private var shapes: [String: Shape] = [:]
+    /// By the figure with all dimensions of its name.
+    private var made: [GateFigure: Instrument] = [:]
+    /// By the figure as its gate reports it.
+    private var known: [GateFigure: Instrument] = [:]
+
+    init(factory: any MetricsFactory, maxSeries: Int) {
+        self.factory = factory
+        self.maxSeries = maxSeries
+    }
+
+    /// The instrument of a figure, which is the same each time; nil if the figure is not recorded.
+    mutating func instrument(for figure: GateFigure) -> Instrument? {
+        if let instrument = known[figure] { return instrument }
+        guard let shape = shape(of: figure) else { return nil }
+        var series = Self.series(of: figure, shape) { figure.labels[$0] ?? "" }
+        if made[series] == nil, made.count >= maxSeries {
+            series = Self.series(of: figure, shape) { _ in "_OTHER" }
+        }
+        let instrument = made[series] ?? make(series, shape)
+        if known.count < maxSeries { known[figure] = instrument }
+        return instrument
+    }
+
+    private mutating func shape(of figure: GateFigure) -> Shape? {
+        if let shape = shapes[figure.name] { return shape.kind == figure.kind ? shape : nil }
+        // Each name may have one series beyond the bound; further names are not recorded.
+        if made.count >= 2 * maxSeries || PassInstruments.names.contains(figure.name) { return nil }
+        let own = figure.labels.keys.filter { !Self.commonDimensions.contains($0) }
+        let shape = Shape(kind: figure.kind, dimensions: Self.commonDimensions + own.sorted())
+        shapes[figure.name] = shape
+        return shape
+    }
+
+    private static func series(
+        of figure: GateFigure, _ shape: Shape, _ value: (String) -> String
+    ) -> GateFigure {
+        let labels = shape.dimensions.map { ($0, value($0)) }
+        return GateFigure(
+            name: figure.name, kind: figure.kind, labels: Dictionary(uniqueKeysWithValues: labels))
+    }
+
+    private mutating func make(_ series: GateFigure, _ shape: Shape) -> Instrument {
+        let dimensions = shape.dimensions.map { ($0, series.labels[$0] ?? "") }
+        let instrument: Instrument =
+            switch series.kind {
+            case .counter:
+                .counter(
+                    factory.makeFloatingPointCounter(label: series.name, dimensions: dimensions))
+            case .gauge:
+                .gauge(factory.makeMeter(label: series.name, dimensions: dimensions))
+            }
+        made[series] = instrument
+        return instrument
+    }
+}

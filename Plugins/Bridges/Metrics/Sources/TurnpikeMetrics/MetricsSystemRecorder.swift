@@ -1,0 +1,105 @@
+public import CoreMetrics
+import Synchronization
+public import Turnpike
+import TurnpikeSupport
+
+/// Records passes, and the figures of gates, in swift-metrics, with the names of OpenTelemetry's
+/// semantic conventions for HTTP clients.
+///
+/// It is a gate, like `Metrics`, and a meter for gates with figures. Placed inside a retry it measures
+/// attempts, which is the meaning of `http.client.request.duration`; placed outermost it measures
+/// calls.
+///
+/// ```swift
+/// let recorder = MetricsSystemRecorder()  // after MetricsSystem.bootstrap
+/// let client = Client(baseURL: "https://api.example.com/", stack: [
+///     .deadline(), .validate(), .retry(), .circuitBreaker(meter: recorder), .metrics(recorder),
+/// ])
+/// ```
+///
+/// | metric | instrument | dimensions |
+/// |---|---|---|
+/// | `http.client.request.duration` | `Timer`, which displays seconds | `MetricLabels.names` |
+/// | `http.client.request.body.size`, `http.client.response.body.size` | `Recorder`, aggregating, in bytes | the same |
+/// | `http.client.request.resends` (not in the conventions) | `Counter` | the same |
+/// | `http.client.active_requests` | `Meter` | method, address, port |
+/// | counters of gates | `FloatingPointCounter` | labels of the figure, server, `turnpike.gate.id` |
+/// | gauges of gates | `Meter` | the same |
+///
+/// All series of a metric have the same dimensions in the same order; a dimension without a value is
+/// an empty string, which Prometheus takes for an absent label. Some back ends end the process
+/// otherwise (swift-prometheus before 2.2). For the same reason a name is a counter or a gauge,
+/// whichever it was first, and neither if it is a metric of this type.
+///
+/// Neither a peer nor a path creates dimensions at will: servers beyond `maxServers` share the
+/// address `_OTHER`, and series beyond `maxSeries` are one.
+///
+/// The back end keeps the instruments when the recorder goes away, because another recorder may use
+/// the same ones, and a counter that vanishes looks like a restart. A process has one recorder for
+/// each factory.
+public final class MetricsSystemRecorder: MetricsRecorder {
+    private let passes: Mutex<PassInstruments>
+    private let figures: Mutex<FigureInstruments>
+
+    /// Creates a recorder.
+    /// - Parameters:
+    ///   - factory: Where the instruments are made. The default is the factory of the moment, so
+    ///     bootstrap the metrics system first.
+    ///   - maxServers: The most servers that have dimensions of their own.
+    ///   - maxSeries: The most series, and separately the most figures of gates.
+    public init(
+        factory: any MetricsFactory = MetricsSystem.factory, maxServers: Int = 100,
+        maxSeries: Int = 1000
+    ) {
+        passes = Mutex(
+            PassInstruments(factory: factory, maxServers: maxServers, maxSeries: maxSeries))
+        figures = Mutex(FigureInstruments(factory: factory, maxSeries: maxSeries))
+    }
+
+    /// Counts a pass that begins.
+    public func passBegins(_ request: Request) {
+        passes.withLock { $0.active(request.method, request.origin) }.increment(by: 1)
+    }
+
+    /// Records a pass.
+    public func record(_ measurement: CallMeasurement) {
+        let (active, series) = passes.withLock {
+            ($0.active(measurement.method, measurement.origin), $0.series(of: measurement))
+        }
+        active.decrement(by: 1)
+        series.duration.recordNanoseconds(measurement.duration.wholeNanoseconds)
+        series.responseSize.record(measurement.responseBodyBytes)
+        if let size = measurement.requestBodyBytes, size > 0 { series.requestSize?.record(size) }
+        if measurement.resends > 0 { series.resends?.increment(by: Int64(measurement.resends)) }
+    }
+
+    /// What is true of this gate; see `GateFacts`.
+    public func facts(for request: Request?) -> GateFacts? {
+        GateFacts("records each pass with swift-metrics", .measures(hasBoundedLabels: true))
+    }
+}
+
+extension MetricsSystemRecorder: GateMeter {
+    /// Adds to a counter; an amount that is negative, infinite or not a number is ignored.
+    public func add(_ amount: Double, to name: String, labels: [String: String]) {
+        guard amount > 0, amount.isFinite else { return }
+        let figure = GateFigure(name: name, kind: .counter, labels: labels)
+        guard case .counter(let counter)? = figures.withLock({ $0.instrument(for: figure) })
+        else { return }
+        counter.increment(by: amount)
+    }
+
+    /// Changes a gauge; an amount that is infinite or not a number is ignored.
+    public func change(_ name: String, by amount: Double, labels: [String: String]) {
+        guard amount != 0, amount.isFinite else { return }
+        let figure = GateFigure(name: name, kind: .gauge, labels: labels)
+        guard case .gauge(let gauge)? = figures.withLock({ $0.instrument(for: figure) })
+        else { return }
+        if amount > 0 { gauge.increment(by: amount) } else { gauge.decrement(by: -amount) }
+    }
+}
+
+extension Gate where Self == MetricsSystemRecorder {
+    /// Records passes with swift-metrics; see ``MetricsSystemRecorder/init(factory:maxServers:maxSeries:)``.
+    public static func metrics(_ recorder: MetricsSystemRecorder) -> Self { recorder }
+}
