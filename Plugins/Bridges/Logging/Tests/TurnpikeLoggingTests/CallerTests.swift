@@ -119,10 +119,10 @@ struct CallerTests {
     }
 }
 
+// SAFETY: its members are written before it is shared, and never again.
 /// A handler that all its loggers share, against the advice of swift-log.
 private final class SharedHandler: LogHandler, @unchecked Sendable {
     private let inner: InMemoryLogHandler
-    // SAFETY: written before the handler is shared, and never again.
     var metadataProvider: Logger.MetadataProvider?
     var metadata: Logger.Metadata = [:]
     var logLevel = Logger.Level.info

@@ -108,7 +108,8 @@ struct ConventionsTests {
             for _ in 0..<100 { headers.append("X-Long", long) }
             return .status(302, headers: headers)
         }
-        let failing = MockTransport { _ in .failure(ClientError(.protocol, "a\u{1B}[31m\n" + long)) }
+        let failure = ClientError(.protocol, "a\u{1B}[31m\n" + long)
+        let failing = MockTransport { _ in .failure(failure) }
         for transport in [transport, failing] {
             let client = makeClient(transport, [LoggerSink(journal.logger, fields: ["X-Long"])])
             _ = try? await client.get("http://a.example/\(long)").string()

@@ -9,10 +9,13 @@ import TurnpikeLogging
 
 struct User: Codable, Sendable { var id: Int; var name: String }
 
-let client = Client(baseURL: "https://api.example.com/v1/", stack: [
-    .log(to: LoggerSink()), .deadline(.seconds(30)), .validate(), .redirect(), .retry(attempts: 3),
-    .attemptTimeout(.seconds(10)), .limits(),
-])
+let client = Client(
+    baseURL: "https://api.example.com/v1/",
+    stack: [
+        .log(to: LoggerSink()), .deadline(.seconds(30)), .validate(), .redirect(),
+        .retry(attempts: 3),
+        .attemptTimeout(.seconds(10)), .limits(),
+    ])
 
 func user(_ id: Int) async throws -> User {
     try await withLogger(mergingMetadata: ["request.id": "\(id)"]) { _ in

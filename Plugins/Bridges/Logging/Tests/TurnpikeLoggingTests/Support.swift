@@ -34,7 +34,7 @@ struct Journal {
     func values(_ key: String) -> [String] { entries.compactMap { $0.metadata[key]?.description } }
 }
 
-let anywhere = "http://a.example/"
+let anywhere: Target = "http://a.example/"
 
 let retrying = Retry(backoff: Backoff(base: .zero))
 

@@ -9,10 +9,13 @@ import TurnpikeMetrics
 func makeClient(factory: any MetricsFactory) -> Client {
     MetricsSystem.bootstrap(factory)  // once in a process, before the recorder
     let recorder = MetricsSystemRecorder()
-    return Client(baseURL: "https://api.example.com/v1/", stack: [
-        .deadline(.seconds(30)), .validate(), .redirect(), .retry(attempts: 3),
-        .circuitBreaker(meter: recorder), .metrics(recorder), .attemptTimeout(.seconds(10)), .limits(),
-    ])
+    return Client(
+        baseURL: "https://api.example.com/v1/",
+        stack: [
+            .deadline(.seconds(30)), .validate(), .redirect(), .retry(attempts: 3),
+            .circuitBreaker(meter: recorder), .metrics(recorder), .attemptTimeout(.seconds(10)),
+            .limits(),
+        ])
 }
 
 @Suite("README")

@@ -1,0 +1,28 @@
+import CoreMetrics
+import MetricsTestKit
+import Turnpike
+
+let anywhere: Target = "http://a.example/"
+
+let retrying = Retry(backoff: Backoff(base: .zero))
+
+func makeClient(
+    _ transport: any Transport, _ gates: [any Gate],
+    clock: any TimeSource = SystemTimeSource()
+) -> Client {
+    Client(transport: transport, stack: Stack(gates), timeSource: clock)
+}
+
+extension TestMetrics {
+    /// The values of the meters of a name.
+    func levels(_ label: String) -> [Double] { meters(label: label).compactMap(\.lastValue) }
+
+    /// The dimensions of each series of the durations that have a value.
+    var passes: [[String: String]] {
+        timers(label: "http.client.request.duration").flatMap { timer in
+            timer.values.map { _ in
+                Dictionary(uniqueKeysWithValues: timer.dimensions.filter { !$0.1.isEmpty })
+            }
+        }
+    }
+}
