@@ -138,7 +138,7 @@ public final class Client: Sendable {
             return (state.plan, state.generation, state.nextNumber, state.isShutDown)
         }
         if isShutDown {
-            throw ClientError(.cancelled, "the client was shut down; make a new one")
+            throw ClientError(.cancelled, "the client was shut down and begins no more calls")
         }
         let id = CallID(client: tag, number: number)
         let now = environment.timeSource.now
@@ -201,13 +201,23 @@ public final class Client: Sendable {
     /// Cancelling the task ends only the grace period: when this method returns, everything is
     /// closed.
     /// - Parameter grace: How long running calls may continue.
-    public func shutdown(grace: Duration = .zero) async {
+    public func shutdown(grace: Duration = .zero) async { await shutdown(grace: grace, .handle) }
+
+    /// Does what ``shutdown(grace:)`` does, and says why to calls that outlast the grace period.
+    /// - Parameters:
+    ///   - grace: How long running calls may continue.
+    ///   - error: What the calls that are cancelled then end with, instead of `CancellationError`.
+    public func shutdown(grace: Duration, cancellingWith error: any Error) async {
+        await shutdown(grace: grace, CancelReason(.handle, error: error))
+    }
+
+    private func shutdown(grace: Duration, _ reason: CancelReason) async {
         let (generation, plan) = state.withLock { state in
             state.isShutDown = true
             return (state.generation, state.plan)
         }
         await waitUntilIdle(for: grace, isCancellable: true)
-        generation.cancel(.handle)
+        generation.cancel(reason)
         // Cancelled calls end soon, unless somebody holds a response.
         await waitUntilIdle(for: .seconds(1), isCancellable: false)
         for gate in plan.gates { await gate.shutdown() }

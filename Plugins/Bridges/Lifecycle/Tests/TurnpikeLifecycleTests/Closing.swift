@@ -1,0 +1,40 @@
+import Synchronization
+import Turnpike
+
+/// What happened, in order.
+final class Notes: Sendable {
+    private let notes = Mutex<[String]>([])
+
+    var all: [String] { notes.withLock { $0 } }
+
+    func add(_ note: String) { notes.withLock { $0.append(note) } }
+}
+
+/// Notes when it is shut down.
+struct Closing: SynchronousRequestAdapter {
+    let name: String
+    let notes: Notes
+
+    func adapt(_ request: inout Request, context: Context) {}
+
+    func shutdown() async { notes.add(name) }
+}
+
+/// Notes when it is shut down, and with how many calls under way.
+final class ClosingTransport: Transport {
+    let base: any Transport
+    let notes: Notes
+
+    init(_ base: any Transport, _ notes: Notes) { (self.base, self.notes) = (base, notes) }
+
+    var capabilities: TransportCapabilities { base.capabilities }
+
+    func send(_ request: Request, context: Context) async throws -> Response {
+        try await base.send(request, context: context)
+    }
+
+    func shutdown() async {
+        await base.shutdown()
+        notes.add("transport")
+    }
+}

@@ -1,0 +1,43 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+let package = Package(
+    name: "turnpike-tracing",
+    platforms: [.macOS(.v15)],
+    products: [.library(name: "TurnpikeTracing", targets: ["TurnpikeTracing"])],
+    dependencies: [
+        .package(name: "turnpike", path: "../../.."),
+        // Holds the module of ServiceContext as well.
+        .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.0"),
+    ],
+    targets: [
+        .target(
+            name: "TurnpikeTracing",
+            dependencies: [
+                .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeSupport", package: "turnpike"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "TurnpikeTracingTests",
+            dependencies: [
+                "TurnpikeTracing",
+                .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeCache", package: "turnpike"),
+                .product(name: "TurnpikeInspection", package: "turnpike"),
+                .product(name: "TurnpikeTesting", package: "turnpike"),
+                .product(name: "TurnpikeSupport", package: "turnpike"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+                .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+            ],
+            swiftSettings: settings),
+    ]
+)

@@ -1,0 +1,42 @@
+import Tracing
+import Turnpike
+import TurnpikeSupport
+
+/// Adds what happens between the requests of a call to its span.
+struct CallEvents: RequestLogger {
+    let spans: SpanMaker
+
+    func facts(for request: Request?) -> GateFacts? {
+        GateFacts("adds back-offs, redirects and notes of gates to the span")
+    }
+
+    func log(_ event: CallEvent) {
+        guard let (name, attributes) = content(of: event),
+            let span = event[CallTrace.InCall.self]?.span, span.isRecording
+        else { return }
+        span.addEvent(SpanEvent(name: name, attributes: attributes))
+    }
+
+    private func content(of event: CallEvent) -> (String, SpanAttributes)? {
+        var attributes = SpanAttributes()
+        switch event.kind {
+        case .retrying(let delay, let attempt):
+            attributes["turnpike.delay"] = delay / .seconds(1)
+            attributes["turnpike.attempt"] = attempt
+            attributes["http.response.status_code"] = event.status.map { $0.code }
+            attributes["error.type"] =
+                (event.errorType ?? event.status.flatMap(SpanMaker.errorType(of:)))
+            return ("turnpike.back_off", attributes)
+        case .redirecting:
+            attributes["http.response.status_code"] = event.status.map { $0.code }
+            attributes["url.full"] =
+                event.request(redaction: spans.redaction).map { $0.url }
+            return ("turnpike.redirect", attributes)
+        case .note(let gate, let message):
+            attributes["turnpike.gate"] = gate
+            attributes["turnpike.message"] = spans.text(message)
+            return ("turnpike.note", attributes)
+        case .began, .sent, .received, .responded, .failed, .bodyEnded: return nil
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import Tracing
+import Turnpike
+
+/// The parts of the gate that stand outside of the traced gates.
+struct CallSpans: GateGroup {
+    let gates: [any Gate]
+
+    init(spans: SpanMaker) { gates = [CallSpan(spans: spans), CallEvents(spans: spans)] }
+
+    func facts(for request: Request?) -> GateFacts? { GateFacts("always applies") }
+
+    var handledOptions: [any RequestOptionKey.Type] { gates.flatMap(\.handledOptions) }
+}
+
+/// Makes the span of the call.
+struct CallSpan: Interceptor, PromptlyCancellable {
+    let spans: SpanMaker
+
+    var handledOptions: [any RequestOptionKey.Type] { [URLTemplate.self] }
+
+    func facts(for request: Request?) -> GateFacts? {
+        let reason = "Each attempt would be a call of its own in the trace."
+        return GateFacts(
+            "begins the span of the call",
+            order: [
+                GateOrder(.outside, .retry, because: reason),
+                GateOrder(.outside, .hedge, because: reason),
+                GateOrder(.outside, .redirect, because: "Each hop would be a call of its own."),
+            ])
+    }
+
+    func intercept(
+        _ request: Request, context: Context, next: Next
+    ) async throws -> Response {
+        var request = request
+        let template = request.options[URLTemplate.self]
+        // Calls that differ in an option do not share an exchange, and this one is done with.
+        if template != nil { request.options[URLTemplate.self] = nil }
+        if Suppression.isOn { return try await next(request) }
+        let span = spans.begin(.internal, for: request, template)
+        let trace = CallTrace(context.id, span: span, template: template)
+        context[CallTrace.InCall.self] = trace
+        var inner = span.context
+        inner[CallTrace.InTask.self] = trace
+        return try await spans.run(request, next, in: inner, span)
+    }
+}

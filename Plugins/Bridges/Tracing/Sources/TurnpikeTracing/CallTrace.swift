@@ -1,0 +1,50 @@
+import Synchronization
+import Tracing
+import Turnpike
+
+/// What the spans of one call share.
+final class CallTrace: Sendable {
+    let call: CallID
+    let span: any Span
+    let template: String?
+    private let sends = Atomic<Int>(0)
+
+    init(_ call: CallID, span: any Span, template: String?) {
+        self.call = call
+        self.span = span
+        self.template = template
+    }
+
+    /// Counts a request of the call.
+    /// - Returns: How many there were before it, also if several begin at once.
+    func nextSend() -> Int { sends.add(1, ordering: .relaxed).oldValue }
+
+    /// Returns the trace of the call that a context belongs to.
+    ///
+    /// The task's own comes first. A gate that does its work in a detached task has none there.
+    static func current(in context: Context) -> CallTrace? {
+        if let trace = ServiceContext.current?[InTask.self], trace.call == context.id {
+            return trace
+        }
+        return context[InCall.self]
+    }
+
+    /// The trace of the call that the task works for.
+    enum InTask: ServiceContextKey {
+        typealias Value = CallTrace
+        static var nameOverride: String? { "turnpike-call" }
+    }
+
+    /// The trace of a call, for its events.
+    enum InCall: ContextKey {
+        static let defaultValue: CallTrace? = nil
+    }
+}
+
+/// Whether calls get no span.
+enum Suppression: ServiceContextKey {
+    typealias Value = Bool
+    static var nameOverride: String? { "turnpike-tracing-suppressed" }
+
+    static var isOn: Bool { ServiceContext.current?[Suppression.self] ?? false }
+}

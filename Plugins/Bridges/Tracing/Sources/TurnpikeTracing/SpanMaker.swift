@@ -1,0 +1,134 @@
+import Tracing
+import Turnpike
+import TurnpikeSupport
+
+/// Begins and ends spans, with the attributes of OpenTelemetry's semantic conventions for HTTP
+/// client spans.
+struct SpanMaker: Sendable {
+    /// Nil for that of `InstrumentationSystem` when a span begins.
+    let tracer: (any Tracer)?
+    let redaction: Redaction
+
+    /// The longest message that a span gets, in bytes.
+    private static let maxText = 1000
+
+    // MARK: The beginning
+
+    /// Begins a span.
+    /// - Parameters:
+    ///   - kind: The kind.
+    ///   - request: The request.
+    ///   - template: The template of its URL.
+    ///   - outer: The span of the call, for a task that has no context of its own.
+    /// - Returns: The span.
+    func begin(
+        _ kind: SpanKind, for request: Request, _ template: String?, inside outer: (any Span)? = nil
+    ) -> any Span {
+        let method = Self.known(request.method)
+        let parent = ServiceContext.current ?? outer?.context ?? .topLevel
+        let span = (tracer ?? InstrumentationSystem.tracer).startSpan(
+            [method ?? "HTTP", template].compactMap(\.self).joined(separator: " "),
+            context: parent, ofKind: kind)
+        // Nobody sees the attributes of a span that is not sampled.
+        guard span.isRecording else { return span }
+        span.updateAttributes { attributes in
+            attributes["http.request.method"] = method ?? "_OTHER"
+            if method == nil {
+                attributes["http.request.method_original"] =
+                    Grammar.escaped(request.method.rawValue, upTo: Self.maxText)
+            }
+            if let origin = request.origin {
+                attributes["server.address"] = origin.host
+                attributes["server.port"] = origin.port
+            }
+            attributes["url.full"] = redaction.url(request.url)
+            attributes["url.template"] = template
+        }
+        return span
+    }
+
+    /// Writes a span's context into the fields of a request.
+    func inject(_ context: ServiceContext, into headers: inout HTTPHeaders) {
+        let instrument: any Instrument = tracer ?? InstrumentationSystem.instrument
+        instrument.inject(context, into: &headers, using: HeaderInjector())
+    }
+
+    // The methods that the conventions name.
+    private static func known(_ method: HTTPMethod) -> String? {
+        switch method {
+        case .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect, .query:
+            method.rawValue
+        default: nil
+        }
+    }
+
+    // MARK: The end
+
+    /// Runs the rest of the chain inside a span, and ends the span with the body of the response.
+    func run(
+        _ request: Request, _ next: Next, in context: ServiceContext, _ span: any Span
+    ) async throws -> Response {
+        do {
+            let response = try await ServiceContext.$current.withValue(context) {
+                try await next(request)
+            }
+            tell(response.head, to: span)
+            response.body.onEnd { [self, status = response.status] end in
+                finish(span, status, end.reason)
+            }
+            return response
+        } catch {
+            if let head = (error as? ClientError)?.response { tell(head, to: span) }
+            fail(span, error)
+            span.end()
+            throw error
+        }
+    }
+
+    private func tell(_ head: ResponseHead, to span: any Span) {
+        guard span.isRecording else { return }
+        span.updateAttributes { attributes in
+            attributes["http.response.status_code"] = head.status.code
+            attributes["network.protocol.version"] = head.version
+        }
+    }
+
+    private func finish(_ span: any Span, _ status: HTTPStatus, _ reason: ResponseBodyEnd.Reason) {
+        switch reason {
+        case .failed(let error): fail(span, error)
+        case .cancelled: fail(span, CancellationError())
+        // A reader may have seen enough.
+        case .finished, .dropped:
+            if let type = Self.errorType(of: status) {
+                span.attributes["error.type"] = type
+                // Without a description, because the status says it.
+                span.setStatus(SpanStatus(code: .error))
+            }
+        }
+        span.end()
+    }
+
+    private func fail(_ span: any Span, _ error: any Error) {
+        guard span.isRecording else { return }
+        if error is CancellationError {
+            // Somebody gave it up, which is no failure.
+            span.attributes["error.type"] = "cancelled"
+            return
+        }
+        let known = error as? ClientError
+        span.attributes["error.type"] =
+            known?.code.rawValue ?? String(describing: type(of: error))
+        let message = known?.shownMessage ?? String(describing: error)
+        span.setStatus(SpanStatus(code: .error, message: text(message)))
+    }
+
+    /// The error that a status is for a client: from 400 on.
+    static func errorType(of status: HTTPStatus) -> String? {
+        status.code >= 400 ? String(status.code) : nil
+    }
+
+    /// Returns a text without secrets and control characters, of a bounded length.
+    func text(_ text: String) -> String {
+        Grammar.escaped(redaction.text(text), upTo: Self.maxText)
+    }
+}
