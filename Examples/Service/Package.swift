@@ -1,0 +1,55 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "turnpike-service",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(name: "turnpike", path: "../.."),
+        .package(name: "turnpike-http-types", path: "../../Plugins/Bridges/HTTPTypes"),
+        .package(name: "turnpike-lifecycle", path: "../../Plugins/Bridges/Lifecycle"),
+        .package(name: "turnpike-logging", path: "../../Plugins/Bridges/Logging"),
+        .package(name: "turnpike-metrics", path: "../../Plugins/Bridges/Metrics"),
+        .package(name: "turnpike-tracing", path: "../../Plugins/Bridges/Tracing"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.0"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.0"),
+        .package(
+            url: "https://github.com/apple/swift-configuration.git", from: "1.4.0",
+            traits: [.defaults, "Reloading"]),
+        .package(
+            url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "CityService",
+            dependencies: [
+                .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeCache", package: "turnpike"),
+                .product(name: "TurnpikeCurl", package: "turnpike"),
+                .product(name: "TurnpikeHTTPTypes", package: "turnpike-http-types"),
+                .product(name: "TurnpikeLifecycle", package: "turnpike-lifecycle"),
+                .product(name: "TurnpikeLogging", package: "turnpike-logging"),
+                .product(name: "TurnpikeMetrics", package: "turnpike-metrics"),
+                .product(name: "TurnpikeTracing", package: "turnpike-tracing"),
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ],
+            path: "Sources/CityService"),
+        .testTarget(
+            name: "CityServiceTests",
+            dependencies: [
+                "CityService",
+                .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeCurl", package: "turnpike"),
+            ],
+            path: "Tests/CityServiceTests"),
+    ]
+)

@@ -1,0 +1,74 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Metrics
+import Turnpike
+import TurnpikeHTTPTypes
+
+/// What `/cities/:name` answers.
+struct City: Codable, Sendable {
+    struct Weather: Codable, Sendable { let celsius: Int }
+    struct Place: Codable, Sendable { let inhabitants: Int }
+
+    let name: String
+    let place: Place
+    /// Nil if it could not be had in time: a city without its weather is better than no city.
+    let weather: Weather?
+}
+
+extension City: ResponseEncodable {}
+
+/// Asks both upstreams for a city, within the time that the caller still has.
+struct Cities: Sendable {
+    let weather: Client
+    let places: Client
+
+    func answer(_ request: Hummingbird.Request, _ context: some RequestContext) async throws -> City {
+        let name = try context.parameters.require("name")
+        let limit = Self.limit(request.headers)
+        // The caller's language changes the answer; nothing else of the request goes on.
+        let headers = try HTTPHeaders(request.headers.filter { $0.name == .acceptLanguage })
+        do {
+            // Both calls are children of this task: they inherit its logger, with the ID of the
+            // request, and its trace; and if it is cancelled, so are they.
+            async let place = places.request(
+                .get, .path("places/{city}", ["city": name]), headers: headers
+            ).deadline(limit).decode(City.Place.self)
+            async let weather = weather.request(
+                .get, .path("weather/{city}", ["city": name]), headers: headers
+            ).deadline(limit).decode(City.Weather.self)
+            return City(name: name, place: try await place, weather: try? await weather)
+        } catch let error as ClientError {
+            throw Self.answer(to: error)
+        }
+    }
+
+    /// How long the calls may take: what the caller waits at most, as Envoy tells it in milliseconds,
+    /// less a tenth for the way back.
+    private static func limit(_ fields: HTTPFields) -> Duration {
+        let told = fields[.expectedTimeout].flatMap { Int($0) } ?? 2000
+        return .milliseconds(min(max(told, 1), 30_000)) * 9 / 10
+    }
+
+    /// Says whose fault it is, and when to come again. Messages of errors are for the log: they may
+    /// name what the caller should not see.
+    private static func answer(to error: ClientError) -> HTTPError {
+        let status: HTTPResponse.Status =
+            switch error.code {
+            case .invalidRequest: .badRequest
+            case .deadlineExceeded: .gatewayTimeout
+            case .circuitOpen, .overloaded, .rateLimited, .retryBudget: .serviceUnavailable
+            default: .badGateway
+            }
+        var headers = HTTPFields()
+        if let wait = error.retryAfter {
+            headers[.retryAfter] = "\(wait.components.seconds + 1)"
+        }
+        return HTTPError(status, headers: headers, message: error.code.rawValue)
+    }
+}
+
+extension HTTPField.Name {
+    /// How long the caller waits, in milliseconds, as Envoy tells it.
+    static var expectedTimeout: Self { Self("X-Envoy-Expected-Rq-Timeout-Ms")! }
+}

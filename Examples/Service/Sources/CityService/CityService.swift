@@ -1,0 +1,104 @@
+import Configuration
+import Foundation
+import Hummingbird
+import InMemoryTracing
+import Logging
+import Metrics
+import ServiceLifecycle
+import SystemPackage
+import Tracing
+import TurnpikeLifecycle
+import TurnpikeMetrics
+
+/// A service that answers `/cities/:name` by asking two slow and flaky upstreams.
+///
+/// Read `main` from above: what reports, what is configured, whom is asked, who answers, and in
+/// which order all of it starts and ends.
+@main
+struct CityService {
+    static func main() async throws {
+        // Three systems, each bootstrapped once. The server, the clients and their bridges report to
+        // them, and know nothing of what is behind.
+        let figures = Prometheus()
+        let spans = SpanStore(capacity: 20_000)
+        LoggingSystem.bootstrap(
+            { StreamLogHandler.standardError(label: $0, metadataProvider: $1) },
+            metadataProvider: Logger.MetadataProvider {
+                guard let span = ServiceContext.current?.inMemorySpanContext else { return [:] }
+                return ["trace.id": "\(span.traceID)"]
+            })
+        MetricsSystem.bootstrap(figures)
+        InstrumentationSystem.bootstrap(spans)
+        let logger = Logger(label: "cities")
+
+        // The environment stands above the file: HTTP_PORT=0 is above http.port. The file is read
+        // again on SIGHUP.
+        let path = configurationPath
+        let file = try await ReloadingFileProvider<JSONSnapshot>(filePath: FilePath(path))
+        let config = ConfigReader(providers: [EnvironmentVariablesProvider(), file])
+
+        try await withUpstreams(config) { weatherURL, placesURL in
+            // One client for each upstream: each has its own circuit, limits and token. They have
+            // one recorder, because its figures have the server as a label.
+            let recorder = MetricsSystemRecorder()
+            let stack = URL(filePath: path).deletingLastPathComponent()
+                .appending(path: try config.requiredString(forKey: "client.stackFile"))
+            let weather = try UpstreamClient(
+                of: weatherURL, stack: stack, recorder: recorder, logger: logger)
+            let places = try UpstreamClient(
+                of: placesURL, stack: stack, recorder: recorder, logger: logger)
+
+            let cities = Cities(weather: weather.client, places: places.client)
+            let server = Application(
+                router: router(cities, figures, spans),
+                configuration: ApplicationConfiguration(reader: config.scoped(to: "http")),
+                onServerRunning: { channel in
+                    print("try \(channel.loopback)cities/vienna")
+                    print("and \(channel.loopback)metrics")
+                    fflush(nil)
+                },
+                logger: logger)
+
+            // They start in this order and end in the reverse one. So on SIGTERM the server ends
+            // first: it takes no more connections, and answers what it has. The clients that these
+            // answers need end after it, each with some time for calls that nobody awaits.
+            let group = ServiceGroup(
+                configuration: ServiceGroupConfiguration(
+                    services: [
+                        file, weather, places,
+                        ClientService(weather.client, grace: .seconds(5)),
+                        ClientService(places.client, grace: .seconds(5)),
+                        server,
+                    ].map { .init(service: $0) },
+                    gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+            try await group.run()
+        }
+        print("answered \(Int(figures.total("hb_requests_total"))) requests")
+    }
+
+    private static func router(
+        _ cities: Cities, _ figures: Prometheus, _ spans: SpanStore
+    ) -> Router<BasicRequestContext> {
+        let router = Router()
+        // The span is outermost, so that lines of the log have the ID of the trace. The server has
+        // bound a logger with the ID of the request to the task; the clients log through it.
+        router.add(middleware: TracingMiddleware())
+        router.add(middleware: MetricsMiddleware())
+        router.add(middleware: LogRequestsMiddleware(.info))
+        router.get("/cities/:name") { try await cities.answer($0, $1) }
+        router.get("/metrics") { _, _ in figures.text }
+        router.get("/traces/:id") { _, context in
+            spans.rows(of: try context.parameters.require("id"))
+        }
+        return router
+    }
+
+    /// The file that the environment names, or that of the example.
+    private static var configurationPath: String {
+        ProcessInfo.processInfo.environment["SERVICE_CONFIG"]
+            ?? URL(filePath: #filePath).appending(path: "../../../service.json").standardizedFileURL
+            .path(percentEncoded: false)
+    }
+}
+
+extension SpanStore.Row: ResponseEncodable {}

@@ -1,0 +1,102 @@
+import Foundation
+import Synchronization
+import Turnpike
+import TurnpikeCurl
+
+/// Calls the service, and keeps count of what it answers.
+final class Caller: Sendable {
+    struct Span: Decodable, Sendable {
+        let span: String
+        let parent: String?
+        let name: String
+        let kind: String
+        let milliseconds: Double?
+        let attributes: [String: String]
+    }
+
+    struct Count: Sendable {
+        /// All answers, whatever was asked.
+        var answers = 0
+        /// Those of cities, by status.
+        var cities: [Int: Int] = [:]
+        /// Answers that came too late, with how late.
+        var late: [Duration] = []
+        var failures: [String] = []
+    }
+
+    /// How much later than its deadline an answer may come. A busy machine may take seconds, but
+    /// without a deadline an upstream that hangs would take half a minute.
+    static let slack = Duration.seconds(10)
+
+    private let client: Client
+    private let state = Mutex(Count())
+
+    init(_ url: URL) throws {
+        // No gate that sends twice, and a limit only against a hang of the whole test.
+        client = Client(
+            baseURL: Target(url), transport: try CurlTransport(), stack: [.deadline(.seconds(90))])
+    }
+
+    var count: Count { state.withLock { $0 } }
+
+    /// Asks for a city, as a caller that waits for `deadline`.
+    /// - Returns: The status; nil if there was no answer.
+    @discardableResult
+    func city(
+        _ name: String, deadline: Duration = .seconds(5), traceparent: String? = nil
+    ) async -> Int? {
+        var headers: HTTPHeaders = [
+            "X-Envoy-Expected-Rq-Timeout-Ms": "\(Int(deadline / .milliseconds(1)))"
+        ]
+        headers["traceparent"] = traceparent
+        let start = ContinuousClock.now
+        do {
+            let response = try await client.request(
+                .get, .path("cities/{name}", ["name": name]), headers: headers
+            ).response()
+            _ = try await response.body.collect(upTo: 65_536)
+            let late = start.duration(to: .now) - deadline
+            state.withLock { state in
+                state.answers += 1
+                state.cities[response.status.code, default: 0] += 1
+                if late > Self.slack { state.late.append(late) }
+            }
+            return response.status.code
+        } catch {
+            state.withLock { $0.failures.append("\(error)") }
+            return nil
+        }
+    }
+
+    /// Asks for many cities from 32 tasks, until enough were asked for or one has no answer.
+    func cities(_ total: Int, named prefix: String = "city") async {
+        let next = Atomic(0)
+        await withTaskGroup { group in
+            for _ in 0..<32 {
+                group.addTask {
+                    while true {
+                        let number = next.add(1, ordering: .relaxed).oldValue
+                        // Some are asked for again, some only once.
+                        let name = number % 3 == 0 ? "\(prefix)-\(number)" : "\(number % 50)"
+                        if number >= total { return }
+                        if await self.city(name) == nil { return }
+                    }
+                }
+            }
+        }
+    }
+
+    func figures() async throws -> Figures { Figures(try await text("metrics")) }
+
+    func trace(_ id: String) async throws -> [Span] {
+        try JSONDecoder().decode([Span].self, from: Data(try await text("traces/\(id)").utf8))
+    }
+
+    func close() async { await client.shutdown() }
+
+    private func text(_ path: String) async throws -> String {
+        let text = try await client.get(Target(path)).string()
+        state.withLock { $0.answers += 1 }
+        return text
+    }
+}
