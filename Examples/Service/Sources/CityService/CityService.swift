@@ -69,7 +69,7 @@ struct CityService {
                         ClientService(weather.client, grace: .seconds(5)),
                         ClientService(places.client, grace: .seconds(5)),
                         server,
-                    ].map { .init(service: $0) },
+                    ],
                     gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
             try await group.run()
         }

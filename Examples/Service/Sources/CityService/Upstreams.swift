@@ -1,6 +1,7 @@
 import Configuration
 import Foundation
 import Hummingbird
+import Metrics
 import NIOCore
 
 /// The two servers that the service asks: here only so that the example needs no network.
@@ -37,6 +38,7 @@ struct Upstream: Sendable {
                 #"{"access_token": "\#(Self.now + 5)", "token_type": "Bearer", "expires_in": 5}"#)
         }
         router.get(path) { request, context in
+            Counter(label: "upstream.requests").increment()
             let token = request.headers[.authorization]?.split(separator: " ").last
             guard let end = token.flatMap({ Int($0) }), end >= Self.now else {
                 throw HTTPError(.unauthorized, headers: [.wwwAuthenticate: "Bearer"])

@@ -68,20 +68,16 @@ final class Caller: Sendable {
         }
     }
 
-    /// Asks for many cities from 32 tasks, until enough were asked for or one has no answer.
+    /// Asks for many cities, 32 at a time, until enough were asked for or one has no answer.
     func cities(_ total: Int, named prefix: String = "city") async {
-        let next = Atomic(0)
-        await withTaskGroup { group in
-            for _ in 0..<32 {
-                group.addTask {
-                    while true {
-                        let number = next.add(1, ordering: .relaxed).oldValue
-                        // Some are asked for again, some only once.
-                        let name = number % 3 == 0 ? "\(prefix)-\(number)" : "\(number % 50)"
-                        if number >= total { return }
-                        if await self.city(name) == nil { return }
-                    }
-                }
+        await withTaskGroup(of: Int?.self) { group in
+            var hasEnded = false
+            for number in 0..<total {
+                if number >= 32, await group.next() == .some(nil) { hasEnded = true }
+                if hasEnded { break }
+                // Some are asked for again, some only once.
+                let name = number % 3 == 0 ? "\(prefix)-\(number)" : "\(number % 50)"
+                group.addTask { await self.city(name) }
             }
         }
     }

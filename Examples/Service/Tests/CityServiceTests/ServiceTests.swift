@@ -1,0 +1,190 @@
+import Foundation
+import Testing
+
+/// One run of the service, from its start to its end under load.
+@Suite("The service")
+final class ServiceTests {
+    private let service: ServiceProcess
+
+    init() throws { service = try ServiceProcess() }
+
+    @Test(
+        "It loses no answer, while upstreams fail, its configuration changes, and it ends",
+        .timeLimit(.minutes(15)))
+    func run() async throws {
+        try configure(failing: false, agent: "cities/1")
+        let caller = try Caller(try await service.start())
+
+        // While all is well, a trace leads from the edge to the upstreams.
+        let id = "0af7651916cd43dd8448eb211c80319c"
+        let traceparent = "00-\(id)-b7ad6b7169203331-01"
+        #expect(await caller.city("traced", traceparent: traceparent) == 200)
+        var spans = try await ended(id, caller)
+        try expectOneTrace(spans)
+        #expect(agents(spans) == ["cities/1"])
+        try expectRequestID(of: "traced")
+
+        // The upstreams begin to fail under load, and the clients get another stack.
+        async let load: Void = caller.cities(3000)
+        try configure(failing: true, agent: "cities/2")
+        service.signal(SIGHUP)
+        try await until("both clients reload") { try await self.reloads("done", caller) == 2 }
+        // A mistake changes nothing.
+        try service.write("client.json", #"{"stack": [{"use": "retyr"}]}"#)
+        service.signal(SIGHUP)
+        try await until("both clients refuse") { try await self.reloads("failed", caller) == 2 }
+        #expect(service.log.contains(#"there is no gate "retyr""#))
+        await load
+        await caller.cities(2000, named: "late")
+        #expect(caller.count.cities.values.reduce(0, +) == 5001)
+        #expect(caller.count.cities[200, default: 0] > 0)
+
+        // The new stack is in force, and the metrics add up once nothing is under way.
+        try configure(failing: false, agent: "cities/3")
+        service.signal(SIGHUP)
+        try await until("both clients reload") { try await self.reloads("done", caller) == 4 }
+        try await until("a city is served again") {
+            await caller.city("again", traceparent: traceparent.replacing("0af", with: "1af"))
+                == 200
+        }
+        spans = try await ended(id.replacing("0af", with: "1af"), caller)
+        #expect(agents(spans) == ["cities/3"])
+        try await expectSums(caller)
+
+        // A caller's deadline holds, although the upstreams hang.
+        try configure(hanging: true, agent: "cities/3")
+        service.signal(SIGHUP)
+        try await until("both clients reload") { try await self.reloads("done", caller) == 6 }
+        for number in 0..<3 {
+            let status = await caller.city("hanging-\(number)", deadline: .milliseconds(500))
+            #expect(status == 504)
+        }
+
+        // It ends under load: what it has begun to answer, it answers.
+        try configure(failing: true, agent: "cities/3")
+        service.signal(SIGHUP)
+        try await until("both clients reload") { try await self.reloads("done", caller) == 8 }
+        #expect(caller.count.failures.isEmpty, "\(caller.count.failures)")
+        let before = caller.count.answers
+        async let last: Void = caller.cities(.max, named: "last")
+        try await until("the load has begun") { caller.count.answers > before + 100 }
+        service.signal(SIGTERM)
+        #expect(try await service.end() == 0, "\(service.log.suffix(2000))")
+        await last
+        await caller.close()
+
+        let count = caller.count
+        #expect(service.output.contains("answered \(count.answers) requests"), "\(service.output)")
+        #expect(count.late.isEmpty, "\(count.late)")
+        #expect(Set(count.cities.keys).isSubset(of: [200, 502, 503, 504]), "\(count.cities)")
+    }
+
+    // MARK: Configuration
+
+    private func configure(
+        failing: Bool = false, hanging: Bool = false, agent: String
+    ) throws {
+        let faults =
+            failing
+            ? #"{"failing": 0.2, "slow": 0.1, "torn": 0.1, "hanging": 0.01}"#
+            : #"{"hanging": \#(hanging ? 1.0 : 0.0)}"#
+        try service.write(
+            "service.json",
+            #"{"client": {"stackFile": "client.json"}, "upstreams": \#(faults)}"#)
+        let stack = try String(contentsOf: Self.stack, encoding: .utf8)
+        // Without the caller's deadline a call could take half a minute.
+        try service.write(
+            "client.json",
+            stack.replacing(/"cities\/[^"]*"/, with: "\"\(agent)\"")
+                .replacing(/"deadline", "seconds": \d+/, with: #""deadline", "seconds": 60"#)
+                .replacing(/"attemptTimeout", "seconds": \d+/) { _ in
+                    #""attemptTimeout", "seconds": 30"#
+                })
+    }
+
+    /// The stack that the example ships.
+    private static let stack = URL(filePath: #filePath).appending(path: "../../../client.json")
+        .standardizedFileURL
+
+    private func reloads(_ outcome: String, _ caller: Caller) async throws -> Int {
+        try await caller.figures().sum("config_reloads_total", #"outcome="\#(outcome)""#)
+    }
+
+    // MARK: What must hold
+
+    /// The spans of a trace once they have all ended.
+    private func ended(_ id: String, _ caller: Caller) async throws -> [Caller.Span] {
+        var spans: [Caller.Span] = []
+        try await until("all spans of the trace end") {
+            spans = try await caller.trace(id)
+            return !spans.isEmpty && spans.allSatisfy { $0.milliseconds != nil }
+        }
+        return spans
+    }
+
+    /// From the edge over calls and attempts to the upstreams, each span has its parent.
+    private func expectOneTrace(_ spans: [Caller.Span]) throws {
+        let byID = Dictionary(uniqueKeysWithValues: spans.map { ($0.span, $0) })
+        func route(_ span: Caller.Span) -> String { span.attributes["http.route"] ?? "" }
+        for upstream in ["/weather/{city}", "/places/{city}"] {
+            let server = try #require(spans.first { route($0) == upstream })
+            let attempt = try #require(server.parent.flatMap { byID[$0] })
+            #expect(attempt.kind == "client")
+            let call = try #require(attempt.parent.flatMap { byID[$0] })
+            #expect(call.kind == "internal")
+            let edge = try #require(call.parent.flatMap { byID[$0] })
+            #expect(edge.kind == "server" && route(edge) == "/cities/{name}")
+            #expect(edge.parent == "b7ad6b7169203331")
+        }
+        #expect(spans.allSatisfy { $0.parent == "b7ad6b7169203331" || byID[$0.parent ?? ""] != nil })
+    }
+
+    /// The user agents that the upstreams have seen in a trace.
+    private func agents(_ spans: [Caller.Span]) -> Set<String> {
+        Set(
+            spans.filter { $0.kind == "server" && $0.attributes["http.route"] != "/cities/{name}" }
+                .compactMap { $0.attributes["user_agent.original"] })
+    }
+
+    /// The clients log with the ID of the request that they work for.
+    private func expectRequestID(of city: String) throws {
+        let lines = service.log.split(separator: "\n")
+        let request = try #require(lines.first { $0.contains("hb.request.path=/cities/\(city)") })
+        let id = try #require(request.firstMatch(of: /hb\.request\.id=(\w+)/)).1
+        for upstream in ["weather", "places"] {
+            #expect(
+                lines.contains {
+                    $0.contains("hb.request.id=\(id)") && $0.contains("/\(upstream)/\(city)")
+                })
+        }
+    }
+
+    private func expectSums(_ caller: Caller) async throws {
+        // A figure is counted after its answer has been written, so the last ones may be late.
+        var figures = try await caller.figures()
+        try await until("nothing is under way, and each answer is counted") {
+            figures = try await caller.figures()
+            return figures.sum("http_client_active_requests") == 0
+                && figures.sum("hb_requests_total", "/cities/")
+                    >= caller.count.cities.values.reduce(0, +)
+        }
+        for (status, count) in caller.count.cities {
+            #expect(
+                figures.sum("hb_requests_total", "/cities/", #"status_code="\#(status)""#) == count)
+        }
+        // What the upstreams saw was sent, and what has a status was seen.
+        let sent = figures.sum("http_client_request_duration_seconds_count", #"method="GET""#)
+        let answered =
+            sent
+            - figures.sum(
+                "http_client_request_duration_seconds_count", #"method="GET""#, "error_type=")
+            + (400..<600).reduce(0) {
+                $0
+                    + figures.sum(
+                        "http_client_request_duration_seconds_count", #"method="GET""#,
+                        #"status_code="\#($1)""#)
+            }
+        let seen = figures.sum("upstream_requests_total")
+        #expect(answered <= seen && seen <= sent, "\(answered) \(seen) \(sent)")
+    }
+}
