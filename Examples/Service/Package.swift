@@ -6,6 +6,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     dependencies: [
         .package(name: "turnpike", path: "../.."),
+        .package(name: "turnpike-configuration", path: "../../Plugins/Bridges/Configuration"),
         .package(name: "turnpike-http-types", path: "../../Plugins/Bridges/HTTPTypes"),
         .package(name: "turnpike-lifecycle", path: "../../Plugins/Bridges/Lifecycle"),
         .package(name: "turnpike-logging", path: "../../Plugins/Bridges/Logging"),
@@ -28,6 +29,7 @@ let package = Package(
                 .product(name: "Turnpike", package: "turnpike"),
                 .product(name: "TurnpikeCache", package: "turnpike"),
                 .product(name: "TurnpikeCurl", package: "turnpike"),
+                .product(name: "TurnpikeConfiguration", package: "turnpike-configuration"),
                 .product(name: "TurnpikeHTTPTypes", package: "turnpike-http-types"),
                 .product(name: "TurnpikeLifecycle", package: "turnpike-lifecycle"),
                 .product(name: "TurnpikeLogging", package: "turnpike-logging"),
@@ -39,7 +41,6 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             path: "Sources/CityService"),

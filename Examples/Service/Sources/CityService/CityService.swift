@@ -7,7 +7,6 @@ import Metrics
 import ServiceLifecycle
 import SystemPackage
 import Tracing
-import TurnpikeLifecycle
 import TurnpikeMetrics
 
 /// A service that answers `/cities/:name` by asking two slow and flaky upstreams.
@@ -31,22 +30,21 @@ struct CityService {
         InstrumentationSystem.bootstrap(spans)
         let logger = Logger(label: "cities")
 
-        // The environment stands above the file: HTTP_PORT=0 is above http.port. The file is read
-        // again on SIGHUP.
-        let path = configurationPath
-        let file = try await ReloadingFileProvider<JSONSnapshot>(filePath: FilePath(path))
-        let config = ConfigReader(providers: [EnvironmentVariablesProvider(), file])
+        // The environment stands above the file: HTTP_PORT is above http.port. The file is read again
+        // on SIGHUP; one that comes too early must not end the process.
+        signal(SIGHUP, SIG_IGN)
+        let file = try await ReloadingFileProvider<JSONSnapshot>(filePath: configurationPath)
+        let providers: [any ConfigProvider] = [EnvironmentVariablesProvider(), file]
+        let config = ConfigReader(providers: providers)
 
         try await withUpstreams(config) { weatherURL, placesURL in
-            // One client for each upstream: each has its own circuit, limits and token. They have
-            // one recorder, because its figures have the server as a label.
+            // One client for each upstream: each has its own circuit, limits and token. They share
+            // a recorder, because its figures have the server as a label.
             let recorder = MetricsSystemRecorder()
-            let stack = URL(filePath: path).deletingLastPathComponent()
-                .appending(path: try config.requiredString(forKey: "client.stackFile"))
             let weather = try UpstreamClient(
-                of: weatherURL, stack: stack, recorder: recorder, logger: logger)
+                of: weatherURL, providers, recorder: recorder, logger: logger)
             let places = try UpstreamClient(
-                of: placesURL, stack: stack, recorder: recorder, logger: logger)
+                of: placesURL, providers, recorder: recorder, logger: logger)
 
             let cities = Cities(weather: weather.client, places: places.client)
             let server = Application(
@@ -60,16 +58,11 @@ struct CityService {
                 logger: logger)
 
             // They start in this order and end in the reverse one. So on SIGTERM the server ends
-            // first: it takes no more connections, and answers what it has. The clients that these
-            // answers need end after it, each with some time for calls that nobody awaits.
+            // first: it takes no more connections, and answers what it has. The clients, which
+            // these answers need, end after it.
             let group = ServiceGroup(
                 configuration: ServiceGroupConfiguration(
-                    services: [
-                        file, weather, places,
-                        ClientService(weather.client, grace: .seconds(5)),
-                        ClientService(places.client, grace: .seconds(5)),
-                        server,
-                    ],
+                    services: [file] + weather.services + places.services + [server],
                     gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
             try await group.run()
         }
@@ -94,10 +87,11 @@ struct CityService {
     }
 
     /// The file that the environment names, or that of the example.
-    private static var configurationPath: String {
-        ProcessInfo.processInfo.environment["SERVICE_CONFIG"]
-            ?? URL(filePath: #filePath).appending(path: "../../../service.json").standardizedFileURL
-            .path(percentEncoded: false)
+    private static var configurationPath: FilePath {
+        let example = URL(filePath: #filePath).appending(path: "../../../service.json")
+        return FilePath(
+            ProcessInfo.processInfo.environment["SERVICE_CONFIG"]
+                ?? example.standardizedFileURL.path(percentEncoded: false))
     }
 }
 

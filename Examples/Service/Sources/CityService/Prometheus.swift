@@ -78,7 +78,8 @@ final class Prometheus: MetricsFactory {
     private func find(
         _ label: String, _ suffix: String, _ labels: [(String, String)], buckets: [Double]? = nil
     ) -> Series {
-        let name = Self.escaped(label) + suffix
+        var name = Self.escaped(label)
+        if !name.hasSuffix(suffix) { name += suffix }
         // A label without a value is none.
         let labels = labels.filter { !$0.1.isEmpty }.map { name, value in
             let value = value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")

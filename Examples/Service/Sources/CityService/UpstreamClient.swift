@@ -1,0 +1,68 @@
+import Configuration
+import Foundation
+import Logging
+import Metrics
+import ServiceLifecycle
+import Turnpike
+import TurnpikeCache
+import TurnpikeConfiguration
+import TurnpikeCurl
+import TurnpikeLifecycle
+import TurnpikeLogging
+import TurnpikeMetrics
+import TurnpikeTracing
+
+/// A client for one upstream, whose stack follows the configuration and which ends with the service.
+struct UpstreamClient {
+    private let reloading: ReloadingClient
+
+    var client: Client { reloading.client }
+
+    /// What runs with the server: it follows the configuration, and ends the client.
+    var services: [any Service] {
+        [Following(reloading: reloading), ClientService(client, grace: .seconds(5))]
+    }
+
+    init(
+        of url: URL, _ providers: [any ConfigProvider], recorder: MetricsSystemRecorder,
+        logger: Logger
+    ) throws {
+        // The one thing that the file cannot know: the system has chosen the port of the upstream.
+        let place = InMemoryProvider(values: [
+            "client.baseURL": ConfigValue(.string(url.absoluteString), isSecret: false),
+            "client.gate.bearer.refreshURL": ConfigValue(
+                .string(url.appending(path: "token").absoluteString), isSecret: false),
+        ])
+        let config = ConfigReader(providers: [place] + providers)
+        reloading = try ReloadingClient(
+            config.scoped(to: "client"), registry: Self.registry(recorder)
+        ) { result in
+            var outcome = "done"
+            if case .failure(let error) = result {
+                outcome = "failed"
+                logger.error("The old stack stays in force", metadata: ["error": "\(error)"])
+            }
+            Counter(label: "config.reloads", dimensions: [("outcome", outcome)]).increment()
+        }
+    }
+
+    /// The names of gates that the configuration may list: those of Turnpike and of its plugins.
+    private static func registry(_ recorder: MetricsSystemRecorder) -> Registry {
+        var registry = Registry.standard
+        registry.registerCurl()
+        registry.registerCache()
+        registry.registerTracing()
+        // Replaced, so that lines and figures of the clients go where those of the server go.
+        registry.register(gate: "log") { _ in LoggerSink() }
+        registry.register(gate: "metrics") { _ in recorder }
+        return registry
+    }
+
+    private struct Following: Service {
+        let reloading: ReloadingClient
+
+        func run() async throws {
+            try await cancelWhenGracefulShutdown { try await reloading.run() }
+        }
+    }
+}
