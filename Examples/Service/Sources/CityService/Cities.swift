@@ -1,12 +1,10 @@
-import Foundation
 import HTTPTypes
 import Hummingbird
-import Metrics
 import Turnpike
 import TurnpikeHTTPTypes
 
 /// What `/cities/:name` answers.
-struct City: Codable, Sendable {
+struct City: ResponseCodable, Sendable {
     struct Weather: Codable, Sendable { let celsius: Int }
     struct Place: Codable, Sendable { let inhabitants: Int }
 
@@ -16,42 +14,41 @@ struct City: Codable, Sendable {
     let weather: Weather?
 }
 
-extension City: ResponseEncodable {}
-
 /// Asks both upstreams for a city, within the time that the caller still has.
 struct Cities: Sendable {
-    let weather: Client
-    let places: Client
+    let weather, places: Client
 
-    func answer(_ request: Hummingbird.Request, _ context: some RequestContext) async throws -> City {
+    func answer(
+        _ request: Hummingbird.Request, _ context: some RequestContext
+    ) async throws -> City {
         let name = try context.parameters.require("name")
         let limit = Self.limit(request.headers)
-        // The caller's language changes the answer; nothing else of the request goes on.
+        // The language of the caller may change what an upstream answers. Nothing else goes on.
         let headers = try HTTPHeaders(request.headers.filter { $0.name == .acceptLanguage })
         do {
             // Both calls are children of this task: they inherit its logger, with the ID of the
-            // request, and its trace; and if it is cancelled, so are they.
-            async let place = places.request(
-                .get, .path("places/{city}", ["city": name]), headers: headers
-            ).deadline(limit).decode(City.Place.self)
+            // request, and its trace; and if one fails for good, the other is cancelled.
             async let weather = weather.request(
                 .get, .path("weather/{city}", ["city": name]), headers: headers
             ).deadline(limit).decode(City.Weather.self)
+            async let place = places.request(
+                .get, .path("places/{city}", ["city": name]), headers: headers
+            ).deadline(limit).decode(City.Place.self)
             return City(name: name, place: try await place, weather: try? await weather)
         } catch let error as ClientError {
             throw Self.answer(to: error)
         }
     }
 
-    /// How long the calls may take: what the caller waits at most, as Envoy tells it in milliseconds,
-    /// less a tenth for the way back.
+    /// How long the calls may take: what the caller waits at most, which Envoy tells in
+    /// milliseconds, less a tenth for the way back.
     private static func limit(_ fields: HTTPFields) -> Duration {
         let told = fields[.expectedTimeout].flatMap { Int($0) } ?? 2000
         return .milliseconds(min(max(told, 1), 30_000)) * 9 / 10
     }
 
-    /// Says whose fault it is, and when to come again. Messages of errors are for the log: they may
-    /// name what the caller should not see.
+    /// Says whose fault it is, and when to come again. The error itself is in the log: it may name
+    /// what is not the caller's to know.
     private static func answer(to error: ClientError) -> HTTPError {
         let status: HTTPResponse.Status =
             switch error.code {
@@ -69,6 +66,5 @@ struct Cities: Sendable {
 }
 
 extension HTTPField.Name {
-    /// How long the caller waits, in milliseconds, as Envoy tells it.
-    static var expectedTimeout: Self { Self("X-Envoy-Expected-Rq-Timeout-Ms")! }
+    static let expectedTimeout = Self("X-Envoy-Expected-Rq-Timeout-Ms")!
 }

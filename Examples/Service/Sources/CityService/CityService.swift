@@ -5,7 +5,6 @@ import InMemoryTracing
 import Logging
 import Metrics
 import ServiceLifecycle
-import SystemPackage
 import Tracing
 import TurnpikeMetrics
 
@@ -33,7 +32,7 @@ struct CityService {
         // The environment stands above the file: HTTP_PORT is above http.port. The file is read again
         // on SIGHUP; one that comes too early must not end the process.
         signal(SIGHUP, SIG_IGN)
-        let file = try await ReloadingFileProvider<JSONSnapshot>(filePath: configurationPath)
+        let file = try await ReloadingFileProvider<JSONSnapshot>(filePath: .init(configurationPath))
         let providers: [any ConfigProvider] = [EnvironmentVariablesProvider(), file]
         let config = ConfigReader(providers: providers)
 
@@ -60,11 +59,12 @@ struct CityService {
             // They start in this order and end in the reverse one. So on SIGTERM the server ends
             // first: it takes no more connections, and answers what it has. The clients, which
             // these answers need, end after it.
-            let group = ServiceGroup(
-                configuration: ServiceGroupConfiguration(
-                    services: [file] + weather.services + places.services + [server],
-                    gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
-            try await group.run()
+            var lifecycle = ServiceGroupConfiguration(
+                services: [file] + weather.services + places.services + [server],
+                gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+            // A caller that does not read its answer must not hold up the end.
+            lifecycle.maximumGracefulShutdownDuration = .seconds(25)
+            try await ServiceGroup(configuration: lifecycle).run()
         }
         print("answered \(Int(figures.total("hb_requests_total"))) requests")
     }
@@ -87,11 +87,11 @@ struct CityService {
     }
 
     /// The file that the environment names, or that of the example.
-    private static var configurationPath: FilePath {
-        let example = URL(filePath: #filePath).appending(path: "../../../service.json")
-        return FilePath(
-            ProcessInfo.processInfo.environment["SERVICE_CONFIG"]
-                ?? example.standardizedFileURL.path(percentEncoded: false))
+    private static var configurationPath: String {
+        let example = URL(filePath: #filePath).resolvingSymlinksInPath()
+            .appending(path: "../../../service.json")
+        return ProcessInfo.processInfo.environment["SERVICE_CONFIG"]
+            ?? example.standardizedFileURL.path(percentEncoded: false)
     }
 }
 

@@ -1,29 +1,27 @@
-import CoreMetrics
+import Metrics
 import Synchronization
 
-/// Keeps the figures of swift-metrics and renders them in Prometheus' text format.
+/// Keeps the figures of swift-metrics, and renders them in Prometheus' text format.
 ///
-/// A service of your own takes a finished back end, such as swift-prometheus. This one is small
-/// enough to be read: names become `http_client_request_duration_seconds`, and durations and sizes
-/// become histograms. Its memory is bounded by those who make the labels: the bridge of Turnpike
-/// and the server's middleware know a fixed set of them, and never a path or a query.
+/// A service of your own takes a finished back end, such as swift-prometheus. This one is short
+/// enough to be read. Whoever makes the labels bounds its memory: the server's middleware and the
+/// bridge of Turnpike have a fixed set of them, and never a query or a path.
 final class Prometheus: MetricsFactory {
     private struct Identity: Hashable { let name, labels: String }
 
     private let series = Mutex<[Identity: Series]>([:])
 
-    // MARK: What a scraper reads
-
+    /// What `/metrics` answers.
     var text: String {
         let all = series.withLock { $0 }.sorted {
             ($0.key.name, $0.key.labels) < ($1.key.name, $1.key.labels)
         }
-        var text = ""
-        var family = ""
+        var (text, family) = ("", "")
         for (identity, series) in all {
             if identity.name != family {
                 family = identity.name
-                text += "# TYPE \(family) \(series.isHistogram ? "histogram" : kind(of: family))\n"
+                let number = family.hasSuffix("_total") ? "counter" : "gauge"
+                text += "# TYPE \(family) \(series.isHistogram ? "histogram" : number)\n"
             }
             text += series.lines(identity.name, identity.labels)
         }
@@ -35,48 +33,8 @@ final class Prometheus: MetricsFactory {
         series.withLock { $0 }.reduce(0) { $1.key.name == name ? $0 + $1.value.number : $0 }
     }
 
-    private func kind(of name: String) -> String { name.hasSuffix("_total") ? "counter" : "gauge" }
-
-    // MARK: What swift-metrics asks for
-
-    func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
-        find(label, "_total", dimensions)
-    }
-
-    func makeFloatingPointCounter(
-        label: String, dimensions: [(String, String)]
-    ) -> any FloatingPointCounterHandler {
-        find(label, "_total", dimensions)
-    }
-
-    func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
-        find(label, "", dimensions)
-    }
-
-    func makeRecorder(
-        label: String, dimensions: [(String, String)], aggregate: Bool
-    ) -> any RecorderHandler {
-        if !aggregate { return find(label, "", dimensions) }
-        return label.hasSuffix(".size")
-            ? find(label, "_bytes", dimensions, buckets: (0..<8).map { Double(64 << (2 * $0)) })
-            : find(label, "_seconds", dimensions, buckets: Series.seconds)
-    }
-
-    func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
-        find(label, "_seconds", dimensions, buckets: Series.seconds)
-    }
-
-    // A gate that goes away destroys its gauges; counters stay, because a scraper adds them up.
-    func destroyCounter(_ handler: any CounterHandler) {}
-    func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) {}
-    func destroyRecorder(_ handler: any RecorderHandler) {}
-    func destroyTimer(_ handler: any TimerHandler) {}
-    func destroyMeter(_ handler: any MeterHandler) {
-        series.withLock { all in all = all.filter { $0.value !== handler } }
-    }
-
     private func find(
-        _ label: String, _ suffix: String, _ labels: [(String, String)], buckets: [Double]? = nil
+        _ label: String, _ suffix: String, _ labels: [(String, String)], bounds: [Double]? = nil
     ) -> Series {
         var name = Self.escaped(label)
         if !name.hasSuffix(suffix) { name += suffix }
@@ -88,7 +46,7 @@ final class Prometheus: MetricsFactory {
         let identity = Identity(name: name, labels: labels.sorted().joined(separator: ","))
         return series.withLock { all in
             if let known = all[identity] { return known }
-            let made = Series(buckets)
+            let made = Series(bounds)
             all[identity] = made
             return made
         }
@@ -97,28 +55,52 @@ final class Prometheus: MetricsFactory {
     private static func escaped(_ name: String) -> String {
         name.replacing(/[^a-zA-Z0-9_]/, with: "_")
     }
+
+    // MARK: What swift-metrics asks for
+
+    func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+        find(label, "_total", dimensions)
+    }
+
+    func makeFloatingPointCounter(
+        label: String, dimensions: [(String, String)]
+    ) -> any FloatingPointCounterHandler { find(label, "_total", dimensions) }
+
+    func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+        find(label, "", dimensions)
+    }
+
+    func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+        // The bounds that OpenTelemetry gives the durations of requests.
+        let bounds = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+        return find(label, "_seconds", dimensions, bounds: bounds)
+    }
+
+    func makeRecorder(
+        label: String, dimensions: [(String, String)], aggregate: Bool
+    ) -> any RecorderHandler {
+        let bounds = aggregate ? [64, 512, 4096, 32_768, 262_144, 2_097_152].map(Double.init) : nil
+        return find(label, label.hasSuffix(".size") ? "_bytes" : "", dimensions, bounds: bounds)
+    }
+
+    // Nothing is forgotten: a counter that begins anew would look like a restart.
+    func destroyCounter(_ handler: any CounterHandler) {}
+    func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) {}
+    func destroyMeter(_ handler: any MeterHandler) {}
+    func destroyTimer(_ handler: any TimerHandler) {}
+    func destroyRecorder(_ handler: any RecorderHandler) {}
 }
 
-/// One series: a number, or how many values fell below each bound.
+/// One series: a number, or how many values lie within each bound.
 private final class Series: CounterHandler, FloatingPointCounterHandler, MeterHandler,
     RecorderHandler, TimerHandler
 {
-    /// The bounds that OpenTelemetry gives the durations of requests.
-    static let seconds = [
-        0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
-    ]
-
-    private struct State {
-        var sum = 0.0
-        var counts: [Int]
-    }
-
     private let bounds: [Double]?
-    private let state: Mutex<State>
+    private let state: Mutex<(sum: Double, counts: [Int])>
 
     init(_ bounds: [Double]?) {
         self.bounds = bounds
-        state = Mutex(State(counts: Array(repeating: 0, count: (bounds?.count ?? -1) + 1)))
+        state = Mutex((0, Array(repeating: 0, count: (bounds?.count ?? 0) + 1)))
     }
 
     var isHistogram: Bool { bounds != nil }
@@ -135,23 +117,22 @@ private final class Series: CounterHandler, FloatingPointCounterHandler, MeterHa
     func record(_ value: Double) {
         guard let bounds else { return set(value) }
         let bucket = bounds.firstIndex { value <= $0 } ?? bounds.count
-        state.withLock {
-            $0.sum += value
-            $0.counts[bucket] += 1
+        state.withLock { state in
+            state.sum += value
+            state.counts[bucket] += 1
         }
     }
 
     func lines(_ name: String, _ labels: String) -> String {
-        let state = state.withLock { $0 }
+        let (sum, counts) = state.withLock { $0 }
         let set = labels.isEmpty ? "" : "{\(labels)}"
-        guard let bounds else { return "\(name)\(set) \(state.sum)\n" }
-        var count = 0
-        var text = ""
-        for (bound, number) in zip(bounds.map(\.description) + ["+Inf"], state.counts) {
+        guard let bounds else { return "\(name)\(set) \(sum)\n" }
+        var (text, count) = ("", 0)
+        for (bound, number) in zip(bounds.map(\.description) + ["+Inf"], counts) {
             count += number
             let separator = labels.isEmpty ? "" : ","
             text += "\(name)_bucket{\(labels)\(separator)le=\"\(bound)\"} \(count)\n"
         }
-        return text + "\(name)_sum\(set) \(state.sum)\n\(name)_count\(set) \(count)\n"
+        return text + "\(name)_sum\(set) \(sum)\n\(name)_count\(set) \(count)\n"
     }
 }

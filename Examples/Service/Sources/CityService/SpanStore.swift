@@ -6,47 +6,39 @@ import Turnpike
 /// A tracer that keeps the latest spans in memory and speaks W3C Trace Context.
 ///
 /// A service of your own takes a finished back end, such as swift-otel, which sends spans to a
-/// collector. Everything else stays as it is here: middleware and gates know only `Tracer`.
+/// collector. Nothing else changes: the middleware of the server and the gates of the clients know
+/// only `Tracer`.
 final class SpanStore: Tracer {
-    private struct Entry {
-        let span: InMemorySpan
-        var ended: FinishedInMemorySpan?
-    }
-
     private struct State {
-        var entries: [Entry] = []
+        var entries: [(span: InMemorySpan, ended: FinishedInMemorySpan?)] = []
         var started = 0
     }
 
-    // The oldest span makes room for a new one.
     private let capacity: Int
     private let state = Mutex(State())
 
+    /// - Parameter capacity: The most spans that are kept; the oldest makes room for a new one.
     init(capacity: Int) { self.capacity = capacity }
-
-    // MARK: Spans
 
     func startSpan<Instant: TracerInstant>(
         _ operationName: String, context: @autoclosure () -> ServiceContext,
         ofKind kind: SpanKind, at instant: @autoclosure () -> Instant, function: String,
         file fileID: String, line: UInt
     ) -> InMemorySpan {
-        let context = context()
+        let (context, start) = (context(), instant())
         let parent = context.inMemorySpanContext
         let identity = InMemorySpanContext(
             traceID: parent?.traceID ?? Self.digits() + Self.digits(), spanID: Self.digits(),
             parentSpanID: parent?.spanID)
-        let start = instant()
         return state.withLock { state in
             let number = state.started
             let span = InMemorySpan(
                 operationName: operationName, context: context, spanContext: identity, kind: kind,
-                startInstant: start
-            ) { [weak self] in self?.end($0, number) }
-            if state.entries.count < capacity {
-                state.entries.append(Entry(span: span))
+                startInstant: start, onEnd: { [weak self] in self?.end($0, number) })
+            if number < capacity {
+                state.entries.append((span, nil))
             } else {
-                state.entries[number % capacity] = Entry(span: span)
+                state.entries[number % capacity] = (span, nil)
             }
             state.started += 1
             return span
@@ -56,9 +48,7 @@ final class SpanStore: Tracer {
     private func end(_ span: FinishedInMemorySpan, _ number: Int) {
         state.withLock { state in
             // A newer span may have its place already.
-            if state.started - number <= capacity {
-                state.entries[number % capacity].ended = span
-            }
+            if state.started - number <= capacity { state.entries[number % capacity].ended = span }
         }
     }
 
@@ -85,17 +75,15 @@ final class SpanStore: Tracer {
         _ context: ServiceContext, into carrier: inout Carrier, using injector: Inject
     ) where Inject.Carrier == Carrier {
         guard let span = context.inMemorySpanContext else { return }
-        injector.inject(
-            "00-\(span.traceID)-\(span.spanID)-01", forKey: "traceparent", into: &carrier)
+        let text = "00-\(span.traceID)-\(span.spanID)-01"
+        injector.inject(text, forKey: "traceparent", into: &carrier)
     }
 
     // MARK: What /traces/:id answers
 
     struct Row: Codable, Sendable {
-        let span: String
+        let span, name, kind: String
         let parent: String?
-        let name: String
-        let kind: String
         let startNanoseconds: UInt64
         /// Nil while the span is open.
         let milliseconds: Double?
@@ -106,30 +94,26 @@ final class SpanStore: Tracer {
     /// The spans of a trace in the order of their starts, as far as they are still kept.
     func rows(of traceID: String) -> [Row] {
         let entries = state.withLock { $0.entries.filter { $0.span.traceID == traceID } }
-        return entries.map { entry in
-            let (span, start) = (entry.span, entry.span.startInstant.nanosecondsSinceEpoch)
+        return entries.map { span, ended in
+            let start = span.startInstant.nanosecondsSinceEpoch
+            let end = ended?.endInstant.nanosecondsSinceEpoch
             var attributes: [String: String] = [:]
-            span.attributes.forEach { name, value in attributes[name] = value.text }
+            span.attributes.forEach { attributes[$0] = Self.text($1) }
             return Row(
-                span: span.spanID, parent: span.parentSpanID, name: span.operationName,
-                kind: "\(span.kind)", startNanoseconds: start,
-                milliseconds: entry.ended.map {
-                    (Double($0.endInstant.nanosecondsSinceEpoch) - Double(start)) / 1e6
-                },
+                span: span.spanID, name: span.operationName, kind: "\(span.kind)",
+                parent: span.parentSpanID, startNanoseconds: start,
+                milliseconds: end.map { (Double($0) - Double(start)) / 1e6 },
                 attributes: attributes, events: span.events.map(\.name))
         }
         .sorted { $0.startNanoseconds < $1.startNanoseconds }
     }
-}
 
-extension SpanAttribute {
-    fileprivate var text: String {
-        switch self {
-        case .int32(let value): "\(value)"
+    private static func text(_ attribute: SpanAttribute) -> String {
+        switch attribute {
         case .int64(let value): "\(value)"
         case .string(let value): value
         case .stringConvertible(let value): "\(value)"
-        default: "\(self)"
+        default: "\(attribute)"
         }
     }
 }

@@ -27,16 +27,14 @@ struct UpstreamClient {
         of url: URL, _ providers: [any ConfigProvider], recorder: MetricsSystemRecorder,
         logger: Logger
     ) throws {
-        // The one thing that the file cannot know: the system has chosen the port of the upstream.
-        let place = InMemoryProvider(values: [
-            "client.baseURL": ConfigValue(.string(url.absoluteString), isSecret: false),
-            "client.gate.bearer.refreshURL": ConfigValue(
-                .string(url.appending(path: "token").absoluteString), isSecret: false),
-        ])
-        let config = ConfigReader(providers: [place] + providers)
-        reloading = try ReloadingClient(
-            config.scoped(to: "client"), registry: Self.registry(recorder)
-        ) { result in
+        // What the file cannot know: the system has chosen the port of the upstream.
+        let places: [AbsoluteConfigKey: String] = [
+            "client.baseURL": "\(url)", "client.gate.bearer.refreshURL": "\(url)token",
+        ]
+        let here = InMemoryProvider(
+            values: places.mapValues { ConfigValue(.string($0), isSecret: false) })
+        let config = ConfigReader(providers: [here] + providers).scoped(to: "client")
+        reloading = try ReloadingClient(config, registry: Self.registry(recorder)) { result in
             var outcome = "done"
             if case .failure(let error) = result {
                 outcome = "failed"

@@ -1,31 +1,19 @@
 import Configuration
 import Foundation
 import Hummingbird
+import Logging
 import Metrics
 import NIOCore
 
-/// The two servers that the service asks: here only so that the example needs no network.
+/// One of the servers that the service asks: here only so that the example needs no network.
 ///
-/// They behave as others' servers do. Some answers are 503, some are late, some break off in the
+/// It behaves as others' servers do. Some answers are 503, some are late, some break off in the
 /// middle, some do not come at all, and a token is good for a few seconds. How many, the
-/// configuration says, and SIGHUP changes it while they run.
+/// configuration says, and SIGHUP changes it while the server runs.
 struct Upstream: Sendable {
     let config: ConfigReader
     let path: RouterPath
-    let freshness: Int
-    let content: @Sendable (String) -> String
-
-    static func weather(_ config: ConfigReader) -> Upstream {
-        Upstream(config: config, path: "/weather/:city", freshness: 2) {
-            #"{"celsius": \#($0.utf8.reduce(0) { $0 + Int($1) } % 40)}"#
-        }
-    }
-
-    static func places(_ config: ConfigReader) -> Upstream {
-        Upstream(config: config, path: "/places/:city", freshness: 30) {
-            #"{"inhabitants": \#($0.utf8.reduce(7) { ($0 * 31 + Int($1)) % 9_000_000 })}"#
-        }
-    }
+    let content: String
 
     /// Serves until the task is cancelled, and tells the URL once it listens.
     func run(_ didStart: @escaping @Sendable (URL) -> Void) async throws {
@@ -33,25 +21,27 @@ struct Upstream: Sendable {
         // The server's side of the trace: its span becomes a child of the attempt's span.
         router.add(middleware: TracingMiddleware())
         router.post("/token") { _, _ in
-            // Whoever believes its own tokens signs them; these only say when they end.
-            Self.json(
-                #"{"access_token": "\#(Self.now + 5)", "token_type": "Bearer", "expires_in": 5}"#)
+            // Whoever issues real tokens signs them; these only say when they end.
+            let token = #""access_token": "\#(Self.now + 5)", "token_type": "Bearer""#
+            return Self.json("{\(token), \"expires_in\": 5}")
         }
-        router.get(path) { request, context in
+        router.get(path) { request, _ in
             Counter(label: "upstream.requests").increment()
             let token = request.headers[.authorization]?.split(separator: " ").last
             guard let end = token.flatMap({ Int($0) }), end >= Self.now else {
                 throw HTTPError(.unauthorized, headers: [.wwwAuthenticate: "Bearer"])
             }
-            return try await misbehave(content(context.parameters.require("city")))
+            return try await answer()
         }
-        let application = Application(
+        var logger = Logger(label: "upstream")
+        logger.logLevel = .critical
+        try await Application(
             router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
-            onServerRunning: { channel in didStart(channel.loopback) })
-        try await application.run()
+            onServerRunning: { didStart($0.loopback) }, logger: logger
+        ).run()
     }
 
-    private func misbehave(_ content: String) async throws -> Response {
+    private func answer() async throws -> Response {
         var luck = Double.random(in: 0..<1)
         func happens(_ fault: String) -> Bool {
             luck -= config.double(forKey: ConfigKey(["upstreams", fault]), default: 0)
@@ -62,29 +52,25 @@ struct Upstream: Sendable {
         }
         if happens("hanging") { try await Task.sleep(for: .seconds(60)) }
         if happens("slow") { try await Task.sleep(for: .milliseconds(300)) }
-        if happens("torn") {
-            return Response(
-                status: .ok, headers: [.contentType: "application/json"],
-                body: ResponseBody(contentLength: content.utf8.count) { writer in
-                    try await writer.write(ByteBuffer(string: String(content.prefix(5))))
-                    throw CancellationError()
-                })
+        if !happens("torn") { return Self.json(content) }
+        let torn = ResponseBody(contentLength: content.utf8.count) { writer in
+            try await writer.write(ByteBuffer(string: String(content.prefix(5))))
+            throw CancellationError()
         }
-        return Self.json(content, [.cacheControl: "max-age=\(freshness)"])
+        return Response(status: .ok, headers: [.contentType: "application/json"], body: torn)
     }
 
-    private static func json(_ text: String, _ headers: HTTPFields = [:]) -> Response {
-        var headers = headers
-        headers[.contentType] = "application/json"
-        return Response(
-            status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+    private static func json(_ text: String) -> Response {
+        Response(
+            status: .ok, headers: [.contentType: "application/json", .cacheControl: "max-age=2"],
+            body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
     }
 
     private static var now: Int { Int(Date().timeIntervalSince1970) }
 }
 
 extension Channel {
-    /// Where a server on loopback listens; the system has chosen the port.
+    /// Where a server on loopback listens; the system may have chosen the port.
     var loopback: URL {
         URL(string: "http://127.0.0.1:\(localAddress?.port ?? 0)/") ?? URL(filePath: "/")
     }
@@ -94,19 +80,20 @@ extension Channel {
 func withUpstreams(
     _ config: ConfigReader, _ body: @Sendable (_ weather: URL, _ places: URL) async throws -> Void
 ) async throws {
+    let upstreams = [
+        Upstream(config: config, path: "/weather/:city", content: #"{"celsius": 21}"#),
+        Upstream(config: config, path: "/places/:city", content: #"{"inhabitants": 2005760}"#),
+    ]
     try await withThrowingTaskGroup { group in
         var urls: [URL] = []
-        for upstream in [Upstream.weather(config), .places(config)] {
+        for upstream in upstreams {
             let (started, continuation) = AsyncStream<URL>.makeStream()
             group.addTask {
-                // Without a port there is nobody to wait for.
+                // One that cannot start has no URL to wait for.
                 defer { continuation.finish() }
                 try await upstream.run { continuation.yield($0) }
             }
-            for await url in started {
-                urls.append(url)
-                break
-            }
+            if let url = await started.first(where: { _ in true }) { urls.append(url) }
         }
         if urls.count == 2 { try await body(urls[0], urls[1]) }
         group.cancelAll()

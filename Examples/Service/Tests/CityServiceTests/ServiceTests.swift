@@ -79,7 +79,8 @@ final class ServiceTests {
     /// The file that the example ships, with other faults, and a name by which the upstreams see
     /// which stack is in force.
     private func configure(_ faults: String, agent: String, gates: String? = nil) throws {
-        let shipped = URL(filePath: #filePath).appending(path: "../../../service.json")
+        let shipped = URL(filePath: #filePath).resolvingSymlinksInPath()
+            .appending(path: "../../../service.json")
         var text = try String(contentsOf: shipped.standardizedFileURL, encoding: .utf8)
             .replacing(/"upstreams": {[^}]*}/, with: #""upstreams": {\#(faults)}"#)
             .replacing(/"cities\/[^"]*"/, with: "\"\(agent)\"")
