@@ -1,0 +1,53 @@
+public import Foundation
+public import HTTPTypes
+public import Turnpike
+
+extension Client {
+    /// Sends a request through the gates, and returns when the head of the response has arrived.
+    ///
+    /// ```swift
+    /// let (response, body) = try await client.send(
+    ///     HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/"))
+    /// for try await chunk in body { … }
+    /// let trailers = try HTTPFields(body.trailers)
+    /// ```
+    ///
+    /// A request that has neither scheme nor authority, such as a generator of OpenAPI makes, goes
+    /// below the base URL: `/users/1` below `https://api.example.com/v1` is
+    /// `https://api.example.com/v1/users/1`.
+    ///
+    /// The content of the request is sent as the transport asks for it, and that of the response
+    /// comes as it is read. Cancelling the task ends both: before the head `send` throws
+    /// `CancellationError`, and later the reader does. Dropping the body ends the transfer, and so
+    /// does its `AsyncIterator`.
+    /// - Parameters:
+    ///   - request: The request, whose parts are sent as they are written.
+    ///   - body: The content; `RequestBody.followed(by:)` adds trailers.
+    ///   - baseURL: Where a relative request goes; nil for the base URL of the client.
+    ///   - options: The options for gates and the transport.
+    /// - Returns: The head and the content. The trailer fields are there when the content was read
+    ///   to its end.
+    /// - Throws: What ``TurnpikeCore/Request/init(_:body:options:)`` refuses, before anything is sent;
+    ///   what the gates and the transport throw; `ClientError.Code.protocol` for a head that
+    ///   `HTTPResponse` cannot hold, and the transfer is ended.
+    public func send(
+        _ request: HTTPRequest, body: RequestBody = .empty, baseURL: URL? = nil,
+        options: RequestOptions = RequestOptions()
+    ) async throws -> (HTTPResponse, ResponseBody) {
+        let parts = try RequestParts(request)
+        let call: Call
+        if let baseURL {
+            call = self.request(
+                Request(
+                    parts.method, parts.target, relativeTo: baseURL, headers: parts.headers,
+                    body: body, options: options))
+        } else {
+            var made = self.request(
+                parts.method, parts.target, headers: parts.headers, body: body)
+            made.request.options = options
+            call = made
+        }
+        let response = try await call.response()
+        return (try HTTPResponse(response.head), response.body)
+    }
+}

@@ -1,0 +1,86 @@
+public import HTTPTypes
+public import Turnpike
+
+extension HTTPHeaders {
+    /// Creates a section of the same fields, in the same order, with their names as written.
+    ///
+    /// Whitespace around a value is not part of it (RFC 9110 §5.5) and is dropped. A control
+    /// character inside of a value is kept, as in a response, but a request with one is refused
+    /// when it is sent. Turnpike has no place for `HTTPField.indexingStrategy`: the transport
+    /// decides which fields a table of HPACK may hold.
+    /// - Parameter fields: The fields of a header or trailer section.
+    /// - Throws: `ClientError.Code.invalidRequest`, naming the field but not its value, for a value
+    ///   that is not UTF-8.
+    public init(_ fields: HTTPFields) throws {
+        self.init()
+        reserveCapacity(fields.count)
+        for field in fields {
+            let name = field.name.rawName
+            guard let value = field.utf8Value else {
+                throw ClientError(
+                    .invalidRequest,
+                    "the value of header \"\(name)\" is not UTF-8; expected a value in UTF-8")
+            }
+            appendReceived(HTTPHeaders.Name(name), value)
+        }
+        if let defect { throw ClientError(.invalidRequest, defect.description) }
+    }
+}
+
+extension HTTPFields {
+    // `HTTPFields` ends the program at 65,535 fields.
+    private static let maxCount = 65_534
+
+    /// Creates the same fields, in the same order, with their names as written.
+    ///
+    /// A received value keeps its control characters. No field has an indexing strategy.
+    /// - Parameter headers: A header or trailer section.
+    /// - Throws: `ClientError.Code.protocol` if the section has a field that `HTTPFields` cannot
+    ///   hold, if it has a defect (`HTTPHeaders.defect`), or if it has more than 65,534 fields. The
+    ///   error names the field but not its value.
+    public init(_ headers: HTTPHeaders) throws {
+        if let defect = headers.defect { throw ClientError(.protocol, defect.description) }
+        if headers.count > Self.maxCount {
+            throw ClientError(
+                .protocol,
+                "found \(headers.count) header fields; expected at most \(Self.maxCount)")
+        }
+        self.init()
+        reserveCapacity(headers.count)
+        for field in headers {
+            guard let name = HTTPField.Name(field.name.rawValue) else {
+                throw ClientError(
+                    .protocol,
+                    "the header name \"\(field.name)\" is not a token (RFC 9110 §5.6.2); expected"
+                        + " letters, digits and hyphens")
+            }
+            append(try HTTPField(name: name, received: field.value))
+        }
+    }
+}
+
+extension HTTPField {
+    // The library replaces NUL, CR and LF by blanks, so that a changed value would pass for this one.
+    fileprivate init(name: Name, received value: String) throws {
+        if Self.isValidValue(value) {
+            self.init(name: name, value: value)
+            return
+        }
+        if let byte = value.utf8.first(where: { $0 == 0 || $0 == 0x0A || $0 == 0x0D }) {
+            throw ClientError(
+                .protocol,
+                "the value of header \"\(name)\" has the byte \(byte); expected no NUL, CR or LF")
+        }
+        self.init(name: name, lenientValue: value.utf8)
+    }
+
+    /// The value, or nil if its bytes are not UTF-8.
+    fileprivate var utf8Value: String? {
+        let value = value
+        guard value.unicodeScalars.contains("\u{FFFD}") else { return value }
+        // The mark stands in for other bytes, or is what was sent.
+        var sent = HTTPField(name: name, lenientValue: value.utf8)
+        sent.indexingStrategy = indexingStrategy
+        return sent == self ? value : nil
+    }
+}
