@@ -37,7 +37,7 @@ public final class AsyncHTTPClientTransport: Transport {
     /// - Parameters:
     ///   - client: The `HTTPClient`; any number of transports may share it.
     ///   - traits: What its configuration says, which the `HTTPClient` does not tell. The default is
-    ///     right for a configuration that its caller has not changed; ``HTTPClient.shared`` needs
+    ///     right for a configuration that its caller has not changed; `HTTPClient.shared` needs
     ///     `.decodesContent`.
     public init(_ client: HTTPClient, traits: ClientTraits = []) {
         holder = ClientHolder(client, isOwned: false)

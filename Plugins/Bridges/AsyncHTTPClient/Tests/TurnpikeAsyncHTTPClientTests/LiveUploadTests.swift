@@ -7,16 +7,37 @@ import TurnpikeTesting
 
 @Suite("Live bodies over async-http-client", .timeLimit(.minutes(2)))
 struct LiveUploadTests {
-    /// A body that has yielded something and then waits, and whose end is told of.
+    /// A body that gives one chunk and then waits, and whose end is told of.
     private struct Source {
         let body: RequestBody
         let ended = SharedValue<Void>()
 
-        init() {
-            let content = AsyncStream.makeStream(of: Data.self)
-            content.continuation.onTermination = { [ended] _ in ended.settle(.success(())) }
-            content.continuation.yield(Data("first".utf8))
-            body = .stream(live: true) { content.stream }
+        init() { body = .stream(live: true) { [ended] in Chunks(ended: ended) } }
+    }
+
+    private struct Chunks: AsyncSequence, Sendable {
+        let ended: SharedValue<Void>
+
+        func makeAsyncIterator() -> Iterator { Iterator(ended) }
+
+        final class Iterator: AsyncIteratorProtocol {
+            private let ended: SharedValue<Void>
+            private var hasBegun = false
+
+            init(_ ended: SharedValue<Void>) { self.ended = ended }
+
+            deinit { ended.settle(.success(())) }
+
+            func next() async throws -> Data? {
+                if hasBegun {
+                    let never = OneShot<Data?>()
+                    return try await never.value {
+                        never.settle(.failure(CancellationError()))
+                    }
+                }
+                hasBegun = true
+                return Data("first".utf8)
+            }
         }
     }
 
