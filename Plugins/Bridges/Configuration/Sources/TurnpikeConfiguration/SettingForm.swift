@@ -1,0 +1,113 @@
+import Turnpike
+
+/// A form in which a configuration can hold a setting of a stack file.
+///
+/// Forms are read from the schema of stack files (`Registry.schema()`), which is observed from what
+/// the factories of gates and transports read.
+enum SettingForm: Equatable {
+    case boolean, integer, number
+    /// One of several names, which are no secrets; any name if the list is empty.
+    case choice([String])
+    /// A list of names.
+    case choices
+    case text
+    /// Lists of simple values.
+    case integers, numbers, texts
+    /// Header fields, each as `Name: value`.
+    case headers
+    /// An object, whose members stand in a scope of their own.
+    case scope([JSONObject.Member])
+    /// Any other value, as the text of its JSON.
+    case json
+
+    /// The forms of a value that a schema describes; the most specific one first.
+    static func forms(of schema: JSONValue) -> [SettingForm] {
+        var forms: [SettingForm] = []
+        for form in unordered(schema) where !forms.contains(form) { forms.append(form) }
+        // What may only be null is read too, so that the check says why it is refused.
+        return forms.isEmpty ? [.text] : forms.sorted { $0.rank < $1.rank }
+    }
+
+    private static func unordered(_ schema: JSONValue) -> [SettingForm] {
+        if let reference = schema["$ref"]?.string {
+            return switch reference {
+            case "#/$defs/text": [.text]
+            case "#/$defs/headers": [.headers]
+            // A configuration has no need of references to the environment and to files.
+            case "#/$defs/reference": []
+            default: [.json]
+            }
+        }
+        if let choices = schema["anyOf"]?.array { return choices.flatMap(unordered) }
+        if let names = schema["enum"]?.array { return [.choice(names.compactMap(\.string))] }
+        let types = schema["type"]?.array?.compactMap(\.string) ?? [schema["type"]?.string ?? ""]
+        return types.compactMap { form(of: $0, schema) }
+    }
+
+    private static func form(of type: String, _ schema: JSONValue) -> SettingForm? {
+        switch type {
+        case "null": nil
+        case "boolean": .boolean
+        case "integer": .integer
+        case "number": .number
+        case "string": .text
+        case "array":
+            list(of: schema["items"].map(forms) ?? [])
+        case "object": schema["properties"]?.object.map { .scope(Array($0)) } ?? .json
+        default: .json
+        }
+    }
+
+    private static func list(of elements: [SettingForm]) -> SettingForm {
+        guard elements.count == 1 else { return .json }
+        return switch elements[0] {
+        case .integer: .integers
+        case .number: .numbers
+        case .text: .texts
+        case .choice: .choices
+        default: .json
+        }
+    }
+
+    // A provider of strings reads each of them as a text.
+    private var rank: Int {
+        switch self {
+        case .scope: 0
+        case .boolean: 1
+        case .integer: 2
+        case .number: 3
+        case .integers: 4
+        case .numbers: 5
+        case .choice: 6
+        case .choices: 7
+        case .texts: 8
+        case .headers: 9
+        case .text: 10
+        case .json: 11
+        }
+    }
+
+    /// Whether a value of this form, or in place of one, may be a secret.
+    var mayBeSecret: Bool {
+        switch self {
+        case .text, .texts, .headers, .json, .scope: true
+        case .boolean, .integer, .number, .choice, .choices, .integers, .numbers: false
+        }
+    }
+
+    /// The form in the words of messages.
+    var words: String {
+        switch self {
+        case .boolean: "true or false"
+        case .integer: "an integer"
+        case .number: "a number"
+        case .choice, .text: "a string"
+        case .integers: "integers"
+        case .numbers: "numbers"
+        case .choices, .texts: "strings"
+        case .headers: "strings of the form \"Name: value\""
+        case .scope: "a scope with settings"
+        case .json: "a string with JSON"
+        }
+    }
+}

@@ -1,0 +1,138 @@
+public import Configuration
+import Foundation
+public import Turnpike
+
+extension StackFile {
+    /// Reads a client from a configuration, in one of three ways.
+    ///
+    /// - `stack` holds the JSON of a stack file.
+    /// - `stackFile` holds the path of a stack file.
+    /// - `gates` lists the names of the gates, the outermost first, and `gate.NAME` is the scope of
+    ///   the settings of each; `baseURL`, `transport.use`, the settings of the transport below
+    ///   `transport`, and `lint.ignore` may stand beside it. Where two gates have the same name,
+    ///   an entry `NAME/SCOPE` names the scope.
+    ///
+    /// All texts but names and the path are read as secrets, so that access reporters redact them. A scope shows
+    /// only what is asked for: in the third way a key that is misspelled is not seen.
+    /// - Parameters:
+    ///   - config: The configuration, scoped to the client.
+    ///   - registry: The names that the stack may use.
+    /// - Throws: `ClientError.Code.configuration` with every mistake, or
+    ///   `ClientError.Code.unsupported`. The paths are those of the configuration in the third way,
+    ///   and those of the stack file in the others.
+    public init(from config: ConfigSnapshotReader, registry: Registry) throws {
+        var reader = SettingReader(config)
+        let text = reader.value([.text], at: [Key.stack])
+        let path = reader.value([.choice([])], at: [Key.stackFile])
+        let gates = reader.value([.choices], at: [Key.gates])
+        if !reader.issues.isEmpty { throw ClientError.configuration(reader.issues) }
+        switch (text, path, gates) {
+        case (let text?, nil, nil):
+            self = try Self(parsing: Data(Self.string(text, Key.stack).utf8))
+            try throwIfNeeded(check(with: registry))
+        case (nil, let path?, nil):
+            self = try Self(contentsOf: URL(filePath: Self.string(path, Key.stackFile)))
+            try throwIfNeeded(check(with: registry))
+        case (nil, nil, let gates?):
+            self = try Self(gates, &reader, registry)
+        default:
+            let names = [text, path, gates].map { $0 != nil }
+            let found = zip([Key.stack, Key.stackFile, Key.gates], names).filter(\.1).map(\.0)
+            let what = found.isEmpty ? "none" : found.joined(separator: " and ")
+            throw ClientError.configuration([
+                ConfigurationIssue(
+                    path: "",
+                    message: "found \(what) of the keys stack, stackFile and gates; expected one"
+                        + (found.isEmpty ? " (stack holds JSON as a string)" : ""))
+            ])
+        }
+    }
+
+    private enum Key {
+        static let stack = "stack"
+        static let stackFile = "stackFile"
+        static let gates = "gates"
+        static let gate = "gate"
+        static let transport = "transport"
+    }
+
+    private static func string(_ value: JSONValue, _ key: String) throws -> String {
+        if let string = value.string { return string }
+        throw ClientError.configuration([
+            ConfigurationIssue(
+                path: key, message: "found \(value.kindName); expected a string")
+        ])
+    }
+
+    // MARK: A list of names
+
+    private init(
+        _ gates: JSONValue, _ reader: inout SettingReader, _ registry: Registry
+    ) throws {
+        let schema = registry.schema()
+        var root =
+            reader.object(
+                (schema["properties"]?.object ?? [:]).filter {
+                    ![Key.stack, Key.transport, "$schema"].contains($0.name)
+                }, at: []) ?? [:]
+        if let transport = Self.part(
+            named: reader.value([.choice([])], at: [Key.transport, "use"])?.string, "transport",
+            schema, &reader, at: [Key.transport])
+        {
+            root[Key.transport] = .object(transport)
+        }
+        var scopes: [String] = []
+        var stack: [JSONValue] = []
+        for entry in gates.array ?? [gates] {
+            guard let entry = entry.string else {
+                reader.add("found \(entry.kindName); expected the name of a gate", at: [Key.gates])
+                continue
+            }
+            let parts = entry.split(separator: "/", maxSplits: 1).map(String.init)
+            let (name, scope) = (parts.first ?? "", parts.last ?? "")
+            if scopes.contains(scope) {
+                reader.add(
+                    "found the scope \(scope) twice; expected NAME/SCOPE for a gate whose name is"
+                        + " there already", at: [Key.gates])
+            }
+            scopes.append(scope)
+            var gate =
+                Self.part(named: name, "gate", schema, &reader, at: [Key.gate, scope]) ?? [:]
+            // What the gate remembers stays with its scope, whatever its place.
+            gate["id"] = .string(scope)
+            stack.append(.object(gate))
+        }
+        root[Key.stack] = .array(stack)
+        try self.init(.object(root))
+        let found = check(with: registry).map { issue in
+            ConfigurationIssue(
+                path: Self.key(of: issue.path, scopes), message: issue.message, kind: issue.kind)
+        }
+        try throwIfNeeded(reader.issues + found)
+    }
+
+    /// The settings of a gate or a transport, of which the schema has a definition.
+    private static func part(
+        named name: String?, _ kind: String, _ schema: JSONValue, _ reader: inout SettingReader,
+        at key: [String]
+    ) -> JSONObject? {
+        guard let name else { return nil }
+        let members = schema["$defs"]?["\(kind)-\(name)"]?["properties"]?.object ?? [:]
+        var part = reader.object(Array(members), at: key) ?? [:]
+        part["use"] = .string(name)
+        return part
+    }
+
+    /// The key of a path in the file: `gate.retry.attempts` for `stack[1].attempts`.
+    private static func key(of path: String, _ scopes: [String]) -> String {
+        guard path.hasPrefix("stack["), let end = path.firstIndex(of: "]"),
+            let number = Int(path[path.index(path.startIndex, offsetBy: 6)..<end]),
+            scopes.indices.contains(number)
+        else { return path }
+        return "\(Key.gate).\(scopes[number])" + path[path.index(after: end)...]
+    }
+}
+
+private func throwIfNeeded(_ issues: [ConfigurationIssue]) throws {
+    if !issues.isEmpty { throw ClientError.configuration(issues) }
+}

@@ -1,0 +1,214 @@
+import Configuration
+import Foundation
+import Testing
+import Turnpike
+
+@testable import TurnpikeConfiguration
+
+@Suite("A stack from a configuration")
+struct ReadingTests {
+    private static let json = """
+        {"baseURL": "https://api.example.com/v1/", "transport": {"use": "mock"},
+         "stack": [{"use": "deadline", "seconds": 2.5, "id": "deadline"},
+                   {"use": "retry", "attempts": 4, "statuses": [429, 503], "id": "retry"}]}
+        """
+
+    private func expected() throws -> StackFile { try StackFile(parsing: Data(Self.json.utf8)) }
+
+    @Test("Is the JSON of one key")
+    func text() throws {
+        #expect(
+            try StackFile(config(["stack": .init(.string(Self.json), isSecret: true)]))
+                == expected())
+        let scoped = config(["up.stack": .init(.string(Self.json), isSecret: false)])
+        #expect(try StackFile(scoped.scoped(to: "up")) == expected())
+    }
+
+    @Test("Is a file whose path one key holds")
+    func path() throws {
+        let folder = try TemporaryFolder()
+        try folder.write(Self.json, to: "stack.json")
+        let reader = config([
+            "stackFile": .init(.string(folder.path("stack.json")), isSecret: false)
+        ])
+        #expect(try StackFile(reader) == expected())
+    }
+
+    @Test("Is a list of gates with a scope for each, in memory")
+    func scopes() throws {
+        let reader = config([
+            "gates": names("deadline", "retry"), "baseURL": "https://api.example.com/v1/",
+            "transport.use": "mock", "gate.deadline.seconds": 2.5, "gate.retry.attempts": 4,
+            "gate.retry.statuses": .init(.intArray([429, 503]), isSecret: false),
+        ])
+        #expect(try StackFile(reader) == expected())
+    }
+
+    @Test("Is a list of gates in environment variables")
+    func environment() throws {
+        let reader = ConfigReader(
+            provider: EnvironmentVariablesProvider(environmentVariables: [
+                "UP_GATES": "deadline, retry", "UP_BASE_URL": "https://api.example.com/v1/",
+                "UP_TRANSPORT_USE": "mock", "UP_GATE_DEADLINE_SECONDS": "2.5",
+                "UP_GATE_RETRY_ATTEMPTS": "4", "UP_GATE_RETRY_STATUSES": "429,503",
+            ]))
+        #expect(try StackFile(reader.scoped(to: "up")) == expected())
+    }
+
+    @Test("Is a list of gates in a JSON file")
+    func file() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write(
+            """
+            {"gates": ["deadline", "retry"], "baseURL": "https://api.example.com/v1/",
+             "transport": {"use": "mock"},
+             "gate": {"deadline": {"seconds": 2.5},
+                      "retry": {"attempts": 4, "statuses": [429, 503]}}}
+            """, to: "config.json")
+        let provider = try await FileProvider<JSONSnapshot>(
+            config: config(["filePath": .init(.string(folder.path("config.json")), isSecret: false)]
+            ))
+        #expect(try StackFile(ConfigReader(provider: provider)) == expected())
+    }
+
+    @Test("Two gates of one name have scopes of their own")
+    func twice() throws {
+        let reader = config([
+            "gates": names("rateLimit/burst", "rateLimit"),
+            "gate.burst.perSecond": 5, "gate.rateLimit.perSecond": 50,
+        ])
+        let file = try JSONValue(
+            parsing: """
+                {"stack": [{"use": "rateLimit", "perSecond": 5, "id": "burst"},
+                           {"use": "rateLimit", "perSecond": 50, "id": "rateLimit"}]}
+                """)
+        let read = try? StackFile(reader)
+        #expect(try read == StackFile(file))
+        #expect(throws: ClientError.self) {
+            try StackFile(config(["gates": names("limits", "limits")]))
+        }
+    }
+
+    @Test("A name or a list is what a text says", arguments: ["accept", "a/b, text/*"])
+    func nameOrList(_ text: String) throws {
+        let reader = ConfigReader(
+            provider: EnvironmentVariablesProvider(environmentVariables: [
+                "GATES": "validate", "GATE_VALIDATE_CONTENT_TYPE": text,
+            ]))
+        let type: JSONValue = text == "accept" ? "accept" : ["a/b", "text/*"]
+        let file: JSONValue = [
+            "stack": [["use": "validate", "contentType": type, "id": "validate"]]
+        ]
+        #expect(try StackFile(reader) == StackFile(file))
+    }
+
+    /// Each gate and transport that the root knows, with the example of its reference.
+    static let examples: [JSONValue] = {
+        let definitions = Registry.standard.schema()["$defs"]?.object ?? [:]
+        return definitions.compactMap { $0.value["examples"]?[0] }
+    }()
+
+    @Test("Reads each setting that a gate or a transport has", arguments: examples, [true, false])
+    func everySetting(_ example: JSONValue, _ isText: Bool) throws {
+        let registry = Registry.standard
+        let schema = registry.schema()
+        let name = try #require(example["use"]?.string)
+        let isGate = schema["$defs"]?["gate-\(name)"] != nil
+        let definition = try #require(
+            schema["$defs"]?[(isGate ? "gate-" : "transport-") + name]?["properties"]?.object)
+        var part = try #require(Self.plain(example).object)
+        var values: [AbsoluteConfigKey: ConfigContent] = [:]
+        Self.write(part, definition, isGate ? ["gate", name] : ["transport"], into: &values)
+        if isGate {
+            values["gates"] = .stringArray([name])
+            part["id"] = .string(name)
+        } else {
+            values["gates"] = .stringArray([])
+            values["transport.use"] = .string(name)
+        }
+        let expected: JSONValue =
+            isGate ? ["stack": [.object(part)]] : ["transport": .object(part), "stack": []]
+
+        let reader: ConfigReader
+        if isText, isGate {
+            reader = ConfigReader(
+                provider: EnvironmentVariablesProvider(
+                    environmentVariables: Self.variables(values), arraySeparator: "\n"))
+        } else {
+            reader = config(values.mapValues { ConfigValue($0, isSecret: false) })
+        }
+        #expect(try StackFile(reader) == StackFile(expected))
+    }
+
+    // A reference to the environment is the text itself in a configuration.
+    private static func plain(_ value: JSONValue) -> JSONValue {
+        if let array = value.array { return .array(array.map(plain)) }
+        guard let object = value.object else { return value }
+        if object.count == 1, (object["env"] ?? object["file"]) != nil { return "text" }
+        return .object(JSONObject(object.map { ($0.name, plain($0.value)) }))
+    }
+
+    private static func write(
+        _ object: JSONObject, _ schema: JSONObject, _ key: [String],
+        into values: inout [AbsoluteConfigKey: ConfigContent]
+    ) {
+        for member in object where member.name != "use" && member.name != "id" {
+            let forms = SettingForm.forms(of: schema[member.name] ?? [:])
+            let place = key + [member.name]
+            let content: ConfigContent
+            switch member.value {
+            case .object(let inner):
+                if case .scope(let members) = forms.first {
+                    let known = JSONObject(members.map { ($0.name, $0.value) })
+                    write(inner, known, place, into: &values)
+                    continue
+                }
+                content = .string(member.value.description)
+            case .bool(let bool): content = .bool(bool)
+            case .number(let number):
+                content = number.int.map { .int($0) } ?? .double(number.double)
+            case .string(let text):
+                content = .string(forms.contains(.json) ? member.value.description : text)
+            case .array(let elements):
+                if forms.contains(.integers) {
+                    content = .intArray(elements.compactMap(\.int))
+                } else if forms.contains(.headers) {
+                    content = .stringArray(
+                        elements.map { "\($0[0]?.string ?? ""): \($0[1]?.string ?? "")" })
+                } else if forms.contains(.texts) || forms.contains(.choices) {
+                    content = .stringArray(elements.compactMap(\.string))
+                } else {
+                    content = .string(member.value.description)
+                }
+            case .null: continue
+            }
+            values[AbsoluteConfigKey(place)] = content
+        }
+    }
+
+    // As the provider of the environment spells keys and values.
+    private static func variables(
+        _ values: [AbsoluteConfigKey: ConfigContent]
+    ) -> [String: String] {
+        var variables: [String: String] = [:]
+        for (key, content) in values {
+            let name = key.components.map { component in
+                let wasLower = [false] + component.map(\.isLowercase)
+                return zip(component, wasLower).map { letter, wasLower in
+                    (wasLower && letter.isUppercase ? "_" : "") + letter.uppercased()
+                }.joined()
+            }.joined(separator: "_")
+            variables[name] =
+                switch content {
+                case .bool(let bool): "\(bool)"
+                case .int(let int): "\(int)"
+                case .double(let double): "\(double)"
+                case .string(let text): text
+                case .stringArray(let texts): texts.joined(separator: "\n")
+                case .intArray(let numbers): numbers.map(String.init).joined(separator: "\n")
+                default: ""
+                }
+        }
+        return variables
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import Testing
+
+// What the README shows; a test holds its code against this file.
+import Configuration
+import Turnpike
+import TurnpikeConfiguration
+
+private func readme(_ path: String) async throws {
+    let file = ConfigReader(
+        provider: InMemoryProvider(values: [
+            "filePath": ConfigValue(.string(path), isSecret: false)
+        ]))
+    let watched = try await ReloadingFileProvider<JSONSnapshot>(config: file)
+    let config = ConfigReader(providers: [EnvironmentVariablesProvider(), watched])
+    let users = try ReloadingClient(config.scoped(to: "users")) { result in
+        if case .failure(let error) = result { print("users: the old stack stays: \(error)") }
+    }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await watched.run() }  // looks at the file
+        group.addTask { try await users.run() }  // follows the configuration
+        let response = try await users.client.get("users/1").response()
+        print(response.status)
+        group.cancelAll()
+    }
+}
+
+@Suite("README")
+struct ReadmeTests {
+    @Test("Its code is compiled here, and runs with its file")
+    func code() async throws {
+        // Where a line breaks is the formatter's choice, and the README's.
+        func bare(_ text: String) -> String { text.filter { !$0.isWhitespace } }
+        let here = URL(filePath: #filePath)
+        let compiled = bare(try String(contentsOf: here, encoding: .utf8))
+        let root = here.deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let text = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+        func blocks(_ language: String) -> [String] {
+            text.components(separatedBy: "```\(language)\n").dropFirst()
+                .compactMap { $0.components(separatedBy: "```").first }
+        }
+        #expect(!blocks("swift").isEmpty)
+        for block in blocks("swift") { #expect(compiled.contains(bare(block)), "\(block)") }
+
+        let json = try #require(blocks("json").first)
+        let folder = try TemporaryFolder()
+        // No request leaves the machine.
+        try folder.write(json.replacing("urlsession", with: "mock"), to: "config.json")
+        try await readme(folder.path("config.json"))
+    }
+}
