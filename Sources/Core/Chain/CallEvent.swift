@@ -91,6 +91,14 @@ public struct CallEvent: Sendable {
     /// retries, redirects and replays.
     public var resendCount: Int { max(context.call.record.sends - 1, 0) }
 
+    /// The method of the request.
+    public var method: HTTPMethod? { requestValue?.method }
+
+    /// The URL of the request, redacted by the given rules; cheaper than the whole request.
+    public func url(redaction: Redaction = .standard) -> String? {
+        requestValue?.targetURI.redacted(redaction)
+    }
+
     /// The request, redacted.
     public var request: RequestSummary? { request(redaction: .standard) }
 

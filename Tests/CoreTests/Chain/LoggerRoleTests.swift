@@ -51,6 +51,8 @@ struct LoggerRoleTests {
             func log(_ event: CallEvent) {
                 guard case .sent = event.kind else { return }
                 notes.add("\(event.origin?.description ?? "none") \(event.resendCount)")
+                #expect(event.method == .get)
+                #expect(event.url() == event.request?.url)
             }
         }
         let transport = MockTransport([.any(.status(503), .ok())])

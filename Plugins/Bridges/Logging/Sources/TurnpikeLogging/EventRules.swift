@@ -39,9 +39,7 @@ final class EventRules: Sendable {
         var metadata = Logger.Metadata(minimumCapacity: 16)
         metadata["turnpike.call.id"] = .stringConvertible(event.id)
         metadata["turnpike.attempt"] = .stringConvertible(event.attempt)
-        if let request = event.request(redaction: redaction) {
-            describe(request, event, in: &metadata)
-        }
+        if let method = event.method { describeRequest(event, method, in: &metadata) }
         if let status = event.status {
             metadata["http.response.status_code"] = .stringConvertible(status.code)
             describeFields(
@@ -54,21 +52,24 @@ final class EventRules: Sendable {
         return metadata
     }
 
-    private func describe(
-        _ request: RequestSummary, _ event: CallEvent, in metadata: inout Logger.Metadata
+    private func describeRequest(
+        _ event: CallEvent, _ method: HTTPMethod, in metadata: inout Logger.Metadata
     ) {
-        let method = Self.registered(request.method)
-        metadata["http.request.method"] = .string(method ?? "_OTHER")
-        if method == nil {
-            let original = Self.cut(Grammar.escaped(request.method.rawValue), to: Self.maxMethod)
+        let registered = Self.registered(method)
+        metadata["http.request.method"] = .string(registered ?? "_OTHER")
+        if registered == nil {
+            let original = Self.cut(Grammar.escaped(method.rawValue), to: Self.maxMethod)
             metadata["http.request.method_original"] = .string(original)
         }
-        metadata["url.full"] = .string(Self.cut(request.url, to: Self.maxText))
+        if let url = event.url(redaction: redaction) {
+            metadata["url.full"] = .string(Self.cut(url, to: Self.maxText))
+        }
         if let origin = event.origin {
             metadata["server.address"] = .string(Self.cut(origin.host, to: Self.maxValue))
             metadata["server.port"] = .stringConvertible(origin.port)
         }
-        describeFields(requestFields, request.headers, in: &metadata)
+        describeFields(
+            requestFields, event.request(redaction: redaction)?.headers, in: &metadata)
     }
 
     private func describeOutcome(_ event: CallEvent, in metadata: inout Logger.Metadata) {

@@ -17,9 +17,9 @@ struct CallerTests {
         let client = makeClient(transport, [.log(to: LoggerSink())])
         try await withLogger(journal.logger) { _ in
             try await withLogger(mergingMetadata: ["request.id": "r1"]) { _ in
-                _ = try await client.get(anywhere).string()
+                _ = try await client.get(anywhere).data()
             }
-            _ = try await client.get(anywhere).string()
+            _ = try await client.get(anywhere).data()
         }
         #expect(journal.lines.count == 2)
         #expect(journal.values("request.id") == ["r1"])
@@ -105,7 +105,7 @@ struct CallerTests {
             for number in 0..<50 {
                 group.addTask {
                     try await Trace.$id.withValue("\(number)") {
-                        _ = try await client.get("http://a.example/\(number)").string()
+                        _ = try await client.get("http://a.example/\(number)").data()
                     }
                 }
             }

@@ -18,7 +18,7 @@ struct LoggerSinkTests {
             .any(.status(503), .status(302, headers: ["Location": "/y"]), .ok(text: "abc"))
         ])
         let client = makeClient(transport, [.log(to: sink), .redirect(), retrying])
-        _ = try await client.get("http://a.example/x").string()
+        _ = try await client.get("http://a.example/x").data()
         #expect(
             journal.lines == [
                 "info: HTTP request will be retried", "info: HTTP redirect will be followed",
@@ -36,7 +36,7 @@ struct LoggerSinkTests {
     func attempts() async throws {
         let transport = MockTransport([.any(.connectionLost, .ok(text: "abc"))])
         let client = makeClient(transport, [retrying, .log(to: sink)])
-        _ = try await client.get(anywhere).string()
+        _ = try await client.get(anywhere).data()
         #expect(
             journal.lines == ["error: HTTP request failed", "info: HTTP request completed"])
         #expect(journal.values("turnpike.attempt") == ["1", "2"])
@@ -49,10 +49,10 @@ struct LoggerSinkTests {
         let client = makeClient(
             MockTransport { _ in ending.answer }, [.log(to: sink)], clock: clock)
         switch ending.how {
-        case .read: _ = try? await client.get(anywhere).string()
+        case .read: _ = try? await client.get(anywhere).data()
         case .dropped: _ = try await client.get(anywhere).response()
         case .cancelled:
-            let call = Task { try await client.get(anywhere).string() }
+            let call = Task { try await client.get(anywhere).data() }
             try await clock.waitForTimers(1)
             call.cancel()
             _ = try? await call.value
@@ -67,7 +67,7 @@ struct LoggerSinkTests {
         let all = Journal(level: .trace)
         let client = makeClient(
             MockTransport { _ in .ok(text: "abc") }, [.log(to: LoggerSink(all.logger))])
-        _ = try await client.get(anywhere).string()
+        _ = try await client.get(anywhere).data()
         #expect(
             all.lines == [
                 "trace: HTTP request started", "debug: HTTP request sent",
@@ -77,7 +77,7 @@ struct LoggerSinkTests {
         let none = Journal(level: .critical)
         let silent = makeClient(
             MockTransport { _ in .status(500) }, [.log(to: LoggerSink(none.logger))])
-        _ = try await silent.get(anywhere).string()
+        _ = try await silent.get(anywhere).data()
         #expect(none.lines == [])
     }
 
@@ -85,11 +85,12 @@ struct LoggerSinkTests {
     func mapping() async throws {
         let sink = LoggerSink(journal.logger) { event in
             if event.status == 404 { return nil }
-            return event.status == 500 ? .critical : LoggerSink.level(of: event)
+            let level = LoggerSink.level(of: event)
+            return level == .error ? .critical : level
         }
         let transport = MockTransport([.any(.status(404), .status(500), .status(403))])
         let client = makeClient(transport, [sink])
-        for _ in 0..<3 { _ = try await client.get(anywhere).string() }
+        for _ in 0..<3 { _ = try await client.get(anywhere).data() }
         #expect(
             journal.lines == [
                 "critical: HTTP request completed", "warning: HTTP request completed",
@@ -104,7 +105,7 @@ struct LoggerSinkTests {
             }
         }
         let client = makeClient(MockTransport { _ in .ok() }, [sink, Noting()])
-        _ = try await client.get(anywhere).string()
+        _ = try await client.get(anywhere).data()
         #expect(journal.lines.first == "info: HTTP client note")
         #expect(journal.values("turnpike.gate") == ["Noting"])
         #expect(journal.values("turnpike.note") == ["the region is north"])

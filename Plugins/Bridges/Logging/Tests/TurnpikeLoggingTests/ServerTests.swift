@@ -28,7 +28,6 @@ struct ServerTests {
         #expect(last["server.address"]?.description == "127.0.0.1")
         #expect(last["server.port"]?.description == "\(server.port)")
         #expect(last["http.request.resend_count"]?.description == "2")
-        #expect(last["network.protocol.version"]?.description == "1.1")
 
         let response = try await client.get("\(server.url)short").response()
         await #expect(throws: (any Error).self) { try await response.body.collect(upTo: 1000) }

@@ -85,7 +85,7 @@ struct FigureTests {
                     .circuitBreaker(meter: recorder), .concurrencyLimit(meter: recorder),
                     .metrics(recorder),
                 ])
-            for _ in 0..<100 { _ = try? await client.get(anywhere).string() }
+            for _ in 0..<100 { _ = try? await client.get(anywhere).data() }
             let open = metrics.meters(
                 label: "turnpike.circuit_breaker.state", dimensions: [("state", "open")])
             #expect(open.map(\.lastValue) == [1])

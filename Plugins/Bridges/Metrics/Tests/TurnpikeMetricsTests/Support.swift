@@ -26,3 +26,14 @@ extension TestMetrics {
         }
     }
 }
+
+/// A transport that knows the version of the protocol.
+struct Versioned: Transport {
+    var capabilities: TransportCapabilities { [] }
+
+    func send(_ request: Request, context: Context) async throws -> Response {
+        Response(head: ResponseHead(status: .ok, url: request.url, version: "2"))
+    }
+
+    func shutdown() async {}
+}
