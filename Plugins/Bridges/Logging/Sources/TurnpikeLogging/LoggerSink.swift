@@ -49,8 +49,8 @@ public struct LoggerSink: RequestLogger {
     ///
     /// | event | level |
     /// |---|---|
-    /// | the pass fails, its body breaks off, or its status is 500 or above | error |
-    /// | its status is 400 to 499 | warning |
+    /// | the pass fails otherwise, its body breaks off, or its status is 500 or above | error |
+    /// | its status is 400 to 499, also if `Validate` rejects it | warning |
     /// | it ends otherwise, also by cancellation or a dropped body; a retry, a redirect, a note of a gate | info |
     /// | a request is sent, a response is received | debug |
     /// | a request reaches the gate, a response leaves it | trace |
@@ -59,12 +59,20 @@ public struct LoggerSink: RequestLogger {
         case .began, .responded: return .trace
         case .sent, .received: return .debug
         case .retrying, .redirecting, .note: return .info
-        case .failed: return event.isCancellation ? .info : .error
+        case .failed:
+            if event.isCancellation { return .info }
+            // A rejected status is the same outcome as one that nobody has rejected.
+            let isRejection = event.errorType == ClientError.Code.validation.rawValue
+            return isRejection && hasClientError(event) ? .warning : .error
         case .bodyEnded(let end):
             if case .failed = end.reason { return .error }
-            let status = event.status?.code ?? 0
-            return status >= 500 ? .error : status >= 400 ? .warning : .info
+            if hasClientError(event) { return .warning }
+            return (event.status?.code ?? 0) >= 500 ? .error : .info
         }
+    }
+
+    private static func hasClientError(_ event: CallEvent) -> Bool {
+        400..<500 ~= event.status?.code ?? 0
     }
 
     /// Logs an event that belongs to no pass, with the logger and the provider of the current task.

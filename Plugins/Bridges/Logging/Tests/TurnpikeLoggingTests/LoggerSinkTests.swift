@@ -97,6 +97,16 @@ struct LoggerSinkTests {
             ])
     }
 
+    @Test("A status that a gate rejects has the level of the status")
+    func rejected() async throws {
+        let transport = MockTransport([.any(.status(404), .status(500))])
+        let client = makeClient(transport, [sink, .validate()])
+        for _ in 0..<2 { _ = try? await client.get(anywhere).data() }
+        #expect(journal.lines == ["warning: HTTP request failed", "error: HTTP request failed"])
+        #expect(journal.values("error.type") == ["validation", "validation"])
+        #expect(journal.values("http.response.status_code") == ["404", "500"])
+    }
+
     @Test("A note of a gate is an entry")
     func note() async throws {
         struct Noting: SynchronousRequestAdapter {

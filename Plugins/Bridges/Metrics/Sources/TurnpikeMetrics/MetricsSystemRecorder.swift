@@ -28,8 +28,9 @@ import TurnpikeSupport
 ///
 /// All series of a metric have the same dimensions in the same order; a dimension without a value is
 /// an empty string, which Prometheus takes for an absent label. Some back ends end the process
-/// otherwise (swift-prometheus before 2.2). For the same reason a name is a counter or a gauge,
-/// whichever it was first, and neither if it is a metric of this type.
+/// otherwise (swift-prometheus 2.0). For the same reason a name is a counter or a gauge, whichever
+/// it was first, and neither if it is a metric of this type. A label that the first series of a
+/// figure did not have is left out, except for the server's and `turnpike.gate.id`.
 ///
 /// Neither a peer nor a path creates dimensions at will: servers beyond `maxServers` share the
 /// address `_OTHER`, and series beyond `maxSeries` are one.
