@@ -1,4 +1,3 @@
-import HTTPTypes
 import Hummingbird
 import Turnpike
 import TurnpikeHTTPTypes
@@ -22,10 +21,12 @@ struct Cities: Sendable {
         _ request: Hummingbird.Request, _ context: some RequestContext
     ) async throws -> City {
         let name = try context.parameters.require("name")
-        let limit = Self.limit(request.headers)
-        // The language of the caller may change what an upstream answers. Nothing else goes on.
-        let headers = try HTTPHeaders(request.headers.filter { $0.name == .acceptLanguage })
         do {
+            let caller = try HTTPHeaders(request.headers)
+            let limit = Self.limit(caller["X-Envoy-Expected-Rq-Timeout-Ms"])
+            // The language may change what an upstream answers. Nothing else goes on.
+            var headers = HTTPHeaders()
+            headers["Accept-Language"] = caller["Accept-Language"]
             // Both calls are children of this task: they inherit its logger, with the ID of the
             // request, and its trace; and if one fails for good, the other is cancelled.
             async let weather = weather.request(
@@ -34,7 +35,8 @@ struct Cities: Sendable {
             async let place = places.request(
                 .get, .path("places/{city}", ["city": name]), headers: headers
             ).deadline(limit).decode(City.Place.self)
-            return City(name: name, place: try await place, weather: try? await weather)
+            return City(
+                name: name, place: try await place, weather: try? await weather)
         } catch let error as ClientError {
             throw Self.answer(to: error)
         }
@@ -42,13 +44,13 @@ struct Cities: Sendable {
 
     /// How long the calls may take: what the caller waits at most, which Envoy tells in
     /// milliseconds, less a tenth for the way back.
-    private static func limit(_ fields: HTTPFields) -> Duration {
-        let told = fields[.expectedTimeout].flatMap { Int($0) } ?? 2000
-        return .milliseconds(min(max(told, 1), 30_000)) * 9 / 10
+    private static func limit(_ told: String?) -> Duration {
+        .milliseconds(min(max(told.flatMap { Int($0) } ?? 2000, 1), 30_000)) * 9 / 10
     }
 
-    /// Says whose fault it is, and when to come again. The error itself is in the log: it may name
-    /// what is not the caller's to know.
+    /// Says whose fault it is, and when to come again.
+    ///
+    /// The error itself is in the log: it may name what is not the caller's to know.
     private static func answer(to error: ClientError) -> HTTPError {
         let status: HTTPResponse.Status =
             switch error.code {
@@ -63,8 +65,4 @@ struct Cities: Sendable {
         }
         return HTTPError(status, headers: headers, message: error.code.rawValue)
     }
-}
-
-extension HTTPField.Name {
-    static let expectedTimeout = Self("X-Envoy-Expected-Rq-Timeout-Ms")!
 }

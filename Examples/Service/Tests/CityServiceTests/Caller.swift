@@ -24,8 +24,10 @@ final class Caller: Sendable {
         var failures: [String] = []
     }
 
-    /// How much later than its deadline an answer may come. A busy machine may take seconds, but
-    /// without a deadline an upstream that hangs would take half a minute.
+    /// How much later than its deadline an answer may come.
+    ///
+    /// A busy machine may take seconds, but without the deadline an upstream that hangs would take
+    /// half a minute.
     static let slack = Duration.seconds(10)
 
     private let client: Client
@@ -43,7 +45,7 @@ final class Caller: Sendable {
     /// - Returns: The status; nil if there was no answer.
     @discardableResult
     func city(
-        _ name: String, deadline: Duration = .seconds(5), traceparent: String? = nil
+        _ name: String, deadline: Duration = .seconds(2), traceparent: String? = nil
     ) async -> Int? {
         var headers: HTTPHeaders = [
             "X-Envoy-Expected-Rq-Timeout-Ms": "\(Int(deadline / .milliseconds(1)))"

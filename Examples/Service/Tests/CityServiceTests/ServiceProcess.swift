@@ -73,9 +73,11 @@ final class ServiceProcess {
     /// The program beside the tests.
     private static func program() throws -> URL {
         let tests = CommandLine.arguments.first.map { URL(filePath: $0) }
-        let folders = [
-            Bundle.main.executableURL?.deletingLastPathComponent(), tests?.deletingLastPathComponent(),
-        ] + Bundle.allBundles.map { $0.bundleURL.deletingLastPathComponent() }
+        let folders =
+            [
+                Bundle.main.executableURL?.deletingLastPathComponent(),
+                tests?.deletingLastPathComponent(),
+            ] + Bundle.allBundles.map { $0.bundleURL.deletingLastPathComponent() }
         for folder in folders {
             if let program = folder?.appending(path: "CityService"),
                 FileManager.default.isExecutableFile(atPath: program.path(percentEncoded: false))

@@ -133,7 +133,8 @@ final class ServiceTests {
             #expect(edge.kind == "server" && route(edge) == "/cities/{name}")
             #expect(edge.parent == "b7ad6b7169203331")
         }
-        #expect(spans.allSatisfy { $0.parent == "b7ad6b7169203331" || byID[$0.parent ?? ""] != nil })
+        #expect(
+            spans.allSatisfy { $0.parent == "b7ad6b7169203331" || byID[$0.parent ?? ""] != nil })
     }
 
     /// The user agents that the upstreams have seen in a trace.
