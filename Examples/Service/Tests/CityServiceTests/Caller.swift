@@ -21,6 +21,8 @@ final class Caller: Sendable {
         var cities: [Int: Int] = [:]
         /// Answers that came too late, with how late.
         var late: [Duration] = []
+        /// Answers that a client could not give, because it had been shut down.
+        var cancelled = 0
         var failures: [String] = []
     }
 
@@ -56,12 +58,14 @@ final class Caller: Sendable {
             let response = try await client.request(
                 .get, .path("cities/{name}", ["name": name]), headers: headers
             ).response()
-            _ = try await response.body.collect(upTo: 65_536)
+            let content = try await response.body.collect(upTo: 65_536)
+            let isCancelled = String(decoding: content, as: UTF8.self).contains("cancelled")
             let late = start.duration(to: .now) - deadline
             state.withLock { state in
                 state.answers += 1
                 state.cities[response.status.code, default: 0] += 1
                 if late > Self.slack { state.late.append(late) }
+                if isCancelled { state.cancelled += 1 }
             }
             return response.status.code
         } catch {
