@@ -59,11 +59,7 @@ struct CancelledShutdownTests {
     @Test("Calls that outlast the grace period end with the error that the shutdown names")
     func named() async throws {
         let clock = ManualClock()
-        let client = Client(
-            MockTransport { request in
-                request.url.path() == "/held" ? .ok(text: "x") : .ok().delayed(by: .seconds(3600))
-            }, clock: clock)
-        let held = try await client.get("https://example.com/held").response()
+        let client = Client(MockTransport { _ in .ok().delayed(by: .seconds(3600)) }, clock: clock)
         let call = Task { try await client.get(anywhere).response() }
         try await clock.waitForTimer(in: .seconds(3600))
         let shutdown = Task {
@@ -74,12 +70,6 @@ struct CancelledShutdownTests {
         clock.advance(by: .seconds(10))
         let error = await #expect(throws: ClientError.self) { try await call.value }
         #expect(error?.code == .cancelled && error?.message == "the end")
-        let cut = await #expect(throws: ClientError.self) {
-            try await held.body.collect(upTo: 10)
-        }
-        #expect(cut?.message == "the end")
-        try await clock.waitForTimer(in: .seconds(1))
-        clock.advance(by: .seconds(1))
         await shutdown.value
     }
 }

@@ -30,7 +30,8 @@ struct ServiceGroupTests {
             transport: MockTransport { _ in .ok() }, stack: [Closing(name: name, notes: notes)])
     }
 
-    @Test("A service after the clients ends first, and can still call; clients end in reverse order")
+    @Test(
+        "A service after the clients ends first, and can still call; clients end in reverse order")
     func order() async throws {
         let (first, second) = (client("first"), client("second"))
         let started = SharedValue<Void>()

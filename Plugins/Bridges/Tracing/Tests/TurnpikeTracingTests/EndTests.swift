@@ -15,7 +15,8 @@ struct EndTests {
     }
 
     private func expect(
-        _ traced: Traced, _ type: String?, isError: Bool, at place: SourceLocation = #_sourceLocation
+        _ traced: Traced, _ type: String?, isError: Bool,
+        at place: SourceLocation = #_sourceLocation
     ) {
         #expect(traced.tracer.activeSpans.isEmpty, sourceLocation: place)
         #expect(traced.tracer.finishedSpans.count == 2, sourceLocation: place)
@@ -135,7 +136,9 @@ struct EndTests {
                 group.addTask {
                     let headers: HTTPHeaders = number % 3 == 0 ? ["X-Fail": "1"] : [:]
                     let call = traced.client.request(.get, anywhere, headers: headers)
-                    if number % 2 == 0 { _ = try? await call.response() } else {
+                    if number % 2 == 0 {
+                        _ = try? await call.response()
+                    } else {
                         _ = try? await call.data()
                     }
                 }

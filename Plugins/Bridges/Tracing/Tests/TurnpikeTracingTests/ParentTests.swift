@@ -81,7 +81,8 @@ struct ParentTests {
         #expect(spans.allSatisfy { $0.texts["http.request.resend_count"] == nil })
     }
 
-    @Test("Suppressed calls make no spans and send no context, also in tasks and with other clients")
+    @Test(
+        "Suppressed calls make no spans and send no context, also in tasks and with other clients")
     func suppressed() async throws {
         let transport = MockTransport { _ in .ok() }
         let traced = Traced(transport, [AsksFirst(other: Client(transport: transport, stack: []))])
@@ -123,7 +124,8 @@ struct ParentTests {
     func lint() {
         #expect(findings([.tracing([.redirect(), .retry(), .attemptTimeout()])]).isEmpty)
         #expect(findings([.log(to: MemoryLogSink()), .tracing([.retry()]), .limits()]).isEmpty)
-        #expect(findings([.tracing([]), .retry()]).first?.contains("AttemptSpan must stand") == true)
+        #expect(
+            findings([.tracing([]), .retry()]).first?.contains("AttemptSpan must stand") == true)
         #expect(findings([.retry(), .tracing([])]).first?.contains("CallSpan must stand") == true)
     }
 
@@ -156,7 +158,8 @@ struct ParentTests {
             try await Client(transport: transport, stack: stack).get(anywhere).empty()
         }
         let spans = tracer.finishedSpans
-        #expect(spans.map(\.kind) == [.client, .internal] || spans.map(\.kind) == [.internal, .client])
+        #expect(
+            spans.map(\.kind) == [.client, .internal] || spans.map(\.kind) == [.internal, .client])
         let call = spans.first { $0.kind == .internal }
         #expect(spans.first { $0.kind == .client }?.parentSpanID == call?.spanID)
     }

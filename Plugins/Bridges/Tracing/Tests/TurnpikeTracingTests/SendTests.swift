@@ -152,7 +152,10 @@ struct SendTests {
             transport: URLSessionTransport(),
             stack: [
                 .tracing(
-                    [.retry(attempts: 2, backoff: Backoff(base: .zero), budget: nil), .attemptTimeout()],
+                    [
+                        .retry(attempts: 2, backoff: Backoff(base: .zero), budget: nil),
+                        .attemptTimeout(),
+                    ],
                     tracer: tracer)
             ])
         if isStreamed {
@@ -168,7 +171,8 @@ struct SendTests {
             headers.map { $0[.init(InMemoryTracer.spanIDKey)] } == attempts.map(\.spanID))
         #expect(
             headers.map { $0[.init(InMemoryTracer.traceIDKey)] } == attempts.map(\.traceID))
-        #expect(attempts.map { $0.texts["server.port"] } == [String(server.port), String(server.port)])
+        #expect(
+            attempts.map { $0.texts["server.port"] } == [String(server.port), String(server.port)])
         await client.shutdown(grace: .seconds(5))
     }
 }
