@@ -180,7 +180,8 @@ let package = Package(
         .testTarget(
             name: "TurnpikeTests",
             dependencies: [
-                "Turnpike", "TurnpikeInspection", "TurnpikeSupport", "TurnpikeTesting",
+                "Turnpike", "TurnpikeCache", "TurnpikeCurl", "TurnpikeInspection",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeXML",
             ],
             path: "Tests/TurnpikeTests", packageAccess: false),
         // Compiled like an app whose declarations belong to the main actor (SE-0466).
