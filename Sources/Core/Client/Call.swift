@@ -59,13 +59,25 @@ public struct Call: Sendable {
     /// head, and the idle limit of the client does not apply.
     public func streaming() -> Call { option(StreamingOption.self, true) }
 
-    /// Waits between the exchanges of a call that makes several.
+    /// Waits between the exchanges of a call that is sent several times, such as the next look at a
+    /// job that is not done.
     ///
+    /// ```swift
+    /// let job = client.get("jobs/7")
+    /// var response = try await job.response()
+    /// while response.status == .accepted {
+    ///     try await job.wait(for: response.headers.retryAfter(at: Date()) ?? .seconds(2))
+    ///     response = try await job.response()
+    /// }
+    /// ```
+    ///
+    /// The time is that of the client's ``TimeSource``, so a test with a clock of its own never sleeps.
     /// The wait counts as a running call of the client, so whatever cancels those also ends the
-    /// wait.
+    /// wait. No deadline applies to it.
+    /// - Parameter duration: How long to wait; zero or less returns at once.
     /// - Throws: `CancellationError`, or ``ClientError/Code/cancelled`` if the client was already
     ///   shut down.
-    package func wait(for duration: Duration) async throws {
+    public func wait(for duration: Duration) async throws {
         // A trace is that of an exchange.
         try await client.begin(request, for: nil, isTraced: false).context.sleep(for: duration)
     }

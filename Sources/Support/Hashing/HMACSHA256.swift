@@ -30,6 +30,20 @@ public enum HMACSHA256 {
         return hash(block, 0x5C, inner)
     }
 
+    /// Whether a code is that of a message, for a server that checks what a client has signed.
+    ///
+    /// The time depends only on the lengths, never on the place of the first byte that differs: a
+    /// comparison with `==` would tell a sender how much of a guess was right.
+    /// - Parameters:
+    ///   - code: The code that came with the message.
+    ///   - message: The message, byte for byte as it came.
+    ///   - key: The key.
+    public static func isValid(_ code: Data, for message: Data, key: Data) -> Bool {
+        let expected = Self.code(for: message, key: key)
+        guard code.count == expected.count else { return false }
+        return zip(code, expected).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+
     private static func hash(_ block: [UInt8], _ pad: UInt8, _ rest: Data) -> Data {
         var hash = SHA256()
         hash.update(Data(block.map { $0 ^ pad }))

@@ -42,4 +42,22 @@ struct HMACSHA256Tests {
     func vectors(key: Data, message: Data, code: String) {
         #expect(HMACSHA256.code(for: message, key: key).hexadecimal == code)
     }
+
+    @Test("A code is valid for its message and its key alone, as a whole")
+    func validity() {
+        let message = Data("Hi There".utf8), key = Data(repeating: 0x0B, count: 20)
+        let code = HMACSHA256.code(for: message, key: key)
+        #expect(HMACSHA256.isValid(code, for: message, key: key))
+        #expect(HMACSHA256.isValid((Data([0]) + code).dropFirst(), for: message, key: key))
+        for index in code.indices {
+            var wrong = code
+            wrong[index] ^= 0x80
+            #expect(!HMACSHA256.isValid(wrong, for: message, key: key))
+        }
+        for wrong in [Data(), code.dropLast(), code + [0]] {
+            #expect(!HMACSHA256.isValid(wrong, for: message, key: key))
+        }
+        #expect(!HMACSHA256.isValid(code, for: message + [0x20], key: key))
+        #expect(!HMACSHA256.isValid(code, for: message, key: key + [1]))
+    }
 }

@@ -1,0 +1,45 @@
+public import TurnpikeCore
+
+/// Gets the first token with an authorization code (RFC 6749 §4.1.3) and the verifier of its proof key
+/// (PKCE, RFC 7636 §4.5), and later ones with the refresh token.
+///
+/// ```swift
+/// let grant = AuthorizationCodeGrant(
+///     endpoint, code: code, redirectURI: "http://127.0.0.1:8400/", verifier: verifier)
+/// let tokens = BearerTokens(provider: grant) { save($0) }
+/// ```
+///
+/// A code works once. It is sent for the first token, never for a later one: if that has no refresh
+/// token, or if the exchange of the code fails, the user must sign in again.
+public struct AuthorizationCodeGrant: BearerTokenProvider {
+    private let endpoint: TokenEndpoint
+    private let form: OAuthForm
+    private let refresh: RefreshTokenGrant
+
+    /// Creates a provider.
+    /// - Parameters:
+    ///   - endpoint: The token endpoint; a program that users install has no client secret.
+    ///   - code: The code that came with the redirect, after its `state` was compared.
+    ///   - redirectURI: The redirect URI of the authorization request, the same text.
+    ///   - verifier: The verifier whose challenge was in the authorization request.
+    ///   - parameters: More fields of both forms.
+    public init(
+        _ endpoint: TokenEndpoint, code: String, redirectURI: String, verifier: String,
+        parameters: [String: String] = [:]
+    ) {
+        self.endpoint = endpoint
+        form = OAuthForm(grant: "authorization_code", [], parameters)
+            .adding("code", code).adding("redirect_uri", redirectURI)
+            .adding("code_verifier", verifier)
+        refresh = RefreshTokenGrant(endpoint, parameters: parameters)
+    }
+
+    /// Requests a token.
+    /// - Throws: ``OAuthError/Code/missingRefreshToken`` if the old token has no refresh token.
+    public func token(
+        replacing old: BearerToken?, by exchange: TokenExchange
+    ) async throws -> BearerToken {
+        if let old { return try await refresh.token(replacing: old, by: exchange) }
+        return try await endpoint.token(form, by: exchange)
+    }
+}
