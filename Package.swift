@@ -180,8 +180,8 @@ let package = Package(
         .testTarget(
             name: "TurnpikeTests",
             dependencies: [
-                "Turnpike", "TurnpikeCache", "TurnpikeCurl", "TurnpikeInspection",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeXML",
+                "Turnpike", "TurnpikeCache", "TurnpikeInspection", "TurnpikeSupport",
+                "TurnpikeTesting", "TurnpikeXML",
             ],
             path: "Tests/TurnpikeTests", packageAccess: false),
         // Compiled like an app whose declarations belong to the main actor (SE-0466).
