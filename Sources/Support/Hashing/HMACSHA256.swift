@@ -38,6 +38,7 @@ public enum HMACSHA256 {
     ///   - code: The code that came with the message.
     ///   - message: The message, byte for byte as it came.
     ///   - key: The key.
+    /// - Returns: Whether the code is valid; a code of another length is not.
     public static func isValid(_ code: Data, for message: Data, key: Data) -> Bool {
         let expected = Self.code(for: message, key: key)
         guard code.count == expected.count else { return false }

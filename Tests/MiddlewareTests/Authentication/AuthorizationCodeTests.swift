@@ -19,7 +19,8 @@ struct AuthorizationCodeTests {
             try #require(URL(string: "http://a.example/token")), clientID: "app")
         return BearerTokens(
             provider: AuthorizationCodeGrant(
-                endpoint, code: "c0de &", redirectURI: "http://127.0.0.1:8400/", verifier: "v3rifier",
+                endpoint, code: "c0de &", redirectURI: "http://127.0.0.1:8400/",
+                verifier: "v3rifier",
                 parameters: ["resource": "a"]))
     }
 

@@ -20,6 +20,8 @@ struct ArticleTests {
             "Turnpike/Documentation.docc/OrderOfTheStack.md",
             "Inspection/Documentation.docc/OrderOfTheStack.md",
             "Turnpike/Documentation.docc/MainActorModules.md",
+            "Turnpike/Documentation.docc/ComingFromAsyncHTTPClient.md",
+            "Turnpike/Documentation.docc/ComingFromURLSession.md",
             "Turnpike/Documentation.docc/StackFiles.md",
             "Core/Documentation.docc/WritingAGate.md",
             "Inspection/Documentation.docc/Bounds.md",

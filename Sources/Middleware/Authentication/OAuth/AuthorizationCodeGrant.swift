@@ -1,5 +1,3 @@
-public import TurnpikeCore
-
 /// Gets the first token with an authorization code (RFC 6749 §4.1.3) and the verifier of its proof key
 /// (PKCE, RFC 7636 §4.5), and later ones with the refresh token.
 ///
