@@ -49,21 +49,33 @@ struct ResilienceRecipeTests {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: folder) }
         let answers: [MockResponse] = [
-            .ok(text: "1.08", headers: ["Cache-Control": "max-age=60"]), .handshakeFailed,
+            .ok(text: "1.08", headers: ["Cache-Control": "max-age=60"]),
+            .status(503, headers: ["Retry-After": "1"]),
         ]
         for (day, answer) in answers.enumerated() {
             let transport = MockTransport { _ in answer }
-            let date = Date(timeIntervalSince1970: 1_700_000_000 + 80_000 * Double(day))
+            let start = Date(timeIntervalSince1970: 1_700_000_000)
+            let clock = ManualClock(date: start.addingTimeInterval(80_000 * Double(day)))
             let client = Client(
                 baseURL: "https://rates.example.com/", transport: transport,
-                stack: makeOfflineClient(folder.path(), transport).stack,
-                timeSource: ManualClock(date: date))
-            let response = try await client.get("eur").response()
-            #expect(response.head.isStored == (day == 1))
-            #expect(try await response.serialize(with: .string) == "1.08")
-            #expect(transport.sentCount == 1)
+                stack: makeOfflineClient(folder.path(), transport).stack, timeSource: clock)
+            try await expectRate(client, clock, retries: day * 2)
+            #expect(transport.sentCount == (day == 1 ? 3 : 1))
             await client.shutdown()
         }
+    }
+
+    // A response that is held would hold up the shutdown.
+    private func expectRate(
+        _ client: Client, _ clock: ManualClock, retries: Int
+    ) async throws {
+        async let rate = client.get("eur").serialized(with: .string)
+        for _ in 0..<retries {
+            try await clock.waitForTimer(in: .seconds(1))
+            clock.advance(by: .seconds(1))
+        }
+        let (text, response) = try await rate
+        #expect(text == "1.08" && response.head.isStored == (retries > 0))
     }
 
     @Test("Suggestions are empty while their service is down")
