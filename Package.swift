@@ -183,7 +183,7 @@ let package = Package(
                 "Turnpike", "TurnpikeCache", "TurnpikeInspection", "TurnpikeSupport",
                 "TurnpikeTesting", "TurnpikeXML",
             ],
-            path: "Tests/TurnpikeTests", packageAccess: false),
+            path: "Tests/TurnpikeTests", exclude: ["Cookbook/Recordings"], packageAccess: false),
         // Compiled like an app whose declarations belong to the main actor (SE-0466).
         .testTarget(
             name: "MainActorTests", dependencies: ["Turnpike", "TurnpikeTesting"],
