@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reports the ordering of a contended Mutex to the thread sanitizer. On Linux, its slow paths are in the standard library,
 // which the sanitizer does not instrument: it would report races between holders of the same lock. Preloaded.
 

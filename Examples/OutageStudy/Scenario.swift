@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The scenario of a run: how many clients call, and how much the server handles at which time.
 struct Scenario: Sendable, Hashable {
     /// The number of clients; each has its own stack.

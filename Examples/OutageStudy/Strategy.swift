@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Turnpike
 
 /// A way to handle failures: the stack of each client.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A chart of the strategies: the load of the server above, the calls that succeed below.
 struct StudyChart: Sendable {
     private let report: StudyReport

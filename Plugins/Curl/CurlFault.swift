@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// What libcurl says of a failure; the `underlying` of a ``/TurnpikeCore/ClientError``.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The network interfaces of this machine that are up and have an address.
 public struct NetworkPath: Sendable, Hashable {
     /// The names of the interfaces, sorted, without loopback.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// An event of an XML parser.
 public enum XMLEvent: Sendable, Hashable {
     /// An element starts.

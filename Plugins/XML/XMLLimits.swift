@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Limits for reading an XML document, and whether it may have a document type.
 public struct XMLLimits: Sendable, Hashable {
     /// How deeply elements may be nested.

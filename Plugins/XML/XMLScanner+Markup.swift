@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 // Markup that is skipped, and the lexical elements.

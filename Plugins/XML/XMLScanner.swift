@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// Reads a document in one pass according to XML 1.0 (fifth edition) and reports its elements and

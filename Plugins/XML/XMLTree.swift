@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// An element of an XML document with its content.
 ///
 /// ```swift

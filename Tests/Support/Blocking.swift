@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import Foundation
 
 /// Runs what blocks on a thread of its own: the tests' few threads are needed by all of them.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeTesting
 
 /// Waits until a condition holds, and lets other tasks run meanwhile.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "MallocCounter.h"
 #include <stdatomic.h>
 #include <stddef.h>

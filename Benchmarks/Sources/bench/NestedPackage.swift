@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// A benchmark that needs other packages, and so is a package of its own, built on demand.

@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+// SPDX-License-Identifier: Apache-2.0
 import PackageDescription
 
 // All bridges and Examples/Service in one package, by symbolic links, so that one build makes each library once and one run tests

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// Whether a stored response answers a request without asking its origin (RFC 9111 §4).

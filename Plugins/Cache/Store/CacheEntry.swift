@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A stored response and its content, which can be read even if the store removes the entry meanwhile.
 public struct CacheEntry: Sendable {
     /// The response.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What storing one response takes at most, for explanations of a stack.
 public struct CacheEntryBounds: Sendable, Hashable {
     /// The bytes in memory.

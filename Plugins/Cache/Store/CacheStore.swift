@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Where a cache keeps responses.
 ///
 /// A store knows nothing of HTTP. It finds what it was given, whole and unchanged, or does not find it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How much a store holds.
 public struct CacheUsage: Sendable, Hashable {
     /// The number of entries that the store knows of.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Where the stack and its gates stand in the text of a stack file.
 struct StackPlaces {
     /// A line and a column, from 1; a column counts characters.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "loop.h"
 #include <errno.h>
 #include <netinet/in.h>

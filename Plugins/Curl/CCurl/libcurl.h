@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The part of libcurl's interface that is used, which has been stable since 7.80. It is written by hand, so that no headers of
 // libcurl are needed, with a table of its functions, so that the library is found when the program runs.
 

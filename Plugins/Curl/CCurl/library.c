@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "libcurl.h"
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The whole of a loop, for the files that implement it: loop.c (turns), sockets.c (what is polled) and connections.c.
 
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 // For sched_getaffinity.
 #define _GNU_SOURCE

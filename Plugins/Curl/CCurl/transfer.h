@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The whole of a transfer, for the files that implement it: transfer.c (its life), options.c, target.c, callbacks.c, http2.c and
 // info.c.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// Callers' turns: who starts a transfer takes a turn of the loop itself, so that libcurl sends the

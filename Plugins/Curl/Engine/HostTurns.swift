@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// The turns of transfers to hosts that may speak HTTP/2.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The life of a transfer: the state it is in, and what each event makes of it.
 ///
 /// This file knows nothing of libcurl and has no effects. ``CurlTransfer`` and ``TransferTable`` turn

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// The transfers of an engine, and the spare handles (``idle``); under the engine's lock.

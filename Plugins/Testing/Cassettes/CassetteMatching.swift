@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TurnpikeCore
 
 /// Decides whether a request equals a recorded one, by method, URL and content after redaction.

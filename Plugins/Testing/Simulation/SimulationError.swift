@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Why a ``Simulation`` could not finish.
 public struct SimulationError: Error, CustomStringConvertible {
     /// The seed that reproduces the failure.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The error of a test that has waited too long for something.
 ///
 /// Its description says what was waited for, so that the test fails with it instead of hanging.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Why something is given up before its end.
 public struct CancelReason: Sendable {
     /// Who gives it up.

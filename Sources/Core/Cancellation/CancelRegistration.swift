@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A handler that waits for a cancellation.
 ///
 /// The registration keeps its context alive, so that cancelling an outer context still reaches the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A gate or a transport that promises to end soon after its context or its task is cancelled.
 ///
 /// When a time limit (``Context/deadline``, or a gate such as `Deadline` or `AttemptTimeout`)

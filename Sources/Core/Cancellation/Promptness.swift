@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How soon a gate or a transport ends when its context or its task is cancelled.
 public enum Promptness: Sendable {
     /// It may not end; assumed for gates and transports that declare nothing.

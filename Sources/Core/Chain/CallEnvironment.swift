@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What all calls of a client share.
 package final class CallEnvironment: Sendable {
     package let timeSource: any TimeSource

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A call's identifier: unique within its client, and very probably across clients.
 public struct CallID: Hashable, Sendable, CustomStringConvertible {
     private let client: UInt32

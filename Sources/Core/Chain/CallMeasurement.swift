@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The measurements of one pass through a recorder, including the response body.
 ///
 /// A recorder outside a retry measures the call; a recorder inside it measures each attempt. Names

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A key of a ``Context``.
 public protocol ContextKey: SendableMetatype {
     /// The type of the value.

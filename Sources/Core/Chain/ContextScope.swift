@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How long a value in a ``Context`` lives.
 public enum ContextScope: Sendable {
     /// For the whole call: all attempts see the value.

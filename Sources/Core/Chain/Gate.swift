@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A part of a stack: an ``Interceptor``, or a type with one or more of the five roles
 /// (``RequestAdapter``, ``RequestRetrier``, ``ResponseValidator``, ``RequestLogger``,
 /// ``MetricsRecorder``).

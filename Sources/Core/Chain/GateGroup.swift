@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Several gates that form one entry of a stack, for all requests or for some.
 ///
 /// The plan inserts the gates of a group between those around it, and skips them together for

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Where the gate of a call's own option stands if the stack has none for it
 /// (``RequestOptionKey/gatePlace``).
 public enum GatePlace: Sendable, Hashable {

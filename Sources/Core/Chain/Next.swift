@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The rest of the chain after an interceptor.
 ///
 /// It may be stored and called any number of times.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The result of an attempt, as gates judge it.
 ///
 /// A rejected response and a returned one look alike: ``head`` is the head of the response, or of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A call whose value needs the whole content is retried as a whole.
 extension Plan {
     /// Returns the outcome of an attempt after reading as much of a successful response's content

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// A stack compiled into an immutable array of nodes, which calls traverse without an allocation.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The exchanges of a call: the one that its timeline and progress describe, and those that run or
 /// have run beside it.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Why a retryable outcome was accepted, for the message of the resulting error.
 package struct RetryStop: Sendable {
     /// The reason if the body is a stream that can be opened only once.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Gates in order, outermost first.
 ///
 /// A list takes factories, a builder takes types:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Collects gates, outermost first.
 @resultBuilder
 public enum StackBuilder {

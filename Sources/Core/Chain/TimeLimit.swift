@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a time limit covers.
 package enum TimeLimitExtent: Sendable {
     /// Up to the head of the response.

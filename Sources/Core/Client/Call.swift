@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// A description of one exchange: a request, the client that sends it, and gates for this call

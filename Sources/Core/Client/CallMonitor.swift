@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// A logger that provides its events as asynchronous sequences to any number of readers.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Client {
     /// Describes a GET.
     public func get(_ target: Target, query: Query = [:], headers: HTTPHeaders = [:]) -> Call {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The progress of the request content and the response content, in bytes.
 ///
 /// It describes the last exchange of a call: after a redirect or a retry it starts again at zero.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A waiting continuation and the result to resume it with after a lock is released.
 // SAFETY: resumed once, by the code that took the continuation.
 @safe struct Waiting<Value: Sendable> {

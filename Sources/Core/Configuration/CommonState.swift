@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// Objects that all stacks of one registry share: one for each key, for the lifetime of the

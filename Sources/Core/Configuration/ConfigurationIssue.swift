@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A mistake in a stack file: where it is, what was found, and what was expected.
 public struct ConfigurationIssue: Hashable, Sendable, CustomStringConvertible {
     /// The kind of mistake.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// The state of gates that survives a reload, such as circuit breakers, budgets, cookie jars and

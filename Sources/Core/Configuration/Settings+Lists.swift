@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Settings {
     /// Returns an array of strings; empty if the key is missing or null.
     public func strings(_ key: String) -> [String] { optionalStrings(key) ?? [] }

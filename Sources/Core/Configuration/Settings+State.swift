@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Settings {
     /// Returns state that survives a reload of the stack: the state of an earlier stack with the
     /// same gate and key if its settings were equal, otherwise new state.

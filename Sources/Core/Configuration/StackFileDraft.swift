@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a check of a stack file has found: its mistakes, and its parts without mistakes.
 ///
 /// Nothing of it was opened or created, so the parts are there to be examined and not to be used.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension ClientError {
     /// What went wrong, as a stable name that can be used as a metrics label (`error.type`).
     ///

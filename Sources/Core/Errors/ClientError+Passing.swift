@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension ClientError {
     /// Whether the error may be transient: the network failed or was too slow.
     package var isPassing: Bool {

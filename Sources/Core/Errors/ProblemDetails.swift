@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a server says of a failure in a machine-readable form (RFC 9457, `application/problem+json`).
 ///
 /// All members are what the server sent, and may hold what its users wrote: `error.description` shows

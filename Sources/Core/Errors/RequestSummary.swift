@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A request as it was sent, redacted for printing.
 public struct RequestSummary: Hashable, Sendable, CustomStringConvertible {
     /// The method.

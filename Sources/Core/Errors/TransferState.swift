@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How far an exchange had come when it failed, which decides whether the request can be sent again
 /// safely.
 public struct TransferState: Hashable, Sendable {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How a gate answers without what stands inside it.
 public enum GateAnswer: Sendable, Hashable {
     /// With a stored response.

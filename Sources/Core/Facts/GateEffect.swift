@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Something that a gate does to the calls that pass it.
 ///
 /// A duration or a count of nil means that the gate sets no bound.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension GateFacts {
     /// The kinds of gate that the effects make this one.
     public var kinds: Set<GateKind> {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What is true of a gate as it is configured.
 ///
 /// A gate states its facts in ``Gate/facts(for:)``. Checks and explanations of a stack go by facts

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a gate writes into header fields.
 public enum GateFieldContent: Sendable, Hashable {
     /// What is no secret.

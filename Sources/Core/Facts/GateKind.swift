@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A kind of gate, told by one of its effects.
 public enum GateKind: Sendable, Hashable, CaseIterable {
     /// ``GateEffect/retries(attempts:waits:repeatsUnsafe:)``

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Where a gate must stand, by its own account.
 public struct GateOrder: Sendable {
     /// Where the gate stands in relation to others.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a time limit covers.
 public enum GateTimeExtent: Sendable, Hashable {
     /// Everything up to the last byte of the body; for a call that streams, up to the head.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A value that its copies share until one of them is changed: passing it on costs one pointer,
 /// and changing it copies once.
 @propertyWrapper

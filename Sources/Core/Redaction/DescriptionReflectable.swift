@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A type whose mirror shows its description alone.
 ///
 /// So `dump` and a debugger print no secret that the description hides.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The longest line, item or event of a streamed response in bytes: 1 MiB unless a gate sets
 /// another limit.
 package enum LineLimit: ContextKey {

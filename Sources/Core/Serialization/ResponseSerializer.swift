@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Converts a response into a value.
 ///
 /// A serializer that needs the whole content conforms to ``ContentSerializer``. One that streams

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The information that a serializer gets about the call.
 public struct SerializationContext: Sendable {
     /// The request at the start of the call.

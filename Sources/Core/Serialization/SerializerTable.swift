@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// The serializers and decoders of a client: named entries with media ranges, in order.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The source of all randomness in calls: jitter, identifiers, sampling, boundaries.
 ///
 /// A client has one source and derives a generator for each call. With a seeded source, the choices

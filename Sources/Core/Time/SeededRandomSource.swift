@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A reproducible source for tests and simulations.
 ///
 /// It must not be used for secrets.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The system's cryptographically secure generator.
 public struct SystemRandomSource: RandomSource {
     /// Creates the source.

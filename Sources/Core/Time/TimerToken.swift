@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A scheduled handler.
 public protocol TimerToken: AnyObject, Sendable {
     /// Prevents the handler from running, if it has not started.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// When how many bytes of a body were read, in a bounded number of buckets.
 ///
 /// New chunks have a bucket each. When there are too many of one size, the two oldest of that size

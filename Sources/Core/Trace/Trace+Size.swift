@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Trace {
     /// What a header field takes beside its text.
     static let bytesOfField = MemoryLayout<HTTPHeaders.Field>.stride

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import Foundation
 
 /// Where the time of one call went: its gates, attempts, waits and exchanges, as spans on one time

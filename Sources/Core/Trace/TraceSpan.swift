@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeSupport
 
 /// A part of a call that took time: the pass through a gate, an attempt, a wait, an exchange with a

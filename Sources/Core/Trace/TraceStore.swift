@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// Keeps the traces of a client's calls: those that failed, those that were slow, and a share of the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How a head reaches who waits for it.
 enum ArrivedHead: Sendable {
     case read(Exchange.Head)

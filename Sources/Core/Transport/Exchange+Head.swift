@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Exchange {
     /// What a transport knows of a response when its head is complete.
     public struct Head: Sendable {

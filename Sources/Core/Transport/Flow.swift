@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How much of a response is buffered for a reader that is slower than the peer.
 public struct Flow: Sendable, Hashable {
     /// The number of buffered bytes at which the transport is told to pause.

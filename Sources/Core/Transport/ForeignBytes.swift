@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 // SAFETY: the memory belongs to this value, which is converted to `Data` or freed, exactly once.

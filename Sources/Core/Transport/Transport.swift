@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Sends requests and receives their responses, one exchange at a time.
 ///
 /// A transport follows no redirects, stores no cookies, caches nothing, answers no challenges and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a transport can do beyond sending a request and streaming its response.
 ///
 /// A call that needs a capability that its transport lacks fails with

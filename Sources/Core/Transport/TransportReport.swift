@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A fact about an exchange that only its transport knows.
 ///
 /// It is recorded in the call's ``Timeline``; sent bytes also count in the call's progress.

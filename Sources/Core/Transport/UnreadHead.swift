@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A head that has come and is read by who waits for it.
 ///
 /// What it becomes is then made where it is used and let go of: memory that one thread takes and

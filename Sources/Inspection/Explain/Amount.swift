@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A number of sends, nanoseconds or bytes: known, unknown, or without a bound.
 ///
 /// Arithmetic never overflows: what is larger than 292 years or 9 exabytes counts as unbounded. An

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How often a gate sees a call.
 public enum GateRuns: String, Sendable, Hashable, CaseIterable {
     /// Once.

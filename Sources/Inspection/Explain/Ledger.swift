@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// The most of something, such as sends or nanoseconds, for each number of sends that the framework

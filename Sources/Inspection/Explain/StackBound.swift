@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The most of something in one call, and what bounds it.
 public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
     /// How much at most.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension StackBounds {
     /// The most gates of a stack of which each is left out in turn, to see which ones bound.
     static let maxAttributed = 100

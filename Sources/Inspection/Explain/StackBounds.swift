@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The worst case of one call through a stack.
 ///
 /// A bound is never smaller than what can happen, as long as the gates' facts are true. It may be

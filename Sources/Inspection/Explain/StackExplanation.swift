@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a stack will do to a request, and how bad it can become.
 ///
 /// ```swift

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a rule says of a stack.
 struct LintDraft: Sendable {
     let story: String

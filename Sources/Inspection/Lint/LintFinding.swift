@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A mistake that the linter has found in a stack.
 public struct LintFinding: Sendable, Hashable {
     /// The id of the rule, by which it is ignored: `deadline-inside-retry`.

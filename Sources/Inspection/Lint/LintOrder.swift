@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// An order of a stack that keeps all rules of order, and changes as little as it must.

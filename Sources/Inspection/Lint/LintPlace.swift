@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Where a gate stands in a stack.
 public struct LintPlace: Sendable, Hashable {
     /// The position in the stack, and in each group inside, all from 0: `[2]`, `[1, 0]`.

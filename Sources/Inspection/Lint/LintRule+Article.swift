@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension LintRule {
     /// The article that explains all rules, as Markdown; `turnpike check --rules` prints it.
     public static var article: String {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// A stack as rules see it: what each gate states, in the order in which requests pass.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The colors of spans and phases, in pictures and on pages.
 ///
 /// Neighbors differ in lightness as well as in hue, for readers who see fewer colors.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension TracePage {
     /// The part of the script that draws rows, bars and the axis.
     static let drawing = #"""

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension TracePage {
     /// The part of the script that reads the data: calls as trees on one axis of time, in seconds.
     static let model = #"""

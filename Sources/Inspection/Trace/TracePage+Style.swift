@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension TracePage {
     /// The style sheet.
     static let style = """

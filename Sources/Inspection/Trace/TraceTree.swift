@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// A trace as the tree that its views draw: rows from the outside to the inside, with figures.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TurnpikeCore
 
 /// A challenge of a server, from `WWW-Authenticate` or `Proxy-Authenticate` (RFC 9110 §11.3).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// The circuit of one origin: closed, open or half-open, and when it changes.

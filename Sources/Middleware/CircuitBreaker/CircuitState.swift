@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How a circuit treats calls.
 public enum CircuitState: String, Hashable, Sendable, CaseIterable {
     /// Lets all calls through, and counts failures.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TurnpikeCore
 
 /// How a limit on concurrent calls adapts to what a server can bear: additive increase,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// The share of one origin in the permits: its limit, the permits it holds, and its waiting calls.

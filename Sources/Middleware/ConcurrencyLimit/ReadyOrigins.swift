@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// The origins that have room and a waiter, ordered by how long their first waiter has waited.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TurnpikeCore
 
 /// A stack that acts as one gate of another stack.

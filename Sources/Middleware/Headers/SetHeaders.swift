@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TurnpikeCore
 
 /// Sets and adds header fields on each request.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How long to wait before a hedge is sent.
 public struct HedgeDelay: Sendable, Hashable {
     enum Kind: Hashable {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TurnpikeCore
 
 /// Gives requests that are not idempotent a key by which a server recognizes a repetition.

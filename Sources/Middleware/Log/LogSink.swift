@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Where log lines go.
 ///
 /// Writing must not block: a sink that may have to wait has a bounded queue, and drops lines that

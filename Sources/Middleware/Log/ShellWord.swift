@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Words of a POSIX shell's command line (XCU §2.2).
 enum ShellWord {
     /// Text as one word that the shell takes literally.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The key of a counter or a gauge: its name and its labels.
 public struct GateFigure: Sendable, Hashable {
     /// The kinds of figures.

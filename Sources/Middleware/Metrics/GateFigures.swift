@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// The figures that one gate reports to a meter: counts, and gauges as changes, so that the gauges

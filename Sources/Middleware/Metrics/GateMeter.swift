@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// Receives the figures of gates besides passes: the state of a breaker, the length of a queue, a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Counts of values by bucket.
 public struct Histogram: Sendable, Hashable {
     /// The upper bounds of the buckets, in ascending order; a last bucket takes the values above.

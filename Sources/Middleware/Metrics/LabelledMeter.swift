@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Passes all figures to another meter, with some more labels.
 struct LabelledMeter: GateMeter {
     let meter: any GateMeter

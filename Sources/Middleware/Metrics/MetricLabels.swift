@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TurnpikeCore
 
 /// The labels of a series: attributes of OpenTelemetry's semantic conventions for HTTP clients.

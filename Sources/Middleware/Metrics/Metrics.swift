@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TurnpikeCore
 
 /// Records each pass in a store, with the names and buckets of OpenTelemetry's semantic

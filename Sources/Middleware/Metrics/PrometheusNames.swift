@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The names of metrics or labels in Prometheus, which allows fewer characters than OpenTelemetry.
 ///
 /// No two names are the same: a name that would equal an earlier one gets a number (`a_b`,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Prometheus' text format, version 0.0.4.
 struct PrometheusText {
     private(set) var text = ""

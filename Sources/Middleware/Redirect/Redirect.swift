@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TurnpikeCore
 
 /// Follows redirects (RFC 9110 §15.4), and applies the same rules to each hop.

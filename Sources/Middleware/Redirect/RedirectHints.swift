@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// What gates inside a redirect report to it about a response.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How long to wait before another attempt.
 ///
 /// By default with full jitter: a random part of a bound that doubles with each attempt (Brooker,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TurnpikeCore
 
 /// Propagates the trace context of a request to servers (W3C Trace Context, level 2).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// The grammar of `tracestate` (W3C Trace Context, level 2, §3.3).

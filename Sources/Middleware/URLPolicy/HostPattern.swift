@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A pattern for hosts: one host, or all subdomains of a domain.
 ///
 /// `api.example.com` matches that host alone, `*.example.com` any host below that domain but not

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension IPAddress {
     /// Whether the address is globally reachable.
     ///

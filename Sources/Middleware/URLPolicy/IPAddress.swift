@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// An IP address, parsed from any spelling that a resolver or a URL parser accepts.

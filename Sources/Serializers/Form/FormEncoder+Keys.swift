@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension FormEncoder.Keys {
     /// Returns the field name for a key.
     func name(_ key: String) -> String {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// An event of an event stream (WHATWG HTML §9.2).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A framing of compressed bytes, named like its content coding (RFC 9110 §8.4.1).
 public enum CompressionFormat: String, Sendable, CaseIterable {
     /// gzip (RFC 1952).

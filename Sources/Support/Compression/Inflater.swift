@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // SAFETY: the stream's memory belongs to this object alone, which frees it at its end.
 /// Inflates content piece by piece with the system's zlib.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Dispatch
 
 /// Runs work that blocks its thread, or keeps it busy for long, on threads of its own.

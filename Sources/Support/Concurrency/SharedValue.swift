@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// A value that is settled once and awaited by any number of tasks, each of which may stop waiting.

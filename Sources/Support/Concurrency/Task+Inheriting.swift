@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Task where Failure == Never {
     /// Starts an unstructured task with the executor preference of the current task.
     ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The compression function of a hash function with blocks of 64 bytes.
 protocol BlockCompression: Sendable {
     /// Whether the length in bits at the end of the message is big-endian.

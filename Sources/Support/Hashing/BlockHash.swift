@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// A hash function with blocks of 64 bytes and the padding that MD5 and SHA-256 share.

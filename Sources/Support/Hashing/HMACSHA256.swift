@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import struct Foundation.Data
 
 /// HMAC with SHA-256 (RFC 2104), for gates that sign requests.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import Foundation
 
 /// SHA-256 (FIPS 180-4), of bytes at once or in portions, of files, and of request bodies.

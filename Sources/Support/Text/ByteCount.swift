@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Numbers of bytes as people read them.
 public enum ByteCount {
     /// Returns a number of bytes in the largest binary unit that it fills, to a tenth:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Charset {
     /// Returns the encoding name for a label in lower case, or the label itself if it is not a
     /// known alias.

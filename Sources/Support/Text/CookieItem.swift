@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A piece of a `Cookie` or `Set-Cookie` line, between two semicolons.
 public struct CookieItem: Sendable, Hashable {
     /// The name, or the whole text if there is no equals sign.

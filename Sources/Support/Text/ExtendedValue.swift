@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Parameter values in the extended notation (RFC 8187): `UTF-8'en'%e2%82%ac%20rates`.
 public enum ExtendedValue {
     /// Decodes a value, without its language.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import struct Foundation.Date
 
 /// Dates in HTTP format (RFC 9110 §5.6.7).

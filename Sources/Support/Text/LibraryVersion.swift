@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The version of this library, for `User-Agent`.
 public enum LibraryVersion {
     /// The version (semver.org).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Finds the name that was probably meant.
 public enum NearMiss {
     // Longer names are not typing errors.

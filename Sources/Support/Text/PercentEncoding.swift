@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The characters that need no percent-encoding in a part of a URL.
 public struct PercentEncoding: Sendable {
     private let low: UInt64

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Duration {
     /// The duration in nanoseconds, clamped to 64 bits (292 years).
     public var wholeNanoseconds: Int64 {

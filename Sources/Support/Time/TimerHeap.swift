@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A heap of timers, ordered by due time and then by creation.
 ///
 /// It is a binary heap. Each timer knows its position, so that cancelling it needs no search. Times

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// Checks values against a JSON Schema: the part of draft 2020-12 that the schema of stack files

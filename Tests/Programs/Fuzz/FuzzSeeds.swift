@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What the lines are made of.
 enum FuzzSeeds {
     /// Lines as they should be.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Turnpike
 
 /// What a part of the storm has come to, and what the process holds behind it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Turnpike
 
 /// What one request of the storm is and what becomes of it, by the seed and its number alone.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// The user-mode instructions of one GET of 1 KiB, counted by valgrind, which do not depend on the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// nginx with one worker on loopback, with its own folder and certificates.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A workload for each client.
 struct Workload: Sendable {
     let name: String

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// The cost of a GET over loopback, compared with direct use of URLSession.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Turnpike
 
 /// Sends a request to one region, and to another if the first cannot be reached.

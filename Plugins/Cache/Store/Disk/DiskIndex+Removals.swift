@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// The removals that this process has made, and those by other processes that its look-ups have met.

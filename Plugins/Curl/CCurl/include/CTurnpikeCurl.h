@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What Swift sees of libcurl: a library that is found at run time, a loop, and transfers in it.
 //
 // libcurl calls back from inside its own functions, many times for one exchange. The callbacks are in C and only collect. The

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A gate that receives one measurement for each pass, after the body has ended.
 public protocol MetricsRecorder: Gate {
     /// Records a pass.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A gate that receives the events of its part of the chain, in order.
 ///
 /// Events are redacted before they arrive. The logger must not block; one that writes should use a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A gate that decides whether to make another attempt.
 ///
 /// The framework does the rest: it replays the body or stops if that is impossible, discards the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What happens after an attempt.
 public enum RetryDecision: Sendable {
     /// Accept the outcome: its response is returned or its error thrown.

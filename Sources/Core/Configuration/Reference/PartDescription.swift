@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a gate or a transport of a stack file does, for the reference and the schema of stack
 /// files.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A gate or a transport as the reference shows it: what its description says, and how its factory
 /// reads its settings.
 struct PartReference {

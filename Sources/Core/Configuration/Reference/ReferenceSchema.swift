@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The JSON Schema of stack files, draft 2020-12.
 struct ReferenceSchema {
     let transports: [PartReference]

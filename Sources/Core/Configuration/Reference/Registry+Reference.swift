@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Registry {
     /// Returns the reference of stack files with these names, as Markdown: each transport and gate
     /// with its settings, their types and defaults, and an example.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a setting means, for the reference and the schema of stack files.
 ///
 /// A string is enough for most settings: type, bounds and default are those that the factory reads

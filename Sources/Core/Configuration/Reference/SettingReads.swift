@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Notes how a factory reads its settings: names, types, bounds and defaults.
 final class SettingReads {
     /// How one setting was read.

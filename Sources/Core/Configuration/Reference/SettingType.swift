@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a stack file may write as the value of a setting.
 ///
 /// The typed reads of ``Settings`` tell it by themselves. A description names it where a factory

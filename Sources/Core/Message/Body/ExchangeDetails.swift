@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The exchange that a body belongs to, for what its errors tell.
 struct ExchangeDetails {
     let record: CallRecord

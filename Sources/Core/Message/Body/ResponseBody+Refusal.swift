@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension ResponseBody {
     /// Refuses content of a response that must not have any (RFC 9110 §6.4.1, §15.3.6): its reader
     /// gets an error with the first byte of it, and the transfer ends.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How far the content of a response has come, whether or not it has been read.
 ///
 /// The source of the content decides it: for a transport, its ``Exchange``. A wrapper of a body

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How the content of a response ended.
 ///
 /// It happens exactly once for each body.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// When what is made of a body must be done, though all of the body may have come long before.
 struct ResponseBodyExpiry: Sendable {
     /// The length, in bytes, of bodies that need none.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A list whose first element is stored inline, for lists that rarely have a second element.
 struct Few<Element> {
     private var first: Element?

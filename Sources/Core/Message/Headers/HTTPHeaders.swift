@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeSupport
 
 /// The fields of a header or trailer section (RFC 9110 §5).

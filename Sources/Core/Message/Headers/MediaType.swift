@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeSupport
 
 /// A media type or media range (RFC 9110 §8.3.1, §12.5.1): type, subtype and parameters.

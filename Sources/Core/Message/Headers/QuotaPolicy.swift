@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import struct Foundation.Data
 
 /// A limit that a server sets its clients: an item of the field `RateLimit-Policy`

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import struct Foundation.Data
 
 /// What is left of a quota, as a server says: an item of the field `RateLimit`

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension HTTPHeaders {
     /// The section as trailers, without the fields that are meaningful only before the content (RFC
     /// 9110 §6.5.1).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import struct Foundation.Decimal
 
 /// A JSON number: an exact integer of any size, or a finite `Double`.

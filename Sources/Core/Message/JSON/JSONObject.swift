@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeSupport
 
 /// The members of a JSON object, in order, with unique names.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Checks the same grammar without creating values.
 extension JSONParser {
     /// Checks a complete document.

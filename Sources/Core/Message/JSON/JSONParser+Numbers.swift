@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Numbers.
 extension JSONParser {
     /// The text of a valid number.

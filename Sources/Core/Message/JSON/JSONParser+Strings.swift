@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Strings, and the text of errors.
 extension JSONParser {
     mutating func parseString() throws(JSONSyntaxError) -> String {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Parses JSON text in one pass, with limited recursion.
 ///
 /// Redaction needs the positions of tokens and has its own tokenizer (``JSONTokens``).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Options for parsing JSON text.
 public struct JSONReadingOptions: Hashable, Sendable {
     /// How several members with one name in an object are handled.

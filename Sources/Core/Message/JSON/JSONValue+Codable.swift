@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension JSONValue: Codable {
     /// Decodes any value of a format that has the JSON types.
     ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeSupport
 
 /// Any JSON value (RFC 8259), keeping the order of members and exact integers of any size.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeSupport
 
 /// A request method (RFC 9110 §9), compared case-sensitively.

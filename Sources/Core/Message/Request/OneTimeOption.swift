@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Whether the content of a request works only once, like a rotating refresh token: the server has
 /// consumed it when it responds, and the replacement is only in the response.
 package enum OneTimeOption: RequestOptionKey {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Request {
     /// Sets `Content-Type` from the body if the header fields do not contain it.
     ///

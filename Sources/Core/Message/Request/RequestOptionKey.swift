@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A key of ``RequestOptions``.
 public protocol RequestOptionKey: SendableMetatype {
     /// The type of the value.

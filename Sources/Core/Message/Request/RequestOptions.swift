@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The options of a call for gates and the transport: values with typed keys.
 ///
 /// ```swift

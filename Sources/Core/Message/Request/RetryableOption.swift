@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Whether the request may be sent twice although its method is not idempotent.
 ///
 /// False forbids it for any method.

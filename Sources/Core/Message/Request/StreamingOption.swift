@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Whether the response body may last indefinitely, as an event stream does.
 ///
 /// A deadline then covers only the time up to the response head, and idle limits do not apply.

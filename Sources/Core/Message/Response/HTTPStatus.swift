@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A response status code (RFC 9110 §15).
 public struct HTTPStatus: Hashable, Sendable {
     /// The three-digit code; codes outside 100..<600 are kept.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The times of the events of a call.
 ///
 /// They belong to the last exchange of the call, except for `start`; a redirect or a retry begins a

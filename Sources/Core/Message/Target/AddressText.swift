@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// IPv4 as `inet_aton` reads it, which resolvers and URL parsers follow.
 package enum IPv4Text {
     package static func parse(_ text: some StringProtocol) -> UInt32? {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The parts of a URI reference (RFC 3986 §3 and appendix B), as ranges of bytes in its text.
 ///
 /// This is the only parser of such texts. ``TargetURI`` decides whether the parts are valid.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Redacts a binary property list (`bplist00`) object by object.
 ///
 /// Objects refer to each other by number, and every object keeps its number. References are

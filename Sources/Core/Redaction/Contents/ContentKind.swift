@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeSupport
 
 /// A kind of content that is parsed completely, so that each value is known together with its name.

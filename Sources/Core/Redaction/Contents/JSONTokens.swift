@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeSupport
 
 /// The tokens of one or more JSON texts (RFC 8259), read strictly up to the end or the first fault.

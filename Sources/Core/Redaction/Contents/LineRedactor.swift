@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Redacts line-based content: JSON lines and event streams.
 enum LineRedactor {
     /// Redacts JSON lines or a JSON text sequence (RFC 7464).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// Copies messages within content (`application/http`, RFC 9112 §10.2; `message/rfc822`).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Copies an XML document.
 ///
 /// Hides the content of elements and attributes with secret names, and the secrets in all other

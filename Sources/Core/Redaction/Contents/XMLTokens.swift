@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The tokens of an XML document, read strictly up to the end or the first fault.
 ///
 /// A document type with its own declarations is a fault, because its entities are unknown here. The

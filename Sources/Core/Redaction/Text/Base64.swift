@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Base64 (RFC 4648 §4) of bytes.
 enum Base64 {
     private static let digits = Array(

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Flags for each byte value, and searches that use them.
 ///
 /// Content of many mebibytes is searched here, also in debug builds, where each array access is a

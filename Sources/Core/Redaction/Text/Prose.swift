@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeSupport
 
 /// Words that people use about a secret without revealing it: "password: required", "Bearer token".

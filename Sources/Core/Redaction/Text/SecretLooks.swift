@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeSupport
 
 /// Finds credentials by their form: JSON Web Tokens, and keys with the prefix of a known issuer.

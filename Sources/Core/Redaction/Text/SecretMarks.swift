@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The ranges of a text to hide.
 struct SecretMarks {
     private var hidden: [Range<Int>] = []

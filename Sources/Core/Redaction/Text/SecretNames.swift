@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeSupport
 
 /// Decides which names are those of secrets: header fields, query items, form fields, JSON members,

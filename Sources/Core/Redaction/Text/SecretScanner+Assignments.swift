@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeSupport
 
 /// Values after names: `password=…`, `"token": …`, `X-Api-Key: …`, `?sig=…`.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeSupport
 
 /// Finds secrets in text that has no known grammar: in URLs, after names, after authentication

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeSupport
 
 /// Skips the bytes that mean nothing to a ``SecretScanner``, which are most of a text.

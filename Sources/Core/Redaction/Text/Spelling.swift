@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeSupport
 
 /// A text with some levels of escapes removed, and the position of each of its bytes in the source.

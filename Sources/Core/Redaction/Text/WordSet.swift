@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeSupport
 
 /// A set of words for lookups that ignore case and mostly fail.

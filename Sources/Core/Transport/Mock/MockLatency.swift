@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// How long a ``MockTransport`` takes to respond: drawn from the call's random source, and waited

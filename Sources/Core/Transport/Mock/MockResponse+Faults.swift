@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import Foundation
 
 // Faults by the phase in which they happen. Each reports as much as a real transport would, so that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import struct Foundation.Date
 import TurnpikeCore
 import TurnpikeSupport

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Gets bearer tokens, for instance from an authorization server.
 ///
 /// ```swift

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// When and how often a bearer token is refreshed.
 public struct RefreshPolicy: Sendable, Hashable {
     /// The most refreshes that may begin within ``window``; a call that needs one more fails.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Gets the first token with an authorization code (RFC 6749 §4.1.3) and the verifier of its proof key
 /// (PKCE, RFC 7636 §4.5), and later ones with the refresh token.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Gets tokens for a service itself (RFC 6749 §4.4), with the client's identifier and secret.
 ///
 /// ```swift

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Gets tokens with the refresh token of the previous token (RFC 6749 §6).
 ///
 /// ```swift

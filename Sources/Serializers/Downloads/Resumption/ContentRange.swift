@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TurnpikeCore
 
 /// A `Content-Range` field in bytes (RFC 9110 §14.4).

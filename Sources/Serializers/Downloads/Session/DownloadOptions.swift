@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How a download handles an interrupted transfer.
 ///
 /// A transfer resumes with a range request if the server sent a strong validator: a strong entity

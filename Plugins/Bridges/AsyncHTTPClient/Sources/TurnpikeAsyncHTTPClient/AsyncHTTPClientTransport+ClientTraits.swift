@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension AsyncHTTPClientTransport {
     /// What the configuration of an `HTTPClient` says, which the `HTTPClient` does not tell.
     public struct ClientTraits: OptionSet, Hashable, Sendable {

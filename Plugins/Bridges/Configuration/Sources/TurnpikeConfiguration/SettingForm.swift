@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Turnpike
 
 /// A form in which a configuration can hold a setting of a stack file.

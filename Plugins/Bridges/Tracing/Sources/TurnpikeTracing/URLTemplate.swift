@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import Turnpike
 
 /// The option with the template of a call's URL, which names its spans.
