@@ -30,16 +30,16 @@ public final class ReloadingClient: Sendable {
 
     /// Creates a client from the present configuration.
     /// - Parameters:
-    ///   - config: The configuration, scoped to the client; ``TurnpikeCore/StackFile/init(from:registry:)``
-    ///     names the keys.
+    ///   - config: The configuration, scoped to the client;
+    ///     ``TurnpikeCore/StackFile/init(from:registry:)`` names the keys.
     ///   - registry: The names that the stack may use.
     ///   - serializers: The serializers for response values.
     ///   - trace: Keeps traces of calls; nil for none.
     ///   - timeSource: The source of all times in calls.
     ///   - randomSource: The source of all randomness in calls.
-    ///   - onReload: Called by ``run()`` after each change of the stack, with what is in force now, or
-    ///     with the error for which the old one stays; once for the same error. Also called when a
-    ///     wrong configuration is back to what is in force.
+    ///   - onReload: Called by ``run()`` after each change of the stack, with what is in force now,
+    ///     or with the error for which the old one stays; once for the same error. Also called when
+    ///     a wrong configuration is back to what is in force.
     /// - Throws: `ClientError.Code.configuration` with every mistake, or
     ///   `ClientError.Code.unsupported`.
     public init(
@@ -66,8 +66,8 @@ public final class ReloadingClient: Sendable {
 
     /// Reads the configuration now, and replaces the stack even if it is unchanged.
     ///
-    /// So a file that `stackFile` names is read again, and so are files and variables that it refers
-    /// to. A service calls this on SIGHUP. `onReload` is not called.
+    /// So a file that `stackFile` names is read again, and so are files and variables that it
+    /// refers to. A service calls this on SIGHUP. `onReload` is not called.
     /// - Throws: `ClientError.Code.configuration` with every mistake, or
     ///   `ClientError.Code.unsupported`. The old stack then stays in force.
     public func reload() throws {
@@ -77,10 +77,11 @@ public final class ReloadingClient: Sendable {
         }
     }
 
-    /// Watches the configuration until the task is cancelled, and replaces the stack when it changes.
+    /// Watches the configuration until the task is cancelled, and replaces the stack when it
+    /// changes.
     ///
-    /// What is watched is the configuration: a change in the file that `stackFile` names is not seen
-    /// (``reload()``). A provider that does not watch its source reports no changes either.
+    /// What is watched is the configuration: a change in the file that `stackFile` names is not
+    /// seen (``reload()``). A provider that does not watch its source reports no changes either.
     ///
     /// The method has the shape of a service of swift-service-lifecycle, whose graceful shutdown
     /// must cancel it: `cancelWhenGracefulShutdown { try await upstream.run() }`. It does not shut

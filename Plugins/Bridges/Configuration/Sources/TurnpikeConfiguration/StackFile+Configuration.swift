@@ -14,8 +14,9 @@ extension StackFile {
     ///   `transport`, and `lint.ignore` may stand beside it. Where two gates have the same name,
     ///   an entry `NAME/SCOPE` names the scope.
     ///
-    /// All texts but names and the path are read as secrets, so that access reporters redact them. A scope shows
-    /// only what is asked for: in the third way a key that is misspelled is not seen.
+    /// All texts but names and the path are read as secrets, so that access reporters redact them.
+    /// A configuration can only be asked for keys, not listed: in the third way a key that is
+    /// misspelled is not seen.
     /// - Parameters:
     ///   - config: The configuration, scoped to the client.
     ///   - registry: The names that the stack may use.
@@ -77,11 +78,14 @@ extension StackFile {
                 (schema["properties"]?.object ?? [:]).filter {
                     ![Key.stack, Key.transport, "$schema"].contains($0.name)
                 }, at: []) ?? [:]
-        if let transport = Self.part(
-            named: reader.value([.choice([])], at: [Key.transport, "use"])?.string, "transport",
-            schema, &reader, at: [Key.transport])
-        {
-            root[Key.transport] = .object(transport)
+        let transport = [Key.transport, "use"]
+        if let use = reader.value([.choice([])], at: transport) {
+            if let name = use.string {
+                root[Key.transport] = .object(
+                    Self.part(named: name, "transport", schema, &reader, at: [Key.transport]))
+            } else {
+                reader.add("found \(use.kindName); expected a string", at: transport)
+            }
         }
         var scopes: [String] = []
         var stack: [JSONValue] = []
@@ -98,8 +102,7 @@ extension StackFile {
                         + " there already", at: [Key.gates])
             }
             scopes.append(scope)
-            var gate =
-                Self.part(named: name, "gate", schema, &reader, at: [Key.gate, scope]) ?? [:]
+            var gate = Self.part(named: name, "gate", schema, &reader, at: [Key.gate, scope])
             // What the gate remembers stays with its scope, whatever its place.
             gate["id"] = .string(scope)
             stack.append(.object(gate))
@@ -115,10 +118,9 @@ extension StackFile {
 
     /// The settings of a gate or a transport, of which the schema has a definition.
     private static func part(
-        named name: String?, _ kind: String, _ schema: JSONValue, _ reader: inout SettingReader,
+        named name: String, _ kind: String, _ schema: JSONValue, _ reader: inout SettingReader,
         at key: [String]
-    ) -> JSONObject? {
-        guard let name else { return nil }
+    ) -> JSONObject {
         let members = schema["$defs"]?["\(kind)-\(name)"]?["properties"]?.object ?? [:]
         var part = reader.object(Array(members), at: key) ?? [:]
         part["use"] = .string(name)

@@ -52,6 +52,7 @@ struct MistakeTests {
             (["gates": names("")], "there is no gate"),
             (["gates": .init(.bytes([1]), isSecret: false)], "cannot be read; expected strings"),
             (["gates": names(), "transport.use": "curl"], "there is no transport"),
+            (["gates": names(), "transport.use": 7], "transport.use: found a number"),
             (
                 ["gates": names("compressBodies"), "gate.compressBodies.minimum": 0.5],
                 "gate.compressBodies.minimum"

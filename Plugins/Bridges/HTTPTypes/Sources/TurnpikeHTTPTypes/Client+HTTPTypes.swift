@@ -29,8 +29,8 @@ extension Client {
     ///   - options: The options for gates and the transport.
     /// - Returns: The head and the content. The trailer fields are there when the content was read
     ///   to its end.
-    /// - Throws: What ``TurnpikeCore/Request/init(_:body:options:)`` refuses, before anything is sent;
-    ///   what the gates and the transport throw; `ClientError.Code.protocol` for a head that
+    /// - Throws: What ``TurnpikeCore/Request/init(_:body:options:)`` refuses, before anything is
+    ///   sent; what the gates and the transport throw; `ClientError.Code.protocol` for a head that
     ///   `HTTPResponse` cannot hold, and the transfer is ended.
     public func send(
         _ request: HTTPRequest, body: RequestBody = .empty, baseURL: URL? = nil,

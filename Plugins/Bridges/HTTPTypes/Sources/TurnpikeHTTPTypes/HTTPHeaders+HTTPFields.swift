@@ -62,7 +62,8 @@ extension HTTPFields {
 }
 
 extension HTTPField {
-    // The library replaces NUL, CR and LF by blanks, so that a changed value would pass for this one.
+    // The library replaces NUL, CR and LF by blanks, so that a changed value would pass for this
+    // one.
     fileprivate init(name: Name, received value: String) throws {
         if Self.isValidValue(value) {
             self.init(name: name, value: value)

@@ -8,9 +8,10 @@ extension Request {
     ///
     /// Method, scheme, authority, path and fields are sent as they are written, or refused here. A
     /// request that has neither scheme nor authority is relative: its path goes below the base URL
-    /// of the stack (``/TurnpikeMiddleware/BaseURL``), and ``TurnpikeCore/Client/send(_:body:baseURL:options:)``
-    /// has one too. The path `*` of OPTIONS asks the server as a whole. Without an authority the
-    /// field `Host` names it; one that differs from the authority fails the call.
+    /// of the stack (``/TurnpikeMiddleware/BaseURL``), and
+    /// ``TurnpikeCore/Client/send(_:body:baseURL:options:)`` has one too. The path `*` of OPTIONS
+    /// asks the server as a whole. Without an authority the field `Host` names it; one that differs
+    /// from the authority fails the call.
     /// - Parameters:
     ///   - request: The request.
     ///   - body: The content.
