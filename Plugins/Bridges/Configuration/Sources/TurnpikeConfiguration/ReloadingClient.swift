@@ -77,8 +77,7 @@ public final class ReloadingClient: Sendable {
         }
     }
 
-    /// Watches the configuration until the task is cancelled, and replaces the stack when it
-    /// changes.
+    /// Watches the configuration until the task is cancelled, and replaces a changed stack.
     ///
     /// What is watched is the configuration: a change in the file that `stackFile` names is not
     /// seen (``reload()``). A provider that does not watch its source reports no changes either.
