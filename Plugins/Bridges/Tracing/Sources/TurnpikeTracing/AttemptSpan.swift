@@ -29,13 +29,15 @@ struct AttemptSpan: Interceptor, PromptlyCancellable {
     ) async throws -> Response {
         if Suppression.isOn { return try await next(request) }
         let trace = CallTrace.current(in: context)
-        let span = spans.begin(.client, for: request, trace?.template, inside: trace?.span)
+        // The template is that of the URL that was called, not of one that a redirect leads to.
+        let template = request.options[RedirectTrail.self] == nil ? trace?.template : nil
+        let span = spans.begin(.client, for: request, template, inside: trace?.span)
         let resends = trace?.nextSend() ?? context.sendCount
         if resends > 0, span.isRecording {
             span.attributes["http.request.resend_count"] = resends
         }
         var request = request
-        spans.inject(span.context, into: &request.headers)
+        spans.inject(span.context, into: &request)
         return try await spans.run(request, next, in: span.context, span)
     }
 }

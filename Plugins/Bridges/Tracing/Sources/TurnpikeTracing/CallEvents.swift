@@ -13,8 +13,13 @@ struct CallEvents: RequestLogger {
     }
 
     func log(_ event: CallEvent) {
-        guard let (name, attributes) = content(of: event),
-            let span = event[CallTrace.InCall.self]?.span, span.isRecording
+        switch event.kind {
+        case .began, .sent, .received, .responded, .failed, .bodyEnded: return
+        case .retrying, .redirecting, .note: break
+        }
+        // Redaction takes time, so nothing is written for a span that is not sampled.
+        guard let span = event[CallTrace.InCall.self]?.span, span.isRecording,
+            let (name, attributes) = content(of: event)
         else { return }
         span.addEvent(SpanEvent(name: name, attributes: attributes))
     }

@@ -50,9 +50,11 @@ struct SpanMaker: Sendable {
     }
 
     /// Writes a span's context into the fields of a request.
-    func inject(_ context: ServiceContext, into headers: inout HTTPHeaders) {
+    func inject(_ context: ServiceContext, into request: inout Request) {
         let instrument: any Instrument = tracer ?? InstrumentationSystem.instrument
-        instrument.inject(context, into: &headers, using: HeaderInjector())
+        let isForeign = request.options[RedirectTrail.self]?.contains { $0 != request.origin }
+        instrument.inject(
+            context, into: &request.headers, using: HeaderInjector(isForeign: isForeign ?? false))
     }
 
     // The methods that the conventions name.

@@ -19,8 +19,8 @@ public import Turnpike
 ///   call begins. It has the back-offs, the redirects and the notes of gates as events.
 /// - Each request that is sent has a span of the kind `client`: each attempt of a retry, each
 ///   copy of a hedge, each hop of a redirect, each replay. Its context is injected into that
-///   request by the tracer's own propagator, also if a redirect leads to another origin, as
-///   W3C Trace Context asks for.
+///   request by the tracer's own propagator. If a redirect leads to another origin, only
+///   `traceparent` and `tracestate` go there, which W3C Trace Context asks for, and no baggage.
 /// - A span ends with the body of its response, in whatever task that ends: when it was read,
 ///   dropped, cancelled, or broken off.
 ///

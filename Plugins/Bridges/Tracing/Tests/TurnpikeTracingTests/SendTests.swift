@@ -71,27 +71,40 @@ struct SendTests {
         #expect(Set(transport.sent.map(injected)) == Set(attempts.map(\.spanID)))
     }
 
-    @Test("Each hop of a redirect has a span, and its context goes to other origins as well")
+    @Test("Each hop has a span; its trace context goes to other origins as well, and no baggage")
     func redirect() async throws {
         let transport = MockTransport { request in
-            request.origin?.host == "example.com"
-                ? .status(302, headers: ["Location": "https://other.example/?token=hunter2secret"])
-                : .ok(text: "x")
+            switch request.url.path() {
+            case "/users/1": .status(302, headers: ["Location": "/users/2"])
+            case "/users/2":
+                .status(302, headers: ["Location": "https://other.example/?token=hunter2secret"])
+            default: .ok(text: "x")
+            }
         }
-        let traced = Traced(transport, [.redirect()])
-        #expect(try await traced.client.get(anywhere).string() == "x")
-        let attempts = traced.attempts
-        #expect(attempts.map { $0.texts["server.address"] } == ["example.com", "other.example"])
-        #expect(attempts.map { $0.texts["http.request.resend_count"] } == [nil, "1"])
-        #expect(transport.sent.map(injected) == attempts.map(\.spanID))
-        let events = try #require(traced.calls.first).events
-        #expect(events.map(\.name) == ["turnpike.redirect"])
+        let tracer = WireTracer()
+        let client = Client(
+            transport: transport, stack: [.tracing([.redirect()], tracer: tracer)])
         #expect(
-            events.first?.attributes.texts == [
+            try await client.get(anywhere).urlTemplate("/users/{id}").string() == "x")
+        let spans = tracer.base.finishedSpans
+        let attempts = spans.filter { $0.kind == .client }
+        #expect(attempts.map(\.operationName) == ["GET /users/{id}", "GET", "GET"])
+        #expect(
+            attempts.map { $0.texts["server.address"] } == [
+                "example.com", "example.com", "other.example",
+            ])
+        #expect(attempts.map { $0.texts["http.request.resend_count"] } == [nil, "1", "2"])
+        let headers = transport.sent.map(\.request.headers)
+        #expect(headers.map { $0[.traceparent] } == attempts.map(\.spanID))
+        #expect(headers.map { $0["baggage"] } == ["user=1", "user=1", nil])
+        let call = try #require(spans.first { $0.kind == .internal })
+        #expect(call.events.map(\.name) == ["turnpike.redirect", "turnpike.redirect"])
+        #expect(
+            call.events.last?.attributes.texts == [
                 "http.response.status_code": "302",
                 "url.full": "https://other.example/?token=REDACTED",
             ])
-        #expect(traced.calls.first?.texts["server.address"] == "example.com")
+        #expect(call.texts["server.address"] == "example.com")
     }
 
     @Test("A breaker's change is an event, and a refused call has no request")
