@@ -71,42 +71,46 @@ enum Fault {
     private static func client(
         _ error: HTTPClientError, _ phase: TransferState.Phase
     ) -> Kind {
+        // In full, because `.cancelled` alone is a pattern of `ClientError.Code` for any error.
         switch error {
-        case .alreadyShutdown:
+        case HTTPClientError.alreadyShutdown:
             return Kind(
                 code: .cancelled, message: "the HTTPClient was shut down", phase: .connecting)
-        case .cancelled:
+        case HTTPClientError.cancelled:
             return Kind(code: .cancelled, message: "the HTTPClient was shut down")
-        case .connectTimeout, .getConnectionFromPoolTimeout, .tlsHandshakeTimeout,
-            .socksHandshakeTimeout, .httpProxyHandshakeTimeout:
+        case HTTPClientError.connectTimeout, HTTPClientError.getConnectionFromPoolTimeout,
+            HTTPClientError.tlsHandshakeTimeout,
+            HTTPClientError.socksHandshakeTimeout, HTTPClientError.httpProxyHandshakeTimeout:
             return late
-        case .deadlineExceeded where phase == .connecting: return late
-        case .readTimeout:
+        case HTTPClientError.deadlineExceeded where phase == .connecting: return late
+        case HTTPClientError.readTimeout:
             return Kind(
                 code: .idleTimeout,
                 message: "nothing came for longer than the HTTPClient's read timeout")
-        case .writeTimeout:
+        case HTTPClientError.writeTimeout:
             return Kind(
                 code: .idleTimeout,
                 message: "nothing could be sent for longer than the HTTPClient's write timeout")
-        case .proxyAuthenticationRequired:
+        case HTTPClientError.proxyAuthenticationRequired:
             return Kind(
                 code: .connection,
                 message: "the proxy refused to connect; give the HTTPClient's proxy a user and a"
                     + " password that it takes",
                 phase: .connecting, proxyStatus: 407)
-        case .invalidProxyResponse:
+        case HTTPClientError.invalidProxyResponse:
             return Kind(
                 code: .connection, message: "the proxy refused to connect", phase: .connecting)
-        case .invalidURL, .emptyHost, .emptyScheme, .missingSocketPath,
-            .traceRequestWithBody:
+        case HTTPClientError.invalidURL, HTTPClientError.emptyHost, HTTPClientError.emptyScheme,
+            HTTPClientError.missingSocketPath,
+            HTTPClientError.traceRequestWithBody:
             return Kind(
                 code: .invalidRequest, message: "async-http-client refuses the request: \(error)",
                 phase: .connecting)
-        case .bodyLengthMismatch:
+        case HTTPClientError.bodyLengthMismatch:
             return Kind(
                 code: .upload, message: "the request body does not have its declared length")
-        case .redirectLimitReached, .redirectCycleDetected: return following
+        case HTTPClientError.redirectLimitReached, HTTPClientError.redirectCycleDetected:
+            return following
         default:
             let text = "\(error)".lowercased()
             if text.contains("invalidheaderfield") || text.contains("unsupportedscheme") {

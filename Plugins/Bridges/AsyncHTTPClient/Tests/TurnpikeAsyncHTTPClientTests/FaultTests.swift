@@ -35,6 +35,7 @@ struct FaultTests {
 
     static let cases = [
         Case(HTTPClientError.alreadyShutdown, .connecting, .cancelled, isUnsent: true),
+        Case(HTTPClientError.cancelled, .sending, .cancelled),
         Case(HTTPClientError.connectTimeout, .connecting, .connectTimeout, isUnsent: true),
         Case(
             HTTPClientError.getConnectionFromPoolTimeout, .connecting, .connectTimeout,
