@@ -71,11 +71,19 @@ final class HTTPExchange: Sendable {
 
     private var exchange: Exchange? { state.withLock { $0.exchange } }
 
-    /// Starts async-http-client's task.
+    private var isGivenUp: Bool {
+        state.withLock { if case .givenUp = $0.run { true } else { false } }
+    }
+
+    /// Starts async-http-client's task, unless the exchange was given up before.
     /// - Parameters:
     ///   - wire: The request.
     ///   - onEnd: Called when the task has ended.
     func start(_ wire: WireRequest, onEnd: @escaping @Sendable (HTTPExchange) -> Void) {
+        if isGivenUp {
+            end.settle(.success(()))
+            return onEnd(self)
+        }
         let task = holder.client.execute(request: wire.request, delegate: self)
         let isWanted = state.withLock { state in
             switch state.run {
