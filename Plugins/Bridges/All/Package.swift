@@ -26,7 +26,8 @@ func products(_ names: String..., of package: String) -> [Target.Dependency] {
 /// The module of a bridge and its tests, which depend on all that the module does.
 func bridge(
     _ folder: String, on dependencies: [Target.Dependency],
-    tests: [Target.Dependency], settings: [SwiftSetting] = settings
+    tests: [Target.Dependency], settings: [SwiftSetting] = settings,
+    testSettings: [SwiftSetting]? = nil
 ) -> [Target] {
     let name = "Turnpike\(folder)"
     return [
@@ -38,7 +39,7 @@ func bridge(
             name: "\(name)Tests",
             dependencies: [.byName(name: name)]
                 + turnpike("Turnpike", "TurnpikeSupport", "TurnpikeTesting") + dependencies + tests,
-            path: "\(folder)/Tests/\(name)Tests", swiftSettings: settings),
+            path: "\(folder)/Tests/\(name)Tests", swiftSettings: testSettings ?? settings),
     ]
 }
 
@@ -49,6 +50,9 @@ let libraries: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
     .treatAllWarnings(as: .error),
 ]
+
+// Compiled like the code of a user.
+let user: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 
 let targets =
     bridge(
@@ -75,7 +79,7 @@ let targets =
             + products("NIOCore", "NIOPosix", "NIOHTTP1", of: "swift-nio")
             + products("NIOSSL", of: "swift-nio-ssl") + products("NIOHTTP2", of: "swift-nio-http2")
             + products("NIOHTTPCompression", of: "swift-nio-extras"),
-        tests: [], settings: libraries)
+        tests: [], settings: libraries, testSettings: user)
     + [
         .executableTarget(
             name: "turnpike-ahc",
@@ -88,16 +92,15 @@ let targets =
                 "TurnpikeLogging", "TurnpikeMetrics", "TurnpikeTracing",
             ] + turnpike("Turnpike", "TurnpikeCache", "TurnpikeCurl")
                 + products("Configuration", of: "swift-configuration")
-                + products("Hummingbird", of: "hummingbird")
+                + products("Hummingbird", of: "hummingbird") + products("NIOCore", of: "swift-nio")
                 + products("InMemoryTracing", "Tracing", of: "swift-distributed-tracing")
                 + products("Logging", of: "swift-log") + products("Metrics", of: "swift-metrics")
                 + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle"),
-            path: "Service/Sources/CityService", swiftSettings: [.treatAllWarnings(as: .error)]),
+            path: "Service/Sources/CityService", swiftSettings: user),
         .testTarget(
             name: "CityServiceTests",
             dependencies: ["CityService"] + turnpike("Turnpike", "TurnpikeCurl"),
-            path: "Service/Tests/CityServiceTests",
-            swiftSettings: [.treatAllWarnings(as: .error)]),
+            path: "Service/Tests/CityServiceTests", swiftSettings: user),
     ]
 
 let package = Package(
