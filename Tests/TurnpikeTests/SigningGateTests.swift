@@ -125,7 +125,7 @@ struct SigningGateTests {
     @Test("Each attempt is signed anew")
     func attempts() async throws {
         let transport = MockTransport([.any(.status(503), .ok())])
-        let client = client(transport, [.retry(backoff: Backoff(base: .seconds(1))), gate])
+        let client = client(transport, [.retry(backoff: .constant(.seconds(1))), gate])
         let call = client.put(Target("\(host)/x"), body: stream(replayable: true, "abc"))
         async let done: Void = call.empty()
         try await clock.waitForTimers(1)
