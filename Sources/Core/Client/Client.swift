@@ -199,7 +199,8 @@ public final class Client: Sendable {
     /// another exchange: a download that resumes, an event stream that reconnects.
     ///
     /// The ends of cancelled calls are awaited for at most one second, so that gates see them before
-    /// shutdown; a response that somebody holds without reading it does not end by itself.
+    /// shutdown; a response that somebody holds without reading it does not end by itself. The gates
+    /// shut down one after the other, outermost first, each in its own time: nothing bounds the sum.
     /// Cancelling the task ends only the grace period: when this method returns, everything is
     /// closed.
     /// - Parameter grace: How long running calls may continue.

@@ -35,9 +35,13 @@ public struct ClientService: Service {
     /// Creates a service.
     /// - Parameters:
     ///   - client: The client. Nothing else should shut it down.
-    ///   - grace: How long calls under way may continue. Up to a second more passes if somebody
-    ///     holds a response without reading it. Both must fit into the time that the supervisor
-    ///     gives the program to end, together with the times of the other services.
+    ///   - grace: How long calls under way may continue. The whole end takes at most the sum of it,
+    ///     one second if somebody holds a response without reading it, and the times of all gates,
+    ///     which flush one after the other: up to `RefreshPolicy.timeLimit` (30 seconds) for each
+    ///     bearer gate whose refresh is under way, up to 5 seconds for each output of logs or
+    ///     metrics that is stuck, and for a cache as long as its refreshes and its store take. The
+    ///     sum must fit into the time that the supervisor gives the program to end, together with
+    ///     the times of the other services.
     public init(_ client: Client, grace: Duration) {
         self.client = client
         self.grace = grace
