@@ -23,6 +23,11 @@ public import Turnpike
 /// provider is asked there once. Events of the pass carry both, even if the body ends in another
 /// task. Metadata of an event overrides metadata of the logger that has the same key.
 ///
+/// A `MultiplexLogHandler`, and a handler that is a class, keep their providers and ask them again
+/// for each event. An event in a task where they say the same is left to them. In another task it
+/// carries what the caller's providers said. A key that only the later task has is then added; and
+/// each child of a multiplexer gets what the providers of all its children said.
+///
 /// Secrets are hidden by the rules of `Log` (`Redaction.standard`); names can be added. The length of
 /// each value is bounded, whatever a peer sends. Contents of bodies are never logged.
 public struct LoggerSink: RequestLogger {
@@ -94,9 +99,9 @@ public struct LoggerSink: RequestLogger {
             return PassLogger(logger: logger, provided: [:], rules: rules)
         }
         let provided = provider.get()
-        // Later the provider would see the task in which the body ends. A multiplexer keeps its own
-        // provider, and a handler that is a class would lose it for everybody: there the metadata
-        // of the event overrides what the provider says.
+        // Later the provider would see the task in which the body ends. A multiplexer would lose which
+        // child has which provider, and a handler that is a class would lose its own for everybody:
+        // in another task, the metadata of the event overrides what their providers say.
         let handler = logger.handler
         if !(handler is MultiplexLogHandler), !(type(of: handler) is AnyClass) {
             logger.handler.metadataProvider = nil

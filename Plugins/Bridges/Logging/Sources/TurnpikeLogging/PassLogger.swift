@@ -16,9 +16,19 @@ struct PassLogger: RequestLogger {
         guard let level = rules.level(event) else { return }
         logger.log(
             level: level, Self.message(of: event),
-            metadata: provided.isEmpty
-                ? rules.metadata(of: event)
-                : provided.merging(rules.metadata(of: event)) { _, own in own })
+            metadata: needsProvided
+                ? provided.merging(rules.metadata(of: event)) { _, own in own }
+                : rules.metadata(of: event))
+    }
+
+    /// Whether the handler does not say by itself what the provider returned.
+    ///
+    /// A handler that kept its provider asks it again in the current task. Of a multiplexer, each
+    /// child does, so what is passed to it reaches children whose own providers say nothing of it.
+    private var needsProvided: Bool {
+        if provided.isEmpty { return false }
+        guard let provider = logger.metadataProvider else { return true }
+        return provider.get() != provided
     }
 
     private static func message(of event: CallEvent) -> Logger.Message {

@@ -99,6 +99,34 @@ struct CallerTests {
         #expect(shared.metadataProvider != nil, "a shared handler keeps its provider")
     }
 
+    @Test("In the task of the caller, children of a multiplexer do not mix metadata")
+    func children() async throws {
+        let one = Journal(provider: Trace.provider)
+        let two = Journal()
+        let three = Journal(provider: Logger.MetadataProvider { ["child": "three"] })
+        let logger = Logger(label: "m") { _ in
+            MultiplexLogHandler([one.handler, two.handler, three.handler])
+        }
+        let client = makeClient(transport, [.log(to: LoggerSink(logger))])
+        let response = try await Trace.$id.withValue("caller") {
+            _ = try await client.get(anywhere).data()
+            return try await client.get(anywhere).response()
+        }
+        #expect(one.values("trace_id") == ["caller"] && one.values("child") == [])
+        #expect(two.lines.count == 1 && two.entries.first?.metadata["trace_id"] == nil)
+        #expect(two.values("child") == [])
+        #expect(three.values("child") == ["three"] && three.values("trace_id") == [])
+        // In another task the metadata is whole, but mixed.
+        try await Trace.$id.withValue("reader") {
+            _ = try await response.body.collect(upTo: 100)
+        }
+        for child in [one, two, three] {
+            #expect(child.lines.count == 2)
+            #expect(child.values("trace_id").last == "caller")
+            #expect(child.values("child").last == "three")
+        }
+    }
+
     @Test("Passes that overlap keep their own callers")
     func overlapping() async throws {
         let journal = Journal(provider: Trace.provider)
