@@ -31,8 +31,13 @@ public struct CallMeasurement: Sendable {
     public let resends: Int
     /// The size of the request content in bytes (`http.client.request.body.size`), if known.
     public let requestBodyBytes: Int64?
-    /// The number of content bytes read (`http.client.response.body.size`).
-    public let responseBodyBytes: Int64
+    /// The size of the response content in bytes (`http.client.response.body.size`), as far as it
+    /// was transferred, before codings were removed; nil if the pass failed before its response was
+    /// returned.
+    ///
+    /// Of content whose coded size the transport does not know, it is the size after decoding
+    /// (``ResponseBodyEnd/encodedBytes``).
+    public let responseBodyBytes: Int64?
     /// The times of the events of the call.
     public let timeline: Timeline
 }
@@ -40,7 +45,7 @@ public struct CallMeasurement: Sendable {
 extension CallMeasurement {
     init(
         request: Request, head: ResponseHead?, error: (any Error)?, begin: MonotonicInstant,
-        headAt: MonotonicInstant?, bytes: Int64, sendsBefore: Int, context: Context
+        headAt: MonotonicInstant?, bytes: Int64?, sendsBefore: Int, context: Context
     ) {
         method = request.method
         origin = request.origin

@@ -172,16 +172,16 @@ extension Plan {
                 recorder.record(
                     CallMeasurement(
                         request: request, head: head, error: end.reason.measuredError, begin: begin,
-                        headAt: headAt, bytes: end.bytes, sendsBefore: sendsBefore, context: context
-                    ))
+                        headAt: headAt, bytes: end.encodedBytes ?? end.bytes,
+                        sendsBefore: sendsBefore, context: context))
             }
             return response
         } catch {
             recorder.record(
                 CallMeasurement(
                     request: request, head: (error as? ClientError)?.response, error: error,
-                    begin: begin, headAt: nil, bytes: 0, sendsBefore: sendsBefore, context: context)
-            )
+                    begin: begin, headAt: nil, bytes: nil, sendsBefore: sendsBefore,
+                    context: context))
             throw error
         }
     }

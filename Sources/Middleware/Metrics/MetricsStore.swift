@@ -16,7 +16,8 @@ public final class MetricsStore: Sendable {
         public internal(set) var duration = Histogram(bounds: Histogram.durationBounds)
         /// `http.client.request.body.size`, in bytes.
         public internal(set) var requestBodySize = Histogram(bounds: Histogram.sizeBounds)
-        /// `http.client.response.body.size`, in bytes.
+        /// `http.client.response.body.size`, in bytes: of the passes that returned a response, as it
+        /// was transferred (``/TurnpikeCore/CallMeasurement/responseBodyBytes``).
         public internal(set) var responseBodySize = Histogram(bounds: Histogram.sizeBounds)
         /// The sends that repeated an earlier send of the same call: retries, redirects, replays.
         public internal(set) var resends = 0
@@ -113,7 +114,9 @@ public final class MetricsStore: Sendable {
             if let size = measurement.requestBodyBytes, size > 0 {
                 series.requestBodySize.add(Double(size))
             }
-            series.responseBodySize.add(Double(measurement.responseBodyBytes))
+            if let size = measurement.responseBodyBytes {
+                series.responseBodySize.add(Double(size))
+            }
             series.resends += measurement.resends
             state.series[labels] = series
         }

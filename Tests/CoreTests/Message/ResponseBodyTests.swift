@@ -53,6 +53,32 @@ struct ResponseBodyTests {
         #expect(ends.all == ["finished/3"])
     }
 
+    @Test("An end tells what was transferred: what was counted, or at the end what was declared")
+    func encodedBytes() async throws {
+        struct Counted: ResponseBodySource {
+            let source: FedSource
+            var encodedBytes: Int64? { 2 }
+            func next() async throws -> Data? { try await source.next() }
+            func cancel(_ reason: CancelReason) { source.cancel(reason) }
+        }
+        func end(of body: ResponseBody, reads: Int) async throws -> Int64? {
+            let ends = Mutex<[Int64?]>([])
+            body.onEnd { end in ends.withLock { $0.append(end.encodedBytes) } }
+            var iterator: ResponseBody.AsyncIterator? = body.makeAsyncIterator()
+            for _ in 0..<reads { _ = try await iterator?.next() }
+            iterator = nil
+            return try #require(ends.withLock { $0 }.first)
+        }
+        func body(_ source: any ResponseBodySource, _ length: Int64?) -> ResponseBody {
+            ResponseBody(source: source, encodedLength: length)
+        }
+        #expect(try await end(of: body(Counted(source: FedSource(["abc"])), 9), reads: 2) == 2)
+        #expect(try await end(of: body(Counted(source: FedSource(["abc"])), 9), reads: 1) == 2)
+        #expect(try await end(of: body(FedSource(["abc"]), 9), reads: 2) == 9)
+        #expect(try await end(of: body(FedSource(["abc"]), 9), reads: 1) == nil)
+        #expect(try await end(of: body(FedSource(["abc"]), nil), reads: 2) == nil)
+    }
+
     @Test("A second reading throws")
     func secondReading() async throws {
         for body in [ResponseBody(Data("abc".utf8)), ResponseBody(source: FedSource(["abc"]))] {

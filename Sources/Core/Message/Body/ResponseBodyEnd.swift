@@ -20,10 +20,17 @@ public struct ResponseBodyEnd: Sendable {
     public let reason: Reason
     /// The bytes that the reader had got.
     public let bytes: Int64
+    /// The bytes of content that had been transferred for them, before codings were removed; nil
+    /// where the transport neither counts them nor was told their number.
+    public let encodedBytes: Int64?
 
     /// Whether all of it was read.
-    public var isFinished: Bool {
-        if case .finished = reason { return true }
+    public var isFinished: Bool { reason.isFinished }
+}
+
+extension ResponseBodyEnd.Reason {
+    var isFinished: Bool {
+        if case .finished = self { return true }
         return false
     }
 }

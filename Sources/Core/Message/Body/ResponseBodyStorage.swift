@@ -226,11 +226,14 @@ final class ResponseBodyStorage: Sendable {
     @discardableResult
     private func end(_ reason: ResponseBodyEnd.Reason, error: (any Error)? = nil) -> Bool {
         let error = (error as? ClientError).map { details?.complete($0) ?? $0 } ?? error
+        let encodedBytes = content.encodedBytes
         let (handlers, end, call, exchange) = state.withLock { state in
             guard state.phase != .ended else {
                 return (Few<EndHandler>(), ResponseBodyEnd?.none, CallState?.none, 0)
             }
-            let end = ResponseBodyEnd(reason: reason, bytes: state.bytes)
+            let end = ResponseBodyEnd(
+                reason: reason, bytes: state.bytes,
+                encodedBytes: encodedBytes ?? (reason.isFinished ? encodedLength : nil))
             state.phase = .ended
             state.end = end
             state.error = error

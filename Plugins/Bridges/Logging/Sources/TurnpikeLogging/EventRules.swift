@@ -86,7 +86,8 @@ final class EventRules: Sendable {
             metadata["turnpike.note"] = .string(Self.cut(shown, to: Self.maxText))
         case .bodyEnded(let end):
             hasEnded = true
-            metadata["http.response.body.size"] = .stringConvertible(end.bytes)
+            metadata["http.response.body.size"] = .stringConvertible(
+                end.encodedBytes ?? end.bytes)
             metadata["turnpike.body.end"] = .string(Self.name(of: end.reason))
         case .failed: hasEnded = true
         case .began, .sent, .received, .redirecting, .responded: break

@@ -88,6 +88,17 @@ struct ConventionsTests {
             ])
     }
 
+    @Test("The size of a body is that before its coding was removed, where it is known")
+    func encodedSize() async throws {
+        let journal = Journal()
+        let transport = MockTransport { _ in .ok(text: "abcd") }
+        for size in [Int64?.some(2), nil] {
+            let client = makeClient(transport, [LoggerSink(journal.logger), Coded(size: size)])
+            #expect(try await client.get(anywhere).string() == "abcd")
+        }
+        #expect(journal.values("http.response.body.size") == ["2", "4"])
+    }
+
     private static func list(_ value: String) -> String {
         Logger.MetadataValue.array([.string(value)]).description
     }

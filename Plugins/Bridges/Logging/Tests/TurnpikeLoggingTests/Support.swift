@@ -57,3 +57,22 @@ struct Versioned: Transport {
 
     func shutdown() async {}
 }
+
+/// Stands for a transport that has removed a coding, and counted or not.
+struct Coded: Interceptor {
+    let size: Int64?
+
+    private struct Source: ResponseBodySource {
+        let body: ResponseBody
+        let encodedBytes: Int64?
+
+        func next() async throws -> Data? { try await body.pull() }
+        func cancel(_ reason: CancelReason) { body.cancel(reason) }
+    }
+
+    func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
+        var response = try await next(request)
+        response.body = ResponseBody(source: Source(body: response.body, encodedBytes: size))
+        return response
+    }
+}

@@ -28,6 +28,10 @@ import TurnpikeSupport
 /// | counters of gates | `FloatingPointCounter` | labels of the figure, server, `turnpike.gate.id` |
 /// | gauges of gates | `Meter` | the same |
 ///
+/// The size of a response is that of its content as it was transferred, before codings were removed;
+/// where the transport does not know that, the size after decoding. A pass that failed before its
+/// response was returned records none.
+///
 /// All series of a metric have the same dimensions in the same order; a dimension without a value is
 /// an empty string, which Prometheus takes for an absent label. Some back ends end the process
 /// otherwise (swift-prometheus 2.0). For the same reason a name is a counter or a gauge, whichever
@@ -71,7 +75,7 @@ public final class MetricsSystemRecorder: MetricsRecorder {
         }
         active.decrement(by: 1)
         series.duration.recordNanoseconds(measurement.duration.wholeNanoseconds)
-        series.responseSize.record(measurement.responseBodyBytes)
+        if let size = measurement.responseBodyBytes { series.responseSize?.record(size) }
         if let size = measurement.requestBodyBytes, size > 0 { series.requestSize?.record(size) }
         if measurement.resends > 0 { series.resends?.increment(by: Int64(measurement.resends)) }
     }

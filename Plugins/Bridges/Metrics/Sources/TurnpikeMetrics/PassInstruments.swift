@@ -8,8 +8,8 @@ struct PassInstruments {
     /// The instruments of one series.
     struct Series {
         let duration: any TimerHandler
-        let responseSize: any RecorderHandler
         // Made when they are first needed, so that a back end shows no empty histograms.
+        var responseSize: (any RecorderHandler)?
         var requestSize: (any RecorderHandler)?
         var resends: (any CounterHandler)?
     }
@@ -60,11 +60,17 @@ struct PassInstruments {
         var labels = bounded(MetricLabels(measurement), measurement.origin)
         if series[labels] == nil, series.count >= maxSeries { labels = .overflow }
         var found = series[labels] ?? made(for: labels)
-        let needsSize = (measurement.requestBodyBytes ?? 0) > 0 && found.requestSize == nil
+        let needsResponseSize = measurement.responseBodyBytes != nil && found.responseSize == nil
+        let needsRequestSize = (measurement.requestBodyBytes ?? 0) > 0 && found.requestSize == nil
         let needsResends = measurement.resends > 0 && found.resends == nil
-        if needsSize || needsResends {
+        if needsResponseSize || needsRequestSize || needsResends {
             let dimensions = Self.dimensions(of: labels, MetricLabels.names)
-            if needsSize {
+            if needsResponseSize {
+                found.responseSize = factory.makeRecorder(
+                    label: "http.client.response.body.size", dimensions: dimensions,
+                    aggregate: true)
+            }
+            if needsRequestSize {
                 found.requestSize = factory.makeRecorder(
                     label: "http.client.request.body.size", dimensions: dimensions,
                     aggregate: true)
@@ -83,10 +89,7 @@ struct PassInstruments {
         let duration = factory.makeTimer(
             label: "http.client.request.duration", dimensions: dimensions)
         duration.preferDisplayUnit(.seconds)
-        let made = Series(
-            duration: duration,
-            responseSize: factory.makeRecorder(
-                label: "http.client.response.body.size", dimensions: dimensions, aggregate: true))
+        let made = Series(duration: duration)
         series[labels] = made
         return made
     }

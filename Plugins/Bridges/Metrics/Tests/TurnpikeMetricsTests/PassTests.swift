@@ -55,7 +55,7 @@ struct PassTests {
         _ = try? await client.get(anywhere).data()
         let patterns = Dictionary(uniqueKeysWithValues: Self.table.map { ($0.name, $0.values) })
         let series = metrics.timers.map(\.dimensions) + metrics.recorders.map(\.dimensions)
-        #expect(series.count == 6)
+        #expect(series.count == 5, "three durations, and sizes of two responses")
         for dimensions in series {
             #expect(dimensions.map(\.0) == Self.table.map(\.name))
             for (name, value) in dimensions where !value.isEmpty {
@@ -120,6 +120,22 @@ struct PassTests {
         #expect(statuses.sorted() == ["200", "302", "503"])
         #expect(inner.counterTotal(label: "http.client.request.resends") == 2)
         #expect(inner.levels("http.client.active_requests") == [0])
+    }
+
+    @Test("The size of a response is that before its coding was removed; a failure has none")
+    func responseSize() async throws {
+        let name = "http.client.response.body.size"
+        let failing = MockTransport([
+            .any(.connectionLost, .connectionLost, .ok(text: "abcd"), .ok(text: "abcd"), .ok())
+        ])
+        let recorder = self.recorder
+        for size in [nil, nil, Int64?.some(2), nil, nil] {
+            let client = makeClient(failing, [recorder, Coded(size: size)])
+            if metrics.passes.count == 2 { #expect(metrics.recorders(label: name).isEmpty) }
+            _ = try? await client.get(anywhere).data()
+        }
+        #expect(metrics.passes.count == 5)
+        #expect(metrics.recorders(label: name).map(\.values) == [[2, 4, 0]])
     }
 
     @Test("Servers and series beyond the bounds are recorded together")
