@@ -25,7 +25,7 @@ extension MetricsStore {
         ) { $0.requestBodySize }
         add(
             Self.responseSizeName,
-            "Size of HTTP client response bodies as they were read, in bytes."
+            "Size of HTTP client response bodies as they were transferred, in bytes."
         ) {
             $0.responseBodySize
         }
