@@ -13,6 +13,18 @@ func config(
     ConfigReader(provider: InMemoryProvider(values: values), accessReporter: reporter)
 }
 
+/// A reader of a JSON file, and of what stands below it.
+func jsonFile(
+    _ text: String, over below: any ConfigProvider...
+) async throws -> ConfigReader {
+    let folder = try TemporaryFolder()
+    defer { withExtendedLifetime(folder) {} }
+    try folder.write(text, to: "config.json")
+    let path = ConfigValue(.string(folder.path("config.json")), isSecret: false)
+    let file = try await FileProvider<JSONSnapshot>(config: config(["filePath": path]))
+    return ConfigReader(providers: [file] + below)
+}
+
 /// A list of names as a value.
 func names(_ names: String...) -> ConfigValue {
     ConfigValue(.stringArray(names), isSecret: false)
@@ -55,5 +67,12 @@ final class TemporaryFolder {
     /// Replaces a file as a whole, as tools that distribute configurations do.
     func write(_ text: String, to name: String) throws {
         try Data(text.utf8).write(to: url.appending(path: name), options: .atomic)
+    }
+
+    /// Makes or replaces a symbolic link at once.
+    func link(_ name: String, to target: String) throws {
+        let new = path(name + ".new")
+        try FileManager.default.createSymbolicLink(atPath: new, withDestinationPath: target)
+        if rename(new, path(name)) != 0 { throw POSIXError(.EIO) }
     }
 }

@@ -7,7 +7,7 @@ import Turnpike
 import TurnpikeConfiguration
 import TurnpikeTesting
 
-@Suite("A client that follows its configuration")
+@Suite("A client that follows its configuration", .timeLimit(.minutes(2)))
 struct ReloadTests {
     /// The outcomes of reloads, and the client.
     private struct Followed {
@@ -170,13 +170,18 @@ struct ReloadTests {
     @Test("Follows a file that a provider watches")
     func file() async throws {
         let folder = try TemporaryFolder()
+        defer { withExtendedLifetime(folder) {} }
         func stack(_ attempts: Int) -> String {
             """
             {"up": {"gates": ["retry"], "transport": {"use": "mock"},
                     "gate": {"retry": {"attempts": \(attempts)}}}}
             """
         }
-        try folder.write(stack(2), to: "config.json")
+        // The provider sees a new time of the file, or a new path. Two writes may be within one tick
+        // of the file system's clock, so the path changes, as with a ConfigMap.
+        try folder.write(stack(2), to: "first.json")
+        try folder.write(stack(5), to: "second.json")
+        try folder.link("config.json", to: "first.json")
         let provider = try await ReloadingFileProvider<JSONSnapshot>(
             config: config([
                 "filePath": .init(.string(folder.path("config.json")), isSecret: false),
@@ -185,7 +190,7 @@ struct ReloadTests {
         let followed = try Followed(ConfigReader(provider: provider).scoped(to: "up"))
         let poll = Task { try await provider.run() }
         let run = Task { [client = followed.client] in try await client.run() }
-        try folder.write(stack(5), to: "config.json")
+        try folder.link("config.json", to: "second.json")
         var outcomes = followed.outcomes.makeAsyncIterator()
         let outcome = try #require(await outcomes.next())
         let read = try outcome.get()
