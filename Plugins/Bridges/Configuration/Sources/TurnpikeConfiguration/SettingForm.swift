@@ -71,16 +71,16 @@ enum SettingForm: Equatable {
         }
     }
 
-    // A provider of strings reads each of them as a text.
+    // A provider of strings reads each of them as a text, and some names, such as yes, as Booleans.
     private var rank: Int {
         switch self {
         case .scope: 0
-        case .boolean: 1
-        case .integer: 2
-        case .number: 3
-        case .integers: 4
-        case .numbers: 5
-        case .choice: 6
+        case .choice: 1
+        case .boolean: 2
+        case .integer: 3
+        case .number: 4
+        case .integers: 5
+        case .numbers: 6
         case .choices: 7
         case .texts: 8
         case .headers: 9

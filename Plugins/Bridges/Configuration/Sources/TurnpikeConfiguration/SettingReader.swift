@@ -76,7 +76,8 @@ struct SettingReader {
         do {
             switch form {
             case .boolean:
-                return .found(.bool(try config.requiredBool(forKey: key, isSecret: isSecret)))
+                let value = try config.requiredBool(forKey: key, isSecret: isSecret)
+                return isOtherNumber(key, isSecret) ? .otherForm : .found(.bool(value))
             case .integer:
                 let value = try config.requiredInt(forKey: key, isSecret: isSecret)
                 return .found(.number(JSONNumber(value)))
@@ -107,6 +108,14 @@ struct SettingReader {
         } catch {
             return Self.isMissing(error) ? .missing : .otherForm
         }
+    }
+
+    // JSON files of the library give 2 and 0.5 as true. They keep no kind of true, 1, false and 0.
+    private func isOtherNumber(_ key: ConfigKey, _ isSecret: Bool) -> Bool {
+        if let integer = try? config.requiredInt(forKey: key, isSecret: isSecret) {
+            return integer != 0 && integer != 1
+        }
+        return (try? config.requiredDouble(forKey: key, isSecret: isSecret)) != nil
     }
 
     // JSON has no number that is not finite.
