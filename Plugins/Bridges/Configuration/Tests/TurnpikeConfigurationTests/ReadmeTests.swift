@@ -27,25 +27,35 @@ private func readme(_ path: String) async throws {
     }
 }
 
-@Suite("README")
+@Suite("README", .timeLimit(.minutes(2)))
 struct ReadmeTests {
     @Test("Its code is compiled here, and runs with its file")
     func code() async throws {
         // Where a line breaks is the formatter's choice, and the README's.
         func bare(_ text: String) -> String { text.filter { !$0.isWhitespace } }
         let here = URL(filePath: #filePath)
-        let compiled = bare(try String(contentsOf: here, encoding: .utf8))
+        let service = here.deletingLastPathComponent().appending(path: "Following.swift")
+        let compiled = bare(
+            try String(contentsOf: here, encoding: .utf8)
+                + String(contentsOf: service, encoding: .utf8))
         let root = here.deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let text = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
-        func blocks(_ language: String) -> [String] {
+        let page = try String(
+            contentsOf: root.appending(
+                path: "Sources/TurnpikeConfiguration/Documentation.docc/TurnpikeConfiguration.md"),
+            encoding: .utf8)
+        func blocks(_ language: String, in text: String) -> [String] {
             text.components(separatedBy: "```\(language)\n").dropFirst()
                 .compactMap { $0.components(separatedBy: "```").first }
         }
-        #expect(!blocks("swift").isEmpty)
-        for block in blocks("swift") { #expect(compiled.contains(bare(block)), "\(block)") }
+        for text in [text, page] {
+            let code = blocks("swift", in: text)
+            #expect(!code.isEmpty)
+            for block in code { #expect(compiled.contains(bare(block)), "\(block)") }
+        }
 
-        let json = try #require(blocks("json").first)
+        let json = try #require(blocks("json", in: text).first)
         let folder = try TemporaryFolder()
         // No request leaves the machine.
         try folder.write(json.replacing("urlsession", with: "mock"), to: "config.json")
