@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the README shows. The module comes with swift-configuration, whose trait needs it.
 #if canImport(ServiceLifecycle)
 import ServiceLifecycle
