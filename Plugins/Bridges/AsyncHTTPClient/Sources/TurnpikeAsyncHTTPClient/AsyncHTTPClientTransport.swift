@@ -28,10 +28,11 @@ public import Turnpike
 ///   as they come.
 /// - The transport sets no time limit. Those of the `HTTPClient` stay in force; they fail as
 ///   `connectTimeout` and `idleTimeout`.
-/// - The task-local service context is that of the caller, so that the spans of the `HTTPClient` have
-///   the right parent.
+/// - Spans are those of a gate. The `HTTPClient` would make its own on an event loop, where the
+///   caller's task-local service context does not hold: set the `tracing.tracer` of its configuration
+///   to nil.
 public final class AsyncHTTPClientTransport: Transport {
-    private let holder: ClientHolder
+    let holder: ClientHolder
     private let traits: ClientTraits
     private let running = RunningExchanges()
 
@@ -49,8 +50,9 @@ public final class AsyncHTTPClientTransport: Transport {
     /// Creates a transport with an `HTTPClient` of its own, which ends with it.
     /// - Parameters:
     ///   - configuration: The configuration, but for what a gate or the transport does: no redirect
-    ///     is followed, content is decoded by the transport, and the making of connections is not
-    ///     repeated (`retryConnectionEstablishment`), since a retry knows more.
+    ///     is followed, content is decoded by the transport, the making of connections is not
+    ///     repeated (`retryConnectionEstablishment`), since a retry knows more, and there is no
+    ///     tracer, since its spans would have no parent.
     ///   - group: The event loops.
     public init(
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(),
@@ -60,6 +62,7 @@ public final class AsyncHTTPClientTransport: Transport {
         configuration.redirectConfiguration = .disallow
         configuration.decompression = .disabled
         configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.tracing.tracer = nil
         holder = ClientHolder(
             HTTPClient(eventLoopGroup: group, configuration: configuration), isOwned: true)
         traits = .returnsRedirects

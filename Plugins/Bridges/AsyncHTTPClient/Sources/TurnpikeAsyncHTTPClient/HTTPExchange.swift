@@ -14,10 +14,21 @@ import TurnpikeSupport
 final class HTTPExchange: Sendable {
     private enum Run {
         case starting
+        /// async-http-client was told to begin, and may send.
+        case executing
         case running(HTTPClient.Task<Void>)
         case ended
-        /// The exchange was given up before async-http-client had begun.
+        /// The exchange was given up before there was a task.
         case givenUp
+    }
+
+    // Whether the end of an early refusal must be counted. async-http-client stops the upload at a
+    // head of 300 or more, and may then not tell of the response's end.
+    private enum Sending {
+        case underWay
+        /// A refusal came first, of whose content so many bytes are to come.
+        case refused(rest: Int64)
+        case done
     }
 
     // Whether the reader wants more; see `didReceiveBodyPart`.
@@ -30,6 +41,7 @@ final class HTTPExchange: Sendable {
 
     private struct State {
         var run = Run.starting
+        var sending = Sending.underWay
         var exchange: Exchange?
         var reached = TransferState.Phase.connecting
         var bytesSent: Int64 = 0
@@ -42,6 +54,45 @@ final class HTTPExchange: Sendable {
             demand = .open
             return promise
         }
+
+        /// Ends the exchange from this side.
+        mutating func giveUp() -> GivenUp {
+            var givenUp = GivenUp(phase: reached, promise: takeDemand())
+            switch run {
+            case .starting:
+                run = .givenUp
+                return givenUp
+            case .executing: run = .givenUp
+            case .running(let task): givenUp.task = task
+            case .ended, .givenUp: break
+            }
+            // The head may have been sent before that was told.
+            if reached == .connecting { givenUp.phase = .sending }
+            return givenUp
+        }
+
+        /// Takes the head of a refusal.
+        /// - Returns: Whether the refusal ends with it, before the upload has ended.
+        mutating func receiveRefusal(_ length: Int64) -> Bool {
+            guard case .underWay = sending else { return false }
+            sending = .refused(rest: length)
+            return length == 0
+        }
+
+        /// Takes content of the response.
+        /// - Returns: Whether it is the rest of a refusal, before the upload has ended.
+        mutating func receive(_ count: Int) -> Bool {
+            guard case .refused(let rest) = sending else { return false }
+            sending = .refused(rest: rest - Int64(count))
+            return rest <= Int64(count)
+        }
+    }
+
+    private struct GivenUp {
+        /// How far the exchange may have come.
+        var phase: TransferState.Phase
+        let promise: EventLoopPromise<Void>?
+        var task: HTTPClient.Task<Void>?
     }
 
     private let request: Turnpike.Request
@@ -66,30 +117,34 @@ final class HTTPExchange: Sendable {
             context: context,
             onResume: { [weak self] in self?.resume() },
             onCancel: { [weak self] _ in self?.stop(CancellationError()) })
-        state.withLock { $0.exchange = exchange }
+        state.withLock { state in
+            state.exchange = exchange
+            if upload == nil { state.sending = .done }
+        }
     }
 
     private var exchange: Exchange? { state.withLock { $0.exchange } }
-
-    private var isGivenUp: Bool {
-        state.withLock { if case .givenUp = $0.run { true } else { false } }
-    }
 
     /// Starts async-http-client's task, unless the exchange was given up before.
     /// - Parameters:
     ///   - wire: The request.
     ///   - onEnd: Called when the task has ended.
     func start(_ wire: WireRequest, onEnd: @escaping @Sendable (HTTPExchange) -> Void) {
-        if isGivenUp {
+        let mayBegin = state.withLock { state in
+            guard case .starting = state.run else { return false }
+            state.run = .executing
+            return true
+        }
+        guard mayBegin else {
             end.settle(.success(()))
             return onEnd(self)
         }
         let task = holder.client.execute(request: wire.request, delegate: self)
         let isWanted = state.withLock { state in
             switch state.run {
-            case .starting: state.run = .running(task)
+            case .executing: state.run = .running(task)
             case .givenUp: return false
-            case .running, .ended: break
+            case .starting, .running, .ended: break
             }
             return true
         }
@@ -110,9 +165,9 @@ final class HTTPExchange: Sendable {
 
     /// Ends the exchange, because its transport was shut down.
     func shutDown() {
-        let (exchange, phase) = state.withLock { ($0.exchange, $0.reached) }
-        exchange?.fail(Fault.wasShutDown(phase))
-        stop(HTTPClientError.cancelled)
+        let givenUp = state.withLock { $0.giveUp() }
+        exchange?.fail(Fault.wasShutDown(givenUp.phase))
+        stop(givenUp, HTTPClientError.cancelled)
     }
 
     /// Waits for the end of async-http-client's task.
@@ -122,18 +177,12 @@ final class HTTPExchange: Sendable {
 
     /// Tells async-http-client to stop; its connection is closed.
     private func stop(_ reason: any Error) {
-        let (task, promise) = state.withLock {
-            state -> (HTTPClient.Task<Void>?, EventLoopPromise<Void>?) in
-            let promise = state.takeDemand()
-            switch state.run {
-            case .running(let task): return (task, promise)
-            case .starting: state.run = .givenUp
-            case .ended, .givenUp: break
-            }
-            return (nil, promise)
-        }
-        task?.fail(reason: reason)
-        promise?.succeed()
+        stop(state.withLock { $0.giveUp() }, reason)
+    }
+
+    private func stop(_ givenUp: GivenUp, _ reason: any Error) {
+        givenUp.task?.fail(reason: reason)
+        givenUp.promise?.succeed()
         upload?.close()
     }
 
@@ -183,8 +232,11 @@ extension HTTPExchange: HTTPClientResponseDelegate {
             state.bytesSent += Int64(part.readableBytes)
             return state.bytesSent
         }
+        upload?.didSend()
         context.report(.sent(bytes: total))
     }
+
+    func didSendRequest(task: HTTPClient.Task<Void>) { state.withLock { $0.sending = .done } }
 
     // Before async-http-client follows a redirect, or else calls `didReceiveHead`.
     func didVisitURL(
@@ -202,7 +254,15 @@ extension HTTPExchange: HTTPClientResponseDelegate {
     func didReceiveHead(
         task: HTTPClient.Task<Void>, _ head: HTTPResponseHead
     ) -> EventLoopFuture<Void> {
-        if receive(head) == nil { task.fail(reason: CancellationError()) }
+        guard let length = receive(head) else {
+            task.fail(reason: CancellationError())
+            return task.eventLoop.makeSucceededVoidFuture()
+        }
+        if head.status.code >= 300, length >= 0,
+            state.withLock({ $0.receiveRefusal(length) })
+        {
+            finishRefusal(task)
+        }
         return task.eventLoop.makeSucceededVoidFuture()
     }
 
@@ -213,7 +273,7 @@ extension HTTPExchange: HTTPClientResponseDelegate {
         switch WireHead.head(head, to: request, traits) {
         case .success(let head):
             exchange?.receive(head)
-            return head.length ?? -1
+            return head.length ?? (head.encodedLength == 0 ? 0 : -1)
         case .failure(let error):
             exchange?.fail(error)
             return nil
@@ -223,7 +283,13 @@ extension HTTPExchange: HTTPClientResponseDelegate {
     func didReceiveBodyPart(
         task: HTTPClient.Task<Void>, _ buffer: ByteBuffer
     ) -> EventLoopFuture<Void> {
-        guard let exchange, !exchange.receive(Data(buffer.readableBytesView)) else {
+        let exchange = exchange
+        let goesOn = exchange?.receive(Data(buffer.readableBytesView)) ?? true
+        if state.withLock({ $0.receive(buffer.readableBytes) }) {
+            finishRefusal(task)
+            return task.eventLoop.makeSucceededVoidFuture()
+        }
+        guard let exchange, !goesOn else {
             return task.eventLoop.makeSucceededVoidFuture()
         }
         let promise = task.eventLoop.makePromise(of: Void.self)
@@ -242,6 +308,12 @@ extension HTTPExchange: HTTPClientResponseDelegate {
             resume()
         }
         return promise.futureResult
+    }
+
+    // The refusal has come whole, and its connection is of no use: the upload was cut off.
+    private func finishRefusal(_ task: HTTPClient.Task<Void>) {
+        close().0?.finish()
+        task.fail(reason: CancellationError())
     }
 
     func didReceiveError(task: HTTPClient.Task<Void>, _ error: any Error) { fail(error) }

@@ -12,6 +12,8 @@ final class Upload: Sendable {
     private enum State {
         case unread(Reading)
         case reading(Task<Void, Never>)
+        /// A piece has been handed over, and is not sent yet.
+        case writing(Task<Void, Never>, piece: OneShot<Void>)
         case closed
     }
 
@@ -51,7 +53,7 @@ final class Upload: Sendable {
             let task = Task.inheriting(immediately: false) {
                 do {
                     while let chunk = try await reading.reader.nextToSend() {
-                        try await Self.write(chunk, to: writer)
+                        try await self.write(chunk, to: writer)
                     }
                     promise.succeed()
                 } catch {
@@ -65,28 +67,48 @@ final class Upload: Sendable {
         return promise.futureResult
     }
 
-    // async-http-client may drop the future of a write whose exchange has ended.
-    private static func write(
+    // One piece at a time, until it is sent. async-http-client's own sign to go on is a promise, which
+    // it makes for a piece that comes while the connection is full, and drops if the exchange then
+    // ends. SwiftNIO traps on that in debug builds.
+    private func write(
         _ chunk: Data, to writer: HTTPClient.Body.StreamWriter
     ) async throws {
         var rest = chunk[...]
         while !rest.isEmpty {
-            let piece = rest.prefix(pieceBytes)
+            let piece = rest.prefix(Self.pieceBytes)
             rest = rest.dropFirst(piece.count)
-            let written = OneShot<Void>()
-            writer.write(.byteBuffer(ByteBuffer(bytes: piece))).whenComplete { result in
-                written.settle(result)
+            let sent = OneShot<Void>()
+            let isOpen = state.withLock { state in
+                guard case .reading(let task) = state else { return false }
+                state = .writing(task, piece: sent)
+                return true
             }
-            try await written.value { written.settle(.failure(CancellationError())) }
+            guard isOpen else { throw CancellationError() }
+            writer.write(.byteBuffer(ByteBuffer(bytes: piece))).whenFailure { error in
+                sent.settle(.failure(error))
+            }
+            try await sent.value { sent.settle(.failure(CancellationError())) }
         }
+    }
+
+    /// Tells that a piece has gone out.
+    func didSend() {
+        let piece = state.withLock { state -> OneShot<Void>? in
+            guard case .writing(let task, let piece) = state else { return nil }
+            state = .reading(task)
+            return piece
+        }
+        piece?.settle(.success(()))
     }
 
     /// Stops reading the content.
     func close() {
         let task = state.withLock { state -> Task<Void, Never>? in
             defer { state = .closed }
-            if case .reading(let task) = state { return task }
-            return nil
+            switch state {
+            case .reading(let task), .writing(let task, _): return task
+            case .unread, .closed: return nil
+            }
         }
         task?.cancel()
     }

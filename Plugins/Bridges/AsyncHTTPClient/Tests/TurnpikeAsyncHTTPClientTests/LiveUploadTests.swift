@@ -88,4 +88,18 @@ struct LiveUploadTests {
             try await source.ended.value()
         }
     }
+
+    @Test("An early refusal without content ends the call and the upload", arguments: [401, 413])
+    func refusedAtHead(_ status: Int) async throws {
+        try await withBridge { bridge in
+            bridge.server.route("/", TestAnswer.status(HTTPStatus(status)).withoutReading())
+            let source = Source()
+            let response = try await bridge.client.post(
+                "/", body: source.body, headers: ["Expect": "100-continue"]
+            ).response()
+            #expect(response.status.code == status)
+            #expect(try await response.body.collect(upTo: 10).isEmpty)
+            try await source.ended.value()
+        }
+    }
 }
