@@ -12,96 +12,13 @@ import TurnpikeSupport
 ///
 /// async-http-client holds it until the task has ended, and calls it on one event loop.
 final class HTTPExchange: Sendable {
-    private enum Run {
-        case starting
-        /// async-http-client was told to begin, and may send.
-        case executing
-        case running(HTTPClient.Task<Void>)
-        case ended
-        /// The exchange was given up before there was a task.
-        case givenUp
-    }
-
-    // Whether the end of an early refusal must be counted. async-http-client stops the upload at a
-    // head of 300 or more, and may then not tell of the response's end.
-    private enum Sending {
-        case underWay
-        /// A refusal came first, of whose content so many bytes are to come.
-        case refused(rest: Int64)
-        case done
-    }
-
-    // Whether the reader wants more; see `didReceiveBodyPart`.
-    private enum Demand {
-        case open
-        /// The reader wants more, before anybody waited for that.
-        case resumed
-        case awaited(EventLoopPromise<Void>)
-    }
-
-    private struct State {
-        var run = Run.starting
-        var sending = Sending.underWay
-        var exchange: Exchange?
-        var reached = TransferState.Phase.connecting
-        var bytesSent: Int64 = 0
-        var demand = Demand.open
-
-        var transfer: TransferState { TransferState(reached, bodyBytesSent: bytesSent) }
-
-        mutating func takeDemand() -> EventLoopPromise<Void>? {
-            guard case .awaited(let promise) = demand else { return nil }
-            demand = .open
-            return promise
-        }
-
-        /// Ends the exchange from this side.
-        mutating func giveUp() -> GivenUp {
-            var givenUp = GivenUp(phase: reached, promise: takeDemand())
-            switch run {
-            case .starting:
-                run = .givenUp
-                return givenUp
-            case .executing: run = .givenUp
-            case .running(let task): givenUp.task = task
-            case .ended, .givenUp: break
-            }
-            // The head may have been sent before that was told.
-            if reached == .connecting { givenUp.phase = .sending }
-            return givenUp
-        }
-
-        /// Takes the head of a refusal.
-        /// - Returns: Whether the refusal ends with it, before the upload has ended.
-        mutating func receiveRefusal(_ length: Int64) -> Bool {
-            guard case .underWay = sending else { return false }
-            sending = .refused(rest: length)
-            return length == 0
-        }
-
-        /// Takes content of the response.
-        /// - Returns: Whether it is the rest of a refusal, before the upload has ended.
-        mutating func receive(_ count: Int) -> Bool {
-            guard case .refused(let rest) = sending else { return false }
-            sending = .refused(rest: rest - Int64(count))
-            return rest <= Int64(count)
-        }
-    }
-
-    private struct GivenUp {
-        /// How far the exchange may have come.
-        var phase: TransferState.Phase
-        let promise: EventLoopPromise<Void>?
-        var task: HTTPClient.Task<Void>?
-    }
-
     private let request: Turnpike.Request
     private let traits: AsyncHTTPClientTransport.ClientTraits
     private let context: Context
     private let upload: Upload?
     // An `HTTPClient` of the transport's own lives as long as its exchanges.
     private let holder: ClientHolder
-    private let state = Mutex(State())
+    private let state = Mutex(HTTPExchangeState())
     private let end = SharedValue<Void>()
 
     init(
@@ -180,7 +97,7 @@ final class HTTPExchange: Sendable {
         stop(state.withLock { $0.giveUp() }, reason)
     }
 
-    private func stop(_ givenUp: GivenUp, _ reason: any Error) {
+    private func stop(_ givenUp: HTTPExchangeState.GivenUp, _ reason: any Error) {
         givenUp.task?.fail(reason: reason)
         givenUp.promise?.succeed()
         upload?.close()
