@@ -61,6 +61,39 @@ struct AuthorizationCodeTests {
         #expect(forms(transport).count == 1)
     }
 
+    @Test("After a failed exchange the code is not sent again")
+    func failure() async throws {
+        let transport = MockTransport([
+            .on(.post, "/token", .status(503), .ok(json: ["access_token": "a1"])),
+            .on(.get, "/", .ok(text: "in")),
+        ])
+        let client = Client(
+            baseURL: "http://a.example/", transport: transport, stack: [.bearer(try tokens())],
+            serializers: SerializerTable())
+        await #expect(throws: ClientError.self) { try await client.get("").response() }
+        let error = await #expect(throws: ClientError.self) { try await client.get("").response() }
+        #expect((error?.underlying as? OAuthError)?.code == .spentAuthorizationCode)
+        #expect(error?.shownCause?.hasSuffix("begin a new authorization") == true)
+        #expect(forms(transport).count == 1)
+    }
+
+    @Test("After its token was removed the code is not sent again")
+    func removal() async throws {
+        let transport = MockTransport([
+            .on(.get, "/", .ok(text: "in")),
+            .on(.post, "/token", .ok(json: ["access_token": "a1", "refresh_token": "r1"])),
+        ])
+        let tokens = try tokens()
+        let client = Client(
+            baseURL: "http://a.example/", transport: transport, stack: [.bearer(tokens)],
+            serializers: SerializerTable())
+        #expect(try await client.get("").response().status == 200)
+        tokens.replace(with: nil)
+        let error = await #expect(throws: ClientError.self) { try await client.get("").response() }
+        #expect((error?.underlying as? OAuthError)?.code == .spentAuthorizationCode)
+        #expect(forms(transport).count == 1)
+    }
+
     @Test("Neither the code nor the verifier is shown")
     func secrets() throws {
         let url = try #require(URL(string: "http://a.example/token"))

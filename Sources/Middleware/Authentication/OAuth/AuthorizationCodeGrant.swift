@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
+
 /// Gets the first token with an authorization code (RFC 6749 §4.1.3) and the verifier of its proof key
 /// (PKCE, RFC 7636 §4.5), and later ones with the refresh token.
 ///
@@ -9,12 +11,14 @@
 /// let tokens = BearerTokens(provider: grant) { save($0) }
 /// ```
 ///
-/// A code works once. It is sent for the first token, never for a later one: if that has no refresh
-/// token, or if the exchange of the code fails, the user must sign in again.
+/// A code works once (RFC 6749 §4.1.2), so this provider sends it once, whatever becomes of the
+/// exchange. If that fails, if its token has no refresh token, or if the token is removed
+/// (``BearerTokens/replace(with:)``), the user must sign in again.
 public struct AuthorizationCodeGrant: BearerTokenProvider {
     private let endpoint: TokenEndpoint
     private let form: OAuthForm
     private let refresh: RefreshTokenGrant
+    private let code = CodeUse()
 
     /// Creates a provider.
     /// - Parameters:
@@ -35,11 +39,23 @@ public struct AuthorizationCodeGrant: BearerTokenProvider {
     }
 
     /// Requests a token.
-    /// - Throws: ``OAuthError/Code/missingRefreshToken`` if the old token has no refresh token.
+    /// - Throws: ``OAuthError/Code/missingRefreshToken`` if the old token has no refresh token;
+    ///   ``OAuthError/Code/spentAuthorizationCode`` if there is no old token, and the code was
+    ///   already sent.
     public func token(
         replacing old: BearerToken?, by exchange: TokenExchange
     ) async throws -> BearerToken {
         if let old { return try await refresh.token(replacing: old, by: exchange) }
+        guard code.begin() else { throw OAuthError(.spentAuthorizationCode) }
         return try await endpoint.token(form, by: exchange)
     }
+}
+
+/// Whether a code was sent; all copies of its grant share it.
+private final class CodeUse: Sendable {
+    private let isSpent = Atomic(false)
+
+    /// Marks the code as spent.
+    /// - Returns: Whether it was not spent before.
+    func begin() -> Bool { !isSpent.exchange(true, ordering: .relaxed) }
 }

@@ -36,6 +36,10 @@ public struct OAuthError: Error, Sendable, Hashable {
         public static let invalidResponse = Self(rawValue: "invalid_response")
         /// There is no refresh token; nothing was sent.
         public static let missingRefreshToken = Self(rawValue: "missing_refresh_token")
+        /// The authorization code was sent before, and works once.
+        ///
+        /// Nothing was sent. Begin a new authorization.
+        public static let spentAuthorizationCode = Self(rawValue: "spent_authorization_code")
     }
 
     /// The code.
@@ -74,6 +78,10 @@ public struct OAuthError: Error, Sendable, Hashable {
 extension OAuthError: DescriptionReflectable {
     /// The code and the status.
     public var description: String {
+        if code == .spentAuthorizationCode {
+            return "\(code): the authorization code was already sent, and works once; begin a new"
+                + " authorization"
+        }
         let answer = status.map { " (the token endpoint answered \($0))" } ?? ""
         return "\(code)\(answer)"
     }
