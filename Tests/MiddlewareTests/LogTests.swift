@@ -62,6 +62,33 @@ struct LogTests {
         #expect(sink.lines.first?.contains(expected[how] ?? "?") == true, "\(sink.lines)")
     }
 
+    @Test("A shutdown that names its own error is a cancellation, which is no failure")
+    func namedShutdown() async throws {
+        let clock = ManualClock()
+        let client = Client(
+            MockTransport { _ in .ok().delayed(by: .seconds(60)) }, clock: clock,
+            [.log(to: sink, level: .error)])
+        let call = Task { try await client.get(anywhere).response() }
+        try await clock.waitForTimers(1)
+        await client.shutdown(
+            grace: .zero, cancellingWith: ClientError(.cancelled, "the end"))
+        let error = await #expect(throws: ClientError.self) { try await call.value }
+        #expect(error?.message == "the end")
+        #expect(sink.lines.isEmpty, "\(sink.lines)")
+    }
+
+    @Test("So is a body that ends with such an error")
+    func namedEnd() async throws {
+        let answer = MockResponse.stream(
+            [Data("x".utf8)], thenThrow: ClientError(.cancelled, "the end"))
+        let client = Client(
+            MockTransport { _ in answer }, clock: ManualClock(), [.log(to: sink, level: .error)])
+        await #expect(throws: ClientError.self) {
+            try await client.get(anywhere).serialize(with: Text())
+        }
+        #expect(sink.lines.isEmpty, "\(sink.lines)")
+    }
+
     @Test("A line cannot be forged")
     func forging() async throws {
         let transport = MockTransport { _ in .failure(ClientError(.protocol, "odd")) }

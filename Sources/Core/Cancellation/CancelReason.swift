@@ -55,7 +55,7 @@ public struct CancelReason: Sendable {
         switch owner {
         case .task, .handle: .cancelled
         case .drop: .dropped
-        case .gate, .timeLimit: .failed(error)
+        case .gate, .timeLimit: ResponseBodyEnd.Reason(error)
         }
     }
 }

@@ -173,8 +173,9 @@ public struct CallEvent: Sendable {
     /// The error as a metrics label: its code, its type name, or `cancelled`.
     public var errorType: String? { errorValue.map(ClientError.label(of:)) }
 
-    /// Whether the error is a cancellation, which is not a failure.
-    public var isCancellation: Bool { errorValue is CancellationError }
+    /// Whether the error is a cancellation, which is not a failure; see
+    /// ``ClientError/isCancellation(_:)``.
+    public var isCancellation: Bool { errorValue.map(ClientError.isCancellation) ?? false }
 }
 
 extension CallEvent: DescriptionReflectable {
@@ -256,6 +257,12 @@ extension Context {
 }
 
 extension ClientError {
+    /// Whether an error says that somebody gave up, which is not a failure: `CancellationError`,
+    /// or the code ``Code/cancelled``, which ``Client/shutdown(grace:cancellingWith:)`` may name.
+    public static func isCancellation(_ error: any Error) -> Bool {
+        error is CancellationError || (error as? ClientError)?.code == .cancelled
+    }
+
     /// The label of an error for logs and metrics: its code or its type name.
     package static func label(of error: any Error) -> String {
         switch error {

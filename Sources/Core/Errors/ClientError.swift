@@ -216,7 +216,7 @@ extension ClientError: DescriptionReflectable, LocalizedError {
 
     // Foundation's errors print everything, including URLs, and decoding errors print what they
     // found. Only their messages are used.
-    private static func describe(_ error: any Error, _ pass: RedactionPass) -> String {
+    static func describe(_ error: any Error, _ pass: RedactionPass) -> String {
         let text =
             switch error {
             case let error as URLError:

@@ -95,7 +95,7 @@ public struct Fallback: Interceptor {
     // A deadline inside this gate is a failure like others; a deadline outside has cancelled the
     // context.
     private func isGivenUp(_ outcome: Outcome, _ context: Context) -> Bool {
-        outcome.error is CancellationError || outcome.code == .cancelled
+        outcome.error.map(ClientError.isCancellation) ?? false
             || context.cancelReason != nil || Task.isCancelled
     }
 }

@@ -10,10 +10,15 @@ public struct ResponseBodyEnd: Sendable {
         case finished
         /// It broke off, or a gate refused it.
         case failed(any Error)
-        /// The reader's task, or its handle, was cancelled.
+        /// The reader's task, its handle or its client was cancelled
+        /// (``ClientError/isCancellation(_:)``).
         case cancelled
         /// The reader let go of it.
         case dropped
+
+        init(_ error: any Error) {
+            self = ClientError.isCancellation(error) ? .cancelled : .failed(error)
+        }
     }
 
     /// Why it ended.

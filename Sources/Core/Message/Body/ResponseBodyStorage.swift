@@ -200,7 +200,7 @@ final class ResponseBodyStorage: Sendable {
 
     // Who ended the body first decides what the reader is told.
     private func end(throwing error: any Error) throws {
-        end(error is CancellationError ? .cancelled : .failed(error), error: error)
+        end(ResponseBodyEnd.Reason(error), error: error)
         try throwEnd()
     }
 

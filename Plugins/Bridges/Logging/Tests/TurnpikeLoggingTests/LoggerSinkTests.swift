@@ -64,6 +64,20 @@ struct LoggerSinkTests {
         #expect(journal.values("turnpike.body.end") == (ending.end.map { [$0] } ?? []))
     }
 
+    @Test("A shutdown that names its own error is a cancellation, which is no failure")
+    func namedShutdown() async throws {
+        let clock = ManualClock()
+        let client = makeClient(
+            MockTransport { _ in .ok().delayed(by: .seconds(60)) }, [.log(to: sink)], clock: clock)
+        let call = Task { try await client.get(anywhere).data() }
+        try await clock.waitForTimers(1)
+        await client.shutdown(
+            grace: .zero, cancellingWith: ClientError(.cancelled, "the end"))
+        _ = try? await call.value
+        #expect(journal.lines == ["info: HTTP request cancelled"])
+        #expect(journal.values("error.type") == ["cancelled"])
+    }
+
     @Test("The level of the logger decides which events are logged")
     func levels() async throws {
         let all = Journal(level: .trace)

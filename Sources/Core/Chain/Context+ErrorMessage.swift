@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TurnpikeSupport
+
+extension Context {
+    /// Returns the message of an error without secrets and control characters, for a gate that
+    /// records errors elsewhere.
+    ///
+    /// Secrets of the request, of the last request that the call has sent, and of the response are
+    /// hidden wherever the message repeats them. Of a ``ClientError`` it is
+    /// ``ClientError/message``, of any other error its description.
+    /// - Parameters:
+    ///   - error: The error.
+    ///   - request: The request as it reached the gate.
+    ///   - head: The head of the response; nil for that of the error.
+    ///   - redaction: What is hidden.
+    /// - Returns: The message.
+    public func shownMessage(
+        of error: any Error, for request: Request, head: ResponseHead? = nil,
+        redaction: Redaction = .standard
+    ) -> String {
+        let known = error as? ClientError
+        let secrets = CarriedSecrets(
+            of: [request, call.record.lastSent].compactMap(\.self),
+            [head, known?.response].compactMap { $0?.headers },
+            content: known?.responseBody ?? Data(), by: redaction)
+        let pass = RedactionPass(redaction, .display, known: secrets.index)
+        guard let known else { return ClientError.describe(error, pass) }
+        return Grammar.escaped(pass.redacted(known.message, as: .text))
+    }
+}
