@@ -29,8 +29,7 @@ struct AttemptSpan: Interceptor, PromptlyCancellable {
     ) async throws -> Response {
         if Suppression.isOn { return try await next(request) }
         let trace = CallTrace.current(in: context)
-        // The template is that of the URL that was called, not of one that a redirect leads to.
-        let template = request.options[RedirectTrail.self] == nil ? trace?.template : nil
+        let template = trace?.template(for: request)
         let span = spans.begin(.client, for: request, template, inside: trace?.span)
         let resends = trace?.nextSend() ?? context.sendCount
         if resends > 0, span.isRecording {
@@ -38,6 +37,6 @@ struct AttemptSpan: Interceptor, PromptlyCancellable {
         }
         var request = request
         spans.inject(span.context, into: &request)
-        return try await spans.run(request, next, in: span.context, span)
+        return try await spans.run(request, context, next, in: span.context, span)
     }
 }

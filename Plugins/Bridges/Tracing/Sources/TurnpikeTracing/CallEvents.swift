@@ -41,7 +41,8 @@ struct CallEvents: RequestLogger {
             return ("turnpike.redirect", attributes)
         case .note(let gate, let message):
             attributes["turnpike.gate"] = gate
-            attributes["turnpike.message"] = spans.text(message)
+            let shown = event.shown(message, redaction: spans.redaction)
+            attributes["turnpike.message"] = spans.text(shown)
             return ("turnpike.note", attributes)
         case .began, .sent, .received, .responded, .failed, .bodyEnded: return nil
         }

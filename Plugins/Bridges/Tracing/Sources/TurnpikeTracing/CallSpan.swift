@@ -39,11 +39,13 @@ struct CallSpan: Interceptor, PromptlyCancellable {
         // Calls that differ in an option do not share an exchange, and this one is done with.
         if template != nil { request.options[URLTemplate.self] = nil }
         if Suppression.isOn { return try await next(request) }
-        let span = spans.begin(.internal, for: request, template)
-        let trace = CallTrace(context.id, span: span, template: template)
+        // A redirect outside of this gate has led the request away from the URL of the template.
+        let own = request.options[RedirectTrail.self] == nil ? template : nil
+        let span = spans.begin(.internal, for: request, own)
+        let trace = CallTrace(context.id, span: span, of: request, template: own)
         context[CallTrace.InCall.self] = trace
         var inner = span.context
         inner[CallTrace.InTask.self] = trace
-        return try await spans.run(request, next, in: inner, span)
+        return try await spans.run(request, context, next, in: inner, span)
     }
 }

@@ -8,13 +8,25 @@ import Turnpike
 final class CallTrace: Sendable {
     let call: CallID
     let span: any Span
-    let template: String?
+    private let template: String?
+    private let origin: Origin?
+    private let path: String
     private let sends = Atomic<Int>(0)
 
-    init(_ call: CallID, span: any Span, template: String?) {
+    init(_ call: CallID, span: any Span, of request: Request, template: String?) {
         self.call = call
         self.span = span
         self.template = template
+        origin = request.origin
+        path = template == nil ? "" : request.targetURI.path
+    }
+
+    /// Returns the template if it is that of a request's URL: a redirect may lead elsewhere.
+    func template(for request: Request) -> String? {
+        guard let template, request.origin == origin, request.targetURI.path == path else {
+            return nil
+        }
+        return template
     }
 
     /// Counts a request of the call.

@@ -70,20 +70,24 @@ struct SpanMaker: Sendable {
 
     /// Runs the rest of the chain inside a span, and ends the span with the body of the response.
     func run(
-        _ request: Request, _ next: Next, in context: ServiceContext, _ span: any Span
+        _ request: Request, _ context: Context, _ next: Next, in service: ServiceContext,
+        _ span: any Span
     ) async throws -> Response {
+        @Sendable func message(_ error: any Error, _ head: ResponseHead?) -> String {
+            context.shownMessage(of: error, for: request, head: head, redaction: redaction)
+        }
         do {
-            let response = try await ServiceContext.$current.withValue(context) {
+            let response = try await ServiceContext.$current.withValue(service) {
                 try await next(request)
             }
             tell(response.head, to: span)
-            response.body.onEnd { [self, status = response.status] end in
-                finish(span, status, end.reason)
+            response.body.onEnd { [self, head = response.head] end in
+                finish(span, head.status, end.reason) { message($0, head) }
             }
             return response
         } catch {
             if let head = (error as? ClientError)?.response { tell(head, to: span) }
-            fail(span, error)
+            fail(span, error) { message($0, nil) }
             span.end()
             throw error
         }
@@ -97,10 +101,13 @@ struct SpanMaker: Sendable {
         }
     }
 
-    private func finish(_ span: any Span, _ status: HTTPStatus, _ reason: ResponseBodyEnd.Reason) {
+    private func finish(
+        _ span: any Span, _ status: HTTPStatus, _ reason: ResponseBodyEnd.Reason,
+        _ message: (any Error) -> String
+    ) {
         switch reason {
-        case .failed(let error): fail(span, error)
-        case .cancelled: fail(span, CancellationError())
+        case .failed(let error): fail(span, error, message)
+        case .cancelled: fail(span, CancellationError(), message)
         // A reader may have seen enough.
         case .finished, .dropped:
             if let type = Self.errorType(of: status) {
@@ -112,9 +119,11 @@ struct SpanMaker: Sendable {
         span.end()
     }
 
-    private func fail(_ span: any Span, _ error: any Error) {
+    private func fail(
+        _ span: any Span, _ error: any Error, _ message: (any Error) -> String
+    ) {
         guard span.isRecording else { return }
-        if error is CancellationError {
+        if ClientError.isCancellation(error) {
             // Somebody gave it up, which is no failure.
             span.attributes["error.type"] = "cancelled"
             return
@@ -122,8 +131,7 @@ struct SpanMaker: Sendable {
         let known = error as? ClientError
         span.attributes["error.type"] =
             known?.code.rawValue ?? String(describing: type(of: error))
-        let message = known?.shownMessage ?? String(describing: error)
-        span.setStatus(SpanStatus(code: .error, message: text(message)))
+        span.setStatus(SpanStatus(code: .error, message: text(message(error))))
     }
 
     /// The error that a status is for a client: from 400 on.
@@ -131,8 +139,6 @@ struct SpanMaker: Sendable {
         status.code >= 400 ? String(status.code) : nil
     }
 
-    /// Returns a text without secrets and control characters, of a bounded length.
-    func text(_ text: String) -> String {
-        Grammar.escaped(redaction.text(text), upTo: Self.maxText)
-    }
+    /// Returns the beginning of a text that was redacted and escaped, of a bounded length.
+    func text(_ shown: String) -> String { Grammar.beginning(of: shown, upTo: Self.maxText) }
 }

@@ -65,7 +65,7 @@ public struct Tracing: GateGroup {
     ///
     /// The exporter of a tracer uses it around its own calls. Otherwise each export would make
     /// spans, which would be exported in turn. It holds for the tasks that the operation starts,
-    /// except for detached ones.
+    /// except for detached ones; the refresh of a token by `BearerTokens` is one.
     /// - Parameters:
     ///   - isolation: The isolation of the caller.
     ///   - operation: The operation.

@@ -90,6 +90,17 @@ struct EndTests {
         expect(traced, "cancelled", isError: false)
     }
 
+    @Test("A shutdown that names its own error is a cancellation")
+    func shutdown() async throws {
+        let traced = Traced(MockTransport { _ in .ok().delayed(by: .seconds(3600)) })
+        let call = Task { try await traced.client.get(anywhere).response() }
+        try await traced.clock.waitForTimer(in: .seconds(3600))
+        await traced.client.shutdown(
+            grace: .zero, cancellingWith: ClientError(.cancelled, "the end"))
+        await #expect(throws: ClientError.self) { try await call.value }
+        expect(traced, "cancelled", isError: false)
+    }
+
     @Test("A deadline within the body ends both with its code")
     func deadline() async throws {
         let traced = Traced(

@@ -107,6 +107,40 @@ struct SendTests {
         #expect(call.texts["server.address"] == "example.com")
     }
 
+    @Test("No hop is named after the template of another URL, wherever the redirect is followed")
+    func template() async throws {
+        for isOutside in [false, true] {
+            let transport = MockTransport { request in
+                request.url.path() == "/users/1"
+                    ? .status(302, headers: ["Location": "https://login.example/sso"])
+                    : .ok(text: "x")
+            }
+            let traced = Traced(
+                transport, around: isOutside ? [.redirect()] : [],
+                isOutside ? [] : [.redirect()])
+            let call = traced.client.get(anywhere).urlTemplate("/users/{id}")
+            #expect(try await call.string() == "x")
+            #expect(traced.attempts.map(\.operationName) == ["GET /users/{id}", "GET"])
+            let names = ["GET /users/{id}", "GET"]
+            #expect(traced.calls.map(\.operationName) == Array(names.prefix(isOutside ? 2 : 1)))
+        }
+    }
+
+    @Test("A hop that was rewritten by another gate than a redirect has no template either")
+    func rewritten() async throws {
+        struct Elsewhere: Interceptor {
+            func intercept(
+                _ request: Request, context: Context, next: Next
+            ) async throws -> Response {
+                try await next(Request(.get, "https://login.example/sso"))
+            }
+        }
+        let traced = Traced(MockTransport { _ in .ok(text: "x") }, [Elsewhere()])
+        _ = try await traced.client.get(anywhere).urlTemplate("/users/{id}").string()
+        #expect(traced.calls.map(\.operationName) == ["GET /users/{id}"])
+        #expect(traced.attempts.map(\.operationName) == ["GET"])
+    }
+
     @Test("A breaker's change is an event, and a refused call has no request")
     func breaker() async throws {
         let traced = Traced(
