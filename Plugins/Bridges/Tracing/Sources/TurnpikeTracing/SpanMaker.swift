@@ -29,7 +29,7 @@ struct SpanMaker: Sendable {
         let method = Self.known(request.method)
         let parent = ServiceContext.current ?? outer?.context ?? .topLevel
         let span = (tracer ?? InstrumentationSystem.tracer).startSpan(
-            [method ?? "HTTP", template].compactMap(\.self).joined(separator: " "),
+            template.map { "\(method ?? "HTTP") \($0)" } ?? method ?? "HTTP",
             context: parent, ofKind: kind)
         // Nobody sees the attributes of a span that is not sampled.
         guard span.isRecording else { return span }
