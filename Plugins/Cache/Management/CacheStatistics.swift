@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
-import TurnpikeMiddleware
+import TurnpikeCore
 
 /// The counts of a cache since it was created.
 public struct CacheStatistics: Sendable, Hashable {

@@ -22,6 +22,12 @@ public protocol Gate: Sendable {
     /// The keys of request options that this gate reads; none by default.
     var handledOptions: [any RequestOptionKey.Type] { get }
 
+    /// What the gate needs of the client's transport; nothing by default.
+    ///
+    /// A client whose transport lacks it has a fault from its making (``Client/fault``), and each
+    /// call fails with ``ClientError/Code/unsupported``.
+    var requiredCapabilities: TransportCapabilities { get }
+
     /// What is true of this gate as it is configured, for checks and explanations of a stack.
     ///
     /// Nil by default: nothing is known. Never called on the path of a call; it must not send,
@@ -45,6 +51,8 @@ extension Gate {
     public var id: String? { nil }
     /// None.
     public var handledOptions: [any RequestOptionKey.Type] { [] }
+    /// None.
+    public var requiredCapabilities: TransportCapabilities { [] }
     /// Nil.
     public func facts(for request: Request?) -> GateFacts? { nil }
     /// Does nothing.

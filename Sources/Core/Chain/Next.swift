@@ -25,6 +25,10 @@ public struct Next: Sendable {
     /// reload.
     public var planIdentity: ObjectIdentifier { ObjectIdentifier(plan) }
 
+    /// The transport at the end of the chain, for requests that are to pass no gate, such as checks
+    /// of a server's health.
+    public var transport: any Transport { plan.transport }
+
     /// Runs the rest of the chain in the same attempt.
     public func callAsFunction(_ request: Request) async throws -> Response {
         try await plan.run(request, from: position, in: context)

@@ -44,7 +44,22 @@ final class Plan: Sendable {
         nodes = gates.flatMap(Self.lower)
         promptEnds = Self.promptEnds(nodes, transport)
         innermostRetry = nodes.lastIndex { if case .retry = $0 { true } else { false } } ?? -1
-        fault = nodes.lazy.compactMap(\.fault).first
+        fault =
+            nodes.lazy.compactMap(\.fault).first
+            ?? Self.unmetNeed(of: gates, transport.capabilities)
+    }
+
+    private static func unmetNeed(
+        of gates: [any Gate], _ capabilities: TransportCapabilities
+    ) -> ClientError? {
+        for gate in gates {
+            let fault =
+                capabilities.fault(
+                    missing: gate.requiredCapabilities, for: "the gate \(gate.name)")
+                ?? (gate as? any GateGroup).flatMap { unmetNeed(of: $0.gates, capabilities) }
+            if let fault { return fault }
+        }
+        return nil
     }
 
     /// Returns the plan for one call with additional gates: some outermost, some nearest the
@@ -161,6 +176,12 @@ final class Plan: Sendable {
         if body.hasTrailers,
             let unmet = transport.capabilities.fault(
                 missing: .requestTrailers, for: "the request body")
+        {
+            throw unmet
+        }
+        if !request.options.isEmpty, request.options.connectTarget != nil,
+            let unmet = transport.capabilities.fault(
+                missing: .connectTargets, for: "the request's connect target")
         {
             throw unmet
         }

@@ -30,10 +30,23 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
     /// that a limit on decoding holds at each moment.
     public static let encodedSizes = Self(rawValue: 1 << 4)
 
+    /// A connection can go to another place than the host of the URL
+    /// (``RequestOptions/connectTarget``), without a change of the names that the request and TLS
+    /// show.
+    ///
+    /// Requests with a connect target fail without it.
+    public static let connectTargets = Self(rawValue: 1 << 5)
+    /// The addresses of connections are judged by the request's rule
+    /// (``RequestOptions/addressRule``).
+    ///
+    /// Without it the rule is ignored: a gate that sets one also judges what it can by itself.
+    public static let addressRules = Self(rawValue: 1 << 6)
+
     private static let names: [(Self, String)] = [
         (.liveUpload, "live upload"), (.requestTrailers, "request trailers"),
         (.trailers, "trailers"), (.phaseTimes, "phase times"),
-        (.encodedSizes, "encoded sizes"),
+        (.encodedSizes, "encoded sizes"), (.connectTargets, "connect targets"),
+        (.addressRules, "address rules"),
     ]
 
     /// Returns an error if required capabilities are missing, or nil.
@@ -42,7 +55,8 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
         guard !missing.isEmpty else { return nil }
         return ClientError(
             .unsupported,
-            "\(asker) needs \(missing), which the client's transport does not support")
+            "\(asker) needs \(missing), which the client's transport does not support; use one that"
+                + " does, such as CurlTransport")
     }
 }
 

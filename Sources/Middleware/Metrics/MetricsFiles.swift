@@ -45,7 +45,7 @@ extension Settings {
     /// The meter of a gate: its setting `metrics` names a place, as `to` of ``Metrics`` does.
     ///
     /// If the gate has an `id`, its figures have the `id` as a label. The gate must call
-    /// ``GateMeter/flush()`` when it is shut down, so that all figures are written.
+    /// ``/TurnpikeCore/GateMeter/flush()`` when it is shut down, so that all figures are written.
     /// - Returns: The meter, or nil if the setting is missing.
     public func meter() -> (any GateMeter)? {
         guard let place = string("metrics") else { return nil }

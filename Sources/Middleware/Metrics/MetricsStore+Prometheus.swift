@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeCore
+
 extension MetricsStore {
     /// The store in Prometheus' text format (version 0.0.4): OpenTelemetry's names, with
     /// underscores, units and `_total` by its rules for Prometheus.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
-import TurnpikeCore
+public import TurnpikeCore
 import TurnpikeSupport
 
 /// Measurements in memory: histograms by bounded labels, the calls under way, and the figures of
@@ -165,5 +165,12 @@ extension MetricsStore: GateMeter {
             }
             state.figures[figure, default: 0] += amount
         }
+    }
+}
+
+extension GateFigure {
+    /// The key for all series beyond the bound, with OpenTelemetry's label for an overflow.
+    fileprivate var overflow: GateFigure {
+        GateFigure(name: name, kind: kind, labels: ["otel.metric.overflow": "true"])
     }
 }

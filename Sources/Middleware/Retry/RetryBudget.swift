@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
-import TurnpikeCore
+public import TurnpikeCore
 import TurnpikeSupport
 
 /// Limits retries to a share of the calls to each origin, so that they cannot turn a small outage

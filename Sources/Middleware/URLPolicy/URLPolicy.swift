@@ -20,10 +20,10 @@ import TurnpikeSupport
 /// }
 /// ```
 ///
-/// The guard against private addresses recognizes an address in every spelling (``IPAddress``), and
+/// The guard against private addresses recognizes an address in every spelling (``/TurnpikeCore/IPAddress``), and
 /// names that are local by their form (`localhost`, `*.internal`, names without a dot). It refuses
 /// hosts that parsers read in different ways. Any other name is looked up, off the caller's
-/// threads, and refused if one of its addresses is not public (``IPAddress/isPublic``).
+/// threads, and refused if one of its addresses is not public (``/TurnpikeCore/IPAddress/isPublic``).
 ///
 /// > Important: URLSession looks the name up again for its connection. A name server that answers
 /// > differently the second time (DNS rebinding) gets past any check of this kind; only the network

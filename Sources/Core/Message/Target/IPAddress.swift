@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TurnpikeCore
-
 /// An IP address, parsed from any spelling that a resolver or a URL parser accepts.
 ///
 /// An IPv4 address does not equal its mapped form in IPv6.
@@ -13,14 +11,14 @@ public struct IPAddress: Hashable, Sendable {
     let high: UInt64
     let low: UInt64
 
-    /// Creates an IPv4 address.
-    init(v4: UInt32) {
+    /// Creates an IPv4 address from its 32 bits.
+    public init(v4: UInt32) {
         self.v4 = v4
         (high, low) = (0, 0xFFFF_0000_0000 | UInt64(v4))
     }
 
-    /// Creates an IPv6 address.
-    init(high: UInt64, low: UInt64) {
+    /// Creates an IPv6 address from its upper and lower 64 bits.
+    public init(high: UInt64, low: UInt64) {
         v4 = nil
         (self.high, self.low) = (high, low)
     }

@@ -23,9 +23,4 @@ public struct GateFigure: Sendable, Hashable {
         self.kind = kind
         self.labels = labels
     }
-
-    /// The key for all series beyond the bound, with OpenTelemetry's label for an overflow.
-    var overflow: GateFigure {
-        GateFigure(name: name, kind: kind, labels: ["otel.metric.overflow": "true"])
-    }
 }

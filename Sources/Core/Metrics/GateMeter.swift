@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TurnpikeCore
-
-/// Receives the figures of gates besides passes: the state of a breaker, the length of a queue, a
-/// refusal.
+/// Receives the figures of gates and transports besides passes: the state of a breaker, the length
+/// of a queue, a refusal, open connections.
 ///
 /// A gate with such a figure takes a meter in its initialiser, and describes its figures to it;
-/// ``MetricsStore`` is a meter. It is called at once, and must neither block nor call the gate.
+/// ``/TurnpikeMiddleware/MetricsStore`` is a meter. It is called at once, and must neither block nor call the gate.
 /// Names are words with dots (`turnpike.circuit_breaker.state`). Labels come from a bounded set: states, reasons and origins,
 /// never paths.
 ///
@@ -49,8 +47,9 @@ extension GateMeter {
 }
 
 extension Origin {
-    /// The labels of an origin, in OpenTelemetry's names.
-    var meterLabels: [String: String] {
+    /// The labels of an origin in figures, by OpenTelemetry's names: `server.address` and
+    /// `server.port`.
+    public var meterLabels: [String: String] {
         ["server.address": host, "server.port": String(port)]
     }
 }
