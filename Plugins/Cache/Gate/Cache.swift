@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
-public import TurnpikeMiddleware
+import TurnpikeMiddleware
 
 /// Answers requests from what was answered before: a private HTTP cache (RFC 9111).
 ///
