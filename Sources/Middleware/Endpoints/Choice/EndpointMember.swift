@@ -72,6 +72,12 @@ final class EndpointMember: Sendable {
         load.history.withLock { $0.record(sample, failed: failed, at: now.nanoseconds) }
     }
 
+    /// Records that a request was given up before its outcome: the endpoint is at least that slow.
+    func record(atLeast time: Duration, at now: MonotonicInstant) {
+        let sample = max(time / .nanoseconds(1), 1)
+        load.history.withLock { $0.record(atLeast: sample, at: now.nanoseconds) }
+    }
+
     /// The requests under way and those that failed of late.
     func requests(at now: Int64) -> Double {
         Double(max(underWay, 0)) + load.history.withLock { $0.failures(at: now) }
@@ -120,6 +126,14 @@ final class EndpointMember: Sendable {
             } else {
                 latency = max(sample, latency * kept + sample * (1 - kept))
             }
+            last = max(last, now)
+        }
+
+        mutating func record(atLeast sample: Double, at now: Int64) {
+            let kept = remains(at: now)
+            guard sample > latency * kept else { return }
+            latency = sample
+            failures *= kept
             last = max(last, now)
         }
 
