@@ -64,7 +64,7 @@ public struct EndpointChoice: Sendable {
     /// take the next in order (Thaler and Ravishankar, *Using Name-Based Mappings to Increase Hit
     /// Rates*, 1998), with weights as in *Weighted Distributed Hash Tables* (Schindelhauer and
     /// Schomaker, 2005). A slow start does not move keys. With an ``EndpointZone``, each zone has its
-    /// own endpoint for a key. The time to choose grows with the endpoints, by some 2 µs for a
+    /// own endpoint for a key. The time to choose grows with the endpoints, by some 3 µs for a
     /// thousand.
     ///
     /// The hash has no seed. If strangers can choose the keys, they can send them all to one

@@ -12,7 +12,9 @@ struct EndpointSequence: ~Copyable, Sendable {
     static let golden: UInt64 = 0x9E37_79B9_7F4A_7C15
 
     // 0 before the first number.
-    private let count = Atomic<UInt64>(0)
+    private let count: Atomic<UInt64>
+
+    init(startingAt first: UInt64 = 0) { count = Atomic(first) }
 
     /// Returns the next number; the first one is random, and so is the one after the last.
     func next(_ dice: inout SeededGenerator) -> UInt64 {
