@@ -29,7 +29,8 @@ final class EndpointGroup: Sendable {
             weights = []
             sums = []
         } else {
-            weights = absolute.map { $0 / mean }
+            // None vanishes beside the others: whoever divides by it gets a number.
+            weights = absolute.map { max($0 / mean, 1e-12) }
             var sum = 0.0
             sums = weights.map {
                 sum += $0

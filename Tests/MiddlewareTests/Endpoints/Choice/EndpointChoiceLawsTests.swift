@@ -103,7 +103,7 @@ struct EndpointChoiceLawsTests {
         var tried = TriedEndpoints()
         tried.insert(chooser.members[0])
         var counts = [0, 0]
-        for _ in 0..<Shares.choices / 3 {
+        for _ in 0..<Shares.choices / 20 {
             let isFirst = chooser.pick(avoiding: tried)?.member.key == chooser.members[1].key
             counts[isFirst ? 0 : 1] += 1
         }

@@ -14,14 +14,14 @@ struct EndpointHashTests {
     @Test("The hash is the same in each process")
     func stable() {
         #expect(EndpointHash.of("") == 0xF52A_15E9_A9B5_E89B)
-        #expect(EndpointHash.of("user-1") == 0x0)
+        #expect(EndpointHash.of("user-1") == 0xC499_B5F8_A721_DF58)
         #expect(EndpointMember.key(of: Chooser.endpoint(7)) == EndpointHash.of("10.0.0.7:8080"))
         var chooser = Self.chooser([1, 1, 1, 1, 1])
         let owners = ["a", "b", "c", "d", "e", "f"].map { key in
             let owner = chooser.owner(of: key)
             return chooser.members.firstIndex { $0.key == owner }
         }
-        #expect(owners == [0, 0, 0, 0, 0, 0])
+        #expect(owners == [1, 4, 4, 2, 4, 1])
     }
 
     @Test(
@@ -30,7 +30,7 @@ struct EndpointHashTests {
     func spread(weights: [Double]) {
         var chooser = Self.chooser(weights)
         var counts: [UInt64: Int] = [:]
-        for number in 0..<Shares.choices / 2 {
+        for number in 0..<Shares.choices / 4 {
             if let owner = chooser.owner(of: "user-\(number)") { counts[owner, default: 0] += 1 }
         }
         Shares.expect(chooser.members.map { counts[$0.key] ?? 0 }, weights)
@@ -39,7 +39,7 @@ struct EndpointHashTests {
     @Test("Only the keys of an endpoint that leaves or comes move", arguments: [5, 20])
     func moves(count: Int) {
         var chooser = Self.chooser([Double](repeating: 1, count: count))
-        let keys = (0..<20_000).map { "user-\($0)" }
+        let keys = (0..<Shares.choices / 10).map { "user-\($0)" }
         let before = keys.map { chooser.owner(of: $0) }
         for lost in [0, count / 2] {
             let left = chooser.members[lost].key
@@ -52,7 +52,7 @@ struct EndpointHashTests {
             }
             #expect(!after.contains(left))
             let share = Double(moved) / Double(keys.count)
-            #expect(share <= 1 / Double(count) + 0.01 && share >= 1 / Double(count) - 0.01)
+            #expect(abs(share - 1 / Double(count)) <= 0.01)
         }
         chooser.use { _ in true }
         #expect(keys.map { chooser.owner(of: $0) } == before)

