@@ -24,13 +24,15 @@ public enum ConnectTarget: Hashable, Sendable {
             if !(1...65535).contains(port) {
                 return "found the port \(port) of an endpoint; expected 1 to 65535"
             }
-            if !host.hasPrefix("["), IPv6Text.parse(host) != nil { return nil }
+            // A zone would name an interface of this machine, as any text.
+            let isPlain = !host.utf8.contains { $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "%") }
+            if isPlain, IPv6Text.parse(host) != nil { return nil }
             let isHost =
                 !host.isEmpty && host.utf8.count <= Self.maxHostBytes
                 && host.utf8.allSatisfy(Self.isHostByte)
             return isHost
                 ? nil
-                : "found \"\(Grammar.escaped(String(host.prefix(80))))\" as an endpoint's host;"
+                : "found \"\(Grammar.escaped(host, upTo: 80))\" as an endpoint's host;"
                     + " expected an IP address or a name of at most \(Self.maxHostBytes) letters,"
                     + " digits, hyphens, underscores and dots"
         case .unixSocket(let path):
@@ -39,7 +41,7 @@ public enum ConnectTarget: Hashable, Sendable {
                 && !path.utf8.contains(0)
             return isPath
                 ? nil
-                : "found \"\(Grammar.escaped(String(path.prefix(80))))\" as a Unix socket; expected"
+                : "found \"\(Grammar.escaped(path, upTo: 80))\" as a Unix socket; expected"
                     + " an absolute path of at most \(Self.maxPathBytes) bytes"
         }
     }

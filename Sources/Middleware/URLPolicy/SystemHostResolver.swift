@@ -38,18 +38,29 @@ public final class SystemHostResolver: HostResolver {
     private let queue = DispatchQueue(
         label: "turnpike.resolver", qos: .userInitiated, attributes: .concurrent)
     private let state = Mutex(State())
+    private let keeping: Duration
     private let ask: @Sendable (String) throws -> [IPAddress]
 
     private static let capacity = 1024
-    private static let keeping: Duration = .seconds(10)
 
     /// Creates a resolver.
     /// - Parameter width: How many names are looked up at once, at least one.
-    public convenience init(width: Int = 8) { self.init(width: width, ask: Self.askSystem) }
+    public convenience init(width: Int = 8) {
+        self.init(width: width, ask: Self.askSystem)
+    }
 
-    init(width: Int, ask: @escaping @Sendable (String) throws -> [IPAddress]) {
+    init(
+        width: Int, keeping: Duration = .seconds(10),
+        ask: @escaping @Sendable (String) throws -> [IPAddress]
+    ) {
         self.width = max(width, 1)
+        self.keeping = keeping
         self.ask = ask
+    }
+
+    /// Creates a resolver for one name, whose addresses its user caches.
+    static func forEndpoints() -> SystemHostResolver {
+        SystemHostResolver(width: 1, keeping: .zero, ask: askSystem)
     }
 
     /// The addresses of a name.
@@ -88,14 +99,15 @@ public final class SystemHostResolver: HostResolver {
             var next: Question? = first
             while let question = next {
                 let result = Result { try ask(question.name) }
-                next = state.withLock { Self.finish(question, result, in: &$0) }
+                next = state.withLock { Self.finish(question, result, in: &$0, keeping) }
                 question.answer.settle(result)
             }
         }
     }
 
     private static func finish(
-        _ question: Question, _ result: Result<[IPAddress], any Error>, in state: inout State
+        _ question: Question, _ result: Result<[IPAddress], any Error>, in state: inout State,
+        _ keeping: Duration
     ) -> Question? {
         state.asked[question.name] = nil
         if case .success(let addresses) = result {
@@ -123,11 +135,13 @@ public final class SystemHostResolver: HostResolver {
         var list: UnsafeMutablePointer<addrinfo>?
         let status = unsafe getaddrinfo(name, nil, nil, &list)
         defer { if let list = unsafe list { unsafe freeaddrinfo(list) } }
+        // Each address comes once for each kind of socket.
+        var seen: Set<IPAddress> = []
         var addresses: [IPAddress] = []
         var entry = unsafe list
         while let current = unsafe entry {
             let info = unsafe current.pointee
-            if let address = unsafe address(in: info), !addresses.contains(address) {
+            if let address = unsafe address(in: info), seen.insert(address).inserted {
                 addresses.append(address)
             }
             unsafe entry = info.ai_next

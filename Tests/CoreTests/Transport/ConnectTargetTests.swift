@@ -38,6 +38,7 @@ struct ConnectTargetTests {
     @Test(arguments: [
         (ConnectTarget.host("", port: 80), "expected an IP address or a name"),
         (.host("[::1]", port: 80), "expected an IP address or a name"),
+        (.host("fe80::1%eth0", port: 80), "expected an IP address or a name"),
         (.host("a b", port: 80), "expected an IP address or a name"),
         (.host("x:1", port: 80), "expected an IP address or a name"),
         (.host(String(repeating: "x", count: 255), port: 80), "at most 254"),

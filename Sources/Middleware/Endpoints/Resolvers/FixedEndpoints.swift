@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+
+/// Endpoints that never change.
+///
+/// A list with a mistake is never used: calls fail as
+/// ``/TurnpikeCore/ClientError/Code/configuration``, with the entry, what was found there, and what
+/// was expected.
+public struct FixedEndpoints: EndpointResolver {
+    private let result: Result<EndpointList, any Error>
+
+    /// Creates a list.
+    ///
+    /// An entry that repeats another one in all respects is dropped.
+    /// - Parameter endpoints: 1 to 100,000 endpoints. Two with the same target must agree in weight,
+    ///   zone and labels.
+    public init(_ endpoints: [Endpoint]) {
+        result = Result { try Self.list(endpoints) }
+    }
+
+    /// Creates a list from texts as ``Endpoint/init(parsing:weight:zone:labels:)`` reads them.
+    public init(_ texts: [String]) {
+        result = Result {
+            try EndpointReader.read(texts.map { .string($0) }).result(of: Self.source)
+        }.map { EndpointList($0) }
+    }
+
+    /// Returns the list.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the mistakes of the list.
+    public func endpoints(in context: Context) async throws -> EndpointList { try result.get() }
+
+    private static let source = "the list of endpoints"
+
+    private static func list(_ endpoints: [Endpoint]) throws -> EndpointList {
+        EndpointList(try EndpointCheck.checked(endpoints, of: source))
+    }
+}
+
+extension EndpointResolver where Self == FixedEndpoints {
+    /// Endpoints that never change; see ``FixedEndpoints``.
+    public static func list(_ endpoints: [Endpoint]) -> Self { FixedEndpoints(endpoints) }
+
+    /// Endpoints that never change, as texts: `"10.0.0.7:8080"`, `"[2001:db8::7]:8080"`,
+    /// `"unix:/run/users.sock"`.
+    public static func list(_ texts: [String]) -> Self { FixedEndpoints(texts) }
+}
