@@ -30,12 +30,12 @@ public final class DNSEndpoints: EndpointResolver {
     /// - Parameters:
     ///   - name: The name. It may differ from the name in the requests' URLs.
     ///   - port: The port of all endpoints.
-    ///   - refresh: How long an answer is used, at least a second. Each time is up to a tenth shorter
-    ///     or longer, so that many clients do not ask at once.
+    ///   - refresh: How long an answer is used, at least a second. ``Endpoints`` asks up to a fifth
+    ///     earlier, by chance, so that many clients do not ask at once.
     ///   - limit: The longest time for one lookup.
     ///   - resolver: Looks the name up; nil means the system, without a cache of its own.
     public init(
-        _ name: String, port: Int, refresh: Duration = .seconds(30), limit: Duration = .seconds(10),
+        _ name: String, port: Int, refresh: Duration = .seconds(30), limit: Duration = .seconds(5),
         resolver: (any HostResolver)? = nil
     ) {
         self.name = name
@@ -55,9 +55,7 @@ public final class DNSEndpoints: EndpointResolver {
         }
         // In one order, so that an answer with the same addresses is the same list.
         let addresses = Set(try await addresses(in: context)).map(\.description).sorted()
-        let share = 0.9 + 0.2 * context.random.unit()
-        return EndpointList(
-            addresses.map { Endpoint($0, port: port) }, freshFor: refresh * share)
+        return EndpointList(addresses.map { Endpoint($0, port: port) }, freshFor: refresh)
     }
 
     private func addresses(in context: Context) async throws -> [IPAddress] {
@@ -81,7 +79,7 @@ public final class DNSEndpoints: EndpointResolver {
         let start = "the endpoints of \(name) are not known: "
         if let cause, cause.message.hasPrefix(start) { return cause }
         return ClientError(
-            .dns, start + reason, transfer: TransferState(.connecting), underlying: cause)
+            .dns, start + reason, underlying: cause, transfer: TransferState(.connecting))
     }
 }
 
@@ -89,7 +87,7 @@ extension EndpointResolver where Self == DNSEndpoints {
     /// The addresses of a name, each as an endpoint; see
     /// ``DNSEndpoints/init(_:port:refresh:limit:resolver:)``.
     public static func dns(
-        _ name: String, port: Int, refresh: Duration = .seconds(30), limit: Duration = .seconds(10),
+        _ name: String, port: Int, refresh: Duration = .seconds(30), limit: Duration = .seconds(5),
         resolver: (any HostResolver)? = nil
     ) -> Self {
         DNSEndpoints(name, port: port, refresh: refresh, limit: limit, resolver: resolver)

@@ -15,14 +15,14 @@ struct EndpointCheck {
     private static let maxTextBytes = 1024
     private static let maxLabels = 64
 
-    /// The name of the list in paths: `endpoints` in `endpoints[3].port`.
-    let name: String
     private var endpoints: [Endpoint] = []
     private var places: [ConnectTarget: (entry: Int, kept: Int)] = [:]
     private var entries = 0
-    var faults = EndpointFaults()
+    var faults: EndpointFaults
 
-    init(_ name: String = "endpoints") { self.name = name }
+    /// Creates a check.
+    /// - Parameter name: The name of the list in paths: `endpoints` in `endpoints[3].port`.
+    init(_ name: String = "endpoints") { faults = EndpointFaults(of: name) }
 
     /// Returns a list without repetitions.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the first faults.
@@ -36,10 +36,9 @@ struct EndpointCheck {
     /// Whether a list of this size may be read at all.
     mutating func admits(_ count: Int) -> Bool {
         if count == 0 {
-            faults.add(at: name, "found an empty list; expected at least one endpoint")
+            faults.add("found an empty list; expected at least one endpoint")
         } else if count > Self.maxCount {
-            faults.add(
-                at: name, "found \(count) endpoints; expected at most \(Self.maxCount)")
+            faults.add("found \(count) endpoints; expected at most \(Self.maxCount)")
         }
         return faults.count == 0
     }
@@ -59,12 +58,10 @@ struct EndpointCheck {
     /// Adds the fault of a weight.
     mutating func addWeight(_ found: String, at index: Int) {
         faults.add(
-            at: "\(path(index)).weight",
+            at: index, in: "weight",
             "found \(found); expected a number from 0.000001 to 1000000 (leave an endpoint out that"
                 + " shall get no calls)")
     }
-
-    func path(_ index: Int) -> String { "\(name)[\(index)]" }
 
     /// The endpoints.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the first faults.
@@ -76,18 +73,18 @@ struct EndpointCheck {
     // MARK: Entries
 
     private mutating func checkTarget(_ target: ConnectTarget, at index: Int) {
-        if let fault = target.fault { return faults.add(at: path(index), fault) }
+        if let fault = target.fault { return faults.add(at: index, fault) }
         guard case .host(let host, _) = target, !host.contains(":") else { return }
         let last = host.utf8.split(separator: UInt8(ascii: ".")).last.map { Substring($0) } ?? ""
         // A resolver reads 010.0.0.7 and 10.7 as other addresses than people do.
         if IPv4Text.isNumeric(last), IPAddress(host)?.description != host {
             faults.add(
-                at: path(index),
+                at: index,
                 "found \"\(Grammar.escaped(host, upTo: 80))\"; expected an IPv4 address as four"
                     + " numbers from 0 to 255 without leading zeros, or a name")
         } else if host.utf8.first == UInt8(ascii: ".") || host.contains("..") {
             faults.add(
-                at: path(index),
+                at: index,
                 "found the host \"\(Grammar.escaped(host, upTo: 80))\"; expected a name without"
                     + " empty parts")
         }
@@ -103,7 +100,7 @@ struct EndpointCheck {
             ? "an empty text"
             : size > Self.maxTextBytes ? "\(size) bytes" : "a control character"
         faults.add(
-            at: "\(path(index)).\(member)",
+            at: index, in: member,
             "found \(found); expected 1 to \(Self.maxTextBytes) bytes of text")
     }
 
@@ -111,7 +108,7 @@ struct EndpointCheck {
         if labels.isEmpty { return }
         if labels.count > Self.maxLabels {
             faults.add(
-                at: "\(path(index)).labels",
+                at: index, in: "labels",
                 "found \(labels.count) labels; expected at most \(Self.maxLabels)")
         }
         for (label, value) in labels.sorted(by: { $0.key < $1.key }) {
@@ -127,10 +124,11 @@ struct EndpointCheck {
         let target = Self.compared(endpoint.target)
         if let place = places[target] {
             if endpoints[place.kept].hasSameDetails(as: endpoint) { return }
+            let first = faults.path(place.entry)
             return faults.add(
-                at: path(index),
+                at: index,
                 "found \(endpoint.target) a second time, with another weight, zone or labels;"
-                    + " expected those of \(path(place.entry)), or one entry alone")
+                    + " expected those of \(first), or one entry alone")
         }
         places[target] = (index, endpoints.count)
         endpoints.append(endpoint)

@@ -14,14 +14,30 @@ struct EndpointFaults {
     private static let maxKept = 100
     private static let maxShown = 3
 
+    /// The name of the list in paths: `endpoints` in `endpoints[3].port`.
+    let name: String
     private(set) var first: [ConfigurationIssue] = []
     private(set) var count = 0
 
-    /// Adds a fault; path and message are made only if they are kept.
-    mutating func add(at path: @autoclosure () -> String, _ message: @autoclosure () -> String) {
+    init(of name: String) { self.name = name }
+
+    /// Adds a fault of the list itself.
+    mutating func add(_ message: String) { add(name) { message } }
+
+    /// Adds a fault of an entry, or of a member of it; the message is made only if it is kept.
+    mutating func add(
+        at index: Int, in member: String = "", _ message: @autoclosure () -> String
+    ) {
+        let place = path(index)
+        add(member.isEmpty ? place : "\(place).\(member)", message)
+    }
+
+    func path(_ index: Int) -> String { "\(name)[\(index)]" }
+
+    private mutating func add(_ path: String, _ message: () -> String) {
         count += 1
         if first.count < Self.maxKept {
-            first.append(ConfigurationIssue(path: path(), message: message()))
+            first.append(ConfigurationIssue(path: path, message: message()))
         }
     }
 

@@ -51,7 +51,7 @@ public final class EndpointFile: EndpointResolver {
         let result: Result<[Endpoint], any Error>
     }
 
-    private static let limit: Duration = .seconds(10)
+    private static let limit: Duration = .seconds(5)
 
     /// Creates a resolver for a file, which need not exist yet.
     /// - Parameters:

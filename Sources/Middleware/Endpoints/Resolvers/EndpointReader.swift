@@ -30,14 +30,12 @@ struct EndpointReader {
             default: document.kindName
             }
         check.faults.add(
-            at: "",
             "found \(found); expected an array of endpoints, or an object with one as \"endpoints\""
         )
         return check
     }
 
     private mutating func read(_ entry: JSONValue, at index: Int) {
-        let path = check.path(index)
         do throws(EndpointFault) {
             switch entry {
             case .string(let text):
@@ -57,7 +55,7 @@ struct EndpointReader {
                         + " object with \"address\" and \"port\"")
             }
         } catch {
-            check.faults.add(at: path, error.message)
+            check.faults.add(at: index, error.message)
         }
     }
 
@@ -100,7 +98,7 @@ struct EndpointReader {
             case "address", "port": break
             default:
                 check.faults.add(
-                    at: "\(check.path(index)).\(Grammar.escaped(member.name, upTo: 100))",
+                    at: index, in: Grammar.escaped(member.name, upTo: 100),
                     "there is no such member" + NearMiss.hint(for: member.name, among: Self.members)
                 )
             }
@@ -111,7 +109,7 @@ struct EndpointReader {
     private mutating func labels(_ value: JSONValue, at index: Int) -> [String: String] {
         guard let object = value.object else {
             check.faults.add(
-                at: "\(check.path(index)).labels",
+                at: index, in: "labels",
                 "found \(value.kindName); expected an object of strings")
             return [:]
         }
@@ -126,7 +124,7 @@ struct EndpointReader {
     private mutating func text(_ value: JSONValue, _ member: String, at index: Int) -> String? {
         if let text = value.string { return text }
         check.faults.add(
-            at: "\(check.path(index)).\(member)", "found \(value.kindName); expected a string")
+            at: index, in: member, "found \(value.kindName); expected a string")
         return nil
     }
 

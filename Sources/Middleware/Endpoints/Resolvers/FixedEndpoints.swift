@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TurnpikeCore
+public import TurnpikeCore
 
 /// Endpoints that never change.
 ///
@@ -21,9 +21,11 @@ public struct FixedEndpoints: EndpointResolver {
 
     /// Creates a list from texts as ``Endpoint/init(parsing:weight:zone:labels:)`` reads them.
     public init(_ texts: [String]) {
-        result = Result {
-            try EndpointReader.read(texts.map { .string($0) }).result(of: Self.source)
-        }.map { EndpointList($0) }
+        self.init(EndpointReader.read(texts.map { .string($0) }))
+    }
+
+    init(_ check: EndpointCheck) {
+        result = Result { EndpointList(try check.result(of: Self.source)) }
     }
 
     /// Returns the list.
