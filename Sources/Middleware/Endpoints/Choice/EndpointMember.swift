@@ -14,6 +14,9 @@ final class EndpointMember: Sendable {
     /// Identifies the target, in all processes alike; never 0.
     let key: UInt64
 
+    /// How well it is.
+    let health: EndpointRecord
+
     private let load: Load
 
     /// Creates a member.
@@ -24,6 +27,7 @@ final class EndpointMember: Sendable {
         self.endpoint = endpoint
         key = Self.key(of: endpoint)
         load = Load()
+        health = EndpointRecord()
         if let start { startSlowly(at: start) }
     }
 
@@ -32,6 +36,7 @@ final class EndpointMember: Sendable {
         self.endpoint = endpoint
         key = old.key
         load = old.load
+        health = old.health
     }
 
     /// Returns what identifies the target of an endpoint: a hash of its text, `10.0.0.7:8080`.

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a gate was told about its endpoints; a reload may replace it.
+struct EndpointRules: Sendable {
+    let resolver: any EndpointResolver
+    let choice: EndpointChoice
+    let zone: EndpointZone?
+    let subset: EndpointSubset?
+    let health: EndpointHealth
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import TurnpikeCore
+
+/// Sends the requests for one logical name to the endpoints that serve it, and leaves out those that
+/// fail.
+///
+/// ```swift
+/// let client = Client(transport: CurlTransport()) {
+///     Retry()
+///     AttemptTimeout(.seconds(2))
+///     Endpoints(for: "users.internal", from: .file("/etc/endpoints/users.json"))
+/// }
+/// let user = try await client.get("http://users.internal/users/7").decode(User.self)
+/// ```
+///
+/// Only the connection goes to the endpoint (``/TurnpikeCore/RequestOptions/connectTarget``). The
+/// URL, `Host`, the name in the certificate, cookies, cache keys, credentials, breakers and metrics
+/// keep the logical name. A client whose transport cannot connect elsewhere has a fault from its
+/// making. Requests to other hosts, and requests that have a connect target already, pass untouched.
+///
+/// Place it inside ``Retry`` and ``Hedge``, next to the transport: each attempt then chooses an
+/// endpoint, and avoids those that its call has tried while others are left. A request counts as
+/// under way until the body of its response has ended: it was read, broke off, was cancelled or
+/// dropped.
+///
+/// The first call waits for the list, within its own deadline. Later calls use the last list while
+/// one task asks for the next. A list that does not come within 10 s, fails to come or is empty
+/// leaves the last one in use. That is told to the log and the meter, and the resolver is asked
+/// again after 1 s to 30 s. Without any list, calls fail as
+/// ``/TurnpikeCore/ClientError/Code/dns``, unsent, or with the resolver's own
+/// ``/TurnpikeCore/ClientError``.
+///
+/// An endpoint that fails is ejected for a while (``EndpointHealth``). Its figures belong to its
+/// target, and survive a new list. A gate used in several stacks is one shared state.
+public struct Endpoints: Interceptor {
+    private let service: ServiceName
+    private let fleet: EndpointFleet
+    private let decide: @Sendable (Outcome) -> CircuitVerdict
+
+    /// Creates a gate.
+    /// - Parameters:
+    ///   - host: The logical host whose requests are sent to endpoints, with or without a port:
+    ///     `users.internal`, `users.internal:8080`. Without one, all ports match. Requests of http
+    ///     and of https match.
+    ///   - resolver: Finds the endpoints.
+    ///   - choice: How an endpoint is chosen for a request.
+    ///   - zone: The zone to prefer; nil for none.
+    ///   - subset: The part of the endpoints that this client uses; nil for all.
+    ///   - health: When an endpoint is ejected, and for how long.
+    ///   - meter: Receives the endpoints by state (`turnpike.endpoints.count`), and counts ejections
+    ///     (`….ejections`), refreshes that failed (`….refresh_failures`), and choices among all
+    ///     endpoints because too few are well (`….panics`).
+    ///   - verdict: Decides what an outcome says about its endpoint. It is not called for a
+    ///     cancellation.
+    public init(
+        for host: String, from resolver: any EndpointResolver,
+        choice: EndpointChoice = .leastRequests, zone: EndpointZone? = nil,
+        subset: EndpointSubset? = nil, health: EndpointHealth = EndpointHealth(),
+        meter: (any GateMeter)? = nil,
+        verdict: @escaping @Sendable (Outcome) -> CircuitVerdict = CircuitVerdict.standard
+    ) {
+        let rules = EndpointRules(
+            resolver: resolver, choice: choice, zone: zone, subset: subset, health: health)
+        let service = ServiceName(host)
+        self.init(service, EndpointFleet(service, rules, meter: meter), verdict: verdict)
+    }
+
+    init(
+        _ service: ServiceName, _ fleet: EndpointFleet,
+        verdict: @escaping @Sendable (Outcome) -> CircuitVerdict = CircuitVerdict.standard
+    ) {
+        self.service = service
+        self.fleet = fleet
+        decide = verdict
+    }
+
+    /// What the gate needs: connections that go elsewhere.
+    public var requiredCapabilities: TransportCapabilities { .connectTargets }
+
+    /// The endpoints of the present list, with their state.
+    var members: [EndpointMember] { fleet.members }
+
+    /// Ends the refresh and the checks, and writes the figures of the meter, if a stack file says
+    /// where to.
+    public func shutdown() async {
+        fleet.stop()
+        await fleet.figures.flush()
+    }
+
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        let isOther = request.map { !service.matches($0.origin) } ?? false
+        return GateFacts(
+            "sends each request for \(service) to one of its endpoints, \(fleet.choiceText)",
+            .waits(atMost: EndpointFleet.refreshLimit, reason: "the first list of endpoints"),
+            .answers(.refusal),
+            order: [
+                GateOrder(
+                    .inside, .retry,
+                    because: "All attempts of a call would go to the same endpoint."),
+                GateOrder(
+                    .inside, .hedge,
+                    because: "A hedge would go to the endpoint that is late already."),
+                GateOrder(
+                    .inside, .redirect,
+                    because: "A redirect would be followed at the same endpoint, whatever its host."
+                ),
+            ],
+            passedOver: isOther ? "it is not for \(service)" : nil)
+    }
+
+    /// Runs the rest of the chain with an endpoint for the connection.
+    public func intercept(
+        _ request: Request, context: Context, next: Next
+    ) async throws -> Response {
+        if let fault = service.fault { throw fault }
+        guard let origin = request.origin, service.matches(origin),
+            request.options.connectTarget == nil
+        else { return try await next(request) }
+        let view = try await fleet.view(in: context, for: origin, next)
+        let lease = try fleet.lease(of: view, for: request, in: context)
+        var sent = request
+        sent.options.connectTarget = lease.target
+        do {
+            let response = try await next(sent)
+            watch(response, to: request, lease, context)
+            return response
+        } catch {
+            fleet.conclude(lease, verdict(request, error, context), in: context)
+            throw error
+        }
+    }
+
+    private func watch(
+        _ response: Response, to request: Request, _ lease: EndpointLease, _ context: Context
+    ) {
+        let atHead = decide(Outcome(request: request, result: .success(response)))
+        lease.hasHead(atHead, at: context.timeSource.now)
+        if response.body.isEmpty { return fleet.conclude(lease, atHead, in: context) }
+        // A bad status is told at once, but the request is under way as long as its body.
+        if atHead == .failure { fleet.judge(lease, .failure, in: context) }
+        response.body.onEnd { [self] end in
+            switch end.reason {
+            case .finished, .dropped: fleet.conclude(lease, atHead, in: context)
+            case .cancelled: fleet.conclude(lease, .ignored, in: context)
+            case .failed(let error):
+                fleet.conclude(lease, verdict(request, error, context), in: context)
+            }
+        }
+    }
+
+    // The time limit of an attempt tells of its endpoint, wherever the limit stands; any other end
+    // that comes from outside does not.
+    private func verdict(
+        _ request: Request, _ error: any Error, _ context: Context
+    ) -> CircuitVerdict {
+        let outcome = Outcome(request: request, result: .failure(error))
+        let isGivenUp =
+            outcome.isCancellation
+            || (context.cancelReason != nil && outcome.code != .attemptTimeout)
+        return isGivenUp ? .ignored : decide(outcome)
+    }
+}
+
+extension Endpoints: PromptlyCancellable {}
+
+extension Gate where Self == Endpoints {
+    /// Sends the requests for one logical name to its endpoints; see
+    /// ``Endpoints/init(for:from:choice:zone:subset:health:meter:verdict:)``.
+    public static func endpoints(
+        for host: String, from resolver: any EndpointResolver,
+        choice: EndpointChoice = .leastRequests, zone: EndpointZone? = nil,
+        subset: EndpointSubset? = nil, health: EndpointHealth = EndpointHealth(),
+        meter: (any GateMeter)? = nil,
+        verdict: @escaping @Sendable (Outcome) -> CircuitVerdict = CircuitVerdict.standard
+    ) -> Self {
+        Endpoints(
+            for: host, from: resolver, choice: choice, zone: zone, subset: subset,
+            health: health, meter: meter, verdict: verdict)
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// When an endpoint is left out because it fails, and for how long.
+///
+/// An endpoint is ejected, as by Envoy's outlier detection and gRPC's (A50), if it
+///
+/// - fails ``consecutiveFailures`` times in a row: connections, 5xx, bodies that break off; or
+/// - succeeds far less often than the others over ``interval``: its success ratio is below theirs by
+///   more than a tenth and by more than ``deviations`` standard deviations.
+///
+/// An ejection lasts ``ejection`` at first, and twice as long each time that it follows soon, up to
+/// ``maxEjection``. The endpoint then returns with a slow start: its share of the requests grows
+/// over ``slowStart``, as that of a new endpoint. If its first request fails, it is ejected again.
+///
+/// At most ``maxEjected`` of the endpoints are ejected, but always at least one of two or more, and
+/// never all. If fewer than ``panic`` are well, to which checks can lead (``check``), all are used
+/// again: better to try them all than to overload those that are left.
+///
+/// Each client judges by its own calls, and tells no other.
+public struct EndpointHealth: Sendable {
+    /// The failures in a row after which an endpoint is ejected; 0 for no such rule.
+    public var consecutiveFailures: Int
+    /// The time over which success ratios are compared.
+    public var interval: Duration
+    /// The requests that an endpoint must have had in that time to be compared.
+    public var minimumRequests: Int
+    /// The standard deviations below the others' success ratio at which an endpoint is ejected;
+    /// infinite for no such rule.
+    public var deviations: Double
+    /// How long the first ejection lasts.
+    public var ejection: Duration
+    /// How long an ejection lasts at most, after doubling.
+    public var maxEjection: Duration
+    /// The share of the endpoints that may be ejected, from 0, for none, to 1.
+    public var maxEjected: Double
+    /// The share of endpoints that must be well, below which all are used.
+    public var panic: Double
+    /// How long it takes until a new or returned endpoint has its full share; zero for none.
+    public var slowStart: Duration
+    /// Checks that are sent besides the requests; nil for none.
+    public var check: EndpointHealthCheck?
+
+    /// Creates rules.
+    /// - Parameters:
+    ///   - consecutiveFailures: The failures in a row after which an endpoint is ejected; 0 for no
+    ///     such rule.
+    ///   - interval: The time over which success ratios are compared; at least 100 ms.
+    ///   - minimumRequests: The requests that an endpoint must have had in that time.
+    ///   - deviations: The standard deviations below the others' success ratio at which an endpoint
+    ///     is ejected; infinite for no such rule.
+    ///   - ejection: How long the first ejection lasts.
+    ///   - maxEjection: How long an ejection lasts at most.
+    ///   - maxEjected: The share of the endpoints that may be ejected; 0 ejects none.
+    ///   - panic: The share of endpoints that must be well, below which all are used.
+    ///   - slowStart: How long it takes until a new or returned endpoint has its full share.
+    ///   - check: Checks that are sent besides the requests.
+    public init(
+        consecutiveFailures: Int = 5, interval: Duration = .seconds(10), minimumRequests: Int = 20,
+        deviations: Double = 3, ejection: Duration = .seconds(5),
+        maxEjection: Duration = .seconds(300), maxEjected: Double = 0.5, panic: Double = 0.5,
+        slowStart: Duration = .seconds(30), check: EndpointHealthCheck? = nil
+    ) {
+        self.consecutiveFailures = consecutiveFailures
+        self.interval = max(interval, .milliseconds(100))
+        self.minimumRequests = minimumRequests
+        self.deviations = deviations
+        self.ejection = ejection
+        self.maxEjection = maxEjection
+        self.maxEjected = maxEjected
+        self.panic = panic
+        self.slowStart = slowStart
+        self.check = check
+    }
+
+    /// Ejects nothing and checks nothing.
+    public static var off: EndpointHealth { EndpointHealth(maxEjected: 0) }
+
+    /// How many of a number of endpoints may be ejected at once.
+    func mostEjected(of count: Int) -> Int {
+        // NaN ejects none.
+        guard maxEjected > 0, count > 1 else { return 0 }
+        return min(max(Int(min(maxEjected, 1) * Double(count)), 1), count - 1)
+    }
+
+    /// How long an ejection lasts that follows so many others.
+    func ejectionTime(after others: Int) -> Duration {
+        var time = max(ejection, .milliseconds(1))
+        for _ in 0..<max(others, 0) where time < maxEjection { time = time * 2 }
+        return min(time, max(maxEjection, ejection))
+    }
+
+    /// Whether so few of a number of endpoints are well that all are used.
+    func isPanic(well: Int, of count: Int) -> Bool {
+        well == 0 || Double(well) < panic * Double(count)
+    }
+}
