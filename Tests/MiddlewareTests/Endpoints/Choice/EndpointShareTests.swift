@@ -87,10 +87,10 @@ struct EndpointShareTests {
 
     @Test("Round robin goes on after the last number of its sequence")
     func overflow() {
-        let sequence = EndpointSequence(startingAt: .max - 1)
+        let sequence = EndpointSequence(startingAt: UInt64.max - 1)
         var dice = SeededGenerator(seed: 1)
-        #expect(sequence.next(&dice) == .max - 1)
-        #expect(sequence.next(&dice) == .max)
+        #expect(sequence.next(&dice) == UInt64.max - 1)
+        #expect(sequence.next(&dice) == UInt64.max)
         let next = sequence.next(&dice)
         #expect(sequence.next(&dice) == next &+ 1)
     }
