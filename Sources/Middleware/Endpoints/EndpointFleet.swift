@@ -89,9 +89,7 @@ final class EndpointFleet: Sendable {
         checks.update(rules.health.check)
         let ended = state.withLock { state in
             defer { note(&state) }
-            if state.rules.choice.description != rules.choice.description {
-                state.chooser = EndpointChooser(rules.choice)
-            }
+            state.chooser = EndpointChooser(rules.choice, continuing: state.chooser)
             state.rules = rules
             // What the former checks have said is forgotten: nothing may be left to take it back.
             for member in state.order { member.health.forgetChecks() }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import MallocCounter
 import Turnpike
 
 /// The cost of each gate in its steady state: one successful call over a mock transport, minus the
@@ -59,6 +60,18 @@ enum GatesBench {
     private static func post(_ bytes: Int) -> Request {
         let pattern = (0..<bytes).map { UInt8(truncatingIfNeeded: $0 &* $0 / 7) & 0x3F + 0x20 }
         return Request(.post, "http://example.com/users", body: .data(Data(pattern)))
+    }
+
+    // The choice is what a row takes beyond that with a single endpoint, which leaves none.
+    private static func endpoints(
+        _ count: Int, _ choice: EndpointChoice = .leastRequests, name: String = ""
+    ) -> Row {
+        let list = (0..<count).map { Endpoint("10.0.\($0 / 250).\($0 % 250)", port: 80) }
+        return Row(
+            name: "endpoints-\(count)\(name)",
+            stack: [.endpoints(for: "example.com", from: .list(list), choice: choice)],
+            reason: "the choice is noted, counted as under way, and judged when the body has ended",
+            request: Request(.get, "http://example.com/users/1", headers: ["X-User": "7"]))
     }
 
     private static let rows = [
@@ -123,6 +136,13 @@ enum GatesBench {
             name: "coalesce", stack: [.coalesce()],
             reason: "the exchange outlives its caller, so it has a task and a context of its own"),
         Row(name: "fallback", stack: [.fallback(status: .ok)]),
+        endpoints(1), endpoints(10), endpoints(1000),
+        endpoints(10, .peakEWMA, name: "-peakEWMA"),
+        endpoints(1000, .peakEWMA, name: "-peakEWMA"),
+        endpoints(1000, .roundRobin, name: "-roundRobin"),
+        endpoints(1000, .weighted, name: "-weighted"),
+        endpoints(10, .hash(of: "X-User"), name: "-hash"),
+        endpoints(1000, .hash(of: "X-User"), name: "-hash"),
     ]
 
     private struct Pass: Interceptor {
@@ -152,20 +172,23 @@ enum GatesBench {
         }
         let usual = Request(.get, "http://example.com/users/1")
         var times = all.map { _ in [Double]() }
+        var mallocs = all.map { _ in 0.0 }
         for round in 0..<21 {
             for (index, client) in clients.enumerated() {
-                let nanoseconds = try await measure(
+                let (nanoseconds, count) = try await measure(
                     client, all[index].request ?? usual, calls: 2000)
                 if round > 0 { times[index].append(nanoseconds) }
+                mallocs[index] = count
             }
         }
         for (index, row) in all.enumerated() where index == 0 || row.name != pass.name {
             let time = median(times[index])
-            let base = median(times[row.request == nil ? 0 : index + 1])
-            let added = (time - base).rounded()
+            let plain = row.request == nil ? 0 : index + 1
+            let added = (time - median(times[plain])).rounded()
             var fields: [(String, Report.Value)] = [
                 ("bench", "gates"), ("gate", .text(row.name)), ("ns", .number(time.rounded())),
                 ("added", .number(added)),
+                ("mallocs", .number(((mallocs[index] - mallocs[plain]) * 10).rounded() / 10)),
             ]
             // A gate may cost a microsecond, or has a reason why it costs more.
             if let reason = row.reason ?? (added > 1000 ? "no reason: mend it" : nil) {
@@ -177,13 +200,16 @@ enum GatesBench {
 
     private static func measure(
         _ client: Client, _ request: Request, calls: Int
-    ) async throws -> Double {
+    ) async throws -> (nanoseconds: Double, mallocs: Double) {
         let clock = ContinuousClock()
+        let before = malloc_count()
         let start = clock.now
         for _ in 0..<calls {
             let response = try await client.request(request).response()
             _ = try await response.body.collect(upTo: 4096)
         }
-        return Double((clock.now - start) / .nanoseconds(1)) / Double(calls)
+        let time = clock.now - start
+        let count = malloc_count() - before
+        return (Double(time / .nanoseconds(1)) / Double(calls), Double(count) / Double(calls))
     }
 }

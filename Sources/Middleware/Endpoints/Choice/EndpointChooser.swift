@@ -6,10 +6,15 @@ import TurnpikeCore
 final class EndpointChooser: Sendable {
     private let choice: EndpointChoice
     // Each side has its own order, so that a share of one does not make gaps in the other.
-    private let own = EndpointSequence()
-    private let others = EndpointSequence()
+    private let own: EndpointSequence
+    private let others: EndpointSequence
 
-    init(_ choice: EndpointChoice) { self.choice = choice }
+    /// Creates a chooser that goes on where another one is, if there is one.
+    init(_ choice: EndpointChoice, continuing old: EndpointChooser? = nil) {
+        self.choice = choice
+        own = old?.own ?? EndpointSequence()
+        others = old?.others ?? EndpointSequence()
+    }
 
     /// Chooses a usable member for a request, without taking memory.
     /// - Parameters:

@@ -47,9 +47,7 @@ final class EndpointGroup: Sendable {
     }
 
     /// Chooses a member; nil if the call has tried all.
-    func choose(_ turn: inout EndpointTurn, in order: borrowing EndpointSequence)
-        -> EndpointMember?
-    {
+    func choose(_ turn: inout EndpointTurn, in order: EndpointSequence) -> EndpointMember? {
         if members.count < 2 { return members.first.flatMap { turn.hasTried($0) ? nil : $0 } }
         let index: Int? =
             switch turn.rule {

@@ -4,7 +4,7 @@ import Synchronization
 import TurnpikeCore
 
 /// The numbers by which round robin goes on, shared by all calls.
-struct EndpointSequence: ~Copyable, Sendable {
+final class EndpointSequence: Sendable {
     /// 2⁶⁴ divided by the golden ratio.
     ///
     /// The fractions of its multiples are spread evenly, wherever they begin and however many there
