@@ -54,8 +54,12 @@ final class EndpointMember: Sendable {
     func end() { load.underWay.wrappingSubtract(1, ordering: .relaxed) }
 
     /// Lets the slow start begin anew, as after an ejection; sets made from now on respect it.
+    ///
+    /// Failures are forgotten, since an endpoint that fails under load has many: the slow start is
+    /// caution enough.
     func startSlowly(at now: MonotonicInstant) {
         load.start.store(now.nanoseconds, ordering: .relaxed)
+        load.history.withLock { $0.forgetFailures() }
     }
 
     /// When the slow start began, in nanoseconds of the clock; `Int64.min` if there was none.
@@ -141,6 +145,8 @@ final class EndpointMember: Sendable {
             failures *= kept
             last = max(last, now)
         }
+
+        mutating func forgetFailures() { failures = 0 }
 
         func latency(at now: Int64) -> Double {
             latency == 0 ? 0 : max(latency * remains(at: now), 1)

@@ -103,6 +103,17 @@ struct EndpointMemberTests {
         #expect(member.requests(at: start.advanced(by: .seconds(7)).nanoseconds) == 0)
     }
 
+    @Test("A slow start forgets the failures before it, and no latency")
+    func returned() {
+        succeed(10)
+        for _ in 0..<1000 {
+            member.record(latency: .milliseconds(1), failed: true, at: start)
+        }
+        #expect(cost() == 10_010)
+        member.startSlowly(at: start)
+        #expect(cost() == 10 && member.requests(at: start.nanoseconds) == 0)
+    }
+
     @Test("A member of a newer list shares the figures of the old one")
     func continued() {
         succeed(10)
