@@ -101,6 +101,8 @@ struct CookbookTests {
             makeWebhookClient(key: Data("k".utf8), transport),
             makeReadClient(transport), makeOfflineClient(folder.path(), transport),
             makeSuggestionClient(transport), makePreviewClient(transport),
+            makeUsersClient(from: .list(["10.0.0.1:80"]), transport),
+            makeThumbnailClient(from: .list(["10.0.0.1:80"]), transport),
             makeLoggedClient(MemoryLogSink(), transport),
             makeMeasuredClient(MetricsStore(), transport), makeTracedClient(transport),
         ]

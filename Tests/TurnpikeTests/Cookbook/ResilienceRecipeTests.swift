@@ -81,6 +81,41 @@ struct ResilienceRecipeTests {
         #expect(client.stack.lint(for: transport).filter { $0.severity == .error }.isEmpty)
     }
 
+    @Test("A replica that fails costs no call, and is left out after a while")
+    func replicas() async throws {
+        let (bad, good) = ("10.0.0.1:8443", "10.0.0.2:8443")
+        let asked = try await Simulation(seed: 1).run { simulation in
+            let transport = MockTransport { request in
+                request.options.connectTarget?.description == bad ? .status(503) : .ok(text: "Ada")
+            }
+            let client = Client(
+                transport: transport,
+                stack: makeUsersClient(from: .list([bad, good]), transport).stack,
+                timeSource: simulation.clock, randomSource: simulation.random)
+            for _ in 0..<200 {
+                let name = try await client.get("https://users.internal/7").string()
+                #expect(name == "Ada")
+            }
+            return transport.sent.count { $0.request.options.connectTarget?.description == bad }
+        }
+        #expect(asked > 0 && asked < 20)
+    }
+
+    @Test("A path stays at its cache, and few move when a cache goes")
+    func cacheFleet() async throws {
+        let caches = ["10.0.0.1:443", "10.0.0.2:443", "10.0.0.3:443"]
+        var places: [[String]] = []
+        for fleet in [caches, caches, Array(caches.dropLast())] {
+            let transport = MockTransport { _ in .ok() }
+            let client = makeThumbnailClient(from: .list(fleet), transport)
+            for number in 0..<60 { try await client.get("thumb/\(number)").empty() }
+            places.append(transport.sent.map { "\($0.request.options.connectTarget as Any)" })
+        }
+        #expect(places[0] == places[1] && Set(places[0]).count == 3)
+        let moved = zip(places[0], places[2]).filter { $0 != $1 }
+        #expect(Set(moved.map(\.0)).count == 1 && moved.count < 30)
+    }
+
     @Test("Calls that follow one another share a time limit")
     func sharedDeadline() async throws {
         let transport = MockTransport([

@@ -76,6 +76,31 @@ func makeSuggestionClient(_ transport: any Transport) -> Client {
         ])
 }
 
+func makeUsersClient(
+    from replicas: any EndpointResolver, _ transport: any Transport
+) -> Client {
+    Client(
+        baseURL: "https://users.internal/", transport: transport,
+        stack: [
+            .deadline(.seconds(5)), .validate(), .redirect(), .retry(attempts: 3),
+            .attemptTimeout(.seconds(1)), .idleTimeout(.seconds(1)), .limits(),
+            .endpoints(for: "users.internal", from: replicas, zone: EndpointZone("eu-1a")),
+        ])
+}
+
+func makeThumbnailClient(
+    from caches: any EndpointResolver, _ transport: any Transport
+) -> Client {
+    Client(
+        baseURL: "https://thumbs.internal/", transport: transport,
+        stack: [
+            .deadline(.seconds(3)), .validate(), .redirect(), .retry(attempts: 2),
+            .attemptTimeout(.seconds(1)), .idleTimeout(.seconds(1)), .limits(),
+            .endpoints(
+                for: "thumbs.internal", from: caches, choice: .hash(of: { $0.url.path() })),
+        ])
+}
+
 func overview(
     _ id: Int, _ client: Client, within limit: Duration
 ) async throws -> (order: Order, customer: JSONValue) {
