@@ -42,6 +42,11 @@ public enum GateEffect: Sendable, Hashable {
     /// Refuses requests after failures of what stands inside.
     case breaksCircuit
 
+    // MARK: The connection
+
+    /// Sends each request for a host, with or without a port, to one of the endpoints that serve it.
+    case choosesEndpoint(for: String)
+
     // MARK: The request
 
     /// Sets header fields.

@@ -24,6 +24,7 @@ extension GateEffect {
         case .breaksCircuit: .circuitBreaker
         case .setsFields(_, .secret): .authentication
         case .keepsCookies: .cookies
+        case .choosesEndpoint: .endpoints
         case .rejectsResponses: .validation
         case .storesResponses: .cache
         case .logs: .log

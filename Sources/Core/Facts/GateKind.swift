@@ -24,6 +24,8 @@ public enum GateKind: Sendable, Hashable, CaseIterable {
     case rateLimit
     /// ``GateEffect/breaksCircuit``
     case circuitBreaker
+    /// ``GateEffect/choosesEndpoint(for:)``
+    case endpoints
     /// ``GateEffect/rejectsResponses``
     case validation
     /// ``GateEffect/keepsCookies``

@@ -16,7 +16,8 @@ extension LintRule {
     }
 
     private static let chapters = [
-        ("Time", time), ("Attempts and copies", sends), ("Caches and shared exchanges", caching),
+        ("Time", time), ("Attempts and copies", sends), ("Endpoints", endpoints),
+        ("Caches and shared exchanges", caching),
         ("Redirects", redirects), ("Requests and contents", requests),
         ("Logs and metrics", observation), ("What gates state", statements),
     ]

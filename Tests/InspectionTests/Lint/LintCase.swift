@@ -44,7 +44,8 @@ struct Stated: Interceptor {
 }
 
 extension LintCase {
-    static let all = time + sends + caching + redirects + requests + observation + statements
+    static let all =
+        time + sends + endpoints + caching + redirects + requests + observation + statements
 
     static let time: [LintCase] = [
         LintCase(

@@ -91,6 +91,10 @@ struct RightStack {
         if chance(0.4) { gates.append(BearerAuthentication(BearerTokens(BearerToken("t")))) }
         if chance(0.4) { gates.append(ConcurrencyLimit(total: number(1...100))) }
         gates.append(AttemptTimeout(.seconds(attempt)))
+        // Without a retry, an endpoint that fails is seen by callers.
+        if attempts > 1, chance(0.4) {
+            gates.append(Endpoints(for: "a.test", from: .list(["10.0.0.7:80", "10.0.0.8:80"])))
+        }
         return gates
     }
 

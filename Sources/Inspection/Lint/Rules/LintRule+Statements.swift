@@ -164,6 +164,7 @@ extension GateKind {
         case .concurrencyLimit: "a concurrency limit"
         case .rateLimit: "a rate limit"
         case .circuitBreaker: "a circuit breaker"
+        case .endpoints: "a gate that chooses endpoints"
         case .validation: "a validation"
         case .cookies: "a cookie jar"
         case .log: "a log"

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+import TurnpikeSupport
+
+// Which endpoint of a host gets a request.
+extension LintRule {
+    static let endpoints: [LintRule] = [
+        LintRule(
+            "endpoints-without-retry", .hint, "Endpoints without a retry",
+            harm: """
+                A request that meets a broken endpoint fails for the caller, although the other \
+                endpoints are well. Until the endpoint is ejected, that is one call of as many as \
+                there are endpoints, again and again.
+                """,
+            remedy: "Add a retry outside: it avoids the endpoints that a call has tried",
+            source: "the gate; gRPC A50 ejects an endpoint only after it has failed calls",
+            check: { subject in
+                subject.hasUnknown
+                    ? []
+                    : subject.all(.endpoints).filter { gate in
+                        !subject.all(.retry).contains { subject.mayMeet($0, gate) }
+                    }.map {
+                        LintDraft(
+                            "a call that meets a broken endpoint of \($0.services) fails, although"
+                                + " others are well: nothing sends it again", $0)
+                    }
+            }),
+        LintRule(
+            "endpoints-without-attempt-timeout", .hint, "Endpoints that no hang ejects",
+            harm: """
+                A call whose deadline passes says nothing about the endpoint, so one that accepts \
+                requests and never answers stays in use, and holds a call until its deadline.
+                """,
+            remedy: "Add an attempt timeout inside of the retry",
+            source: "the gate: a deadline of the caller does not count as a failure",
+            check: { subject in
+                subject.hasUnknown
+                    ? []
+                    : subject.all(.endpoints).filter { gate in
+                        !subject.all(.attemptTimeout).contains { subject.mayMeet($0, gate) }
+                    }.map {
+                        LintDraft(
+                            "an endpoint of \($0.services) that hangs is never ejected, and costs each"
+                                + " call that meets it all of its time: there is no attempt timeout",
+                            $0)
+                    }
+            }),
+        LintRule(
+            "wait-inside-endpoints", .warning, "A line behind the choice of an endpoint",
+            harm: """
+                The endpoint is chosen before the wait and not after it: by then it may be busy, \
+                ejected, or gone. Requests in line count as under way to it, and their waits as its \
+                latency.
+                """,
+            remedy: "Move the endpoints inside, next to the transport",
+            source: "the gate: what is chosen holds for the moment",
+            edges: { subject in
+                subject.edges(
+                    subject.entries.filter {
+                        $0.wait != nil
+                            && !$0.kinds.isDisjoint(
+                                with: [.rateLimit, .concurrencyLimit, .authentication])
+                    }, outside: subject.all(.endpoints))
+            },
+            story: { edge, _ in
+                "a request has its endpoint before it waits for \(edge.outer.wait ?? ""), and the wait"
+                    + " counts as the latency of that endpoint"
+            }),
+        LintRule(
+            "answer-inside-endpoints", .warning, "An answer that no endpoint has given",
+            harm: """
+                What a cache, a shared exchange or a substitute answers counts as an answer of the \
+                endpoint that was chosen: a quick success, which draws more requests to it, and \
+                hides that it fails.
+                """,
+            remedy: "Move the endpoints inside, next to the transport",
+            source: "the gate: it judges an endpoint by what comes from inside",
+            edges: { subject in
+                subject.edges(
+                    subject.entries.filter {
+                        $0.effects.contains {
+                            switch $0 {
+                            case .answers(.stored), .answers(.shared), .answers(.substitute): true
+                            default: false
+                            }
+                        }
+                    }, outside: subject.all(.endpoints))
+            },
+            story: { edge, _ in
+                "what \(edge.outer.name) answers counts as a quick success of an endpoint that has"
+                    + " seen no request"
+            }),
+        LintRule(
+            "endpoints-twice", .warning, "Two choices of an endpoint for one host",
+            harm: """
+                The inner gate passes on what has an endpoint already, so its list, its rule and its \
+                checks have no effect.
+                """,
+            remedy: "Keep one of them",
+            source: "the gate: a connect target that is there already stays",
+            check: { subject in
+                let gates = subject.all(.endpoints)
+                return gates.compactMap { inner -> LintDraft? in
+                    let outer = gates.filter {
+                        $0.index < inner.index && subject.mayMeet($0, inner)
+                            && !$0.hosts.isDisjoint(with: inner.hosts)
+                    }
+                    guard !outer.isEmpty else { return nil }
+                    return LintDraft(
+                        "\(inner.name) never chooses an endpoint of \(inner.services): a gate outside"
+                            + " of it has chosen one", of: outer + [inner])
+                }
+            }),
+    ]
+}
+
+extension LintSubject.Entry {
+    /// The hosts whose endpoints the gate chooses, as they were written.
+    fileprivate var hosts: Set<String> {
+        Set(
+            effects.compactMap {
+                if case .choosesEndpoint(let host) = $0 { host } else { nil }
+            })
+    }
+
+    fileprivate var services: String { hosts.sorted().joined(separator: ", ") }
+}
