@@ -33,6 +33,7 @@ enum Bench {
         case "cache": try await CacheBench.run(report)
         case "chain": try await ChainBench.run(report, only: Set(rest))
         case "gates": try await GatesBench.run(report, only: Set(rest))
+        case "endpoints": try await EndpointListsBench.run(report)
         case "bridges": try NestedPackage.bridges.run(rest)
         case "peers": try NestedPackage.peers.run(rest + (json ? ["--json"] : []))
         case "instructions":
@@ -48,6 +49,7 @@ enum Bench {
                 usage: bench cache [--check] [--json]
                            bench chain [CASE…] [--json]
                            bench gates [GATE…] [--json]
+                           bench endpoints [--json]
                            bench bridges
                            bench peers [--only W2,…] [--clients curl,…] [--rounds N]
                                        [--seconds S] [--svg FILE] [--json]

@@ -54,6 +54,14 @@ extension Context {
         }
     }
 
+    /// Adds to the name of a gate's pass in the call's trace what it has decided.
+    /// - Parameters:
+    ///   - gate: The gate's name.
+    ///   - detail: The decision, for people. Asked for only if there is a trace.
+    package func describePass(of gate: String, _ detail: @autoclosure () -> String) {
+        call.recorder?.describe(span, of: gate, detail)
+    }
+
     /// The recorder of the trace, if the call waits for what happens here.
     var waitingRecorder: TraceRecorder? {
         call.recorder.flatMap { $0.isWait(span) ? $0 : nil }

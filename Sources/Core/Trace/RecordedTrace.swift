@@ -57,6 +57,8 @@ struct RecordedTrace {
         var outcome: Outcome?
         /// Whether nothing may begin inside any more.
         var isSealed = false
+        /// What the gate has said of its pass.
+        var detail: String?
     }
 
     struct Exchange {
@@ -132,6 +134,15 @@ struct RecordedTrace {
         let span = begin(.exchange(exchanges.count), in: parent, at: now)
         if span != nil { exchanges.append(Exchange(request)) }
         return span
+    }
+
+    /// Notes what a gate says of its pass, if the span is that of the gate: in a trace that is full,
+    /// it may be one further out.
+    mutating func describe(_ span: Int, of gate: String, _ detail: String) {
+        guard case .gate(let plan, let position) = spans[span].kind,
+            plan.gateName(at: position) == gate
+        else { return }
+        spans[span].detail = detail
     }
 
     /// Notes the end of a span, if it has not ended.

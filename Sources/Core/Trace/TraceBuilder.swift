@@ -61,7 +61,12 @@ struct TraceBuilder {
         let (kind, name): (TraceSpan.Kind, String) =
             switch span.kind {
             case .call(let request): (.call, texts.name(of: request))
-            case .gate(let plan, let position): (.gate, texts.name(plan.gateName(at: position)))
+            case .gate(let plan, let position):
+                (
+                    .gate,
+                    texts.name(
+                        plan.gateName(at: position) + (span.detail.map { ": " + $0 } ?? ""))
+                )
             case .attempt(let number): (.attempt(number), "attempt \(number)")
             case .wait(let name): (.wait, texts.name(name))
             case .exchange(let exchange):

@@ -90,6 +90,12 @@ final class TraceRecorder: Sendable {
     /// Whether a span is a wait.
     func isWait(_ span: Int) -> Bool { state.withLock { $0.raw?.isWait(span) } ?? false }
 
+    /// Notes what a gate says of its pass.
+    func describe(_ span: Int, of gate: String, _ detail: () -> String) {
+        let text = detail()
+        change { $0.describe(span, of: gate, text) }
+    }
+
     func end(_ span: Int, _ outcome: RecordedTrace.Outcome) {
         let now = timeSource.now
         change { $0.end(span, outcome, at: now) }

@@ -48,7 +48,7 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
     public var parent: Int? { outer < 0 ? nil : Int(outer) }
     /// What the span is the time of.
     public let kind: Kind
-    /// A name for people, redacted: `Retry`, `attempt 2`, `back-off`, `GET /users`, `DNS`, `body`.
+    /// A name for people, redacted: `Retry`, `Endpoints: 10.0.0.7:8080 (2 under way)`, `attempt 2`, `back-off`, `GET /users`, `DNS`, `body`.
     ///
     /// The phases of an exchange are called `queue`, `DNS`, `connect`, `TLS`, `request sent`,
     /// `first byte` and `head`, as far as the transport reports them.

@@ -25,6 +25,8 @@ final class EndpointFleet: Sendable {
         var members: [ConnectTarget: EndpointMember] = [:]
         // The members in the order of the list.
         var order: [EndpointMember] = []
+        // The list itself, before repetitions and a subset.
+        var listed: [Endpoint] = []
         var ejectedCount = 0
         var source = SourceState()
         // When the first ejection ends.
@@ -91,6 +93,7 @@ final class EndpointFleet: Sendable {
             defer { note(&state) }
             state.chooser = EndpointChooser(rules.choice, continuing: state.chooser)
             state.rules = rules
+            state.listed = []
             // What the former checks have said is forgotten: nothing may be left to take it back.
             for member in state.order { member.health.forgetChecks() }
             // The next call looks whether more are ejected than may be now.
@@ -141,8 +144,8 @@ final class EndpointFleet: Sendable {
             view.chooser.choose(from: view.set, for: request, at: now, bits: bits, avoiding: $0)
         }
         guard let pick else { throw noList(nil, retryAfter: nil) }
-        context.note(
-            gate: "Endpoints", text(of: pick, isInPanic: view.isInPanic))
+        context.note(gate: "Endpoints", text(of: pick, isInPanic: view.isInPanic))
+        context.describePass(of: "Endpoints", text(of: pick, isInPanic: view.isInPanic))
         if view.isInPanic {
             figures.count("turnpike.endpoints.panics", labels: service.meterLabels)
         }

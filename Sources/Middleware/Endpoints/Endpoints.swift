@@ -93,6 +93,7 @@ public struct Endpoints: Interceptor {
         let isOther = request.map { !service.matches($0.origin) } ?? false
         return GateFacts(
             "sends each request for \(service) to one of its endpoints, \(fleet.choiceText)",
+            .choosesEndpoint(for: service.description),
             .waits(atMost: EndpointFleet.refreshLimit, reason: "the first list of endpoints"),
             .answers(.refusal),
             order: [

@@ -21,6 +21,7 @@ import TurnpikeInspection
         "cache": Cache(), "circuitBreaker": CircuitBreaker(), "coalesce": Coalesce(),
         "compressBodies": CompressBodies(), "concurrencyLimit": ConcurrencyLimit(),
         "cookies": Cookies(), "deadline": Deadline(), "defaultHeaders": DefaultHeaders(),
+        "endpoints": Endpoints(for: "users.internal", from: .list(["10.0.0.7:8080"])),
         "fallback": Fallback(status: .ok), "hedge": Hedge(), "hsts": HSTS(),
         "idempotencyKey": IdempotencyKey(), "idleTimeout": IdleTimeout(), "limits": Limits(),
         "log": Log(to: MemoryLogSink()), "metrics": Metrics(MetricsStore()),

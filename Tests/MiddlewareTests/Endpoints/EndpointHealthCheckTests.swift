@@ -51,7 +51,7 @@ struct EndpointHealthCheckTests {
         }
         let client = Client(
             servers.transport, clock: clock,
-            [counting, gate, .headers(["Authorization": "Bearer x"])])
+            [counting, gate, .setHeaders(["Authorization": "Bearer x"])])
         await client.send(1)
         try await checks(3)
         #expect(seen.count == 1)
@@ -190,7 +190,7 @@ struct EndpointHealthCheckTests {
         await client.send(1)
         let before = checked.count
         try await until("checks over the other transport") {
-            if others.requests.count { $0.url.path() == "/health" } >= 3 { return true }
+            if others.requests.count(where: { $0.url.path() == "/health" }) >= 3 { return true }
             if clock.timerCount > 0 { clock.advanceToNextTimer() }
             return false
         }

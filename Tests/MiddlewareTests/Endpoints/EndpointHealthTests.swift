@@ -57,6 +57,7 @@ struct EndpointHealthTests {
                 #"turnpike_endpoints_ejections_total{reason="consecutive_failures",\#(labels)} 1"#,
             ])
         clock.advance(by: .seconds(5))
+        servers.set([0], nil)
         await client.send(1)
         #expect(gate.numbers(.ejected) == [])
         #expect(

@@ -208,11 +208,23 @@ struct EndpointsTests {
             ])
     }
 
+    @Test("A trace shows which endpoint was chosen, and why")
+    func trace() async throws {
+        let store = TraceStore(sampling: 1)
+        let client = Client(
+            transport: servers.transport, stack: [gate(1)], serializers: SerializerTable(),
+            trace: store, timeSource: clock)
+        _ = try await client.get(service).serialize(with: Text())
+        let names = store.traces.first?.spans.map(\.name) ?? []
+        #expect(names.contains("Endpoints: 10.0.0.1:8080 (0 under way)"), "\(names)")
+    }
+
     @Test("The facts say that the gate may wait and refuse, and stands inside a retry")
     func facts() throws {
         let facts = try #require(gate(1).facts(for: nil))
         #expect(
             facts.effects == [
+                .choosesEndpoint(for: "users.internal"),
                 .waits(atMost: .seconds(10), reason: "the first list of endpoints"),
                 .answers(.refusal),
             ])

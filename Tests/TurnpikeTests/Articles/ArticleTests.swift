@@ -28,6 +28,7 @@ struct ArticleTests {
             "Core/Documentation.docc/WritingAGate.md",
             "Inspection/Documentation.docc/Bounds.md",
             "Middleware/Documentation.docc/Resilience.md",
+            "Middleware/Documentation.docc/SeveralEndpoints.md",
             "Middleware/Documentation.docc/LogsMetricsAndTraces.md",
             "Inspection/Documentation.docc/ReadingATrace.md",
             "Core/Documentation.docc/SecretsAndRedaction.md",

@@ -22,24 +22,25 @@ struct EndpointOutcomes: Equatable, Sendable {
     static func outliers(
         among all: [EndpointOutcomes], minimum: Int, deviations: Double
     ) -> [Int] {
-        let compared = all.indices.filter { all[$0].count >= max(minimum, 1) }
+        var rest = all.indices.filter { all[$0].count >= max(minimum, 1) }
+            .sorted { all[$0].ratio < all[$1].ratio }[...]
         // NaN finds none.
-        guard compared.count > 1, deviations >= 0, deviations.isFinite else { return [] }
-        var (sum, squares) = (0.0, 0.0)
-        for index in compared {
-            sum += all[index].ratio
-            squares += all[index].ratio * all[index].ratio
-        }
-        let others = Double(compared.count - 1)
-        let far = compared.filter { index in
-            let ratio = all[index].ratio
-            let mean = (sum - ratio) / others
-            let variance = (squares - ratio * ratio) / others - mean * mean
-            let chance = mean * (1 - mean) / Double(all[index].count)
+        guard deviations >= 0, deviations.isFinite else { return [] }
+        var sum = rest.reduce(0) { $0 + all[$1].ratio }
+        var squares = rest.reduce(0) { $0 + all[$1].ratio * all[$1].ratio }
+        var outliers: [Int] = []
+        // The worst first: beside it, the deviation of the others would hide the second.
+        while rest.count > 1, let worst = rest.popFirst() {
+            let ratio = all[worst].ratio
+            (sum, squares) = (sum - ratio, squares - ratio * ratio)
+            let mean = sum / Double(rest.count)
+            let variance = squares / Double(rest.count) - mean * mean
+            let chance = mean * (1 - mean) / Double(all[worst].count)
             let deviation = max(variance, chance, 0).squareRoot()
             // The sums are not exact.
-            return ratio < mean - max(deviations * deviation, 0.1) - 1e-9
+            guard ratio < mean - max(deviations * deviation, 0.1) - 1e-9 else { break }
+            outliers.append(worst)
         }
-        return far.sorted { all[$0].ratio < all[$1].ratio }
+        return outliers
     }
 }

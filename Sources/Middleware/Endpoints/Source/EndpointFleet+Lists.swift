@@ -137,26 +137,19 @@ extension EndpointFleet {
         _ list: EndpointList, of refresh: ListRefresh, at now: MonotonicInstant
     ) -> Bool {
         let known = state.withLock { state in
-            state.source.refresh === refresh ? (state.members, state.rules, state.order) : nil
+            state.source.refresh === refresh ? (state.members, state.rules, state.listed) : nil
         }
-        guard let (former, rules, formerOrder) = known else { return false }
-        let endpoints =
-            rules.subset?.endpoints(of: list.endpoints, in: rules.zone) ?? list.endpoints
-        var members: [ConnectTarget: EndpointMember] = [:]
-        members.reserveCapacity(endpoints.count)
-        var order: [EndpointMember] = []
-        order.reserveCapacity(endpoints.count)
-        for endpoint in endpoints where members[endpoint.target] == nil {
-            let member = Self.member(endpoint, after: former, at: now)
-            members[endpoint.target] = member
-            order.append(member)
-        }
-        let isSame = order.count == formerOrder.count && zip(order, formerOrder).allSatisfy(===)
+        guard let (former, rules, listed) = known else { return false }
+        // Costs nothing if it is the same storage, as that of a file that has not changed.
+        let isSame = list.endpoints == listed
+        let (order, members) =
+            isSame ? ([], [:]) : Self.members(of: list, by: rules, after: former, at: now)
         let isInForce = state.withLock { state in
             defer { note(&state) }
             guard state.source.refresh === refresh else { return false }
             state.source.succeed(holding: list.freshFor, at: now)
             if isSame { return true }
+            state.listed = list.endpoints
             state.members = members
             state.order = order
             countEjected(&state, at: now)
@@ -172,6 +165,24 @@ extension EndpointFleet {
             for (target, member) in former where members[target] == nil { member.health.leave() }
         }
         return true
+    }
+
+    private static func members(
+        of list: EndpointList, by rules: EndpointRules,
+        after former: [ConnectTarget: EndpointMember], at now: MonotonicInstant
+    ) -> (order: [EndpointMember], members: [ConnectTarget: EndpointMember]) {
+        let endpoints =
+            rules.subset?.endpoints(of: list.endpoints, in: rules.zone) ?? list.endpoints
+        var members: [ConnectTarget: EndpointMember] = [:]
+        members.reserveCapacity(endpoints.count)
+        var order: [EndpointMember] = []
+        order.reserveCapacity(endpoints.count)
+        for endpoint in endpoints where members[endpoint.target] == nil {
+            let member = Self.member(endpoint, after: former, at: now)
+            members[endpoint.target] = member
+            order.append(member)
+        }
+        return (order, members)
     }
 
     private static func member(
