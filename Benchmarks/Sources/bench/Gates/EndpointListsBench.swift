@@ -40,7 +40,7 @@ enum EndpointListsBench {
 
     private static func text(of round: Int) -> String {
         let endpoints = (0..<count).map {
-            "{\"host\": \"10.\(round).\($0 / 250).\($0 % 250 + 1)\", \"port\": 80}"
+            "{\"address\": \"10.\(round).\($0 / 250).\($0 % 250 + 1)\", \"port\": 80}"
         }
         return "{\"endpoints\": [\(endpoints.joined(separator: ", "))]}"
     }
