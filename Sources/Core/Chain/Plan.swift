@@ -49,7 +49,8 @@ final class Plan: Sendable {
             ?? Self.unmetNeed(of: gates, transport.capabilities)
     }
 
-    private static func unmetNeed(
+    /// What gates need of a transport that it has not, or nil.
+    static func unmetNeed(
         of gates: [any Gate], _ capabilities: TransportCapabilities
     ) -> ClientError? {
         for gate in gates {

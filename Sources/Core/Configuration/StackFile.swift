@@ -143,6 +143,12 @@ public struct StackFile: Sendable, Hashable {
         let described = outer.value("transport")
         let transport = kept ?? registry.transport(described, in: settings)
         let gates = registry.stack(outer.value("stack"), in: settings)
+        if let transport {
+            for part in gates {
+                let fault = Plan.unmetNeed(of: [part.gate], transport.capabilities)
+                if let fault { report.add(.unsupported, at: part.path, fault.message) }
+            }
+        }
         let lint = outer.object("lint")
         let ignoredRules = lint?.strings("ignore") ?? []
         lint?.finish()

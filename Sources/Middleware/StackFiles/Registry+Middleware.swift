@@ -7,6 +7,7 @@ extension Registry {
     public mutating func registerMiddleware() {
         registerTimeLimits()
         registerResilience()
+        registerEndpoints()
         registerLoadLimits()
         registerCredentials()
         registerHeaderFields()
