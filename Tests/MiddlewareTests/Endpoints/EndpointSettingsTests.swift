@@ -31,7 +31,8 @@ struct EndpointSettingsTests {
     init() {
         var registry = Registry()
         registry.registerMiddleware()
-        registry.register(transport: "plain") { _ in MockTransport { _ in .ok() } }
+        registry.register(transport: "plain") { _ in MockTransport(capabilities: []) { _ in .ok() }
+        }
         registry.register(transport: "elsewhere") { [targets] _ in
             MockTransport(capabilities: .connectTargets) { request in
                 let target = request.options.connectTarget
@@ -145,13 +146,13 @@ struct EndpointSettingsTests {
 
     @Test("A reload keeps the state of endpoints, and takes the new list")
     func reload() async throws {
-        func gate(_ list: String, _ more: String = "") -> String {
-            #"{"use": "endpoints", "for": "users.internal", "list": [\#(list)]\#(more)}"#
+        func gate(_ list: String) -> String {
+            #"{"use": "endpoints", "for": "users.internal", "list": [\#(list)], "choice": "roundRobin", "health": {"consecutiveFailures": 2}}"#
         }
         let configured = try configured(gate(#""10.0.0.7:80", "10.0.0.8:80""#))
         let client = configured.client
         for _ in 0..<40 { _ = try await client.get("http://users.internal/").response() }
-        #expect(targets.take().count { $0 == "10.0.0.7:80" } == 5, "then it is ejected")
+        #expect(targets.take().count { $0 == "10.0.0.7:80" } == 2, "then it is ejected")
         try configured.reload(
             file(
                 gate(#""10.0.0.7:80", "10.0.0.8:80", "10.0.0.9:80""#, #", "choice": "roundRobin""#))
