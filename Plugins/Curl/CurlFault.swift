@@ -58,6 +58,7 @@ enum CurlFault {
         let state = transfer.state(handle)
         let underlying = CurlFailure(code: Int(code), text: text)
         if handle.lacksDescriptors { return noDescriptors(underlying) }
+        if handle.lacksAllowedAddress { return forbidden(state) }
         if state.phase == .connecting, let status = handle.proxyStatus {
             return refused(status, underlying)
         }
@@ -67,7 +68,7 @@ enum CurlFault {
                 phase: state.phase, sends: handle.sends, isHeadTooLarge: handle.isHeadTooLarge,
                 isHTTP2: handle.isHTTP2, hasLength: handle.hasLength,
                 hadPlace: handle.hadPlace))
-        var message = kind.message
+        var message = kind.message + place(transfer.request.route?.target)
         if kind.code == .tls, let fault = transfer.trust?.fault { message += "; " + fault }
         return ClientError(kind.code, message, underlying: underlying, transfer: state)
     }
@@ -84,6 +85,20 @@ enum CurlFault {
         ClientError(
             .connection, "the server closed the connection within the head of its answer",
             transfer: state)
+    }
+
+    /// For a request whose rule allowed none of the addresses that it could have gone to.
+    private static func forbidden(_ state: TransferState) -> ClientError {
+        ClientError(
+            .urlPolicy,
+            "the address rule of the request forbids the address that its host has, or that its"
+                + " connection goes to",
+            transfer: state)
+    }
+
+    // Which endpoint it was, if the request names one.
+    private static func place(_ target: ConnectTarget?) -> String {
+        target.map { " (at \($0))" } ?? ""
     }
 
     private static func noDescriptors(_ underlying: CurlFailure) -> ClientError {
@@ -107,9 +122,10 @@ enum CurlFault {
     }
 
     /// For a transfer whose connection was not made in time.
-    static func noConnection(hadPlace: Bool) -> ClientError {
+    static func noConnection(to target: ConnectTarget?, hadPlace: Bool) -> ClientError {
         ClientError(
-            .connectTimeout, noConnection(hadPlace), transfer: TransferState(.connecting))
+            .connectTimeout, noConnection(hadPlace) + place(target),
+            transfer: TransferState(.connecting))
     }
 
     // libcurl itself times those that waited for a place, and have just got one.

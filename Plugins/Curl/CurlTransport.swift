@@ -31,6 +31,7 @@ public final class CurlTransport: Transport {
     private let library: CurlLibrary
     private let trustFiles: TrustFiles?
     private let engines: [CurlEngine]
+    private let options: CurlOptions
     /// Whether HTTP/2 is offered to servers over TLS.
     public let offersHTTP2: Bool
 
@@ -41,6 +42,7 @@ public final class CurlTransport: Transport {
     public init(configuration: Configuration = Configuration()) throws {
         library = try CurlLibrary.load()
         let options = try CurlOptions(configuration, library: library)
+        self.options = options
         trustFiles = options.trustFiles
         offersHTTP2 = options.offersHTTP2
         var engines: [CurlEngine] = []
@@ -86,11 +88,12 @@ public final class CurlTransport: Transport {
     public var trustFault: String? { trustFiles?.current().fault }
 
     /// What libcurl can do here.
-    public var capabilities: TransportCapabilities { Self.capabilities }
-
-    static let capabilities: TransportCapabilities = [
-        .liveUpload, .phaseTimes, .trailers, .requestTrailers, .encodedSizes,
-    ]
+    ///
+    /// A request can name where its connection goes
+    /// (``/TurnpikeCore/TransportCapabilities/connectTargets``) unless all requests go through a
+    /// proxy. Its rule about addresses is asked (``/TurnpikeCore/TransportCapabilities/addressRules``)
+    /// unless all connections go to a proxy or to the ``Configuration/unixSocket``.
+    public var capabilities: TransportCapabilities { options.capabilities }
 
     /// Sends a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
@@ -101,13 +104,15 @@ public final class CurlTransport: Transport {
         let transfer = CurlTransfer(
             request,
             wire: try CurlRequest(
-                request, body: body, length: upload?.length, decodes: library.hasZlib),
+                request, body: body, length: upload?.length, decodes: library.hasZlib,
+                route: request.options.isEmpty ? nil : try route(of: request)),
             upload: upload, offersHTTP2: offersHTTP2)
         if transfer.request.isSecure, let trust = trustFiles?.current() {
             transfer.trust = trust
             if let fault = trust.fault { context.note(gate: "CurlTransport", fault) }
         }
-        let engine = engine(for: request)
+        let target = transfer.request.route?.target
+        let engine = engine(for: request, at: target)
         let exchange = Exchange(
             context: context,
             onResume: { engine.post(transfer, .receive) },
@@ -121,10 +126,10 @@ public final class CurlTransport: Transport {
         do {
             response = try await exchange.response()
         } catch {
-            transfer.takeTimes()?.report(in: context, since: start)
+            transfer.takeTimes()?.report(in: context, since: start, at: target)
             throw error
         }
-        transfer.takeTimes()?.report(in: context, since: start)
+        transfer.takeTimes()?.report(in: context, since: start, at: target)
         return transfer.request.takesContentAsItComes ? response : try response.decoded()
     }
 
@@ -138,10 +143,16 @@ public final class CurlTransport: Transport {
         for engine in engines { await engine.shutdown() }
     }
 
-    // Connections to one origin are shared, so they are in one engine.
-    private func engine(for request: Request) -> CurlEngine {
+    private func route(of request: Request) throws -> CurlRoute? {
+        let options = request.options
+        if options.connectTarget == nil, options.addressRule == nil { return nil }
+        return try CurlRoute(request, self.options)
+    }
+
+    // Connections to one origin, or to one endpoint of it, are shared, so they are in one engine.
+    private func engine(for request: Request, at target: ConnectTarget?) -> CurlEngine {
         if engines.count == 1 { return engines[0] }
-        let hash = request.origin?.hashValue ?? 0
+        let hash = request.origin.map { Destination($0, at: target).hashValue } ?? 0
         return engines[Int(UInt(bitPattern: hash) % UInt(engines.count))]
     }
 }
@@ -153,7 +164,7 @@ extension CurlTransport: PromptlyCancellable {
 
 extension CurlTimes {
     /// Reports the times, which libcurl counts from the beginning of the exchange.
-    func report(in context: Context, since start: MonotonicInstant) {
+    func report(in context: Context, since start: MonotonicInstant, at target: ConnectTarget?) {
         func instant(_ microseconds: Int64) -> MonotonicInstant? {
             guard microseconds > 0 else { return nil }
             return start.advanced(by: .microseconds(microseconds))
@@ -165,7 +176,9 @@ extension CurlTimes {
         // Where there was no connection, libcurl made none and says "reused".
         if let instant = instant(isReused ? ready : connect) {
             reports.append(
-                .connected(at: instant, isReused: ready > 0 ? isReused : nil, peer: peer))
+                .connected(
+                    at: instant, isReused: ready > 0 ? isReused : nil,
+                    peer: target == nil ? peer : target?.peer(peer)))
         }
         if let instant = instant(handshake) { reports.append(.secured(at: instant)) }
         if let instant = instant(ready) { reports.append(.ready(at: instant)) }

@@ -15,8 +15,8 @@ extension Registry {
             let configuration = try CurlTransport.Configuration(
                 settings: settings, environment: environment)
             if settings.isDryRun {
-                _ = try CurlOptions(configuration, library: .load())
-                return MockTransport(capabilities: CurlTransport.capabilities, [])
+                let options = try CurlOptions(configuration, library: .load())
+                return MockTransport(capabilities: options.capabilities, [])
             }
             return try CurlTransport(configuration: configuration)
         }

@@ -196,6 +196,7 @@ static int on_request(void *user, char *peer, char *local, int peer_port, int lo
     transfer_t *this = user;
     tpc_loop_step(this->loop);
     if (this->shown.sends > 0 && !may_repeat(this)) return CURL_PREREQFUNC_ABORT;
+    if (this->request.traits & TPC_JUDGED && !tpc_allows_peer(this, peer)) return CURL_PREREQFUNC_ABORT;
     this->shown.sends++;
     if (this->request.traits & TPC_SHARED) tpc_transfer_mark(this);
     if (this->request.target) tpc_choose_target(this);

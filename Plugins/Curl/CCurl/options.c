@@ -30,8 +30,14 @@ int tpc_set_number(tpc_transfer *transfer, int option, long value) {
 }
 
 int tpc_set_text(tpc_transfer *transfer, int option, const char *text) {
-    if (option == TPC_NO_PROXY) whole(transfer)->proxy.has_exceptions = text && *text;
-    return tpc_curl.easy_setopt(whole(transfer)->easy, option, text);
+    transfer_t *this = whole(transfer);
+    char **kept = option == TPC_NO_PROXY ? &this->proxy.exceptions : option == TPC_UNIX_SOCKET_PATH ? &this->unix_socket : NULL;
+    if (kept) {
+        free(*kept);
+        *kept = text && *text ? strdup(text) : NULL;
+        if (text && *text && !*kept) return CURLE_OUT_OF_MEMORY;
+    }
+    return tpc_curl.easy_setopt(this->easy, option, text);
 }
 
 int tpc_set_bytes(tpc_transfer *transfer, int option, const void *bytes, size_t count, bool copies) {

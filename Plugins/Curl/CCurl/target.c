@@ -15,6 +15,9 @@
 //
 //     scripts/bench instructions --clients curl
 
+// The place of no URL among those of the proxies.
+enum { NO_PROXY = 2 };
+
 static int set_url(transfer_t *this, const char *url, size_t count) {
     char *text = this->url.text;
     if (text && strncmp(text, url, count) == 0 && text[count] == 0) return 0;
@@ -47,10 +50,11 @@ int tpc_set_proxies(tpc_transfer *transfer, const char *http, const char *https)
 
 // An HTTP proxy gets the absolute form, but not for https, which goes through a tunnel.
 int tpc_set_target(transfer_t *this, const tpc_request *request) {
-    int scheme = request->traits & TPC_SECURE ? 1 : 0;
+    int scheme = request->traits & TPC_DIRECT ? NO_PROXY : request->traits & TPC_SECURE ? 1 : 0;
     int code = this->proxy.current == scheme ? 0 : use_proxy(this, scheme);
     const char *proxy = scheme == 0 ? this->proxy.urls[0] : NULL;
-    bool is_proxied = proxy && strncmp(proxy, "http:", 5) == 0, is_undecided = is_proxied && this->proxy.has_exceptions;
+    bool is_proxied = proxy && strncmp(proxy, "http:", 5) == 0;
+    bool is_undecided = is_proxied && this->proxy.exceptions && !(request->traits & TPC_PROXIED);
     if (code == 0) code = set_url(this, request->url, is_undecided ? strlen(request->url) : request->origin_count);
     if (code != 0) return code;
     if (!is_undecided)

@@ -30,7 +30,7 @@ static void set_fixed_options(CURL *easy) {
     set(easy, CURLOPT_QUICK_EXIT, 1L);
 }
 
-tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_rewind rewind, tpc_trail trail) {
+tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_rewind rewind, tpc_trail trail, tpc_judge judge) {
     transfer_t *this = calloc(1, sizeof *this);
     CURL *easy = this ? tpc_curl.easy_init() : NULL;
     CURLU *parts = easy ? tpc_curl.url() : NULL;
@@ -40,7 +40,7 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_rewind rewi
         return NULL;
     }
     *this = (transfer_t){.shown.result = TPC_RUNNING, .loop = loop, .easy = easy, .content = {read, rewind, trail},
-                         .next_ready = &this->shown, .url.parts = parts, .socket.descriptor = -1};
+                         .judge = judge, .next_ready = &this->shown, .url.parts = parts, .socket.descriptor = -1};
     tpc_curl.easy_setopt(easy, CURLOPT_PRIVATE, this);
     tpc_curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, this->shown.error);
     set_fixed_options(easy);
@@ -58,9 +58,12 @@ void tpc_transfer_free(tpc_transfer *transfer) {
     free(this->request.fields);
     free(this->request.url);
     free(this->request.target);
+    free(this->request.connect_to);
     free(this->overrides);
     free(this->proxy.urls[0]);
     free(this->proxy.urls[1]);
+    free(this->proxy.exceptions);
+    free(this->unix_socket);
     tpc_buffer_free(&this->shown.head);
     tpc_buffer_free(&this->shown.body);
     tpc_buffer_free(&this->shown.trailers);
@@ -116,6 +119,7 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     this->request.traits = request->traits;
     int code = tpc_list_create(&this->request.fields, request->fields, request->fields_count);
     if (code == 0) code = tpc_set_target(this, request);
+    if (code == 0 && request->traits & TPC_ROUTED) code = tpc_set_route(this, request);
     if (code == 0) code = tpc_curl.easy_setopt(this->easy, CURLOPT_HTTPHEADER, this->request.fields);
     if (code == 0) code = set_method(this, request);
     if (code != 0) return code;
@@ -140,6 +144,7 @@ void tpc_transfer_end(tpc_transfer *transfer) {
     if (this->changed & CHANGED_TRAILERS) tpc_set_trailer_callback(this, false);
     if (this->changed & CHANGED_VERSION) tpc_curl.easy_setopt(this->easy, TPC_HTTP_VERSION, this->version);
     if (this->changed & CHANGED_VERBOSE) tpc_curl.easy_setopt(this->easy, CURLOPT_VERBOSE, 0L);
+    if (this->changed & CHANGED_ROUTE) tpc_unset_route(this);
     this->changed = 0;
     tpc_curl.easy_setopt(this->easy, CURLOPT_HTTPHEADER, NULL);
     free(this->request.fields);
@@ -183,6 +188,7 @@ void tpc_transfer_finish(tpc_transfer *transfer, int result) {
     transfer_t *this = whole(transfer);
     const tpc_loop *loop = this->loop;
     transfer->result = result;
+    if (result && transfer->sends == 0 && this->request.has_refused && !this->request.has_opened) transfer->cause = TPC_CAUSE_ADDRESS;
     // Looking up a name needs a descriptor, too.
     if (result && transfer->sends == 0 && !tpc_has_descriptors()) transfer->cause = TPC_CAUSE_NO_DESCRIPTORS;
     if (result && transfer->cause == TPC_CAUSE_NONE && tpc_http2_is_refused(this)) transfer->cause = TPC_CAUSE_REFUSED;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The whole of a transfer, for the files that implement it: transfer.c (its life), options.c, target.c, callbacks.c, http2.c and
-// info.c.
+// The whole of a transfer, for the files that implement it: transfer.c (its life), options.c, target.c, route.c, callbacks.c,
+// http2.c and info.c.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "loop.h"
 
 // Options of the easy handle that a request has set, and that `tpc_transfer_end` must set back.
-enum { CHANGED_METHOD = 1, CHANGED_TRAILERS = 2, CHANGED_VERSION = 4, CHANGED_VERBOSE = 8 };
+enum { CHANGED_METHOD = 1, CHANGED_TRAILERS = 2, CHANGED_VERSION = 4, CHANGED_VERBOSE = 8, CHANGED_ROUTE = 16 };
 
 typedef enum {
     ACTIVITY_NONE,
@@ -29,6 +29,7 @@ typedef struct transfer {
         tpc_rewind rewind;
         tpc_trail trail;
     } content;
+    tpc_judge judge;
     activity_t activity;
     // The list of the loop's active transfers: the next one, and the pointer that leads to this one.
     struct transfer *next, **place;
@@ -40,6 +41,10 @@ typedef struct transfer {
         struct curl_slist *fields;
         // Both forms of the target, if libcurl decides later whether a proxy gets the request; otherwise NULL.
         char *url, *target;
+        // Where the connection goes instead, in libcurl's line.
+        struct curl_slist *connect_to;
+        // Whether the request's rule has refused an address, and whether a socket was opened to another one.
+        bool has_refused, has_opened;
     } request;
     // What libcurl has of the URL, as text and in parts.
     struct {
@@ -52,11 +57,15 @@ typedef struct transfer {
     long version;
     struct curl_slist *overrides;
     struct {
-        // URLs for http and https, NULL for none, and the one of them that libcurl has.
-        char *urls[2];
+        // URLs for http and https, NULL for none, then always NULL, for requests that go through none; and the one of them that
+        // libcurl has.
+        char *urls[3];
         int current;
-        bool has_exceptions;
+        // The hosts that are reached without it; NULL for none.
+        char *exceptions;
     } proxy;
+    // The Unix socket that the configuration has set, or NULL.
+    char *unix_socket;
 
     // The connection of the last send: its TLS session, NULL if it has none or that is unknown, and its local port, because a later
     // session may have the same address in memory. Whether the peer has ended the session with a close_notify.
@@ -99,6 +108,15 @@ int tpc_list_create(struct curl_slist **list, const char *lines, size_t count);
 int tpc_set_target(transfer_t *this, const tpc_request *request);
 /// Sets the target of a request for which libcurl has chosen whether to use a proxy.
 void tpc_choose_target(transfer_t *this);
+
+// route.c
+
+/// Sets where the connection of a request goes; returns libcurl's code.
+int tpc_set_route(transfer_t *this, const tpc_request *request);
+/// Sets that back to what the configuration says.
+void tpc_unset_route(transfer_t *this);
+/// Asks the request's rule about the peer of the connection that was chosen for it.
+bool tpc_allows_peer(transfer_t *this, const char *peer);
 
 // callbacks.c
 

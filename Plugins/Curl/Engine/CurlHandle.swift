@@ -17,7 +17,7 @@ import TurnpikeCore
     init?(loop: OpaquePointer) {
         guard
             let pointer = unsafe tpc_transfer_create(
-                loop, readContent, rewindContent, addTrailers)
+                loop, readContent, rewindContent, addTrailers, judgeAddress)
         else { return nil }
         unsafe self.pointer = pointer
         CurlHandles.count.add(1, ordering: .relaxed)
@@ -114,6 +114,8 @@ import TurnpikeCore
     /// Whether the limits of connections left room for the transfer.
     var hadPlace: Bool { unsafe tpc_transfer_had_place(pointer) }
 
+    /// Whether the transfer failed because the request's rule allowed none of the addresses.
+    var lacksAllowedAddress: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_ADDRESS }
     /// Whether the transfer failed because the process has no descriptors left.
     var lacksDescriptors: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_NO_DESCRIPTORS }
 
@@ -234,6 +236,15 @@ private func rewindContent(owner: UnsafeMutableRawPointer?) -> Bool {
     guard let owner = unsafe owner else { return false }
     let transfer = unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).takeUnretainedValue()
     return transfer.upload?.rewind() ?? true
+}
+
+private func judgeAddress(
+    owner: UnsafeMutableRawPointer?, address: UnsafePointer<UInt8>?, count: Int
+) -> Bool {
+    guard let owner = unsafe owner else { return false }
+    let transfer = unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).takeUnretainedValue()
+    let bytes = unsafe UnsafeRawBufferPointer(start: address, count: count)
+    return unsafe transfer.request.route?.allows(bytes) ?? true
 }
 
 private func addTrailers(owner: UnsafeMutableRawPointer?, list: UnsafeMutableRawPointer?) -> Bool {

@@ -9,7 +9,7 @@ import TurnpikeSupport
 struct CurlOptions: Sendable {
     let library: CurlLibrary
     let configuration: CurlTransport.Configuration
-    private let proxies: ProxyRoutes
+    let proxies: ProxyRoutes
     /// The files of the trust, or nil if libcurl reads them itself.
     let trustFiles: TrustFiles?
 
@@ -70,6 +70,16 @@ struct CurlOptions: Sendable {
         }
     }
 
+    var capabilities: TransportCapabilities {
+        var capabilities: TransportCapabilities = [
+            .liveUpload, .phaseTimes, .trailers, .requestTrailers, .encodedSizes,
+        ]
+        if proxies.takeAll { return capabilities }
+        capabilities.insert(.connectTargets)
+        if configuration.unixSocket == nil { capabilities.insert(.addressRules) }
+        return capabilities
+    }
+
     var limits: tpc_limits {
         func long(_ count: Int?) -> Int { min(max(count ?? 0, 0), Int(Int32.max)) }
         return tpc_limits(
@@ -114,7 +124,7 @@ struct CurlOptions: Sendable {
     }
 
     private func apply(_ proxies: ProxyRoutes, _ setter: Setter) throws {
-        if proxies.http == nil, proxies.https == nil { return }
+        if proxies.isEmpty { return }
         try setter.setProxies(proxies)
         // For CONNECT alone; servers get the field lines of the request.
         try setter.set(TPC_USER_AGENT, "turnpike", "proxy")

@@ -31,14 +31,20 @@ struct CurlRequest: Sendable {
     let isShareable: Bool
     /// Whether the content is not decoded, because the caller names the codings.
     let takesContentAsItComes: Bool
+    /// What the request says of its connection; nil for nothing.
+    let route: CurlRoute?
 
     /// - Parameters:
     ///   - request: The request.
     ///   - body: Its content.
     ///   - length: The size of the content, if there is any and that is known.
     ///   - decodes: Whether codings are asked for.
+    ///   - route: What it says of its connection.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for what libcurl cannot send.
-    init(_ request: Request, body: RequestBody, length: Int64?, decodes: Bool) throws {
+    init(
+        _ request: Request, body: RequestBody, length: Int64?, decodes: Bool, route: CurlRoute? = nil
+    ) throws {
+        self.route = route
         let method = request.method
         isHead = method == .head
         isRepeatable = request.isRepeatable
@@ -79,13 +85,14 @@ struct CurlRequest: Sendable {
         return unsafe url.withCString { url in
             unsafe target.withCString { target in
                 unsafe withPointers { fields, method in
-                    unsafe body(
-                        tpc_request(
-                            url: url, target: target, origin_count: originCount, method: method,
-                            exchange: exchange, traits: traits(isShared: isShared),
-                            content_length: contentLength,
-                            fields: fields.baseAddress, fields_count: fields.count,
-                            version: Int32(version)))
+                    let request = unsafe tpc_request(
+                        url: url, target: target, origin_count: originCount, method: method,
+                        exchange: exchange, traits: traits(isShared: isShared),
+                        content_length: contentLength,
+                        fields: fields.baseAddress, fields_count: fields.count,
+                        version: Int32(version), connect_to: nil, unix_socket: nil, scope: 0)
+                    guard let route else { return unsafe body(request) }
+                    return unsafe route.add(to: request, body)
                 }
             }
         }

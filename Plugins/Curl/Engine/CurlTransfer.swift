@@ -12,17 +12,6 @@ import TurnpikeCore
 // SAFETY: `exchange` is set before an engine has the transfer. From then on it, and all that stands
 // below the mark “Under the engine's lock”, is touched under that lock alone.
 final class CurlTransfer: @unchecked Sendable {
-    /// What an engine is asked to do for a transfer; several are one post.
-    struct Orders: OptionSet {
-        let rawValue: UInt8
-        static let start = Orders(rawValue: 1)
-        static let cancel = Orders(rawValue: 2)
-        static let receive = Orders(rawValue: 4)
-        static let send = Orders(rawValue: 8)
-        // Until it starts nothing is posted: it may be cancelled before it has its exchange.
-        fileprivate static let unstarted = Orders(rawValue: 128)
-    }
-
     private enum Head {
         case unread(HeadBytes)
         case read(Result<Exchange.Head, ClientError>)
@@ -52,13 +41,16 @@ final class CurlTransfer: @unchecked Sendable {
     var connectDue: Int64 = 0
     /// Whether its server speaks no other version of HTTP.
     private(set) var needsHTTP2 = false
-    /// The host, where one connection to it may carry many transfers at once; see ``HostTurns``.
-    private(set) var sharedHost: Origin?
+    /// The host, or the place that is connected to instead, if one connection to it may carry many
+    /// transfers at once; see ``HostTurns``.
+    private(set) var sharedHost: Destination?
 
     init(
         _ request: Request, wire: consuming CurlRequest, upload: CurlUpload?, offersHTTP2: Bool
     ) {
-        sharedHost = offersHTTP2 && wire.isShareable ? request.origin : nil
+        sharedHost =
+            offersHTTP2 && wire.isShareable
+            ? request.origin.map { Destination($0, at: wire.route?.target) } : nil
         life = TransferLife(isRepeatable: wire.isRepeatable)
         self.request = wire
         self.upload = upload
@@ -70,7 +62,10 @@ final class CurlTransfer: @unchecked Sendable {
 
     // MARK: From any thread
 
-    var origin: Origin? { Origin(url) }
+    /// What its connection is made to.
+    var destination: Destination? {
+        Origin(url).map { Destination($0, at: request.route?.target) }
+    }
 
     /// Sets the exchange, whose closures hold the transfer: they hold each other until ``leave()``.
     func feed(_ exchange: Exchange) { self.exchange = exchange }
@@ -104,9 +99,9 @@ extension CurlTransfer {
     var isHTTP2: Bool? { handle.flatMap { $0.sends > 0 ? $0.isHTTP2 : nil } }
 
     /// Notes that its server speaks HTTP/2 alone.
-    func needHTTP2(of origin: Origin) {
+    func needHTTP2(of destination: Destination) {
         needsHTTP2 = true
-        if request.isShareable { sharedHost = origin }
+        if request.isShareable { sharedHost = destination }
     }
 
     /// Handles an event, and carries out the actions that concern the transfer alone.
@@ -146,7 +141,9 @@ extension CurlTransfer {
     func failLate() -> Actions {
         if let handle { keep(handle.times) }
         return advance(
-            .connectTimedOut, failing: CurlFault.noConnection(hadPlace: handle?.hadPlace ?? true))
+            .connectTimedOut,
+            failing: CurlFault.noConnection(
+                to: request.route?.target, hadPlace: handle?.hadPlace ?? true))
     }
 
     /// Lets go of the handle.

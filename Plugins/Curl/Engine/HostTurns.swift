@@ -98,20 +98,20 @@ struct HostTurns {
         }
     }
 
-    private var hosts: [Origin: Host] = [:]
+    private var hosts: [Destination: Host] = [:]
 
     /// Adds a transfer that is ready to begin, and may have to wait for its turn.
     mutating func add(_ transfer: CurlTransfer) {
-        guard let origin = transfer.sharedHost else { return transfer.turn = .none }
-        let host = hosts[origin] ?? Host()
-        hosts[origin] = host
+        guard let place = transfer.sharedHost else { return transfer.turn = .none }
+        let host = hosts[place] ?? Host()
+        hosts[place] = host
         host.add(transfer)
     }
 
     /// Notes that a transfer that has its turn has a connection now.
     /// - Returns: Those that are to begin now.
     func connected(_ transfer: CurlTransfer, isHTTP2: Bool) -> [CurlTransfer] {
-        guard let origin = transfer.sharedHost, let host = hosts[origin] else { return [] }
+        guard let place = transfer.sharedHost, let host = hosts[place] else { return [] }
         return host.connected(transfer, isHTTP2: isHTTP2)
     }
 
@@ -119,10 +119,10 @@ struct HostTurns {
     /// - Returns: Those that are to begin now.
     mutating func remove(_ transfer: CurlTransfer) -> [CurlTransfer] {
         defer { transfer.turn = .unasked }
-        guard transfer.turn != .unasked, let origin = transfer.sharedHost,
-            let host = hosts[origin]
+        guard transfer.turn != .unasked, let place = transfer.sharedHost,
+            let host = hosts[place]
         else { return [] }
-        defer { if host.count == 0 { hosts[origin] = nil } }
+        defer { if host.count == 0 { hosts[place] = nil } }
         return host.remove(transfer)
     }
 }

@@ -18,8 +18,8 @@ struct TransferTable {
     /// When a transfer may have waited too long for its connection, by the loop's clock.
     private(set) var due = Int64.max
     /// Servers that have refused HTTP/1.1.
-    private var http2Origins: Set<Origin> = []
-    private static let maxOrigins = 1000
+    private var http2Places: Set<Destination> = []
+    private static let maxPlaces = 1000
 
     init(loop: CurlLoop, options: CurlOptions) {
         self.loop = loop
@@ -97,8 +97,8 @@ struct TransferTable {
     // MARK: Events and actions
 
     private mutating func add(_ transfer: CurlTransfer) {
-        if !http2Origins.isEmpty, let origin = transfer.origin, http2Origins.contains(origin) {
-            transfer.needHTTP2(of: origin)
+        if !http2Places.isEmpty, let place = transfer.destination, http2Places.contains(place) {
+            transfer.needHTTP2(of: place)
         }
         transfer.place = running.count
         running.append(transfer)
@@ -142,10 +142,10 @@ struct TransferTable {
     }
 
     private mutating func remember(_ transfer: CurlTransfer) {
-        guard let origin = transfer.origin else { return }
-        if http2Origins.count >= Self.maxOrigins { http2Origins = [] }
-        http2Origins.insert(origin)
-        transfer.needHTTP2(of: origin)
+        guard let place = transfer.destination else { return }
+        if http2Places.count >= Self.maxPlaces { http2Places = [] }
+        http2Places.insert(place)
+        transfer.needHTTP2(of: place)
     }
 
     private mutating func takeTurn(_ transfer: CurlTransfer) {

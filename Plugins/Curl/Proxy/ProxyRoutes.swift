@@ -27,6 +27,18 @@ struct ProxyRoutes: Sendable {
         }
     }
 
+    /// Whether there are none.
+    var isEmpty: Bool { http == nil && https == nil }
+
+    /// Whether all requests go through one.
+    var takeAll: Bool { http != nil && https != nil && exceptions.isEmpty }
+
+    /// Returns whether requests for an origin go through a proxy.
+    func route(_ origin: Origin) -> Bool {
+        guard (origin.scheme == "https" ? https : http) != nil else { return false }
+        return exceptions.isEmpty || !ProxyExceptions(exceptions).contain(origin.host)
+    }
+
     // The first that is set.
     private static func value(
         _ names: String..., in environment: [String: String]

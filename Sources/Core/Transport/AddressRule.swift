@@ -5,15 +5,34 @@
 /// A transport with ``TransportCapabilities/addressRules`` asks it when it opens a connection and
 /// before a request uses one, so that a name that resolves to another address between a check and
 /// the connection is refused too (DNS rebinding). Such a refusal is
-/// ``ClientError/Code/urlPolicy``, and nothing was sent. What a proxy connects to is not asked
-/// about.
+/// ``ClientError/Code/urlPolicy``, and nothing was sent. Where a name has several addresses, one that
+/// is refused is passed over, and an allowed one may be used. What a proxy connects to is not asked
+/// about, and a Unix socket that the request names is refused, as it has no address.
 public struct AddressRule: Sendable {
     private let decide: @Sendable (IPAddress) -> Bool
+    /// Whether the rule is ``publicAddresses``, so that two calls with it have the same rule.
+    package let allowsPublicAlone: Bool
+
+    /// Allows public addresses alone (``IPAddress/isPublic``).
+    public static let publicAddresses = Self(allowsPublicAlone: true, \.isPublic)
 
     /// Creates a rule.
     /// - Parameter allows: Returns whether a connection to an address is allowed. It is called on
     ///   the thread of the network, so it must be quick.
-    public init(allows: @escaping @Sendable (IPAddress) -> Bool) { decide = allows }
+    public init(allows: @escaping @Sendable (IPAddress) -> Bool) {
+        self.init(allowsPublicAlone: false, allows)
+    }
+
+    private init(allowsPublicAlone: Bool, _ decide: @escaping @Sendable (IPAddress) -> Bool) {
+        self.allowsPublicAlone = allowsPublicAlone
+        self.decide = decide
+    }
+
+    /// Returns a rule that allows what both rules allow.
+    public func and(_ other: AddressRule) -> AddressRule {
+        if allowsPublicAlone, other.allowsPublicAlone { return self }
+        return AddressRule { allows($0) && other.allows($0) }
+    }
 
     /// Returns whether a connection to an address is allowed.
     public func allows(_ address: IPAddress) -> Bool { decide(address) }

@@ -57,7 +57,9 @@ extension Trace {
             "cache": [:], "timings": .object(timings.json),
         ]
         if let address = exchange.peerAddress {
-            entry["serverIPAddress"] = .string(Self.host(address))
+            let peer = TracePeer(address)
+            if !peer.isPath { entry["serverIPAddress"] = .string(peer.host) }
+            entry["connection"] = peer.port.map { .string("\($0)") }
         }
         if let reason = reason(of: span), var response = entry["response"]?.object {
             response["_error"] = .string(reason)
@@ -86,13 +88,6 @@ extension Trace {
             place = spans[index].parent
         }
         return nil
-    }
-
-    // An address without its port: `127.0.0.1:80`, `[::1]:80`.
-    private static func host(_ address: String) -> String {
-        if address.hasPrefix("[") { return String(address.dropFirst().prefix { $0 != "]" }) }
-        let isAddress = address.filter { $0 == ":" }.count == 1
-        return isAddress ? String(address.prefix { $0 != ":" }) : address
     }
 
     // MARK: Timings

@@ -159,7 +159,9 @@ private struct TraceExport {
             list.append(OTLP.text("network.protocol.version", version))
         }
         if let address = exchange.peerAddress {
-            list.append(OTLP.text("network.peer.address", address))
+            let peer = TracePeer(address)
+            list.append(OTLP.text("network.peer.address", peer.host))
+            if let port = peer.port { list.append(OTLP.int("network.peer.port", port)) }
         }
         if let size = exchange.requestBodyBytes {
             list.append(OTLP.int("http.request.body.size", size))

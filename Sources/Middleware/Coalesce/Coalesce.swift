@@ -140,6 +140,7 @@ extension RequestOptions {
         var options = self
         options[DeadlineOption.self] = nil
         options[RetryableOption.self] = nil
+        if options.addressRule?.allowsPublicAlone == true { options.addressRule = nil }
         return options.isEmpty
     }
 }

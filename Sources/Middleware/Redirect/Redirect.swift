@@ -11,7 +11,8 @@ public import TurnpikeCore
 ///   twice, unless a cookie jar inside has stored a cookie from the redirect, which pages that test
 ///   for cookies need.
 /// - On a change of scheme, host or port, only `Accept*`, `User-Agent`, the trace fields, and
-///   `Content-*` with the body are kept. A dropped field stays dropped, also on the way back.
+///   `Content-*` with the body are kept. A dropped field stays dropped, also on the way back. A
+///   connect target (``/TurnpikeCore/RequestOptions/connectTarget``) is dropped too.
 /// - User information in a `Location` is ignored.
 ///
 /// Place it outside retries, cookies, ``HSTS``, ``URLPolicy`` and credentials, so that they see

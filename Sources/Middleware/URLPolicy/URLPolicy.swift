@@ -25,9 +25,16 @@ import TurnpikeSupport
 /// hosts that parsers read in different ways. Any other name is looked up, off the caller's
 /// threads, and refused if one of its addresses is not public (``/TurnpikeCore/IPAddress/isPublic``).
 ///
-/// > Important: URLSession looks the name up again for its connection. A name server that answers
-/// > differently the second time (DNS rebinding) gets past any check of this kind; only the network
-/// > can stop it: a proxy or a firewall for outgoing traffic. See <doc:WhereRequestsMayGo>.
+/// A request that goes on also carries the rule itself (``/TurnpikeCore/AddressRule``). A transport
+/// with ``/TurnpikeCore/TransportCapabilities/addressRules``, such as `CurlTransport`, asks it about the
+/// address that it really connects to. So a name server that answers differently the second time
+/// (DNS rebinding) gets nowhere. Where the request has a connect target
+/// (``/TurnpikeCore/RequestOptions/connectTarget``), the target is judged instead of the name, and a
+/// Unix socket is refused.
+///
+/// > Important: URLSession looks the name up again for its connection and asks no rule. Over it, only
+/// > the network can stop DNS rebinding: a proxy or a firewall for outgoing traffic. See
+/// > <doc:WhereRequestsMayGo>.
 public struct URLPolicy: RequestAdapter {
     /// When addresses that are not public are refused.
     public enum PrivateAddresses: String, Sendable, Hashable, CaseIterable {
@@ -55,8 +62,9 @@ public struct URLPolicy: RequestAdapter {
     ///   - allowedHosts: The allowed hosts; nil allows any. They are not exempt from `denyPrivate`.
     ///   - deniedHosts: Hosts that are refused, even if they are among the allowed ones.
     ///   - denyPrivate: When addresses that are not public are refused.
-    ///   - resolver: Resolves names for `denyPrivate`. If nil, only the form of a name is checked;
-    ///     that is for clients behind a proxy that does the rest.
+    ///   - resolver: Resolves names for `denyPrivate`. If nil, only the form of a name is checked
+    ///     here; that is for transports that ask address rules, and for clients behind a proxy that
+    ///     does the rest.
     public init(
         schemes: Set<String> = ["http", "https"], allowedHosts: [HostPattern]? = nil,
         deniedHosts: [HostPattern] = [], denyPrivate: PrivateAddresses = .never,
@@ -95,7 +103,19 @@ public struct URLPolicy: RequestAdapter {
         if let allowedHosts, !allowedHosts.contains(where: { $0.matches(host) }) {
             throw refusal("the host is not among the allowed hosts")
         }
+        let target = request.options.connectTarget
+        let place = if case .host(let name, _) = target { HostName(name) } else { host }
+        if target != nil, deniedHosts.contains(where: { $0.matches(place) }) {
+            throw refusal("the host of the connect target is denied")
+        }
         guard guardsPrivate(request) else { return }
+        if case .unixSocket = target { throw refusal("a Unix socket is not a public address") }
+        try await judge(place, context)
+        let rule = AddressRule.publicAddresses
+        request.options.addressRule = request.options.addressRule.map { $0.and(rule) } ?? rule
+    }
+
+    private func judge(_ host: HostName, _ context: Context) async throws {
         switch host {
         case .address(let address): try check([address])
         case .unclear: throw refusal("it is unclear whether the host is a name or an address")

@@ -101,6 +101,8 @@ enum { TPC_READ_WAIT = -1, TPC_READ_FAIL = -2 };
 typedef long (*tpc_read)(void *owner, char *bytes, size_t room);
 /// Makes the content start again. Returns false if that is impossible.
 typedef bool (*tpc_rewind)(void *owner);
+/// Returns whether the rule of the request allows a connection to an address: 4 bytes of IPv4 or 16 of IPv6.
+typedef bool (*tpc_judge)(void *owner, const unsigned char *address, size_t count);
 /// Adds the trailer lines of the request to a list with `tpc_trailer_add`. Returns false if that failed.
 typedef bool (*tpc_trail)(void *owner, void *list);
 bool tpc_trailer_add(void *list, const char *line);
@@ -130,6 +132,8 @@ typedef enum tpc_cause {
     TPC_CAUSE_NO_DESCRIPTORS,
     /// The server has certainly not acted on what was sent last (RFC 9113 §8.7).
     TPC_CAUSE_REFUSED,
+    /// The request's rule has refused each address that a connection could go to.
+    TPC_CAUSE_ADDRESS,
 } tpc_cause;
 
 /// Bits of `paused`, which are libcurl's.
@@ -162,7 +166,7 @@ struct tpc_transfer {
 };
 
 /// Creates a transfer, which does not decode content. Returns NULL if there is no memory.
-tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_rewind rewind, tpc_trail trail);
+tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_rewind rewind, tpc_trail trail, tpc_judge judge);
 void tpc_transfer_free(tpc_transfer *transfer);
 
 /// The options of libcurl that a configuration may set.
@@ -214,6 +218,14 @@ enum {
     TPC_SHARED = 4,
     /// Trailer lines follow the content, whose length must not be set. Afterwards the transfer cannot be used again.
     TPC_TRAILERS = 8,
+    /// The addresses of its connection are asked about (`tpc_judge`).
+    TPC_JUDGED = 16,
+    /// It goes through no proxy, whatever the configuration says.
+    TPC_DIRECT = 32,
+    /// It goes through the proxy, whatever the exceptions of the configuration say.
+    TPC_PROXIED = 64,
+    /// Its connection goes elsewhere (`connect_to`, `unix_socket`), or it is TPC_PROXIED.
+    TPC_ROUTED = 128,
 };
 
 typedef struct tpc_request {
@@ -232,6 +244,11 @@ typedef struct tpc_request {
     size_t fields_count;
     /// A version of HTTP for this request alone; 0 for the one that the configuration set.
     int version;
+    /// Where the connection goes instead of the URL's host: libcurl's line for all hosts (`::HOST:PORT`), or the path of a Unix
+    /// socket. At most one is set.
+    const char *connect_to, *unix_socket;
+    /// Sets the connections to that place apart from those to others of the same host; 0 does not. See route.c.
+    unsigned scope;
 } tpc_request;
 
 /// Adds a transfer to its loop. Returns libcurl's code, 0 for success.

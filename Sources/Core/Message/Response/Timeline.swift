@@ -30,7 +30,8 @@ public struct Timeline: Sendable, Hashable {
     public var serialized: MonotonicInstant?
     /// Whether the connection had served another exchange; nil if unknown.
     public var isConnectionReused: Bool?
-    /// The address of the peer, if known.
+    /// The address of the peer, if known; with its port, or the path of a Unix socket, where the
+    /// request has a connect target.
     public var peerAddress: String?
     /// The HTTP version of the response, such as `1.1` or `2`.
     public var protocolVersion: String?

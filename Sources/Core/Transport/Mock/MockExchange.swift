@@ -17,6 +17,9 @@ public struct MockExchange: Sendable {
     /// The trailer fields that were sent after the content.
     public let trailers: HTTPHeaders
 
+    /// Where a real transport would have connected to instead of the URL's host; nil for nowhere else.
+    public var connectTarget: ConnectTarget? { request.options.connectTarget }
+
     /// The content as UTF-8 text, or nil if it is not valid UTF-8.
     public var text: String? { String(validating: body, as: UTF8.self) }
 

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CTurnpikeCurl
+import TurnpikeCore
+
+/// What a request itself says of its connection: where it goes, and which addresses it may go to.
+struct CurlRoute: Sendable {
+    /// The place that is connected to instead of the URL's host.
+    let target: ConnectTarget?
+    // Asked about each address; nil through a proxy, which is what is connected to then.
+    private let rule: AddressRule?
+    private let proxyTrait: Int
+    // libcurl's line for the target.
+    private let line: String?
+
+    /// - Parameters:
+    ///   - request: A request with a connect target or an address rule.
+    ///   - options: What the transport was configured to do.
+    /// - Returns: nil if that changes nothing.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for a target that libcurl cannot
+    ///   connect to here, ``/TurnpikeCore/ClientError/Code/urlPolicy`` for one that the rule refuses.
+    init?(_ request: Request, _ options: CurlOptions) throws {
+        guard let origin = request.origin else { return nil }
+        target = request.options.connectTarget
+        let isProxied = options.proxies.route(origin)
+        if let target { try Self.check(target, isProxied: isProxied, options) }
+        let goesToSocket = target == nil && options.configuration.unixSocket != nil
+        rule = isProxied || goesToSocket ? nil : request.options.addressRule
+        if case .unixSocket = target, rule != nil {
+            throw ClientError(
+                .urlPolicy,
+                "the address rule of the request allows no Unix socket, which has no address",
+                transfer: TransferState(.connecting))
+        }
+        let isDecided = options.proxies.isEmpty || options.proxies.exceptions.isEmpty
+        proxyTrait = isDecided ? 0 : isProxied ? TPC_PROXIED | TPC_ROUTED : TPC_DIRECT
+        if target == nil, rule == nil, proxyTrait == 0 { return nil }
+        line = if case .host = target { target.map { "::\($0)" } } else { nil }
+    }
+
+    private static func check(
+        _ target: ConnectTarget, isProxied: Bool, _ options: CurlOptions
+    ) throws {
+        if let fault = target.fault { throw ClientError(.invalidRequest, fault) }
+        if case .unixSocket = target, !options.library.hasUnixSockets {
+            throw options.library.unsupported("Unix sockets")
+        }
+        if isProxied {
+            throw ClientError(
+                .unsupported,
+                "the request is to connect to \(target), but its host is reached through a proxy;"
+                    + " use a transport without one, or add the host to the proxy's exceptions")
+        }
+    }
+
+    /// Returns whether the rule allows a connection to an address.
+    func allows(_ address: UnsafeRawBufferPointer) -> Bool {
+        guard let rule else { return true }
+        func word(_ range: Range<Int>) -> UInt64 {
+            unsafe address[range].reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        let isIPv6 = unsafe address.count == 16
+        return rule.allows(
+            isIPv6
+                ? IPAddress(high: word(0..<8), low: word(8..<16))
+                : IPAddress(v4: UInt32(truncatingIfNeeded: word(0..<4))))
+    }
+
+    /// Calls a closure with a request to which the route was added.
+    func add(to request: tpc_request, _ body: (tpc_request) -> Int32) -> Int32 {
+        var request = unsafe request
+        let traits = proxyTrait | (rule == nil ? 0 : TPC_JUDGED) | (target == nil ? 0 : TPC_ROUTED)
+        unsafe request.traits |= Int32(traits)
+        unsafe request.scope = scope
+        if let line {
+            return unsafe line.withCString {
+                unsafe request.connect_to = $0
+                return unsafe body(request)
+            }
+        }
+        guard case .unixSocket(let path) = target else { return unsafe body(request) }
+        return unsafe path.withCString {
+            unsafe request.unix_socket = $0
+            return unsafe body(request)
+        }
+    }
+
+    // See `route.c`; 0 where a scope of IPv6 addresses would have its own meaning.
+    private var scope: UInt32 {
+        switch target {
+        case .host(let host, let port):
+            let isIPv4 = host.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
+            return isIPv4 ? UInt32(port) : 0
+        case .unixSocket(let path):
+            return path.utf8.reduce(2_166_136_261) { ($0 ^ UInt32($1)) &* 16_777_619 } | 1
+        case nil: return 0
+        }
+    }
+}
+
+extension ConnectTarget {
+    /// The address of the peer, as a timeline shows it: the endpoint.
+    /// - Parameter address: The IP address of the connection, as libcurl reports it.
+    func peer(_ address: String?) -> String? {
+        switch self {
+        case .host(_, let port):
+            address.flatMap { $0.isEmpty ? nil : "\(ConnectTarget.host($0, port: port))" }
+        case .unixSocket(let path): path
+        }
+    }
+}
+
+/// What connections are made to, and may be shared by: an origin, at its own place or another one.
+struct Destination: Hashable, Sendable {
+    let origin: Origin
+    let target: ConnectTarget?
+
+    init(_ origin: Origin, at target: ConnectTarget? = nil) {
+        self.origin = origin
+        self.target = target
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(origin)
+        if let target { hasher.combine(target) }
+    }
+}
