@@ -169,6 +169,14 @@ enum CurlFault {
         if hasHead, code == 27 || code == 100 || has(text, "out of memory in chunk") {
             return Kind(code: .tooLarge, message: "a line of the response's trailer is too long")
         }
+        // OpenSSL's and GnuTLS's words for an answer that is no record of TLS.
+        if code == tlsConnectError,
+            has(text, "wrong version number", "packet length too long", "unexpected tls packet")
+        {
+            return Kind(
+                code: .tls,
+                message: "the server's answer is not TLS; perhaps it expects http and not https")
+        }
         switch code {
         case 5, 6:
             let whose = code == 5 ? "proxy" : "host"
@@ -202,6 +210,10 @@ enum CurlFault {
                 message: "the kept-alive connection ended while the request was sent, which is not"
                     + " sent twice; if that is safe, mark it retryable() or give it an"
                     + " Idempotency-Key")
+        case 1 where has(text, "http/0.9"):
+            return Kind(
+                code: .protocol,
+                message: garbled.message + "; perhaps it expects https and not http")
         // 43: a first field line that continues one before it.
         case 1, 8, 43: return garbled
         case partialFile where hasHead:

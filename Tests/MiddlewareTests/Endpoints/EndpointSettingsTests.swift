@@ -155,7 +155,7 @@ struct EndpointSettingsTests {
         #expect(targets.take().count { $0 == "10.0.0.7:80" } == 2, "then it is ejected")
         try configured.reload(
             file(
-                gate(#""10.0.0.7:80", "10.0.0.8:80", "10.0.0.9:80""#, #", "choice": "roundRobin""#))
+                gate(#""10.0.0.7:80", "10.0.0.8:80", "10.0.0.9:80""#))
         )
         // The last list is in use until the new one has come.
         _ = try await client.get("http://users.internal/").response()

@@ -23,4 +23,13 @@ struct SeveralEndpointsExamples {
         let targets = (7...9).map { ConnectTarget.host("10.0.0.\($0)", port: 8080) }
         #expect(try targets.contains(#require(request.options.connectTarget)))
     }
+
+    @Test("Lists come from files and from DNS")
+    func lists() {
+        let client = Client(transport: MockTransport { _ in .ok() }) {
+            Endpoints(for: "users.internal", from: .file("/run/endpoints/users.json"))
+            Endpoints(for: "users.internal", from: .dns("users.prod.svc.cluster.local", port: 8080))
+        }
+        #expect(client.fault == nil)
+    }
 }
