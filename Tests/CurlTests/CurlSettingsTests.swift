@@ -112,6 +112,7 @@ struct CurlSettingsTests {
         #expect(
             capabilities == [
                 .liveUpload, .phaseTimes, .trailers, .requestTrailers, .encodedSizes,
+                .connectTargets, .addressRules,
             ])
     }
 }

@@ -59,7 +59,7 @@ struct CurlRoute: Sendable {
         func word(_ range: Range<Int>) -> UInt64 {
             unsafe address[range].reduce(0) { $0 << 8 | UInt64($1) }
         }
-        let isIPv6 = unsafe address.count == 16
+        let isIPv6 = address.count == 16
         return rule.allows(
             isIPv6
                 ? IPAddress(high: word(0..<8), low: word(8..<16))

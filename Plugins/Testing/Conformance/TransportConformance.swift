@@ -20,7 +20,7 @@ public enum TransportConformance {
     public typealias Check = ConformanceCheck<any Transport>
 
     /// All checks.
-    public static var checks: [Check] { messages + bodies + ends + faults + life }
+    public static var checks: [Check] { messages + bodies + ends + faults + life + connections }
 
     /// The environment of a check: a server, and a client with an empty stack over the transport.
     struct Road: Sendable {
