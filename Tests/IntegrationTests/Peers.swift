@@ -13,6 +13,8 @@ final class Peers: Sendable {
     static let shared = start("peers")
     /// Servers that end requests and connections of HTTP/2 in unusual ways.
     static let http2 = start("http2-peers")
+    /// Five nginx that serve one name.
+    static let fleet = start("nginx-fleet")
 
     private static func start(_ script: String) -> Peers? {
         guard ProcessInfo.processInfo.environment["TURNPIKE_INTEGRATION"] == "1" else { return nil }
@@ -58,7 +60,8 @@ final class Peers: Sendable {
         self.addresses = addresses
     }
 
-    /// Lets nginx take up its configuration anew, or end and start again; returns when it has.
+    /// Sends the script a command, such as one that lets nginx take up its configuration anew, or end and
+    /// start again; returns when it has.
     func nginx(_ command: String) async {
         await withCheckedContinuation { continuation in
             Thread { [self] in
