@@ -49,7 +49,9 @@ struct CurlConnectTargetTests {
         let servers = try (0..<3).map { _ in try TestServer() }
         for (number, server) in servers.enumerated() { server.fallback(.text("\(number)")) }
         // The third origin is the address of the first server itself.
-        let origins = ["http://a.invalid", "http://b.invalid", "http://127.0.0.1:\(servers[0].port)"]
+        let origins = [
+            "http://a.invalid", "http://b.invalid", "http://127.0.0.1:\(servers[0].port)",
+        ]
         let client = try client { $0.maxConnectionsPerHost = 2 }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for origin in origins {

@@ -42,7 +42,8 @@ struct CurlRequest: Sendable {
     ///   - route: What it says of its connection.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for what libcurl cannot send.
     init(
-        _ request: Request, body: RequestBody, length: Int64?, decodes: Bool, route: CurlRoute? = nil
+        _ request: Request, body: RequestBody, length: Int64?, decodes: Bool,
+        route: CurlRoute? = nil
     ) throws {
         self.route = route
         let method = request.method

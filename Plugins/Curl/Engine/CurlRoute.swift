@@ -13,10 +13,10 @@ struct CurlRoute: Sendable {
     // libcurl's line for the target.
     private let line: String?
 
+    /// Creates a route; nil if it changes nothing.
     /// - Parameters:
     ///   - request: A request with a connect target or an address rule.
     ///   - options: What the transport was configured to do.
-    /// - Returns: nil if that changes nothing.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for a target that libcurl cannot
     ///   connect to here, ``/TurnpikeCore/ClientError/Code/urlPolicy`` for one that the rule refuses.
     init?(_ request: Request, _ options: CurlOptions) throws {
@@ -101,6 +101,7 @@ struct CurlRoute: Sendable {
 extension ConnectTarget {
     /// The address of the peer, as a timeline shows it: the endpoint.
     /// - Parameter address: The IP address of the connection, as libcurl reports it.
+    /// - Returns: The address with its port, or the path of the socket; nil if it is unknown.
     func peer(_ address: String?) -> String? {
         switch self {
         case .host(_, let port):

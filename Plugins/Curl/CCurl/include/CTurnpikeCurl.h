@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pem.h"
+
 // The library.
 
 /// 7.80 is the first version that calls back each time before it sends a request.
@@ -303,13 +305,3 @@ enum {
     TPC_SOCKS_EXPIRED = 24,
     TPC_SOCKS_USER_REJECTED = 33,
 };
-
-// PEM, read by the OpenSSL that libcurl uses.
-
-/// Returns whether PEM can be read, and libcurl takes it from memory.
-bool tpc_pem_can_read(void);
-/// Returns whether bytes are certificates, each of them whole.
-bool tpc_pem_has_certificates(const void *bytes, size_t count);
-/// Returns whether bytes are certificates, and others the private key of the first one.
-bool tpc_pem_fits(const void *certificate, size_t certificate_count, const void *key, size_t key_count,
-                  const char *password);
