@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "pem.h"
+#include "socks.h"
 
 // The library.
 
@@ -293,15 +294,3 @@ bool tpc_transfer_had_place(tpc_transfer *transfer);
 long tpc_transfer_connect_status(tpc_transfer *transfer);
 /// Returns the error of a SOCKS proxy (RFC 1928 §6), by libcurl's codes (`CURLproxycode`); 0 for none.
 long tpc_transfer_proxy_error(tpc_transfer *transfer);
-enum {
-    TPC_SOCKS_NO_METHOD = 12,
-    TPC_SOCKS_NO_ADDRESS_TYPE = 17,
-    TPC_SOCKS_NO_COMMAND = 18,
-    TPC_SOCKS_REFUSED = 19,
-    TPC_SOCKS_FAILED = 20,
-    TPC_SOCKS_NO_HOST = 21,
-    TPC_SOCKS_NO_NETWORK = 22,
-    TPC_SOCKS_NOT_ALLOWED = 23,
-    TPC_SOCKS_EXPIRED = 24,
-    TPC_SOCKS_USER_REJECTED = 33,
-};
