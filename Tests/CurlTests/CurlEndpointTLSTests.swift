@@ -4,7 +4,6 @@ import Foundation
 import TestSupport
 import Testing
 import Turnpike
-import TurnpikeTesting
 
 @testable import TurnpikeCurl
 
@@ -35,7 +34,8 @@ struct CurlEndpointTLSTests {
 
     @Test("An endpoint that speaks plain HTTP to https is an error of TLS that names it")
     func plainForTLS() async throws {
-        let server = try TestServer()
+        let server = try ProxyServer(to: 1)
+        defer { server.stop() }
         let error = await error(try client(server.port), "https://localhost/")
         #expect(error?.code == .tls)
         #expect(error?.message.contains("expects http") == true, "\(error?.message ?? "")")

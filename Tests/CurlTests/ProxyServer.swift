@@ -98,6 +98,10 @@ final class ProxyServer: Sendable {
     private func serve(_ client: Connection, _ peer: String) {
         defer { client.end() }
         guard let first = client.read(1)?.first else { return }
+        if first == 0x16 {
+            // The record of a TLS handshake: answered as servers without TLS do.
+            return client.write(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8))
+        }
         var asked = Asked(client: peer)
         if first == 5, !socks(client, &asked) { return }
         guard let server = Connection(port: target) else { return }

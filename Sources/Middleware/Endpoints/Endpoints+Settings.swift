@@ -42,11 +42,37 @@ extension Settings {
     }
 
     private func fixedEndpoints(_ entries: [JSONValue]?) -> FixedEndpoints {
-        let check = EndpointReader.read(entries ?? [], name: "list")
-        if entries != nil {
-            for issue in check.faults.first { self.issue(at: issue.path, issue.message) }
+        var check = EndpointCheck("list")
+        if let entries, check.admits(entries.count) {
+            for (index, entry) in entries.enumerated() { add(entry, at: index, to: &check) }
         }
+        for issue in check.faults.first { self.issue(at: issue.path, issue.message) }
         return FixedEndpoints(check)
+    }
+
+    private func add(_ entry: JSONValue, at index: Int, to check: inout EndpointCheck) {
+        do throws(EndpointFault) {
+            switch entry {
+            case .string(let text):
+                check.add(Endpoint(try Endpoint.target(of: text)), at: index)
+            case .object(let object):
+                let inner = nested(object, at: "list[\(index)]")
+                let address = inner.required("address")
+                let port = inner.optionalInt("port", in: 1...65_535)
+                let weight = inner.double(
+                    "weight", default: 1, in: EndpointCheck.minWeight...EndpointCheck.maxWeight)
+                let zone = inner.string("zone")
+                inner.finish()
+                // The mistake was told.
+                let isPortWrong = port == nil && (inner.value("port") ?? .null) != .null
+                if address.isEmpty || isPortWrong { return }
+                let target = try Endpoint.target(address: address, port: port)
+                check.add(Endpoint(target, weight: weight, zone: zone), at: index)
+            default: throw EndpointFault(notAnEntry: entry)
+            }
+        } catch {
+            check.faults.add(at: index, error.message)
+        }
     }
 
     private func dnsEndpoints(for service: ServiceName) -> DNSEndpoints {

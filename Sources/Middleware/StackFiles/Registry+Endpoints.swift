@@ -17,10 +17,13 @@ extension Registry {
                     "list": .init(
                         """
                         The endpoints, each a string such as `"10.0.0.7:8080"`, \
-                        `"[2001:db8::7]:8080"` or `"unix:/run/users.sock"`, or an object with \
-                        `address`, `port`, `weight`, `zone` and `labels`. One of `list`, `file` and \
-                        `dns` is needed.
+                        `"[2001:db8::7]:8080"` or `"unix:/run/users.sock"`, or an object. One of \
+                        `list`, `file` and `dns` is needed.
                         """, type: .list(of: .either(.string, .object))),
+                    "list.address": "An address or a name; with its port, if there is no `port`.",
+                    "list.port": "The port.",
+                    "list.weight": "The share of the load against the others'.",
+                    "list.zone": "The zone that the endpoint runs in.",
                     "file": """
                     A JSON file with such a list, or with an object that has one as `endpoints`. It \
                     is read again when it changes; a file with a mistake is not used.
@@ -87,7 +90,8 @@ extension Registry {
                     "metrics": .metrics,
                 ],
                 example: #"""
-                    {"use": "endpoints", "for": "users.internal:80", "file": "/run/endpoints/users.json",
+                    {"use": "endpoints", "for": "users.internal:80",
+                     "list": ["10.0.0.7:8080", {"address": "10.0.0.8", "port": 8080, "weight": 2, "zone": "a"}],
                      "choice": "peakEWMA", "zone": {"name": "a"}, "subset": {"size": 20, "clientIndex": 3},
                      "check": {"path": "/health"}}
                     """#)

@@ -163,7 +163,7 @@ struct StackFileReferenceTests {
     func defaults(name: String) throws {
         let part = try #require(Self.parts.first { $0.kind == .gate && $0.name == name })
         let example = try example(part)
-        let required = Set(part.settings.filter(\.isRequired).map(\.name) + ["use", "token"])
+        let required = Set(part.settings.filter(\.isRequired).map(\.name) + ["use", "token", "list"])
         let least = JSONObject(
             example.filter { required.contains($0.name) }.map { ($0.name, $0.value) })
         let bare = try content(of: .object(least))

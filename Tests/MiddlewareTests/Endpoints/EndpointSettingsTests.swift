@@ -84,7 +84,10 @@ struct EndpointSettingsTests {
             ("", "found none of them; expected one of list, file and dns"),
             (#""list": "a:1""#, "list: found a string; expected an array"),
             (#""list": ["a"]"#, "list[0]: found \"a\"; expected an address with its port"),
-            (#""list": ["a:1", {"address": "b", "port": 0}]"#, "list[1]: found the port 0"),
+            (
+                #""list": ["a:1", {"address": "b", "port": 0}]"#,
+                "list[1].port: found 0; expected an integer from 1 to"
+            ),
             (
                 #""list": [{"address": "b", "port": 1, "wait": 0}]"#,
                 "list[0].wait: there is no such"

@@ -39,19 +39,24 @@ extension Endpoint {
         return target
     }
 
-    /// Returns the target that a host, in brackets or not, and a port name.
-    static func target(host: String, port: Int) throws(EndpointFault) -> ConnectTarget {
-        let isBracketed = host.utf8.first == UInt8(ascii: "[")
-        let name =
-            isBracketed && host.utf8.last == UInt8(ascii: "]")
-            ? String(host.dropFirst().dropLast()) : host
-        let target = ConnectTarget.host(name, port: port)
+    /// Returns the target that an address names with its port, or together with one.
+    static func target(
+        address text: String, port: Int?
+    ) throws(EndpointFault) -> ConnectTarget {
+        guard let port else { return try target(of: text) }
+        if path(in: text) != nil {
+            throw EndpointFault("found a \"port\" beside a Unix socket; expected none")
+        }
+        let isBracketed =
+            text.utf8.first == UInt8(ascii: "[") && text.utf8.last == UInt8(ascii: "]")
+        let host = isBracketed ? String(text.dropFirst().dropLast()) : text
+        let target = ConnectTarget.host(host, port: port)
         if let fault = target.fault { throw EndpointFault(fault) }
         return target
     }
 
-    /// The path in `unix:/run/users.sock`; nil for other text.
-    static func path(in text: String) -> String? {
+    // The path in `unix:/run/users.sock`; nil for other text.
+    private static func path(in text: String) -> String? {
         text.hasPrefix("unix:") ? String(text.dropFirst("unix:".count)) : nil
     }
 

@@ -7,6 +7,13 @@ struct EndpointFault: Error {
     let message: String
 
     init(_ message: String) { self.message = message }
+
+    /// For what is neither a text nor an object.
+    init(notAnEntry entry: JSONValue) {
+        self.init(
+            "found \(entry.kindName); expected a string such as \"10.0.0.7:8080\", or an object with"
+                + " \"address\" and \"port\"")
+    }
 }
 
 /// The faults of a list: the first hundred with their paths, and the number of all.

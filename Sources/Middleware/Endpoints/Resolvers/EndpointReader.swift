@@ -3,16 +3,15 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Reads a list of endpoints from JSON: what ``EndpointFile`` describes, and the `list` of a stack
-/// file.
+/// Reads a list of endpoints from JSON, as ``EndpointFile`` describes it.
 struct EndpointReader {
     private static let members = ["address", "port", "weight", "zone", "labels"]
 
     private var check: EndpointCheck
 
     /// Reads a list whose entries have paths such as `endpoints[3].port`.
-    static func read(_ entries: [JSONValue], name: String = "endpoints") -> EndpointCheck {
-        var reader = EndpointReader(check: EndpointCheck(name))
+    static func read(_ entries: [JSONValue]) -> EndpointCheck {
+        var reader = EndpointReader(check: EndpointCheck())
         guard reader.check.admits(entries.count) else { return reader.check }
         for (index, entry) in entries.enumerated() { reader.read(entry, at: index) }
         return reader.check
@@ -49,10 +48,7 @@ struct EndpointReader {
                     Endpoint(
                         target, weight: details.weight, zone: details.zone,
                         labels: details.labels), at: index)
-            default:
-                throw EndpointFault(
-                    "found \(entry.kindName); expected a string such as \"10.0.0.7:8080\", or an"
-                        + " object with \"address\" and \"port\"")
+            default: throw EndpointFault(notAnEntry: entry)
             }
         } catch {
             check.faults.add(at: index, error.message)
@@ -68,15 +64,14 @@ struct EndpointReader {
             throw EndpointFault(
                 "found \(address.kindName) as \"address\"; expected a string such as \"10.0.0.7\"")
         }
-        guard let port = object["port"], port != .null else { return try Endpoint.target(of: text) }
+        guard let port = object["port"], port != .null else {
+            return try Endpoint.target(address: text, port: nil)
+        }
         guard case .number(let number) = port, let value = number.int else {
             throw EndpointFault(
                 "found \(shown(port)) as \"port\"; expected an integer from 1 to 65535")
         }
-        if Endpoint.path(in: text) != nil {
-            throw EndpointFault("found a \"port\" beside a Unix socket; expected none")
-        }
-        return try Endpoint.target(host: text, port: value)
+        return try Endpoint.target(address: text, port: value)
     }
 
     private mutating func details(
