@@ -91,7 +91,7 @@ extension Registry {
                 ],
                 example: #"""
                     {"use": "endpoints", "for": "users.internal:80",
-                     "list": ["10.0.0.7:8080", {"address": "10.0.0.8", "port": 8080, "weight": 2, "zone": "a"}],
+                     "list": [{"address": "10.0.0.7", "port": 8080, "weight": 2, "zone": "a"}, "10.0.0.8:8080"],
                      "choice": "peakEWMA", "zone": {"name": "a"}, "subset": {"size": 20, "clientIndex": 3},
                      "check": {"path": "/health"}}
                     """#)
