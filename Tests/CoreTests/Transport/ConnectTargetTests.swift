@@ -54,7 +54,7 @@ struct ConnectTargetTests {
 
     @Test func theOriginStaysAndTheTransportGetsTheTarget() async throws {
         let (client, transport) = client(.connectTargets, NeedsTargets())
-        _ = try await client.get("a").empty()
+        _ = try await client.get("a").response()
         let sent = try #require(transport.sent.first?.request)
         #expect(sent.origin?.host == "users.internal")
         #expect(sent.options.connectTarget?.description == "10.0.0.7:8080")
@@ -68,7 +68,7 @@ struct ConnectTargetTests {
         #expect(fault.code == .unsupported)
         #expect(fault.message.contains("the gate NeedsTargets needs connect targets"))
         #expect(fault.message.contains("CurlTransport"))
-        await #expect(throws: ClientError.self) { try await client.get("a").empty() }
+        await #expect(throws: ClientError.self) { try await client.get("a").response() }
         #expect(transport.sentCount == 0)
     }
 
@@ -79,7 +79,7 @@ struct ConnectTargetTests {
         var request = Request(.get, "http://users.internal/")
         request.options.connectTarget = .unixSocket("/run/users.sock")
         let error = await #expect(throws: ClientError.self) {
-            try await client.request(request).empty()
+            try await client.request(request).response()
         }
         #expect(error?.code == .unsupported)
         #expect(transport.sentCount == 0)
