@@ -4,7 +4,7 @@
 /// of a queue, a refusal, open connections.
 ///
 /// A gate with such a figure takes a meter in its initialiser, and describes its figures to it;
-/// ``/TurnpikeMiddleware/MetricsStore`` is a meter. It is called at once, and must neither block nor call the gate.
+/// `MetricsStore` is a meter. It is called at once, and must neither block nor call the gate.
 /// Names are words with dots (`turnpike.circuit_breaker.state`). Labels come from a bounded set: states, reasons and origins,
 /// never paths.
 ///
