@@ -119,13 +119,17 @@ struct ReadingTests {
         Self.write(part, definition, isGate ? ["gate", name] : ["transport"], into: &values)
         if isGate {
             values["gates"] = .stringArray([name])
+            // The mock can do what any gate needs of a transport.
+            values["transport.use"] = .string("mock")
             part["id"] = .string(name)
         } else {
             values["gates"] = .stringArray([])
             values["transport.use"] = .string(name)
         }
         let expected: JSONValue =
-            isGate ? ["stack": [.object(part)]] : ["transport": .object(part), "stack": []]
+            isGate
+            ? ["transport": ["use": "mock"], "stack": [.object(part)]]
+            : ["transport": .object(part), "stack": []]
 
         let reader: ConfigReader
         if isText, isGate {
