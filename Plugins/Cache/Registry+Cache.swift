@@ -27,7 +27,8 @@ extension Registry {
                     More header fields that identify the user, beside credentials and cookies.
                     """,
                     "metrics": """
-                    Where figures of the gate are written: a file, or `"stderr"`.
+                    Where figures of the gate are written: a file, or `"stderr"`; or, as `"meter:NAME"`, \
+                    a meter that the program has registered.
                     """,
                 ],
                 example: #"{"use": "cache", "memory": 16777216, "directory": "/var/cache/app"}"#)

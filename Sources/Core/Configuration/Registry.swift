@@ -23,6 +23,7 @@ public struct Registry: Sendable {
     // The names of gates by their earlier names, which are not among the gates themselves.
     private var aliases: [String: String] = [:]
     private var stacks: [String: @Sendable () -> Stack] = [:]
+    private(set) var meters: [String: any GateMeter] = [:]
     private(set) var defaultTransport: String?
     // Shared by all copies.
     let common = CommonState()
@@ -73,6 +74,17 @@ public struct Registry: Sendable {
     public mutating func register(stack name: String, _ make: @escaping @Sendable () -> Stack) {
         stacks[name] = make
     }
+
+    /// Adds or replaces a meter under a name, to which gates and transports of a file report that have
+    /// the setting `"metrics": "meter:NAME"`.
+    ///
+    /// ```swift
+    /// registry.register(meter: MetricsSystemRecorder(), as: "service")
+    /// ```
+    /// - Parameters:
+    ///   - meter: Receives the figures of all clients that are made with the registry.
+    ///   - name: The name. A file that names a meter which is not registered is refused.
+    public mutating func register(meter: any GateMeter, as name: String) { meters[name] = meter }
 
     /// The names of the gates, with the earlier ones.
     var gateNames: [String] { (Array(gates.keys) + aliases.keys).sorted() }

@@ -29,13 +29,16 @@ public final class Settings {
     let report: IssueReport
     let state: KeptState
     let common: CommonState
+    // Those of the registry, by their names.
+    let meters: [String: any GateMeter]
     // Notes the reads, if a reference is made of them.
     let reads: SettingReads?
     private var asked: Set<String> = []
 
     init(
         _ object: JSONObject, path: String, baseURL: URL?, isDryRun: Bool, report: IssueReport,
-        state: KeptState, common: CommonState, reads: SettingReads? = nil
+        state: KeptState, common: CommonState, meters: [String: any GateMeter] = [:],
+        reads: SettingReads? = nil
     ) {
         self.object = object
         self.path = path
@@ -44,6 +47,7 @@ public final class Settings {
         self.report = report
         self.state = state
         self.common = common
+        self.meters = meters
         self.reads = reads
     }
 
@@ -209,7 +213,7 @@ public final class Settings {
         reads?.noteObject(place(key))
         return Settings(
             object, path: place(key), baseURL: baseURL, isDryRun: isDryRun, report: report,
-            state: state, common: common, reads: reads)
+            state: state, common: common, meters: meters, reads: reads)
     }
 
     // A reference also shows the settings of an object that is missing. An object may contain

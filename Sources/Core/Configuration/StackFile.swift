@@ -129,7 +129,7 @@ public struct StackFile: Sendable, Hashable {
     ) -> Pieces {
         let outer = Settings(
             root, path: "", baseURL: nil, isDryRun: isDryRun, report: report, state: state,
-            common: registry.common)
+            common: registry.common, meters: registry.meters)
         // For editors alone.
         if let schema = outer.value("$schema"), schema.string == nil {
             outer.issue(at: "$schema", "found \(schema.kindName); expected a string")
@@ -139,7 +139,8 @@ public struct StackFile: Sendable, Hashable {
         if let fault = resolved?.fault { outer.issue(at: "baseURL", fault) }
         let settings = Settings(
             root, path: "", baseURL: resolved?.fault == nil ? resolved?.url : nil,
-            isDryRun: isDryRun, report: report, state: state, common: registry.common)
+            isDryRun: isDryRun, report: report, state: state, common: registry.common,
+            meters: registry.meters)
         let described = outer.value("transport")
         let transport = kept ?? registry.transport(described, in: settings)
         let gates = registry.stack(outer.value("stack"), in: settings)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The key of a counter or a gauge: its name and its labels.
+/// The key of a counter, a gauge or a histogram: its name and its labels.
 public struct GateFigure: Sendable, Hashable {
     /// The kinds of figures.
     public enum Kind: Sendable, Hashable {
@@ -8,11 +8,13 @@ public struct GateFigure: Sendable, Hashable {
         case counter
         /// A figure that goes up and down.
         case gauge
+        /// A distribution of durations.
+        case histogram
     }
 
     /// The name, in words with dots.
     public let name: String
-    /// Whether it is a counter or a gauge.
+    /// Whether it is a counter, a gauge or a histogram.
     public let kind: Kind
     /// The labels.
     public let labels: [String: String]

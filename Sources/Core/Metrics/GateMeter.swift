@@ -13,7 +13,7 @@
 /// a state. A gate that goes away takes its part back. ``labelled(gate:)`` distinguishes gates of
 /// one kind.
 public protocol GateMeter: Sendable {
-    /// Takes the help text of a counter or a gauge; does nothing by default.
+    /// Takes the help text of a figure; does nothing by default.
     ///
     /// A gate describes each of its figures before the first value.
     /// - Parameters:
@@ -26,6 +26,9 @@ public protocol GateMeter: Sendable {
 
     /// Changes a gauge, which begins at zero, by an amount that may be negative.
     func change(_ name: String, by amount: Double, labels: [String: String])
+
+    /// Adds a duration to a histogram, which is in seconds; does nothing by default.
+    func record(_ duration: Duration, to name: String, labels: [String: String])
 
     /// Returns when all figures so far have been passed on; at once by default.
     ///
@@ -41,6 +44,9 @@ extension GateMeter {
     func describe(_ help: [String: String]) {
         for (name, text) in help { describe(name, as: text) }
     }
+
+    /// Does nothing.
+    public func record(_ duration: Duration, to name: String, labels: [String: String]) {}
 
     /// Does nothing.
     public func flush() async {}

@@ -15,6 +15,10 @@ struct LabelledMeter: GateMeter {
         meter.change(name, by: amount, labels: merged(labels))
     }
 
+    func record(_ duration: Duration, to name: String, labels: [String: String]) {
+        meter.record(duration, to: name, labels: merged(labels))
+    }
+
     func flush() async { await meter.flush() }
 
     private func merged(_ own: [String: String]) -> [String: String] {

@@ -33,6 +33,10 @@ extension Settings {
     }
 
     private func metricsOutput(at place: String, _ key: String) -> MetricsOutput {
+        if place.hasPrefix(Self.meterPrefix) {
+            issue(
+                at: key, "found a meter, which receives no passes; expected a file or \"stderr\"")
+        }
         if isDryRun { return MetricsOutput(path: nil) }
         // Checked now, because the file is written at a time when no error can be reported.
         if place != "stderr", !PrivateFile.canPut(to: place) {
@@ -42,14 +46,22 @@ extension Settings {
         return shared("metrics", for: place) { MetricsOutput(path: nil) }
     }
 
-    /// The meter of a gate: its setting `metrics` names a place, as `to` of ``Metrics`` does.
+    /// The meter of a gate or a transport: its setting `metrics` names a place, as `to` of
+    /// ``Metrics`` does, or a meter of the program, as `meter:NAME`
+    /// (``/TurnpikeCore/Registry/register(meter:as:)``).
     ///
     /// If the gate has an `id`, its figures have the `id` as a label. The gate must call
     /// ``/TurnpikeCore/GateMeter/flush()`` when it is shut down, so that all figures are written.
     /// - Returns: The meter, or nil if the setting is missing.
     public func meter() -> (any GateMeter)? {
         guard let place = string("metrics") else { return nil }
-        let meter = MetricsHold(metricsOutput(at: place, "metrics"))
+        let meter: any GateMeter
+        if place.hasPrefix(Self.meterPrefix) {
+            guard let registered = registeredMeter("metrics") else { return nil }
+            meter = registered
+        } else {
+            meter = MetricsHold(metricsOutput(at: place, "metrics"))
+        }
         return string("id").map { meter.labelled(gate: $0) } ?? meter
     }
 }

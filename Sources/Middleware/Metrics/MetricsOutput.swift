@@ -79,6 +79,11 @@ final class MetricsHold: GateMeter {
         output.store.change(name, by: amount, labels: labels)
     }
 
+    func record(_ duration: Duration, to name: String, labels: [String: String]) {
+        isFlushed.store(false, ordering: .relaxed)
+        output.store.record(duration, to: name, labels: labels)
+    }
+
     func flush() async {
         isFlushed.store(true, ordering: .relaxed)
         await output.flush()

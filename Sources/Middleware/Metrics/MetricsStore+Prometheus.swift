@@ -55,7 +55,8 @@ extension MetricsStore {
         let histograms = [durationName, requestSizeName, responseSizeName]
         return Set(
             [resendsName, activeName] + histograms
-                + histograms.flatMap { name in ["_bucket", "_sum", "_count"].map { name + $0 } })
+                + histograms.flatMap { name in PrometheusNames.seriesOfHistogram.map { name + $0 } }
+        )
     }()
 
     private static let durationName = "http_client_request_duration_seconds"
@@ -70,10 +71,7 @@ extension MetricsStore {
             (
                 name: names.name(of: figure.name, figure.kind), kind: figure.kind,
                 help: snapshot.help[figure.name],
-                labels: figure.labels.sorted { $0.key < $1.key }.map {
-                    (name: $0.key, value: $0.value)
-                },
-                value: value
+                labels: attributes(of: figure), value: value
             )
         }
         let sorted = figures.sorted {
@@ -89,6 +87,34 @@ extension MetricsStore {
             last = figure.name
             text.add(figure.name, figure.labels, figure.value)
         }
+        addHistograms(snapshot, &names, to: &text)
+    }
+
+    private static func addHistograms(
+        _ snapshot: Snapshot, _ names: inout PrometheusNames, to text: inout PrometheusText
+    ) {
+        let histograms = snapshot.histograms.map { figure, histogram in
+            (
+                name: names.name(of: figure.name, .histogram), help: snapshot.help[figure.name],
+                labels: attributes(of: figure), histogram: histogram
+            )
+        }
+        let sorted = histograms.sorted {
+            $0.name == $1.name ? isBefore($0.labels, $1.labels) : $0.name < $1.name
+        }
+        var last: String?
+        for figure in sorted {
+            if figure.name != last {
+                let help = figure.help ?? "A histogram in seconds that its gate does not describe."
+                text.begin(figure.name, type: "histogram", help: help)
+            }
+            last = figure.name
+            text.add(figure.name, figure.labels, figure.histogram)
+        }
+    }
+
+    private static func attributes(of figure: GateFigure) -> Attributes {
+        figure.labels.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
     }
 
     private typealias Attributes = [(name: String, value: String)]
@@ -99,8 +125,16 @@ extension MetricsStore {
 }
 
 extension PrometheusNames {
-    /// The name of a figure; that of a counter ends in `_total`.
+    /// What the names of a histogram's series end in.
+    static let seriesOfHistogram = ["_bucket", "_sum", "_count"]
+
+    /// The name of a figure; that of a counter ends in `_total`, that of a histogram in its unit.
     mutating func name(of name: String, _ kind: GateFigure.Kind) -> String {
-        self.name(for: name, endingIn: kind == .counter ? "_total" : "")
+        switch kind {
+        case .counter: self.name(for: name, endingIn: "_total")
+        case .gauge: self.name(for: name)
+        case .histogram:
+            self.name(for: name, endingIn: "_seconds", reserving: Self.seriesOfHistogram)
+        }
     }
 }

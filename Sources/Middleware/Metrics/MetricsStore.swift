@@ -28,6 +28,7 @@ public final class MetricsStore: Sendable {
         var servers: Set<String> = []
         var active: [MetricLabels: Int] = [:]
         var figures: [GateFigure: Double] = [:]
+        var histograms: [GateFigure: Histogram] = [:]
         // The help texts by the names of figures.
         var help: [String: String] = [:]
         // A name in Prometheus never changes once it is given.
@@ -36,11 +37,12 @@ public final class MetricsStore: Sendable {
 
         mutating func nameAll() {
             // Sorted, so that the order is the same in each process.
-            for kind in [GateFigure.Kind.counter, .gauge] {
-                let figures = figures.keys.filter { $0.kind == kind }
+            let all = Array(figures.keys) + histograms.keys
+            for kind in [GateFigure.Kind.counter, .gauge, .histogram] {
+                let figures = all.filter { $0.kind == kind }
                 for name in Set(figures.map(\.name)).sorted() { _ = names.name(of: name, kind) }
             }
-            let labels = figures.keys.reduce(into: Set()) { $0.formUnion($1.labels.keys) }
+            let labels = all.reduce(into: Set()) { $0.formUnion($1.labels.keys) }
             for label in labels.sorted() { _ = labelNames.name(for: label) }
         }
     }
@@ -52,6 +54,7 @@ public final class MetricsStore: Sendable {
         /// lost target.
         let active: [MetricLabels: Int]
         let figures: [GateFigure: Double]
+        let histograms: [GateFigure: Histogram]
         let help: [String: String]
         let names: PrometheusNames
         let labelNames: PrometheusNames
@@ -78,8 +81,11 @@ public final class MetricsStore: Sendable {
         state.withLock { $0.active.filter { $0.value != 0 } }
     }
 
-    /// The figures of gates.
+    /// The counters and gauges of gates and transports.
     public var figures: [GateFigure: Double] { state.withLock { $0.figures } }
+
+    /// The durations that gates and transports have recorded, in seconds.
+    public var histograms: [GateFigure: Histogram] { state.withLock { $0.histograms } }
 
     /// Everything in the store, with a Prometheus name for each figure.
     func snapshot() -> Snapshot {
@@ -87,12 +93,15 @@ public final class MetricsStore: Sendable {
             state.nameAll()
             return Snapshot(
                 series: state.series, active: state.active, figures: state.figures,
-                help: state.help, names: state.names, labelNames: state.labelNames)
+                histograms: state.histograms, help: state.help, names: state.names,
+                labelNames: state.labelNames)
         }
     }
 
     /// Whether nothing has been measured yet.
-    var isEmpty: Bool { state.withLock { $0.series.isEmpty && $0.figures.isEmpty } }
+    var isEmpty: Bool {
+        state.withLock { $0.series.isEmpty && $0.figures.isEmpty && $0.histograms.isEmpty }
+    }
 
     func begin(_ request: Request) {
         let origin = request.origin
@@ -153,18 +162,30 @@ extension MetricsStore: GateMeter {
         change(GateFigure(name: name, kind: .gauge, labels: labels), by: amount)
     }
 
+    /// Adds a duration to a histogram.
+    public func record(_ duration: Duration, to name: String, labels: [String: String]) {
+        let figure = GateFigure(name: name, kind: .histogram, labels: labels)
+        state.withLock { state in
+            guard let figure = bounded(figure, in: state.histograms) else { return }
+            state.histograms[figure, default: Histogram(bounds: Histogram.longDurationBounds)]
+                .add(duration.inSeconds)
+        }
+    }
+
     private func change(_ figure: GateFigure, by amount: Double) {
         state.withLock { state in
-            var figure = figure
-            if state.figures[figure] == nil, state.figures.count >= maxSeries {
-                figure = figure.overflow
-                // Each name may have one overflow figure; a name beyond the second bound is not
-                // counted.
-                let isFull = state.figures.count >= 2 * maxSeries
-                if state.figures[figure] == nil, isFull { return }
-            }
+            guard let figure = bounded(figure, in: state.figures) else { return }
             state.figures[figure, default: 0] += amount
         }
+    }
+
+    // Each name may have one overflow figure; a name beyond the second bound is not counted.
+    private func bounded<Value>(
+        _ figure: GateFigure, in table: [GateFigure: Value]
+    ) -> GateFigure? {
+        if table.count < maxSeries || table[figure] != nil { return figure }
+        let overflow = figure.overflow
+        return table.count < 2 * maxSeries || table[overflow] != nil ? overflow : nil
     }
 }
 

@@ -39,18 +39,22 @@ struct PrometheusNames {
     /// - Parameters:
     ///   - name: The name in OpenTelemetry.
     ///   - suffix: The suffix that the name in Prometheus must have.
+    ///   - endings: What follows the name in other names that nobody else may have.
     /// - Returns: The name, which no other metric or label has.
-    mutating func name(for name: String, endingIn suffix: String = "") -> String {
+    mutating func name(
+        for name: String, endingIn suffix: String = "", reserving endings: [String] = []
+    ) -> String {
         let key = Key(bytes: Array(name.utf8), suffix: suffix)
         if let known = names[key] { return known }
         var plain = Self.plain(name, allowing: others)
         if plain.hasSuffix(suffix) { plain.removeLast(suffix.count) }
         var result = plain + suffix
         var number = 1
-        while !taken.insert(result).inserted {
+        while ([""] + endings).contains(where: { taken.contains(result + $0) }) {
             number += 1
             result = "\(plain)_\(number)\(suffix)"
         }
+        for ending in [""] + endings { taken.insert(result + ending) }
         names[key] = result
         return result
     }

@@ -31,7 +31,8 @@ extension SettingDescription {
         """, type: .list(of: .string))
 
     static let metrics: SettingDescription = """
-        Where figures of the gate are written: a file, or `"stderr"`.
+        Where figures of the gate are written: a file, or `"stderr"`; or, as `"meter:NAME"`, \
+        a meter that the program has registered.
         """
 
     static let budget: SettingDescription = """

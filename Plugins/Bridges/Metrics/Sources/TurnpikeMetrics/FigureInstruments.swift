@@ -8,6 +8,7 @@ struct FigureInstruments {
     enum Instrument {
         case counter(any FloatingPointCounterHandler)
         case gauge(any MeterHandler)
+        case histogram(any TimerHandler)
     }
 
     /// What all series of a name have in common.
@@ -72,8 +73,15 @@ struct FigureInstruments {
                     factory.makeFloatingPointCounter(label: series.name, dimensions: dimensions))
             case .gauge:
                 .gauge(factory.makeMeter(label: series.name, dimensions: dimensions))
+            case .histogram: .histogram(timer(series.name, dimensions))
             }
         made[series] = instrument
         return instrument
+    }
+
+    private func timer(_ name: String, _ dimensions: [(String, String)]) -> any TimerHandler {
+        let timer = factory.makeTimer(label: name, dimensions: dimensions)
+        timer.preferDisplayUnit(.seconds)
+        return timer
     }
 }

@@ -27,6 +27,7 @@ import TurnpikeSupport
 /// | `http.client.active_requests` | `Meter` | method, address, port |
 /// | counters of gates | `FloatingPointCounter` | labels of the figure, server, `turnpike.gate.id` |
 /// | gauges of gates | `Meter` | the same |
+/// | durations of gates and transports, such as `http.client.connection.duration` | `Timer`, which displays seconds | the same |
 ///
 /// The size of a response is that of its content as it was transferred, before codings were removed;
 /// where the transport does not know that, the size after decoding. A pass that failed before its
@@ -34,8 +35,8 @@ import TurnpikeSupport
 ///
 /// All series of a metric have the same dimensions in the same order; a dimension without a value is
 /// an empty string, which Prometheus takes for an absent label. Some back ends end the process
-/// otherwise (swift-prometheus 2.0). For the same reason a name is a counter or a gauge, whichever
-/// it was first, and neither if it is a metric of this type. A label that the first series of a
+/// otherwise (swift-prometheus 2.0). For the same reason a name is a counter, a gauge or a timer,
+/// whichever it was first, and none of them if it is a metric of this type. A label that the first series of a
 /// figure did not have is left out, except for the server's and `turnpike.gate.id`.
 ///
 /// Neither a peer nor a path creates dimensions at will: servers beyond `maxServers` share the
@@ -103,6 +104,14 @@ extension MetricsSystemRecorder: GateMeter {
         guard case .gauge(let gauge)? = figures.withLock({ $0.instrument(for: figure) })
         else { return }
         if amount > 0 { gauge.increment(by: amount) } else { gauge.decrement(by: -amount) }
+    }
+
+    /// Records a duration.
+    public func record(_ duration: Duration, to name: String, labels: [String: String]) {
+        let figure = GateFigure(name: name, kind: .histogram, labels: labels)
+        guard case .histogram(let timer)? = figures.withLock({ $0.instrument(for: figure) })
+        else { return }
+        timer.recordNanoseconds(duration.wholeNanoseconds)
     }
 }
 
