@@ -59,7 +59,9 @@ let package = Package(
             linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux, .android]))]),
         .target(
             name: "TurnpikeCurl",
-            dependencies: ["CTurnpikeCurl", "TurnpikeCore", "TurnpikeSupport"],
+            dependencies: [
+                "CTurnpikeCurl", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport",
+            ],
             path: "Plugins/Curl", exclude: ["CCurl", "README.md"], packageAccess: false,
             swiftSettings: settings),
         .target(

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import TurnpikeCore
+
 extension CurlTransport {
     /// How a ``CurlTransport`` behaves.
     ///
@@ -34,10 +36,35 @@ extension CurlTransport {
         public var maxIdleConnections = 1024
         /// How long a connection may have been idle when it is used again, in whole seconds.
         ///
-        /// libcurl looks at that when it needs a connection; until then an idle one stays open.
+        /// It counts from the end of the connection's last response. One that has been idle for
+        /// longer is closed when a request needs a connection, or, while there are none, within
+        /// about twice this time.
         public var idleConnectionTimeout: Duration = .seconds(60)
         /// When HTTP/2 is offered in the TLS handshake.
         public var http2 = HTTP2.automatic
+        /// The age at which a connection is not used again, in whole seconds; nil for any age.
+        ///
+        /// Without it, a client that is always busy keeps its connections, and never hears that a name
+        /// has other addresses by now. A connection that is too old is closed when libcurl looks for
+        /// one for a request, and a new one asks for the addresses, which libcurl remembers for
+        /// ``dnsCacheTime``: servers that were added or moved are found after the sum of both. A
+        /// connection of HTTP/2 that is never without a request stays.
+        public var maxConnectionAge: Duration?
+        /// How long the addresses of a name are remembered, in whole seconds; zero for not at all.
+        ///
+        /// It is libcurl's own time, since the system does not tell how long a name's addresses are
+        /// valid.
+        public var dnsCacheTime: Duration = .seconds(60)
+        /// Whether the addresses of a name are tried in a random order, and not in the one that the
+        /// system prefers (RFC 6724).
+        ///
+        /// Clients that share a resolver otherwise all connect to the first one. The order is drawn
+        /// anew each time the name is looked up (``dnsCacheTime``). IPv6 still comes before IPv4.
+        public var shufflesAddresses = false
+        /// Receives the figures of the connections; nil for nobody.
+        ///
+        /// <doc:ConnectionPool> lists them.
+        public var meter: (any GateMeter)?
         /// Streams at a time on one connection of HTTP/2.
         public var maxStreamsPerConnection = 100
         /// How long a thread looks for what it waits for, again and again, before it sleeps; a

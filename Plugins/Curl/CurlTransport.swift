@@ -29,6 +29,7 @@ public import TurnpikeCore
 ///   server up to a second. Other interim responses are passed over.
 public final class CurlTransport: Transport {
     private let library: CurlLibrary
+    let configuration: Configuration
     private let trustFiles: TrustFiles?
     private let engines: [CurlEngine]
     private let options: CurlOptions
@@ -41,6 +42,7 @@ public final class CurlTransport: Transport {
     ///   where a file that it names cannot be read.
     public init(configuration: Configuration = Configuration()) throws {
         library = try CurlLibrary.load()
+        self.configuration = configuration
         let options = try CurlOptions(configuration, library: library)
         self.options = options
         trustFiles = options.trustFiles
@@ -97,8 +99,20 @@ public final class CurlTransport: Transport {
 
     /// Sends a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
+        try await send(request, context: context) { engine, transfer in
+            engine.start(transfer, isQuick: !transfer.request.isSecure)
+        }
+        .response
+    }
+
+    /// Sends a request, which a closure starts or hands on to what starts it.
+    /// - Returns: The response, and a number of its connection that no other open one has; 0 if it is
+    ///   unknown.
+    func send(
+        _ request: Request, context: Context, starting start: (CurlEngine, CurlTransfer) -> Void
+    ) async throws -> (response: Response, connection: Int32) {
         try context.checkCancellation()
-        let start = context.timeSource.now
+        let begin = context.timeSource.now
         let body = request.body
         let upload = body.isEmpty ? nil : try CurlUpload(body, context: context)
         let transfer = CurlTransfer(
@@ -121,16 +135,18 @@ public final class CurlTransport: Transport {
         upload?.start { [weak transfer] in
             if let transfer { engine.post(transfer, .send) }
         }
-        engine.start(transfer, isQuick: !transfer.request.isSecure)
+        start(engine, transfer)
         let response: Response
         do {
             response = try await exchange.response()
         } catch {
-            transfer.takeTimes()?.report(in: context, since: start, at: target)
+            transfer.takeTimes()?.report(in: context, since: begin, at: target)
             throw error
         }
-        transfer.takeTimes()?.report(in: context, since: start, at: target)
-        return transfer.request.takesContentAsItComes ? response : try response.decoded()
+        let times = transfer.takeTimes()
+        times?.report(in: context, since: begin, at: target)
+        let isFinal = transfer.request.takesContentAsItComes
+        return (isFinal ? response : try response.decoded(), times?.connection ?? 0)
     }
 
     /// Ends what is under way at once, closes the connections, and returns when they are closed.
@@ -141,6 +157,7 @@ public final class CurlTransport: Transport {
     /// shutdown lets bodies come to their end, then closes its connections by itself.
     public func shutdown() async {
         for engine in engines { await engine.shutdown() }
+        await configuration.meter?.flush()
     }
 
     private func route(of request: Request) throws -> CurlRoute? {

@@ -2,6 +2,7 @@
 
 public import Foundation
 public import TurnpikeCore
+import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension Registry {
@@ -35,6 +36,17 @@ extension Registry {
                 "maxConnectionsPerHost": "The connections to one host at a time; more calls wait.",
                 "idleConnectionTimeout": """
                 How long a connection may have been idle when it is used again, in whole seconds.
+                """,
+                "maxConnectionAge": """
+                The age at which a connection is not used again, in whole seconds, so that a busy \
+                client finds the servers that a name has by now.
+                """,
+                "dnsCacheTime":
+                    "How long the addresses of a name are remembered, in whole seconds.",
+                "shuffleAddresses": "Whether the addresses of a name are tried in a random order.",
+                "metrics": """
+                Where figures of the connections are written: a file, or `"stderr"`; or, as \
+                `"meter:NAME"`, a meter that the program has registered.
                 """,
                 "http2": """
                 When HTTP/2 is offered. `"automatic"` offers it where the libcurl that was found \
@@ -73,6 +85,10 @@ extension CurlTransport.Configuration {
             "maxConnectionsPerHost", default: maxConnectionsPerHost, in: 1...100_000)
         idleConnectionTimeout = settings.seconds(
             "idleConnectionTimeout", default: idleConnectionTimeout)
+        maxConnectionAge = settings.optionalSeconds("maxConnectionAge")
+        dnsCacheTime = settings.seconds("dnsCacheTime", default: dnsCacheTime, orZero: true)
+        shufflesAddresses = settings.bool("shuffleAddresses", default: shufflesAddresses)
+        meter = settings.meter()
         http2 = Self.http2(settings)
         engines = settings.int("engines", default: 1, in: 1...64)
         busyPolling = settings.seconds("busyPolling", default: busyPolling, orZero: true)

@@ -27,11 +27,42 @@ struct CurlSettingsTests {
         let configured = try client([
             "use": "curl", "connectTimeout": 2, "maxConnectionsPerHost": 4,
             "idleConnectionTimeout": 10, "http2": false, "busyPolling": 0,
+            "maxConnectionAge": 300, "dnsCacheTime": 0, "shuffleAddresses": true,
             "proxy": .string("http://me:secret@127.0.0.1:\(server.port)"),
             "trust": ["minimumTLS": "1.3"],
         ])
         #expect(try await configured.client.get("http://origin.invalid/").string() == "x")
-        #expect((configured.client.transport as? CurlTransport)?.offersHTTP2 == false)
+        let transport = try #require(configured.client.transport as? CurlTransport)
+        #expect(!transport.offersHTTP2)
+        #expect(transport.configuration.maxConnectionAge == .seconds(300))
+        #expect(transport.configuration.dnsCacheTime == .zero)
+        #expect(transport.configuration.shufflesAddresses)
+        #expect(transport.configuration.meter == nil)
+    }
+
+    @Test("A file names the meter of the pool, or where its figures are written")
+    func metrics() async throws {
+        let server = try TestServer()
+        server.route("/", .text("x"))
+        let store = MetricsStore()
+        var registry = self.registry
+        registry.register(meter: store, as: "service")
+        let path = FileManager.default.temporaryDirectory.path + "/turnpike-\(UUID()).prom"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        for place in ["meter:service", path] {
+            let file = try StackFile([
+                "transport": ["use": "curl", "metrics": .string(place), "id": "pool"], "stack": [],
+            ])
+            let configured = try ConfiguredClient(
+                file, registry: registry, serializers: .standard)
+            _ = try await configured.client.get(server.target).string()
+            await configured.client.shutdown()
+        }
+        #expect(store.sum("turnpike.connections.opened", ["turnpike.gate.id": "pool"]) == 1)
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        let lines = text.split(separator: "\n").filter { $0.contains("open_connections{") }
+        #expect(lines.count == 2)
+        #expect(lines.allSatisfy { $0.contains(#"turnpike_gate_id="pool""#) && $0.hasSuffix(" 0") })
     }
 
     @Test(
@@ -55,6 +86,10 @@ struct CurlSettingsTests {
             (#"{"use":"curl","proxy":"ftp://x"}"#, "transport.proxy"),
             (#"{"use":"curl","conectTimeout":1}"#, "transport.conectTimeout"),
             (#"{"use":"curl","http2":"yes"}"#, "transport.http2"),
+            (#"{"use":"curl","maxConnectionAge":0}"#, "transport.maxConnectionAge"),
+            (#"{"use":"curl","dnsCacheTime":-1}"#, "transport.dnsCacheTime"),
+            (#"{"use":"curl","metrics":"meter:none"}"#, "transport.metrics"),
+            (#"{"use":"curl","metrics":"/nonexistent/x.prom"}"#, "transport.metrics"),
             (#"{"use":"curl","http2":2}"#, "transport.http2"),
             (#"{"use":"curl","trust":{"pins":["sha256/x"]}}"#, "transport.trust.pins[0]"),
             (#"{"use":"curl","trust":{"clientKey":"x"}}"#, "transport.trust.clientKey"),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include "pool.h"
 #include "transfer.h"
 #include <string.h>
 #include <strings.h>
@@ -201,7 +202,8 @@ static int on_request(void *user, char *peer, char *local, int peer_port, int lo
     if (this->request.traits & TPC_SHARED) tpc_transfer_mark(this);
     if (this->request.target) tpc_choose_target(this);
     this->connection.session = this->request.traits & TPC_SECURE ? session_of(this->easy) : NULL;
-    this->connection.port = local_port;
+    this->connection.port = local_port > 0 ? local_port : 0;
+    tpc_pool_sending(this->loop, &this->shown, this->connection.port, peer, peer_port);
     this->connection.has_close_notify = false;
     tpc_http2_begin(this);
     return CURL_PREREQFUNC_OK;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "loop.h"
+#include "pool.h"
 #include <errno.h>
 #include <netinet/in.h>
 #include <unistd.h>
@@ -62,6 +62,8 @@ static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
     *interest = (interest_t){.connection = CONNECTION_NEW, .first_byte_due = due,
                              .peer = hash((const unsigned char *)&address->addr, address->addrlen)};
     if (loop->first_byte_due > due) loop->first_byte_due = due;
+    if (loop->unused_due == INT64_MAX) loop->unused_due = due - FIRST_BYTE_PATIENCE + loop->unused_time;
+    if (loop->watcher.watcher) tpc_pool_opening(loop, transfer, descriptor, &address->addr);
     return descriptor;
 }
 
@@ -78,6 +80,7 @@ static int close_socket(void *user, int descriptor) {
         tpc_interest_set_wanted(loop, interest, 0);
         *interest = (interest_t){0};
     }
+    tpc_pool_closed(loop, descriptor);
     if (tpc_waits_after_refusal && !is_connected(descriptor)) loop->has_refusal = true;
     return close(descriptor);
 }
@@ -120,20 +123,12 @@ void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer 
     if (loop->lacks_idle & peer_bit(interest)) loop->first_byte_due = 0;
 }
 
-static int local_port(int descriptor) {
-    struct sockaddr_storage address;
-    socklen_t count = sizeof address;
-    if (getsockname(descriptor, (struct sockaddr *)&address, &count) != 0) return 0;
-    if (address.ss_family == AF_INET6) return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
-    return address.ss_family == AF_INET ? ntohs(((struct sockaddr_in *)&address)->sin_port) : 0;
-}
-
 static interest_t *next_idle(tpc_loop *loop, uint32_t peer, int *from) {
     for (int descriptor = *from; descriptor < loop->interest_count; descriptor++) {
         interest_t *idle = &loop->interests[descriptor];
         if (idle->connection != CONNECTION_IDLE || idle->peer != peer) continue;
         // The next transfer on it may have begun, and have been paused, before libcurl said anything about the socket.
-        if (tpc_transfers_use_port(loop, local_port(descriptor))) continue;
+        if (tpc_transfers_use_port(loop, tpc_local_port(descriptor))) continue;
         *from = descriptor;
         return idle;
     }
@@ -168,4 +163,33 @@ void tpc_connections_make_room(tpc_loop *loop) {
         }
         if (waiting->first_byte_due < loop->first_byte_due) loop->first_byte_due = waiting->first_byte_due;
     }
+}
+
+// MARK: Unused connections.
+//
+// libcurl closes connections that have been idle for too long when it looks for one. A client without requests would keep its own,
+// and their places at the server, for as long as that lets it. So they are ended from here, later than libcurl would use them again
+// (`unused_time`): a look from time to time ends those that were unused at the look before. What counts is that libcurl does not
+// wait for the socket, whatever the version of HTTP.
+
+void tpc_connections_end_unused(tpc_loop *loop) {
+    bool is_any = false;
+    loop->unused_due = INT64_MAX;
+    // See `tpc_connections_make_room`.
+    if (tpc_version() < 0x075700) return;
+    for (int descriptor = 0; descriptor < loop->interest_count; descriptor++) {
+        interest_t *each = &loop->interests[descriptor];
+        if (each->connection == CONNECTION_NONE || each->connection == CONNECTION_ENDED) continue;
+        is_any = true;
+        if (each->wanted || tpc_transfers_use_port(loop, tpc_local_port(descriptor))) {
+            each->is_unused = false;
+        } else if (!each->is_unused) {
+            each->is_unused = true;
+        } else {
+            each->connection = CONNECTION_ENDED;
+            shutdown(descriptor, SHUT_RDWR);
+            tpc_pool_closed(loop, descriptor);
+        }
+    }
+    if (is_any) loop->unused_due = tpc_loop_now() + loop->unused_time;
 }

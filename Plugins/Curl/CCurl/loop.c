@@ -27,7 +27,8 @@ static int on_timer(CURLM *multi, long milliseconds, void *user) {
 tpc_loop *tpc_loop_create(const tpc_limits *limits) {
     tpc_loop *loop = calloc(1, sizeof *loop);
     if (!loop) return NULL;
-    loop->timer_due = loop->unmute_due = loop->first_byte_due = INT64_MAX;
+    loop->timer_due = loop->unmute_due = loop->first_byte_due = loop->unused_due = INT64_MAX;
+    loop->unused_time = limits->unused_time;
     loop->last_ready = &loop->first_ready;
     if (!tpc_poller_open(&loop->poller, limits->busy_polling) || !(loop->multi = tpc_curl.multi_init())) {
         tpc_loop_free(loop);
@@ -49,7 +50,7 @@ tpc_loop *tpc_loop_create(const tpc_limits *limits) {
 void tpc_loop_close(tpc_loop *loop) {
     if (loop->multi) tpc_curl.multi_cleanup(loop->multi);
     loop->multi = NULL;
-    loop->timer_due = loop->unmute_due = loop->first_byte_due = INT64_MAX;
+    loop->timer_due = loop->unmute_due = loop->first_byte_due = loop->unused_due = INT64_MAX;
     loop->event_count = 0;
     tpc_poller_close(&loop->poller);
 }
@@ -151,12 +152,14 @@ void tpc_loop_run_timers(tpc_loop *loop) {
         tpc_curl.multi_socket_action(loop->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
     if (loop->multi) read_messages(loop);
-    if (loop->first_byte_due == INT64_MAX) return;
+    if (loop->first_byte_due == INT64_MAX && loop->unused_due == INT64_MAX) return;
     // A transfer to which libcurl has just given an idle connection sets the interest when it runs next. It is about to if a
     // timer of 0 or 1 is set, because libcurl rounds 0 up to 1.
     int64_t present = tpc_loop_now();
     bool is_about_to_run = loop->timer_due != INT64_MAX && loop->timer_due <= present + 1;
-    if (loop->first_byte_due <= present && !is_about_to_run) tpc_connections_make_room(loop);
+    if (is_about_to_run) return;
+    if (loop->first_byte_due <= present) tpc_connections_make_room(loop);
+    if (loop->unused_due <= present) tpc_connections_end_unused(loop);
 }
 
 int tpc_loop_timeout(int64_t due) {
@@ -168,7 +171,8 @@ int tpc_loop_timeout(int64_t due) {
 
 int64_t tpc_loop_due(tpc_loop *loop) {
     int64_t due = loop->timer_due < loop->unmute_due ? loop->timer_due : loop->unmute_due;
-    return due < loop->first_byte_due ? due : loop->first_byte_due;
+    due = due < loop->first_byte_due ? due : loop->first_byte_due;
+    return due < loop->unused_due ? due : loop->unused_due;
 }
 
 bool tpc_loop_is_idle(tpc_loop *loop) { return loop->wanted_count == 0; }

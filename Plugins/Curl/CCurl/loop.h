@@ -17,6 +17,8 @@ typedef enum {
     CONNECTION_USED,
     // libcurl keeps it for a later request.
     CONNECTION_IDLE,
+    // It was ended here, and libcurl has not found out yet.
+    CONNECTION_ENDED,
 } connection_t;
 
 // What is known of a descriptor.
@@ -26,6 +28,8 @@ typedef struct {
     // How often in a row it was ready for bytes, and libcurl had none.
     unsigned short fruitless;
     connection_t connection;
+    // Whether libcurl has not waited for it since the last look for unused connections.
+    bool is_unused;
     // The transfer for which libcurl last waited. It may have been freed, so it is only compared.
     const tpc_transfer *user;
     // A hash of the peer's address.
@@ -48,6 +52,8 @@ struct tpc_loop {
     // When something is due, in milliseconds, INT64_MAX for never: libcurl's timer, the end of muted interests, and the first
     // byte of a connection.
     int64_t timer_due, unmute_due, first_byte_due;
+    // When to look for unused connections, INT64_MAX for never, and how long one may be unused.
+    int64_t unused_due, unused_time;
     // The peers that have left a connection without a byte for too long and have no idle one to close; a bit for each, see
     // `peer_bit`.
     uint64_t lacks_idle;
@@ -65,6 +71,8 @@ struct tpc_loop {
     // its connection ends in the same call.
     const void *close_notifies[TPC_CLOSE_NOTIFIES];
     size_t close_notify_count;
+    // Who is told of the pool; see pool.h.
+    tpc_pool_watcher watcher;
 };
 
 // loop.c
@@ -97,6 +105,8 @@ void tpc_set_socket_callbacks(tpc_loop *loop, CURL *easy, tpc_transfer *transfer
 void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user);
 /// Closes idle connections to peers that leave new ones without a byte.
 void tpc_connections_make_room(tpc_loop *loop);
+/// Ends the connections that have been unused since the last time.
+void tpc_connections_end_unused(tpc_loop *loop);
 /// Returns whether the process may open another descriptor.
 bool tpc_has_descriptors(void);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "loop.h"
+#include "pool.h"
 #include <stdlib.h>
 
 // What the loop polls: libcurl's interest in each descriptor, without the parts that are muted for a while.
@@ -53,6 +53,7 @@ int tpc_on_socket(CURL *easy, int descriptor, int what, void *user, void *socket
         tpc_curl.easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
         if (transfer) tpc_transfer_set_descriptor(transfer, descriptor);
         interest->user = transfer;
+        interest->is_unused = false;
         if (interest->connection == CONNECTION_IDLE) interest->connection = CONNECTION_USED;
     }
     interest->muted &= ~CURL_POLL_OUT;
@@ -104,6 +105,7 @@ void tpc_sockets_act(tpc_loop *loop, const tpc_event *events, int count) {
         if (interest && interest->wanted == 0) {
             // The peer has closed an idle connection, or written to it. libcurl finds out before it uses the connection again.
             if (interest->polled) poll_interest(loop, descriptor, interest, 0);
+            tpc_pool_look(loop, descriptor);
             continue;
         }
         // An event may be older than the muting.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include "pool.h"
 #include "transfer.h"
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,7 @@ static void leave_loop(transfer_t *this) {
     *this->place = this->next;
     if (this->next) this->next->place = this->place;
     this->activity = ACTIVITY_NONE;
+    tpc_pool_ended(this->loop, &this->shown);
 }
 
 static int set_method(transfer_t *this, const tpc_request *request) {
@@ -199,10 +201,15 @@ void tpc_transfer_finish(tpc_transfer *transfer, int result) {
     this->connection.has_close_notify = loop->close_notify_count == TPC_CLOSE_NOTIFIES;
     for (size_t index = 0; index < loop->close_notify_count; index++)
         this->connection.has_close_notify |= loop->close_notifies[index] == this->connection.session;
+    tpc_pool_ended(this->loop, transfer);
     tpc_transfer_mark(this);
 }
 
-void tpc_transfer_set_descriptor(tpc_transfer *transfer, int descriptor) { whole(transfer)->socket.descriptor = descriptor; }
+void tpc_transfer_set_descriptor(tpc_transfer *transfer, int descriptor) {
+    transfer_t *this = whole(transfer);
+    this->socket.descriptor = descriptor;
+    if (transfer->sends > 0 && this->connection.port == 0) tpc_pool_waiting(this->loop, transfer, descriptor);
+}
 
 tpc_loop *tpc_transfer_loop(tpc_transfer *transfer) { return whole(transfer)->loop; }
 

@@ -59,6 +59,8 @@ final class CurlEngine: Sendable {
     private let isAwake = Atomic(true)
     private let over = SharedValue<Void>()
     private let jobs = JobQueue()
+    // What the connections do; nil if nobody wants to know.
+    private let figures: ConnectionFigures?
 
     private static var isShutDown: ClientError {
         ClientError(.cancelled, "the transport was shut down; make a new client")
@@ -70,6 +72,8 @@ final class CurlEngine: Sendable {
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where libcurl refuses an option.
     init(options: CurlOptions) throws {
         loop = try CurlLoop(options.limits)
+        figures = options.configuration.meter.map { ConnectionFigures($0) }
+        if let figures { loop.watch(figures) }
         core = Mutex(Core(transfers: TransferTable(loop: loop, options: options)))
         try core.withLock { try $0.transfers.prepare() }
         // Ended by `stop` or `shutdown`; the transport's end calls the first.
@@ -92,6 +96,19 @@ final class CurlEngine: Sendable {
     func start(_ transfer: CurlTransfer, isQuick: Bool) {
         guard enqueue(transfer, .start) else { return }
         if !isQuick || !takeCallerTurn(for: transfer) { wake() }
+    }
+
+    /// Begins transfers in one turn, so that none of them gets the connection of another.
+    func start(_ transfers: [CurlTransfer]) {
+        for transfer in transfers { _ = transfer.add(.start) }
+        let isClosed = inbox.withLock { inbox in
+            if inbox.isClosed { return true }
+            inbox.transfers += transfers
+            inbox.isNew = true
+            return false
+        }
+        if isClosed { return core.withLock { _ in for transfer in transfers { refuse(transfer) } } }
+        wake()
     }
 
     func post(_ transfer: CurlTransfer, _ orders: CurlTransfer.Orders) {
@@ -221,6 +238,7 @@ final class CurlEngine: Sendable {
         core.transfers.failLate()
         let isMore = core.transfers.passOn(upTo: Self.reportLimit)
         load.store(core.transfers.count, ordering: .relaxed)
+        figures?.tell()
         return (ending, isMore)
     }
 
@@ -241,6 +259,7 @@ final class CurlEngine: Sendable {
         guard let left else { return false }
         for transfer in left { refuse(transfer) }
         core.transfers.close(Self.isShutDown)
+        figures?.close()
         return true
     }
 }

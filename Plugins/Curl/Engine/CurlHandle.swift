@@ -125,7 +125,8 @@ import TurnpikeCore
         return unsafe CurlTimes(
             lookup: times.lookup, connect: times.connect, handshake: times.handshake,
             ready: times.ready, firstByte: times.first_byte, isReused: times.is_reused,
-            peer: times.peer.map { unsafe String(cString: $0) })
+            peer: times.peer.map { unsafe String(cString: $0) },
+            connection: unsafe tpc_transfer_connection(pointer))
     }
 
     // MARK: Pauses
@@ -214,6 +215,8 @@ struct CurlTimes: Sendable {
     let lookup, connect, handshake, ready, firstByte: Int64
     let isReused: Bool
     let peer: String?
+    /// A number of the connection, which no other open one has; 0 if it is unknown.
+    let connection: Int32
 }
 
 private let giveBack: @Sendable (UnsafeMutableRawPointer) -> Void = { unsafe tpc_free($0) }

@@ -20,6 +20,12 @@ import TurnpikeCore
         unsafe self.pointer = pointer
     }
 
+    /// Tells figures what the connections do, from now on and for as long as the loop exists.
+    func watch(_ figures: ConnectionFigures) {
+        var watcher = unsafe figures.watcher
+        unsafe tpc_loop_watch(pointer, &watcher)
+    }
+
     /// Closes all connections.
     func close() { unsafe tpc_loop_close(pointer) }
     func free() { unsafe tpc_loop_free(pointer) }

@@ -87,6 +87,8 @@ struct CurlOptions: Sendable {
             connections_per_host: long(configuration.maxConnectionsPerHost),
             connections: long(configuration.maxConnections),
             streams: max(1, long(configuration.maxStreamsPerConnection)),
+            // libcurl counts whole seconds, so in the second behind the last one it uses one no more.
+            unused_time: Int64(Self.seconds(configuration.idleConnectionTimeout) + 2) * 1000,
             busy_polling: min(max(configuration.busyPolling.wholeNanoseconds, 0), 1_000_000))
     }
 
@@ -103,9 +105,18 @@ struct CurlOptions: Sendable {
         try setter.set(
             TPC_HAPPY_EYEBALLS_TIMEOUT_MS, Int(min(max(delay, 10), 1 << 31)),
             "connectionAttemptDelay")
-        let age = configuration.idleConnectionTimeout.components.seconds
         try setter.set(
-            TPC_MAX_AGE_CONNECTION, Int(min(max(age, 1), 1 << 31)), "idleConnectionTimeout")
+            TPC_MAX_AGE_CONNECTION, Self.seconds(configuration.idleConnectionTimeout),
+            "idleConnectionTimeout")
+        if let age = configuration.maxConnectionAge {
+            try setter.set(TPC_MAX_LIFETIME_CONNECTION, Self.seconds(age), "maxConnectionAge")
+        }
+        let memory =
+            configuration.dnsCacheTime > .zero ? Self.seconds(configuration.dnsCacheTime) : 0
+        try setter.set(TPC_DNS_CACHE_TIMEOUT, memory, "dnsCacheTime")
+        if configuration.shufflesAddresses {
+            try setter.set(TPC_DNS_SHUFFLE_ADDRESSES, 1, "shufflesAddresses")
+        }
         try setter.set(TPC_HTTP_VERSION, offersHTTP2 ? TPC_HTTP_2_TLS : TPC_HTTP_1_1, "http2")
         if let path = configuration.unixSocket {
             try setter.set(TPC_UNIX_SOCKET_PATH, path, "unixSocket")
@@ -121,6 +132,11 @@ struct CurlOptions: Sendable {
         }
         try apply(proxies, setter)
         if library.hasTLS { try apply(configuration.trust, setter) }
+    }
+
+    // Whole seconds, at least one.
+    private static func seconds(_ duration: Duration) -> Int {
+        Int(min(max(duration.components.seconds, 1), 1 << 30))
     }
 
     private func apply(_ proxies: ProxyRoutes, _ setter: Setter) throws {

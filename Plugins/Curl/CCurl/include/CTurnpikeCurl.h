@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include "CTurnpikePool.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,8 +48,8 @@ typedef struct tpc_limits {
     long connections_per_host;
     long connections;
     long streams;
-    /// The longest time of one `tpc_loop_poll`, in nanoseconds.
-    int64_t busy_polling;
+    /// How long a connection may be unused, in milliseconds, and the longest time of one `tpc_loop_poll`, in nanoseconds.
+    int64_t unused_time, busy_polling;
 } tpc_limits;
 
 tpc_loop *tpc_loop_create(const tpc_limits *limits);

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+public import TurnpikeCore
+
+extension CurlTransport {
+    /// What ``CurlTransport/prewarm(_:connections:within:)`` has reached.
+    public struct Prewarmed: Sendable {
+        /// The connections that have answered and stay open; one where the server speaks HTTP/2.
+        public let connections: Int
+        /// Why the others are missing.
+        public let failures: [any Error]
+    }
+
+    /// Opens connections before they are needed, by real requests, and returns when all have been
+    /// answered or have failed.
+    ///
+    /// It sends as many copies of a request at once as there shall be connections. Connections that
+    /// are idle already are used first, so that afterwards there are as many as asked for, and not
+    /// more. A server that speaks HTTP/2 gets all copies on one connection. Any status is an answer.
+    ///
+    /// ```swift
+    /// let transport = try CurlTransport()
+    /// try await transport.prewarm(Request(.head, "https://api.example.com/"), connections: 8)
+    /// let client = Client(baseURL: "https://api.example.com/", transport: transport)
+    /// ```
+    ///
+    /// The copies pass no gate of a client: a cache or `Coalesce` would answer them with one request,
+    /// a limit would hold them back, and a breaker would count them. Credentials that the server asks
+    /// for must be in the request. For a service with several endpoints, prewarm each of them with a
+    /// request whose ``/TurnpikeCore/RequestOptions/connectTarget`` is that endpoint.
+    ///
+    /// They stay open for ``Configuration/idleConnectionTimeout``, and no longer than the server
+    /// keeps them.
+    /// - Parameters:
+    ///   - request: A request of a safe method without content, whose response has at most 64 KiB;
+    ///     best HEAD.
+    ///   - connections: How many connections there shall be, at most
+    ///     ``Configuration/maxConnectionsPerHost``.
+    ///   - limit: The longest time it may take. What has not answered by then is a failure.
+    /// - Returns: How many connections there are, and what has failed.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` for a number or a request that
+    ///   cannot be; the first failure if no connection is there; `CancellationError`.
+    @discardableResult
+    public func prewarm(
+        _ request: Request, connections: Int, within limit: Duration = .seconds(10)
+    ) async throws -> Prewarmed {
+        try check(request, connections)
+        let contexts = (0..<connections).map { _ in Context() }
+        let batch = Batch(count: connections)
+        let cancel: @Sendable (CancelReason) -> Void = { reason in
+            for context in contexts { context.cancel(reason) }
+        }
+        let timer = contexts[0].timeSource.schedule(after: limit) {
+            let text = "a connection was not prewarmed within \(limit)"
+            cancel(.failed(ClientError(.deadlineExceeded, text)))
+        }
+        defer { timer.cancel() }
+        let results = await withTaskCancellationHandler {
+            await withTaskGroup(of: Result<Int32?, any Error>.self) { group in
+                for context in contexts {
+                    group.addTask { await self.warm(request, context, batch) }
+                }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+        } onCancel: {
+            cancel(.task)
+        }
+        try Task.checkCancellation()
+        return try Self.summary(results)
+    }
+
+    private func check(_ request: Request, _ connections: Int) throws {
+        let limits = [
+            configuration.maxConnectionsPerHost, configuration.maxConnections ?? 0,
+            configuration.maxIdleConnections,
+        ]
+        let most = limits.filter { $0 > 0 }.min() ?? 1024
+        guard (1...most).contains(connections) else {
+            throw ClientError(
+                .configuration,
+                "found \(connections) connections to prewarm; expected 1 to \(most), which is the"
+                    + " least of maxConnectionsPerHost, maxConnections and maxIdleConnections")
+        }
+        guard request.method.isSafe, request.body.isEmpty else {
+            throw ClientError(
+                .configuration,
+                "found \(request.method) to prewarm with; expected a safe method without content,"
+                    + " such as HEAD, since it is sent several times")
+        }
+        if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
+    }
+
+    /// - Returns: A number of the connection, or nil if it does not stay open.
+    private func warm(
+        _ request: Request, _ context: Context, _ batch: Batch
+    ) async -> Result<Int32?, any Error> {
+        var isInBatch = false
+        do {
+            let (response, connection) = try await send(request, context: context) {
+                isInBatch = true
+                batch.add($1, of: $0)
+            }
+            _ = try await response.body.collect(upTo: 65_536)
+            return .success(response.head.keepsConnection ? connection : nil)
+        } catch {
+            if !isInBatch { batch.skip() }
+            return .failure(error)
+        }
+    }
+
+    private static func summary(_ results: [Result<Int32?, any Error>]) throws -> Prewarmed {
+        var connections: Set<Int32> = []
+        var failures: [any Error] = []
+        for result in results {
+            switch result {
+            case .success(let connection?): connections.insert(connection)
+            case .success(nil):
+                failures.append(
+                    ClientError(.connection, "the server closes the connection after its response"))
+            case .failure(let error): failures.append(error)
+            }
+        }
+        if connections.isEmpty, let failure = failures.first { throw failure }
+        return Prewarmed(connections: connections.count, failures: failures)
+    }
+}
+
+extension ResponseHead {
+    /// Whether the connection may be used again (RFC 9112 §9.3).
+    fileprivate var keepsConnection: Bool {
+        let options = headers.values(of: .connection).joined(separator: ",").lowercased()
+            .split { $0 == "," || $0 == " " || $0 == "\t" }
+        if options.contains("close") { return false }
+        return version != "1.0" || options.contains("keep-alive")
+    }
+}
+
+/// Transfers that begin in the same turn of their engine, once all of them are there.
+private final class Batch: Sendable {
+    private struct State {
+        var left: Int
+        var transfers: [CurlTransfer] = []
+        var engine: CurlEngine?
+    }
+
+    private let state: Mutex<State>
+
+    init(count: Int) { state = Mutex(State(left: count)) }
+
+    func add(_ transfer: CurlTransfer, of engine: CurlEngine) {
+        arrive { state in
+            state.transfers.append(transfer)
+            state.engine = engine
+        }
+    }
+
+    /// Notes that one of them does not come.
+    func skip() { arrive { _ in } }
+
+    private func arrive(_ change: (inout State) -> Void) {
+        let complete = state.withLock { state -> State? in
+            change(&state)
+            state.left -= 1
+            return state.left == 0 ? state : nil
+        }
+        if let complete { complete.engine?.start(complete.transfers) }
+    }
+}
