@@ -12,31 +12,47 @@ enum Strategy: String, CaseIterable, Sendable {
     case budget = "back-off, budget"
     /// The same, and sends less to a server that fails or is slow.
     case guarded = "budget, breaker, limit"
+    /// The same as with a budget, and sends the share of the calls that the server can serve.
+    case admitted = "budget, admission"
+    /// The same, with one gate that all clients share, as in one process.
+    case shared = "budget, shared admission"
+
+    /// Returns what makes the stack of each client of a run.
+    func stacks() -> @Sendable () -> Stack {
+        switch self {
+        case .naive:
+            return {
+                Self.stack(
+                    Retry(attempts: 4, backoff: Backoff(base: .zero, jitter: .none), budget: nil))
+            }
+        case .backoff: return { Self.stack(Retry(attempts: 4, budget: nil)) }
+        case .budget: return { Self.stack(Self.retryInBudget) }
+        case .guarded:
+            return {
+                Self.stack(
+                    Self.retryInBudget,
+                    CircuitBreaker(
+                        minimum: 5, window: .seconds(10), open: .seconds(2), maxOpen: .seconds(8),
+                        probes: 1),
+                    ConcurrencyLimit(
+                        perOrigin: 16, queue: 0, adaptive: AdaptiveLimit(initial: 4)))
+            }
+        case .admitted: return { Self.stack(Self.retryInBudget, AdmissionControl()) }
+        case .shared:
+            let admission = AdmissionControl()
+            return { Self.stack(Self.retryInBudget, admission) }
+        }
+    }
 
     /// What all strategies share: a call has 10 s and 4 attempts of 1 s each.
-    func stack() -> Stack {
-        let retry: Retry =
-            switch self {
-            case .naive:
-                Retry(attempts: 4, backoff: Backoff(base: .zero, jitter: .none), budget: nil)
-            case .backoff: Retry(attempts: 4, budget: nil)
-            // Each client has this floor: with 200 clients, the default would allow 2000 retries a
-            // second.
-            case .budget, .guarded:
-                Retry(attempts: 4, budget: RetryBudget(ratio: 0.1, floorPerSecond: 0.1))
-            }
-        return Stack {
-            Deadline(.seconds(10))
-            Validate()
-            retry
-            if self == .guarded {
-                CircuitBreaker(
-                    minimum: 5, window: .seconds(10), open: .seconds(2), maxOpen: .seconds(8),
-                    probes: 1)
-                ConcurrencyLimit(
-                    perOrigin: 16, queue: 0, adaptive: AdaptiveLimit(initial: 4))
-            }
-            AttemptTimeout(.seconds(1))
-        }
+    static func stack(_ retry: Retry, _ gates: any Gate...) -> Stack {
+        Stack([Deadline(.seconds(10)), Validate(), retry] + gates + [AttemptTimeout(.seconds(1))])
+    }
+
+    /// A retry of a tenth of the calls.
+    static var retryInBudget: Retry {
+        // Each client has this floor: with 200 clients, the default would allow 2000 retries a
+        // second.
+        Retry(attempts: 4, budget: RetryBudget(ratio: 0.1, floorPerSecond: 0.1))
     }
 }

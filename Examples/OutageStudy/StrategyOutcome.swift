@@ -4,8 +4,8 @@ import TurnpikeCore
 
 /// The outcome of a strategy, second by second.
 struct StrategyOutcome: Sendable, Hashable {
-    /// The strategy.
-    let strategy: Strategy
+    /// The name of the strategy or the rule.
+    let name: String
     /// The scenario.
     let scenario: Scenario
     /// The requests that reached the server in each second.
@@ -16,9 +16,9 @@ struct StrategyOutcome: Sendable, Hashable {
     let successes: [Int]
 
     init(
-        strategy: Strategy, scenario: Scenario, requests: [Int], calls: [Int], successes: [Int]
+        name: String, scenario: Scenario, requests: [Int], calls: [Int], successes: [Int]
     ) {
-        self.strategy = strategy
+        self.name = name
         self.scenario = scenario
         self.requests = requests
         self.calls = calls
@@ -69,7 +69,7 @@ struct StrategyOutcome: Sendable, Hashable {
             JSONNumber((value * 1000).rounded() / 1000).map(JSONValue.number) ?? nil
         }
         return [
-            "strategy": .string(strategy.rawValue), "amplification": number(amplification),
+            "strategy": .string(name), "amplification": number(amplification),
             "peak": number(peak), "successDuring": number(successDuring),
             "successAfter": number(successAfter),
             "recoverySeconds": recovery.map { .number(JSONNumber($0)) } ?? nil,

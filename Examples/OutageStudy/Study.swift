@@ -22,6 +22,20 @@ struct Study: Sendable {
 
     /// Runs one strategy and returns its outcome.
     func run(_ strategy: Strategy) async throws -> StrategyOutcome {
+        try await run(strategy.rawValue, strategy.stacks())
+    }
+
+    /// Runs one rule of admission: each client has its own state, or all share one.
+    func run(_ contender: Contender, isShared: Bool) async throws -> StrategyOutcome {
+        let shared = isShared ? contender.gate() : nil
+        return try await run(contender.name) {
+            Strategy.stack(Strategy.retryInBudget, shared ?? contender.gate())
+        }
+    }
+
+    private func run(
+        _ name: String, _ stack: @escaping @Sendable () -> Stack
+    ) async throws -> StrategyOutcome {
         let scenario = scenario
         let ledger = Ledger(seconds: scenario.seconds)
         let server = BrownoutServer(scenario)
@@ -30,27 +44,27 @@ struct Study: Sendable {
                 for number in 0..<scenario.clients {
                     group.addTask {
                         await Self.runClient(
-                            number, strategy, scenario, server, ledger, simulation.clock)
+                            number, stack(), scenario, server, ledger, simulation.clock)
                     }
                 }
             }
         }
         let (begun, succeeded) = ledger.calls
         return StrategyOutcome(
-            strategy: strategy, scenario: scenario, requests: server.arrivals, calls: begun,
+            name: name, scenario: scenario, requests: server.arrivals, calls: begun,
             successes: succeeded)
     }
 
     // Begins calls at its own pace, whatever their outcomes: users do not wait for each other.
     private static func runClient(
-        _ number: Int, _ strategy: Strategy, _ scenario: Scenario, _ server: BrownoutServer,
+        _ number: Int, _ stack: Stack, _ scenario: Scenario, _ server: BrownoutServer,
         _ ledger: Ledger, _ clock: SimulationClock
     ) async {
         let seed = scenario.seed &* 1_000_003 &+ UInt64(number)
         var chance = SeededGenerator(seed: seed)
         let random = SeededRandomSource(seed: seed)
         let client = Client(
-            transport: server, stack: strategy.stack(), timeSource: clock, randomSource: random)
+            transport: server, stack: stack, timeSource: clock, randomSource: random)
         let context = Context(timeSource: clock, randomSource: random)
         await withDiscardingTaskGroup { group in
             while true {

@@ -7,7 +7,9 @@ struct StudyChart: Sendable {
     /// Creates a chart.
     init(_ report: StudyReport) { self.report = report }
 
-    private static let colors = ["#d62728", "#ff7f0e", "#1f77b4", "#2ca02c"]
+    private static let colors = [
+        "#d62728", "#ff7f0e", "#1f77b4", "#9467bd", "#2ca02c", "#111111",
+    ]
     private static let width = 760
     private static let left = 56
     private static let panelHeight = 200
@@ -32,7 +34,7 @@ struct StudyChart: Sendable {
             #"<rect width="100%" height="100%" fill="white"/>"#,
             text(
                 Self.left, 24, size: 16,
-                "A brown-out of \(scenario.outage) s, \(scenario.clients) clients, four stacks"),
+                "A brown-out of \(scenario.outage) s, \(scenario.clients) clients, six stacks"),
         ]
         lines += panel(
             at: first, "Requests that reach the server, by the calls that begin", load, top: top,
@@ -48,7 +50,7 @@ struct StudyChart: Sendable {
             lines.append(
                 text(
                     Self.left + 24, y,
-                    "\(outcome.strategy.rawValue): load x\(StudyReport.fixed(outcome.amplification)), "
+                    "\(outcome.name): load x\(StudyReport.fixed(outcome.amplification)), "
                         + "recovered: \(report.recovery(of: outcome))"))
         }
         return (lines + ["</svg>", ""]).joined(separator: "\n")

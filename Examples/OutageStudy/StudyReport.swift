@@ -17,34 +17,36 @@ struct StudyReport: Sendable {
 
     /// The report as a table for a terminal.
     var table: String {
-        let head = ["stack", "load", "peak", "during", "after", "recovered"]
         let rows = outcomes.map { outcome in
             [
-                outcome.strategy.rawValue, "x" + Self.fixed(outcome.amplification),
+                outcome.name, "x" + Self.fixed(outcome.amplification),
                 "x" + Self.fixed(outcome.peak), Self.percent(outcome.successDuring),
                 Self.percent(outcome.successAfter), recovery(of: outcome),
             ]
         }
-        let widths = head.indices.map { column in
-            ([head] + rows).map { $0[column].count }.max() ?? 0
-        }
-        let lines = ([head] + rows).map { row in
-            row.enumerated().map { column, text in
-                let blanks = String(repeating: " ", count: widths[column] - text.count)
-                return column == 0 ? text + blanks : blanks + text
-            }.joined(separator: "  ")
-        }
+        let head = ["stack", "load", "peak", "during", "after", "recovered"]
         return """
             \(scenario.clients) clients, \(Int(scenario.offered)) calls a second; the server bears \
             \(Int(scenario.capacity)) requests a second, and \(Int(scenario.brownCapacity)) for \
             \(scenario.outage) s
 
-            \(lines.joined(separator: "\n"))
+            \(Self.aligned([head] + rows))
 
             load: requests for each call during the brown-out; peak: the most in a second, by the
             calls; during, after: calls that succeed; recovered: from the brown-out's end until 95 of
             100 calls succeed
             """
+    }
+
+    /// Returns rows of cells as lines with columns; the first column is text, the others figures.
+    static func aligned(_ rows: [[String]]) -> String {
+        let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+        return rows.map { row in
+            row.enumerated().map { column, text in
+                let blanks = String(repeating: " ", count: widths[column] - text.count)
+                return column == 0 ? text + blanks : blanks + text
+            }.joined(separator: "  ")
+        }.joined(separator: "\n")
     }
 
     func recovery(of outcome: StrategyOutcome) -> String {

@@ -41,6 +41,8 @@ struct GateSettingsTests {
             #"{"use": "rateLimit", "perSecond": 5, "burst": 2, "queue": 0, "scope": "all"}"#,
             #"{"use": "concurrencyLimit"}"#,
             #"{"use": "concurrencyLimit", "total": 4, "perOrigin": 2, "queue": 9, "adaptive": {"initial": 2, "min": 1, "decrease": 0.8, "pause": 0}}"#,
+            #"{"use": "admissionControl"}"#,
+            #"{"use": "admissionControl", "threshold": 0.5, "recovery": 9, "slowness": null, "metrics": "stderr"}"#,
             #"{"use": "hedge", "after": 0.2}"#,
             #"{"use": "hedge", "attempts": 3, "percentile": 0.9, "atLeast": 0, "budget": null}"#,
             #"{"use": "coalesce"}"#, #"{"use": "coalesce", "maxBody": 10}"#,
@@ -64,6 +66,9 @@ struct GateSettingsTests {
             (#"{"use": "circuitBreaker", "failureRatio": 2}"#, "stack[0].failureRatio"),
             (#"{"use": "concurrencyLimit", "adaptive": {"mim": 1}}"#, "stack[0].adaptive.mim"),
             (#"{"use": "hedge", "after": "soon"}"#, "stack[0].after"),
+            (#"{"use": "admissionControl", "threshold": 1}"#, "stack[0].threshold"),
+            (#"{"use": "admissionControl", "recovery": 0}"#, "stack[0].recovery"),
+            (#"{"use": "admissionControl", "slowness": 0.5}"#, "stack[0].slowness"),
             (#"{"use": "fallback", "base64": "?"}"#, "stack[0].base64"),
             (#"{"use": "coalesce", "maxBody": -1}"#, "stack[0].maxBody"),
         ])
@@ -86,6 +91,28 @@ struct GateSettingsTests {
             try await configured.client.get(anywhere).response()
         }
         #expect(error?.retryAfter == .seconds(30), "twice as long")
+    }
+
+    @Test("Admission keeps what it has learned over a reload, and takes the new rules")
+    func admission() async throws {
+        let configured = try configured(#"{"use": "admissionControl"}"#)
+        for _ in 0..<3 {
+            clock.advance(by: .seconds(1))
+            _ = try await configured.client.get(anywhere).response()
+        }
+        func wait() async throws -> Duration {
+            for _ in 0..<20 {
+                do { _ = try await configured.client.get(anywhere).response() } catch {
+                    return try #require((error as? ClientError)?.retryAfter)
+                }
+            }
+            return .zero
+        }
+        #expect(try await wait() > .seconds(14))
+        try configured.reload(file(#"{"use": "admissionControl", "recovery": 60}"#))
+        #expect(try await wait() > .seconds(50), "calls are still refused, and for longer")
+        clock.advance(by: .seconds(60))
+        #expect(await code(of: configured.client.get(anywhere)) == nil)
     }
 
     @Test("A breaker counts by the new rules from a reload on")

@@ -16,9 +16,9 @@ struct OutageStudyTests {
     @Test("The laws of the study hold for every seed", arguments: [1, 2, 3] as [UInt64])
     func laws(seed: UInt64) async throws {
         let outcomes = try await Study(Self.scenario(seed)).run()
-        #expect(outcomes.map(\.strategy) == Strategy.allCases)
+        #expect(outcomes.map(\.name) == Strategy.allCases.map(\.rawValue))
         let load = outcomes.map(\.amplification)
-        for (more, less) in zip(load, load.dropFirst()) {
+        for (more, less) in zip(load.prefix(4), load.prefix(4).dropFirst()) {
             #expect(more > less, "each stack asks for less than the one before: \(load)")
         }
         let (naive, backoff, budget, guarded) = (outcomes[0], outcomes[1], outcomes[2], outcomes[3])
@@ -35,6 +35,14 @@ struct OutageStudyTests {
         #expect(try #require(guarded.recovery) <= recovery)
         #expect(guarded.successAfter > budget.successAfter)
         #expect(guarded.successDuring >= naive.successDuring)
+        // Admission finds the share that the server can serve: by itself slowly, together at once.
+        let (admitted, shared) = (outcomes[4], outcomes[5])
+        for outcome in [admitted, shared] {
+            #expect(outcome.amplification < 0.5)
+            #expect(try #require(outcome.recovery) <= 16)
+            #expect(outcome.successDuring > budget.successDuring)
+        }
+        #expect(shared.successDuring > guarded.successDuring + 0.03)
         // Until the brown-out all are alike.
         for outcome in outcomes {
             let before = 0..<outcome.scenario.before - 2
@@ -57,13 +65,48 @@ struct OutageStudyTests {
         #expect(first[2].hasPrefix("<svg ") && first[2].hasSuffix("</svg>\n"))
     }
 
+    @Test(
+        "Each rule runs, with a state for each client and with one for all",
+        arguments: [true, false])
+    func rules(isShared: Bool) async throws {
+        var scenario = Self.scenario(1)
+        (scenario.before, scenario.outage, scenario.after) = (3, 5, 5)
+        for contender in Contender.all {
+            let outcome = try await Study(scenario).run(contender, isShared: isShared)
+            #expect(outcome.name == contender.name)
+            // Rules that compare what was asked for with what was accepted also refuse calls that
+            // begin together.
+            if !contender.name.hasPrefix("AdmissionControl") { continue }
+            let before = 0..<outcome.scenario.before - 2
+            #expect(outcome.successes[before] == outcome.calls[before], "\(contender.name)")
+        }
+    }
+
+    @Test("Medians are of the middle, and of no recovery if most have none")
+    func medians() {
+        var scenario = Scenario.small
+        (scenario.before, scenario.outage, scenario.after) = (1, 1, 20)
+        func outcome(_ failing: Int) -> StrategyOutcome {
+            StrategyOutcome(
+                name: "a", scenario: scenario, requests: Array(repeating: 30, count: 22),
+                calls: Array(repeating: 20, count: 22),
+                successes: [20, 5] + (0..<20).map { $0 < failing ? 0 : 20 })
+        }
+        #expect(
+            Medians([1, 3, 4].map(outcome)).cells("a") == [
+                "a", "x1.50", "25.0 %", "85.0 %", "3.0 s",
+            ])
+        #expect(Medians([1, 4].map(outcome)).cells("a")[4] == "2.5 s")
+        #expect(Medians([1, 20, 20].map(outcome)).cells("a")[4] == "not")
+    }
+
     @Test("Recovery is measured by successful calls")
     func recovery() {
         var scenario = Scenario.small
         (scenario.before, scenario.outage, scenario.after) = (1, 1, 20)
         func recovery(_ successes: [Int]) -> Int? {
             StrategyOutcome(
-                strategy: .naive, scenario: scenario,
+                name: "naive", scenario: scenario,
                 requests: Array(repeating: 0, count: 22), calls: Array(repeating: 20, count: 22),
                 successes: [20, 0] + successes
             ).recovery

@@ -89,9 +89,9 @@ struct StackFileReferenceTests {
 
     /// Each gate that a file can name, made in code by the factory of that name.
     private static let gates: [(String, any Gate)] = [
-        ("attemptTimeout", .attemptTimeout()), ("basic", .basic(user: "u", password: "p")),
-        ("bearer", .bearer(token: "t")), ("circuitBreaker", .circuitBreaker()),
-        ("coalesce", .coalesce()),
+        ("admissionControl", .admissionControl()), ("attemptTimeout", .attemptTimeout()),
+        ("basic", .basic(user: "u", password: "p")), ("bearer", .bearer(token: "t")),
+        ("circuitBreaker", .circuitBreaker()), ("coalesce", .coalesce()),
         ("compressBodies", .compressBodies()), ("concurrencyLimit", .concurrencyLimit()),
         ("cookies", .cookies()), ("deadline", .deadline()), ("defaultHeaders", .defaultHeaders()),
         ("digest", .digest(user: "u", password: "p")),

@@ -41,6 +41,27 @@ extension Registry {
                 example: #"{"use": "concurrencyLimit", "perOrigin": 32, "adaptive": {"min": 8}}"#)
         ) { ConcurrencyLimit(settings: $0) }
         register(
+            gate: "admissionControl",
+            description: PartDescription(
+                """
+                Refuses a share of the calls to an origin that rejects most of them, so that it can \
+                serve the others. Place it inside `retry`, outside of `circuitBreaker` and \
+                `attemptTimeout`.
+                """,
+                settings: [
+                    "threshold":
+                        "The share of the latest attempts beyond which rejections refuse calls.",
+                    "recovery":
+                        "The time in which the share of calls that is admitted grows to all calls.",
+                    "slowness": """
+                    How many times the usual wait for a head an attempt may take while calls are \
+                    refused; longer ones count as rejected. null leaves waits out of account.
+                    """,
+                    "metrics": .metrics,
+                ],
+                example: #"{"use": "admissionControl", "recovery": 15, "id": "admission"}"#)
+        ) { AdmissionControl(settings: $0) }
+        register(
             gate: "coalesce",
             description: PartDescription(
                 """

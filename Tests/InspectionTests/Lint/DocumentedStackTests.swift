@@ -16,7 +16,8 @@ import TurnpikeInspection
         .appending(path: "../../..").standardizedFileURL
 
     private static let gates: [String: any Gate] = [
-        "attemptTimeout": AttemptTimeout(), "basic": BasicAuthentication(user: "u", password: "p"),
+        "admissionControl": AdmissionControl(), "attemptTimeout": AttemptTimeout(),
+        "basic": BasicAuthentication(user: "u", password: "p"),
         "baseURL": BaseURL("https://a.test/"), "bearer": BearerAuthentication(BearerTokens()),
         "cache": Cache(), "circuitBreaker": CircuitBreaker(), "coalesce": Coalesce(),
         "compressBodies": CompressBodies(), "concurrencyLimit": ConcurrencyLimit(),

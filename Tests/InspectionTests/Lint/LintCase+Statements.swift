@@ -16,6 +16,17 @@ extension LintCase {
             "stated-order", [.circuitBreaker(), .hedge()], [.hedge(), .circuitBreaker()],
             "Hedge must stand outside of CircuitBreaker"),
         LintCase(
+            "stated-order", [.admissionControl(), .retry(), .attemptTimeout()],
+            [.retry(), .admissionControl(), .attemptTimeout()],
+            "AdmissionControl must stand inside of Retry. It would see calls"),
+        LintCase(
+            "stated-order", [.circuitBreaker(), .admissionControl(), .attemptTimeout()],
+            [.admissionControl(), .circuitBreaker(), .attemptTimeout()],
+            "AdmissionControl must stand outside of CircuitBreaker"),
+        LintCase(
+            "needed-gate-missing", [.admissionControl()], [.admissionControl(), .attemptTimeout()],
+            "AdmissionControl needs an attempt timeout, and the stack has none."),
+        LintCase(
             "needed-gate-missing", [Replays()], [.retry(), Replays()],
             "Replays needs a retry, and the stack has none."),
         LintCase(

@@ -86,6 +86,7 @@ struct RightStack {
             gates.append(
                 Hedge(after: chance(0.5) ? delay : .percentile(), attempts: 12 / attempts))
         }
+        if chance(0.3) { gates.append(AdmissionControl()) }
         if chance(0.4) { gates.append(CircuitBreaker()) }
         if chance(0.4) { gates.append(RateLimit(perSecond: Double(number(1...100)))) }
         if chance(0.4) { gates.append(BearerAuthentication(BearerTokens(BearerToken("t")))) }

@@ -28,7 +28,7 @@ enum FuzzSeeds {
         #"{"id":"v","request":{"method":"POST","url":"x","form":{"a":"b","c":["d"]}}}"#,
         #"{"id":"w","request":{"method":"POST","url":"x","multipart":[{"name":"a","text":"b"},{"name":"f","filename":"g","type":"text/plain","base64":"YQ=="}],"boundary":"q"}}"#,
         #"{"id":"x","request":{"method":"POST","url":"x","propertyList":{"a":[1,true]}}}"#,
-        #"{"id":"y","request":{"url":"x"},"stack":[{"use":"cookies"},{"use":"cache","memory":99},{"use":"coalesce"},{"use":"rateLimit","perSecond":9,"burst":9},{"use":"concurrencyLimit","total":2},{"use":"circuitBreaker"}]}"#,
+        #"{"id":"y","request":{"url":"x"},"stack":[{"use":"cookies"},{"use":"cache","memory":99},{"use":"coalesce"},{"use":"rateLimit","perSecond":9,"burst":9},{"use":"admissionControl","threshold":0.5,"slowness":null},{"use":"concurrencyLimit","total":2},{"use":"circuitBreaker"}]}"#,
         #"{"id":"z","request":{"url":"x"},"stack":[{"use":"basic","user":"u","password":{"env":"HOME"}},{"use":"bearer","token":{"file":"f"}},{"use":"hedge","after":0.01},{"use":"traceContext"},{"use":"idempotencyKey"},{"use":"urlPolicy"}]}"#,
         #"{"id":"0","request":{"url":"x"},"download":{"directory":"d","name":null,"resume":false,"overwrite":true}}"#,
     ]

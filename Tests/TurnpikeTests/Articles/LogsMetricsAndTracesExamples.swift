@@ -99,4 +99,20 @@ struct LogsMetricsAndTracesExamples {
         _ = try await call.data()
         #expect(call.trace?.spans[2].name == "look in the cache")
     }
+
+    @Test("A stack file names a meter of the program")
+    func registeredMeter() async throws {
+        let recorder = MetricsStore()
+        var registry = Registry.standard
+        registry.register(meter: recorder, as: "service")
+        let file = try StackFile(
+            parsing: Data(
+                """
+                {"transport": {"use": "mock"},
+                 "stack": [{"use": "concurrencyLimit", "metrics": "meter:service"}]}
+                """.utf8))
+        let client = try ConfiguredClient(file, registry: registry).client
+        _ = try await client.get("http://a.example/").data()
+        #expect(recorder.prometheusText.contains("concurrency_limit"))
+    }
 }

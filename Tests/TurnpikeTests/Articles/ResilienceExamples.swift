@@ -18,6 +18,7 @@ struct ResilienceExamples {
                 .coalesce(),  // before anything is counted or queued
                 .retry(budget: budget),
                 .hedge(budget: budget),  // inside the retry: an attempt may be doubled
+                .admissionControl(),  // sends the share that the server can serve
                 .circuitBreaker(),  // sees attempts: ends the retries of a call too
                 .rateLimit(perSecond: 50),  // what the server sees
                 .concurrencyLimit(),  // the permit is free during a back-off
@@ -58,5 +59,26 @@ struct ResilienceExamples {
         let longest = used.compactMap(\.effectiveWindow).max()
         let wait = response.headers.retryAfter(at: Date()) ?? longest
         #expect(wait == .seconds(30))
+    }
+
+    @Test("A call says how much it matters to a server with too many calls")
+    func overload() async throws {
+        let client = Client(
+            baseURL: "https://api.example.com/",
+            stack: [
+                .deadline(.seconds(10)), .validate(), .retry(),
+                .admissionControl(),
+                .attemptTimeout(.seconds(1)),
+            ])
+        #expect(client.fault == nil)
+        try await Self.feed(
+            Client(
+                baseURL: "http://a.example/",
+                transport: MockTransport([.any(.ok(text: "x"))]), stack: [.admissionControl()]))
+    }
+
+    private static func feed(_ client: Client) async throws {
+        let feed = try await client.get("feed").criticality(.sheddable).data()
+        #expect(feed == Data("x".utf8))
     }
 }

@@ -122,6 +122,7 @@ enum GatesBench {
             name: "compressBodies", stack: [.compressBodies()],
             reason: "4 KiB are compressed, which is what it is for", request: post(4096)),
         Row(name: "circuitBreaker", stack: [.circuitBreaker()]),
+        Row(name: "admissionControl", stack: [.admissionControl()]),
         Row(name: "rateLimit", stack: [.rateLimit(perSecond: 1e9, burst: 1_000_000)]),
         Row(name: "concurrencyLimit", stack: [.concurrencyLimit()]),
         Row(

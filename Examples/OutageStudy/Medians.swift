@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+
+/// The medians of several runs of a strategy or a rule, with other seeds.
+struct Medians: Sendable {
+    private let outcomes: [StrategyOutcome]
+
+    /// Creates medians.
+    init(_ outcomes: [StrategyOutcome]) { self.outcomes = outcomes }
+
+    /// The head of the tables.
+    static let head = ["", "load", "during", "after", "recovered"]
+
+    /// The medians as cells of a table.
+    func cells(_ name: String) -> [String] {
+        let recovery = median { Double($0.recovery ?? .max) }
+        let longest = Double(outcomes.first?.scenario.after ?? 0)
+        return [
+            name, "x" + StudyReport.fixed(median(\.amplification)),
+            Self.percent(median(\.successDuring)), Self.percent(median(\.successAfter)),
+            recovery > longest ? "not" : "\(Self.tenths(recovery)) s",
+        ]
+    }
+
+    private func median(_ value: (StrategyOutcome) -> Double) -> Double {
+        let sorted = outcomes.map(value).sorted()
+        if sorted.isEmpty { return 0 }
+        return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+    }
+
+    private static func percent(_ share: Double) -> String { "\(tenths(share * 100)) %" }
+
+    private static func tenths(_ value: Double) -> String {
+        let tenths = Int((value * 10).rounded())
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+}

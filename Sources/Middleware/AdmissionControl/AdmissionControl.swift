@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import TurnpikeCore
+import TurnpikeSupport
+
+/// Refuses some of the calls to an origin while the origin rejects most of them, so that it can serve
+/// the others.
+///
+/// A server with more calls than it can serve serves few of them in time: it works on requests whose
+/// clients have given up. A retry budget keeps retries from adding to that, and a ``CircuitBreaker``
+/// sends nothing for a while. This gate finds the share of the calls that the server can serve, and
+/// sends that share (client-side throttling: "Site Reliability Engineering", 2016, chapter 21).
+///
+/// A call that is refused fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``. Nothing of
+/// it was sent, a retry outside does not repeat it, and its
+/// ``/TurnpikeCore/ClientError/retryAfter`` says when all calls are admitted again, if no more are
+/// rejected. Critical calls are refused last, and sheddable ones first
+/// (``TurnpikeCore/Call/criticality(_:)``).
+///
+/// All calls are admitted until more than `threshold` of the latest attempts were rejected: three in
+/// a row, or most of those of the last half second if they are many; attempts that end together count
+/// like one. Then the share is cut to 3 %,
+/// which lets the server's queue drain. It grows with time, slowly at first, and reaches all calls
+/// after `recovery`. Rejections cut it again; attempts that were sent before a cut do not count.
+/// While calls are refused, an attempt whose head takes much longer than usual counts as rejected,
+/// since a queue that grows again shows in waits before it shows in errors. A share grows whatever
+/// is heard, so that an origin that was silent is tried again.
+///
+/// By default, a 429, 503 or 504 and an attempt or connection that takes too long are rejections
+/// (``standardVerdict(_:)``). An attempt ends when the body of its response ends. A cancellation or a
+/// deadline of the caller says nothing. Without an ``AttemptTimeout`` inside, a server that hangs is
+/// never noticed.
+///
+/// Place it inside ``Retry`` and outside of a ``CircuitBreaker``: it then sees each attempt. It needs
+/// no breaker, but works with one. Clients with less than one call per second each to a server learn
+/// too little by themselves: let all clients of a process share one gate, by using the same value in
+/// their stacks. It keeps the shares of 1024 origins, drops the least recently used one beyond that,
+/// and then admits all calls to it. Calls to the endpoints of one name have one share.
+public struct AdmissionControl: Interceptor {
+    private let shares: AdmissionShares
+    private let decide: @Sendable (Outcome) -> CircuitVerdict
+
+    /// Creates a gate.
+    /// - Parameters:
+    ///   - threshold: The share of the latest attempts, from 0 to 0.99, beyond which rejections cut
+    ///     the share of calls that is admitted.
+    ///   - recovery: The time in which that share grows from nothing to all calls.
+    ///   - slowness: How many times the usual wait for a head an attempt may take while calls are
+    ///     refused; longer ones count as rejected. nil leaves waits out of account.
+    ///   - meter: Receives the share of calls that is refused
+    ///     (`turnpike.admission_control.refused_share`), and counts refused calls
+    ///     (`turnpike.admission_control.refusals`).
+    ///   - verdict: Decides whether an outcome is a rejection (``CircuitVerdict/failure``). Its
+    ///     ``/TurnpikeCore/Outcome/elapsed`` is the time to the head. It is not called for a
+    ///     cancellation.
+    public init(
+        threshold: Double = 0.7, recovery: Duration = .seconds(15), slowness: Double? = 4,
+        meter: (any GateMeter)? = nil,
+        verdict: @escaping @Sendable (Outcome) -> CircuitVerdict =
+            AdmissionControl.standardVerdict
+    ) {
+        let rules = AdmissionShare.Rules(
+            threshold: threshold, recovery: recovery, slowness: slowness)
+        self.init(AdmissionShares(rules, meter: meter), verdict: verdict)
+    }
+
+    init(
+        _ shares: AdmissionShares,
+        verdict: @escaping @Sendable (Outcome) -> CircuitVerdict = AdmissionControl.standardVerdict
+    ) {
+        self.shares = shares
+        decide = verdict
+    }
+
+    /// The default rule: 429, 503, 504 and what takes too long are rejections.
+    ///
+    /// A connection, an attempt or a body may take too long. Any other response is accepted, and any
+    /// other error is ignored.
+    ///
+    /// The response of a proxy that does not connect is judged by the same statuses, and is never
+    /// accepted. A connection that is refused says nothing: a client without a network would
+    /// otherwise refuse calls after the network is back.
+    public static func standardVerdict(_ outcome: Outcome) -> CircuitVerdict {
+        if let status = outcome.proxyStatus {
+            return rejections.contains(status) ? .failure : .ignored
+        }
+        if let status = outcome.status { return rejections.contains(status) ? .failure : .success }
+        switch outcome.code {
+        case .attemptTimeout?, .connectTimeout?, .idleTimeout?: return .failure
+        default: return .ignored
+        }
+    }
+
+    private static let rejections: Set<HTTPStatus> = [429, 503, 504]
+
+    /// Writes the figures of the meter, if a stack file says where to.
+    public func shutdown() async { await shares.figures.flush() }
+
+    /// The share of the calls to an origin that is admitted: 0 to 1.
+    func share(of origin: Origin, at now: MonotonicInstant) -> Double {
+        shares.share(of: origin, at: now)
+    }
+
+    /// How many origins are remembered.
+    var originCount: Int { shares.count }
+
+    /// The option that says how much a call matters.
+    public var handledOptions: [any RequestOptionKey.Type] { [CriticalityOption.self] }
+
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        let rules = shares.rules
+        return GateFacts(
+            "refuses a share of the requests to an origin that rejects more than"
+                + " \(Int((rules.threshold * 100).rounded())) % of them, and admits all after"
+                + " \(rules.recovery.text) without rejections",
+            .answers(.refusal),
+            order: [
+                GateOrder(
+                    .inside, .retry,
+                    because:
+                        "It would see calls and not attempts, and rejections that a retry hides"
+                        + " would not count."),
+                GateOrder(
+                    .outside, .circuitBreaker,
+                    because: "It may refuse the calls that the breaker admits as probes, and the"
+                        + " circuit then stays open for longer."),
+                GateOrder(
+                    .outsideOfPresent, .attemptTimeout,
+                    because: "A server that hangs is noticed only by attempts that end."),
+            ])
+    }
+
+    /// Runs the rest of the chain if the call is admitted.
+    public func intercept(
+        _ request: Request, context: Context, next: Next
+    ) async throws -> Response {
+        guard let origin = request.origin else { return try await next(request) }
+        try pass(request, to: origin, context)
+        let sentAt = context.timeSource.now
+        do {
+            let response = try await next(request)
+            watch(response, to: request, origin, sentAt, context)
+            return response
+        } catch {
+            let end = context.timeSource.now
+            let elapsed = sentAt.duration(to: end)
+            let verdict = verdict(request, .failure(error), after: elapsed, context)
+            conclude(verdict, origin, sentAt, elapsed, context)
+            throw error
+        }
+    }
+
+    private func pass(_ request: Request, to origin: Origin, _ context: Context) throws {
+        let criticality = request.options.isEmpty ? .default : request.options.criticality
+        let answer = shares.admit(origin, criticality, at: context.timeSource.now) {
+            context.random.unit()
+        }
+        guard case .refused(let share, let wait) = answer else { return }
+        shares.figures.count(
+            "turnpike.admission_control.refusals", labels: origin.meterLabels)
+        throw ClientError(
+            .overloaded,
+            "\(origin) rejects most calls; \(Self.percent(share)) of them are admitted now, and all"
+                + " in \(wait.text) if no more are rejected",
+            transfer: TransferState(.connecting), retryAfter: wait)
+    }
+
+    private static func percent(_ share: Double) -> String {
+        share < 0.01 ? "less than 1 %" : "\(Int(share * 100)) %"
+    }
+
+    private func watch(
+        _ response: Response, to request: Request, _ origin: Origin, _ sentAt: MonotonicInstant,
+        _ context: Context
+    ) {
+        let elapsed = sentAt.duration(to: context.timeSource.now)
+        let atHead = decide(
+            Outcome(request: request, result: .success(response), elapsed: elapsed))
+        // A bad status is a rejection at once; a good response must also complete its body.
+        if atHead == .failure || response.body.isEmpty {
+            return conclude(atHead, origin, sentAt, elapsed, context)
+        }
+        response.body.onEnd { [self] end in
+            switch end.reason {
+            case .finished, .dropped: conclude(atHead, origin, sentAt, elapsed, context)
+            case .cancelled: break
+            case .failed(let error):
+                let verdict = verdict(request, .failure(error), after: elapsed, context)
+                conclude(verdict, origin, sentAt, elapsed, context)
+            }
+        }
+    }
+
+    private func verdict(
+        _ request: Request, _ result: Result<Response, any Error>, after elapsed: Duration,
+        _ context: Context
+    ) -> CircuitVerdict {
+        let outcome = Outcome(request: request, result: result, elapsed: elapsed)
+        let isGivenUp = outcome.isCancellation || context.cancelReason != nil
+        return isGivenUp ? .ignored : decide(outcome)
+    }
+
+    private func conclude(
+        _ verdict: CircuitVerdict, _ origin: Origin, _ sentAt: MonotonicInstant,
+        _ elapsed: Duration, _ context: Context
+    ) {
+        if verdict == .ignored { return }
+        let evidence: AdmissionShare.Evidence =
+            verdict == .failure ? .rejected : .accepted(after: elapsed)
+        if shares.record(evidence, origin, sentAt: sentAt, at: context.timeSource.now) {
+            // A closure of the origin itself crashes the compiler (6.3) when it is inlined.
+            let server = origin.description
+            context.note(gate: name, "\(server) rejects most calls; a share of them is refused now")
+        }
+    }
+}
+
+extension AdmissionControl: PromptlyCancellable {}
+
+extension AdmissionControl {
+    init(settings: Settings) {
+        let isBlind = settings.isNull("slowness")
+        let rules = AdmissionShare.Rules(
+            threshold: settings.double("threshold", default: 0.7, in: 0...0.99),
+            recovery: settings.seconds("recovery", default: .seconds(15)),
+            slowness: isBlind
+                ? nil : settings.double("slowness", default: 4, in: 1...1_000_000))
+        // The shares are kept whatever the rules: an origin that rejects calls still does.
+        let meter = settings.meter()
+        let shares = settings.kept(
+            "shares", for: true,
+            updating: {
+                $0.update(rules)
+                $0.tell(meter)
+            },
+            { AdmissionShares(rules, meter: meter) })
+        self.init(shares)
+    }
+}
+
+extension Gate where Self == AdmissionControl {
+    /// Refuses some of the calls to an origin that rejects most of them; see
+    /// ``AdmissionControl/init(threshold:recovery:slowness:meter:verdict:)``.
+    public static func admissionControl(
+        threshold: Double = 0.7, recovery: Duration = .seconds(15), slowness: Double? = 4,
+        meter: (any GateMeter)? = nil,
+        verdict: @escaping @Sendable (Outcome) -> CircuitVerdict =
+            AdmissionControl.standardVerdict
+    ) -> Self {
+        AdmissionControl(
+            threshold: threshold, recovery: recovery, slowness: slowness, meter: meter,
+            verdict: verdict)
+    }
+}
