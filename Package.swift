@@ -97,6 +97,10 @@ let package = Package(
             name: "outage-study", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
             path: "Examples/OutageStudy", exclude: ["README.md", "outage.svg"],
             packageAccess: false, swiftSettings: settings),
+        .executableTarget(
+            name: "balance-study", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
+            path: "Examples/BalanceStudy", exclude: ["README.md", "balance.svg"],
+            packageAccess: false, swiftSettings: settings),
         // What several test targets have in common.
         .target(
             name: "TestSupport",
@@ -173,6 +177,9 @@ let package = Package(
         .testTarget(
             name: "OutageStudyTests", dependencies: ["TurnpikeCore", "outage-study"],
             path: "Tests/OutageStudyTests", swiftSettings: settings),
+        .testTarget(
+            name: "BalanceStudyTests", dependencies: ["TurnpikeCore", "balance-study"],
+            path: "Tests/BalanceStudyTests", swiftSettings: settings),
         .testTarget(
             name: "CurlTests",
             dependencies: [

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Turnpike
+
+/// How a client chooses the endpoint of a request.
+enum Balancing: String, CaseIterable, Sendable {
+    /// It does not: it keeps the connection that DNS has led it to.
+    case none
+    /// One after the other.
+    case roundRobin
+    /// Of two random ones that with fewer requests under way.
+    case leastRequests
+    /// Of two random ones that with the lower product of latency and load.
+    case peakEWMA
+
+    private var choice: EndpointChoice? {
+        switch self {
+        case .none: nil
+        case .roundRobin: .roundRobin
+        case .leastRequests: .leastRequests
+        case .peakEWMA: .peakEWMA
+        }
+    }
+
+    /// Returns the standard stack with its retry or without, around the choice of an endpoint.
+    func stack(_ retrying: Retrying, _ fleet: Fleet) -> Stack {
+        var stack: Stack =
+            switch retrying {
+            case .none:
+                [
+                    .deadline(), .validate(), .redirect(), .attemptTimeout(), .idleTimeout(),
+                    .limits(),
+                ]
+            case .standard: .standard
+            case .prompt:
+                [
+                    .deadline(), .validate(), .redirect(), .retry(),
+                    .attemptTimeout(.seconds(1)), .idleTimeout(), .limits(),
+                ]
+            }
+        if let choice {
+            stack.gates.append(
+                Endpoints(for: Study.host, from: FleetResolver(fleet: fleet), choice: choice))
+        }
+        return stack
+    }
+}
+
+/// What a client does about failed attempts.
+enum Retrying: String, CaseIterable, Sendable {
+    /// The call fails.
+    case none = "no retry"
+    /// What the standard stack does, whose attempts have 10 s.
+    case standard = "standard stack"
+    /// The same with attempts of 1 s.
+    case prompt = "attempts of 1 s"
+}
