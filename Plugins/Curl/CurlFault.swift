@@ -169,14 +169,7 @@ enum CurlFault {
         if hasHead, code == 27 || code == 100 || has(text, "out of memory in chunk") {
             return Kind(code: .tooLarge, message: "a line of the response's trailer is too long")
         }
-        // OpenSSL's and GnuTLS's words for an answer that is no record of TLS.
-        if code == tlsConnectError,
-            has(text, "wrong version number", "packet length too long", "unexpected tls packet")
-        {
-            return Kind(
-                code: .tls,
-                message: "the server's answer is not TLS; perhaps it expects http and not https")
-        }
+        if code == tlsConnectError { return handshake(text) }
         switch code {
         case 5, 6:
             let whose = code == 5 ? "proxy" : "host"
@@ -187,7 +180,7 @@ enum CurlFault {
                 message: "the server refused the connection, or cannot be reached")
         case 28:
             return Kind(code: .connectTimeout, message: noConnection(circumstances.hadPlace))
-        case tlsConnectError, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91, 98:
+        case 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91, 98:
             return Kind(code: .tls, message: tlsMessage(code))
         case 45, 97:
             let what = code == 97 ? "the proxy failed" : "the source interface cannot be used"
@@ -267,16 +260,6 @@ enum CurlFault {
         }
     }
 
-    private static func tlsMessage(_ code: Int32) -> String {
-        switch code {
-        case 90: "the server's public key is none of the pinned ones"
-        case 60: "the server's certificate was refused"
-        case 58, 98: "the client's certificate could not be used, or was refused"
-        case 77: "the certificate authorities could not be read"
-        default: "the TLS handshake failed"
-        }
-    }
-
     // 8.14 refuses it before the field comes here, where `CurlHead` would.
     private static var coded: Kind {
         Kind(code: .decompression, message: "the response has a transfer coding not asked for")
@@ -292,7 +275,7 @@ enum CurlFault {
             message: "the server's answer is not valid HTTP/2, or its header section too large")
     }
 
-    private static func has(_ text: String, _ words: String...) -> Bool {
+    static func has(_ text: String, _ words: String...) -> Bool {
         let text = text.lowercased()
         return words.contains { text.contains($0) }
     }

@@ -5,8 +5,8 @@ import Turnpike
 
 @testable import TurnpikeCurl
 
-/// What libcurl says of HTTP/2, for which there is no server here that breaks its rules.
-@Suite("Failures of HTTP/2 over libcurl")
+/// What libcurl says, where there is no server here that fails so.
+@Suite("Failures over libcurl, by its words")
 struct CurlFaultTests {
     private func code(
         _ code: Int32, _ text: String, _ phase: TransferState.Phase = .sending,
@@ -76,6 +76,32 @@ struct CurlFaultTests {
             "HTTP/2 stream 1 was not closed cleanly before end of the underlying stream"
         #expect(code(18, text) == .connection)
         #expect(code(18, text, .receiving) == .incomplete)
+    }
+
+    @Test(
+        "A connection that ends within the TLS handshake is lost, and may be had at the next attempt",
+        arguments: [
+            "Send failure: Connection reset by peer", "Recv failure: Connection reset by peer",
+            "OpenSSL SSL_connect: Connection reset by peer in connection to localhost:443",
+            "OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to localhost:443",
+            "TLS connect error: error:0A000126:SSL routines::unexpected eof while reading",
+            "gnutls_handshake() failed: The TLS connection was non-properly terminated.",
+            "gnutls_handshake() failed: Error in the pull function.",
+        ])
+    func cutHandshake(text: String) {
+        #expect(code(35, text, .connecting) == .connection)
+    }
+
+    @Test(
+        "A handshake that fails for another reason is one of TLS",
+        arguments: [
+            "error:0A00010B:SSL routines::wrong version number",
+            "error:0A000410:SSL routines::sslv3 alert handshake failure",
+            "OpenSSL SSL_connect: SSL_ERROR_ZERO_RETURN in connection to localhost:443",
+            "gnutls_handshake() failed: No supported application protocol could be negotiated",
+        ])
+    func failedHandshake(text: String) {
+        #expect(code(35, text, .connecting) == .tls)
     }
 
     @Test("A head that is larger than the library takes is too large, however it says so")

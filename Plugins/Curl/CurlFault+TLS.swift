@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+
+// What libcurl and the libraries of TLS say of a connection that TLS does not come about on.
+extension CurlFault {
+    /// Returns what a handshake that failed means, by the words of OpenSSL and GnuTLS.
+    static func handshake(_ text: String) -> Kind {
+        // An answer that is no record of TLS.
+        if has(text, "wrong version number", "packet length too long", "unexpected tls packet") {
+            return Kind(
+                code: .tls,
+                message: "the server's answer is not TLS; perhaps it expects http and not https")
+        }
+        // A server that restarts, or whose queue is full, ends connections that it has not looked at.
+        // That says nothing of TLS, and the next attempt may succeed.
+        let isCut = has(
+            text, "connection reset", "broken pipe", "ssl_error_syscall", "unexpected eof",
+            "non-properly terminated", "in the pull function", "in the push function")
+        return isCut
+            ? Kind(
+                code: .connection,
+                message: "the server ended the connection within the TLS handshake")
+            : Kind(code: .tls, message: tlsMessage(tlsConnectError))
+    }
+
+    static func tlsMessage(_ code: Int32) -> String {
+        switch code {
+        case 90: "the server's public key is none of the pinned ones"
+        case 60: "the server's certificate was refused"
+        case 58, 98: "the client's certificate could not be used, or was refused"
+        case 77: "the certificate authorities could not be read"
+        default: "the TLS handshake failed"
+        }
+    }
+}
