@@ -158,7 +158,8 @@ public final class Settings {
                 key, .number(range), default: fallback.flatMap { JSONValue(shortest: $0) })
         else { return nil }
         if let number = value.double, range.contains(number) { return number }
-        let bounds = "from \(range.lowerBound) to \(range.upperBound)"
+        let bounds =
+            "from \(JSONValue.shown(range.lowerBound)) to \(JSONValue.shown(range.upperBound))"
         issue(at: key, "found \(value.shown); expected a number \(bounds)")
         return nil
     }

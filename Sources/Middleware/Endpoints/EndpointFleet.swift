@@ -77,11 +77,10 @@ final class EndpointFleet: Sendable {
     /// The endpoints of the present list.
     var members: [EndpointMember] { state.withLock { $0.order } }
 
-    /// The rule of choice, for people.
-    var choiceText: String {
+    /// What requests are sent to, and by which rule; for people.
+    var text: String {
         let rules = state.withLock { $0.rules }
-        let zone = rules.zone.map { ", those of zone \($0.name) first" } ?? ""
-        return "by \(rules.choice)" + zone
+        return "\(rules.sourceText), \(rules.choiceText)"
     }
 
     /// Replaces the rules.

@@ -92,7 +92,7 @@ public struct Endpoints: Interceptor {
     public func facts(for request: Request?) -> GateFacts? {
         let isOther = request.map { !service.matches($0.origin) } ?? false
         return GateFacts(
-            "sends each request for \(service) to one of its endpoints, \(fleet.choiceText)",
+            "sends each request for \(service) to \(fleet.text)",
             .choosesEndpoint(for: service.description),
             .waits(atMost: EndpointFleet.refreshLimit, reason: "the first list of endpoints"),
             .answers(.refusal),

@@ -62,7 +62,7 @@ struct SettingsTests {
             ("int", 6, "k: found 6; expected an integer from 1 to 5"),
             ("int", 1.5, "k: found 1.5; expected an integer"),
             ("count", -1, "k: found -1; expected an integer of at least 0"),
-            ("double", 2, "k: found 2; expected a number from 0.0 to 1.0"),
+            ("double", 2, "k: found 2; expected a number from 0 to 1"),
             ("bool", "true", "k: found a string; expected true or false"),
             ("seconds", 0, "k: found 0; expected a number of seconds, above 0"),
             ("seconds", 1e10, "k: found 10000000000.0; expected at most 1000000000 seconds"),

@@ -232,4 +232,20 @@ struct EndpointsTests {
         #expect(facts.summary.contains("users.internal"))
         #expect(facts.summary.contains("leastRequests"))
     }
+
+    @Test("The facts say where the endpoints come from")
+    func source() throws {
+        func summary(_ resolver: any EndpointResolver) -> String {
+            Endpoints(for: "a.internal", from: resolver).facts(for: nil)?.summary ?? ""
+        }
+        let start = "sends each request for a.internal to "
+        let end = ", by leastRequests"
+        #expect(
+            summary(.list(["a:1", "b:1"])) == start + "one of the 2 endpoints of its list" + end)
+        #expect(summary(.list(["a:1"])) == start + "the one endpoint of its list" + end)
+        #expect(
+            summary(.file("/run/a.json")) == start + "one of the endpoints in /run/a.json" + end)
+        #expect(summary(.dns("b.internal", port: 1)).contains("the addresses of b.internal"))
+        #expect(summary(.list(["a"])).contains("whose list has mistakes"))
+    }
 }

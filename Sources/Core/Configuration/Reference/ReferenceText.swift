@@ -145,7 +145,8 @@ extension JSONValue {
         }
     }
 
-    fileprivate static func shown(_ number: Double) -> String {
+    /// A number as people write it: `0.000001`, `1000000`.
+    static func shown(_ number: Double) -> String {
         JSONNumber(number)?.decimal?.description ?? "\(number)"
     }
 }

@@ -14,7 +14,7 @@ import TurnpikeSupport
 /// than the limit fails, and if the system's resolver hangs nevertheless, no further one begins
 /// beside it.
 public final class DNSEndpoints: EndpointResolver {
-    private let name: String
+    let name: String
     private let port: Int
     private let refresh: Duration
     private let limit: Duration
@@ -79,7 +79,8 @@ public final class DNSEndpoints: EndpointResolver {
         let start = "the endpoints of \(name) are not known: "
         if let cause, cause.message.hasPrefix(start) { return cause }
         return ClientError(
-            .dns, start + reason, underlying: cause, transfer: TransferState(.connecting))
+            .dns, start + reason, underlying: cause?.underlying,
+            transfer: TransferState(.connecting))
     }
 }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
+import TurnpikeSupport
 
 /// What is wrong with one entry of a list of endpoints: "found …; expected …".
 struct EndpointFault: Error {
     let message: String
 
     init(_ message: String) { self.message = message }
+
+    init(_ fault: FileFault) { self.init(fault.description) }
 
     /// For what is neither a text nor an object.
     init(notAnEntry entry: JSONValue) {

@@ -37,7 +37,7 @@ import TurnpikeSupport
 /// The program that writes the file should write a new one and rename it over the old one. Links are
 /// followed anew each time, as the volumes of Kubernetes need it.
 public final class EndpointFile: EndpointResolver {
-    private let path: String
+    let path: String
     private let interval: Duration
     private let known = Mutex<Known?>(nil)
     private let lookup = SharedLookup<[Endpoint]>()
@@ -82,10 +82,10 @@ public final class EndpointFile: EndpointResolver {
     private func look() throws -> [Endpoint] {
         let before = known.withLock { $0 }
         let content: EndpointFileContent
-        do throws(FileFault) {
+        do throws(EndpointFault) {
             content = try EndpointFileContent.read(path, unless: before.flatMap(Self.settled))
         } catch {
-            throw fault("cannot be used", error)
+            throw fault("cannot be used: \(error.message)")
         }
         guard let data = content.data else { return try result(of: before) }
         var result = Result { try parse(data) }
@@ -122,10 +122,8 @@ public final class EndpointFile: EndpointResolver {
 
     private var source: String { "the file of endpoints \(Grammar.escaped(path, upTo: 200))" }
 
-    private func fault(_ reason: String, _ cause: FileFault? = nil) -> ClientError {
-        ClientError(
-            .configuration,
-            "\(source) \(reason)" + (cause.map { ": \($0.description)" } ?? ""), underlying: cause)
+    private func fault(_ reason: String) -> ClientError {
+        ClientError(.configuration, "\(source) \(reason)")
     }
 }
 

@@ -39,27 +39,27 @@ struct EndpointFileContent {
     /// Reads a file, unless it is a known one.
     ///
     /// Blocks its thread.
-    /// - Throws: ``FileFault`` if it cannot be read, is not a regular file, is too large, or changes
+    /// - Throws: ``EndpointFault`` if it cannot be read, is not a regular file, is too large, or changes
     ///   while it is read.
     static func read(
         _ path: String, unless known: FileIdentity?
-    ) throws(FileFault) -> EndpointFileContent {
+    ) throws(EndpointFault) -> EndpointFileContent {
         for _ in 0..<attempts {
             if let content = try readOnce(path, unless: known) { return content }
         }
-        throw FileFault(refusing: "it", "it was written to while it was read", code: EBUSY)
+        throw EndpointFault("it was written to while it was read")
     }
 
     private static func readOnce(
         _ path: String, unless known: FileIdentity?
-    ) throws(FileFault) -> EndpointFileContent? {
+    ) throws(EndpointFault) -> EndpointFileContent? {
         // To open a pipe would otherwise wait for its other end.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw FileFault("open it") }
+        guard descriptor >= 0 else { throw EndpointFault(FileFault("open it")) }
         defer { close(descriptor) }
         let before = try status(descriptor)
         guard before.st_mode & S_IFMT == S_IFREG else {
-            throw FileFault(refusing: "it", "it is not a regular file", code: EINVAL)
+            throw EndpointFault("it is not a regular file")
         }
         let identity = FileIdentity(before)
         if identity == known { return EndpointFileContent(identity: identity, data: nil) }
@@ -72,7 +72,7 @@ struct EndpointFileContent {
 
     private static func content(
         of descriptor: CInt, expecting size: Int
-    ) throws(FileFault) -> Data {
+    ) throws(EndpointFault) -> Data {
         // One byte more shows that the file has grown.
         var bytes = [UInt8](repeating: 0, count: size + 1)
         var count = 0
@@ -82,19 +82,24 @@ struct EndpointFileContent {
                     descriptor, buffer.baseAddress?.advanced(by: count), buffer.count - count)
             }
             if got == 0 { break }
-            if got > 0 { count += got } else if errno != EINTR { throw FileFault("read it") }
+            if got > 0 {
+                count += got
+            } else if errno != EINTR {
+                throw EndpointFault(FileFault("read it"))
+            }
         }
         return Data(bytes.prefix(count))
     }
 
-    private static func status(_ descriptor: CInt) throws(FileFault) -> stat {
+    private static func status(_ descriptor: CInt) throws(EndpointFault) -> stat {
         var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else { throw FileFault("inspect it") }
+        guard unsafe fstat(descriptor, &status) == 0 else {
+            throw EndpointFault(FileFault("inspect it"))
+        }
         return status
     }
 
-    private static func tooLarge(_ size: Int64) -> FileFault {
-        FileFault(
-            refusing: "it", "found \(size) bytes; expected at most \(maxBytes)", code: EFBIG)
+    private static func tooLarge(_ size: Int64) -> EndpointFault {
+        EndpointFault("found \(size) bytes; expected at most \(maxBytes)")
     }
 }

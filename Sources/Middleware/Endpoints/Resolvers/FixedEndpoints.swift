@@ -32,6 +32,9 @@ public struct FixedEndpoints: EndpointResolver {
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the mistakes of the list.
     public func endpoints(in context: Context) async throws -> EndpointList { try result.get() }
 
+    /// How many endpoints there are; nil for a list with mistakes.
+    var count: Int? { try? result.get().endpoints.count }
+
     private static let source = "the list of endpoints"
 
     private static func list(_ endpoints: [Endpoint]) throws -> EndpointList {

@@ -202,10 +202,13 @@ extension EndpointFleet {
     /// The error of a call for which there is no endpoint.
     func noList(_ error: (any Error)?, retryAfter: Duration?) -> ClientError {
         let reason = error.map { ": " + Self.text(of: $0) } ?? ""
-        let code = (error as? ClientError)?.code ?? .dns
+        let known = error as? ClientError
+        let code = known?.code ?? .dns
+        // The message has that of the resolver's error already.
+        let underlying = known.map(\.underlying) ?? error
         return ClientError(
             code == .cancelled || code == .deadlineExceeded ? .dns : code,
-            "no endpoint of \(service) is known" + reason, underlying: error,
+            "no endpoint of \(service) is known" + reason, underlying: underlying,
             transfer: TransferState(.connecting), retryAfter: retryAfter)
     }
 
