@@ -111,7 +111,8 @@ struct LogsMetricsAndTracesExamples {
                 {"transport": {"use": "mock"},
                  "stack": [{"use": "concurrencyLimit", "metrics": "meter:service"}]}
                 """.utf8))
-        let client = try ConfiguredClient(file, registry: registry).client
+        let client = try ConfiguredClient(file, registry: registry, serializers: .standard)
+            .client
         _ = try await client.get("http://a.example/").data()
         #expect(recorder.prometheusText.contains("concurrency_limit"))
     }
