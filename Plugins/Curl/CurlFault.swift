@@ -32,11 +32,12 @@ enum CurlFault {
     struct Circumstances {
         let phase: TransferState.Phase
         let sends: Int
-        let isHeadTooLarge, isHTTP2, hasLength, hadPlace: Bool
+        let isHeadTooLarge, isHTTP2, hasLength, hadPlace, isSecure: Bool
 
         init(
             phase: TransferState.Phase, sends: Int = 1, isHeadTooLarge: Bool = false,
-            isHTTP2: Bool = false, hasLength: Bool = false, hadPlace: Bool = true
+            isHTTP2: Bool = false, hasLength: Bool = false, hadPlace: Bool = true,
+            isSecure: Bool = false
         ) {
             self.phase = phase
             self.sends = sends
@@ -44,6 +45,7 @@ enum CurlFault {
             self.isHTTP2 = isHTTP2
             self.hasLength = hasLength
             self.hadPlace = hadPlace
+            self.isSecure = isSecure
         }
     }
 
@@ -67,7 +69,7 @@ enum CurlFault {
             Circumstances(
                 phase: state.phase, sends: handle.sends, isHeadTooLarge: handle.isHeadTooLarge,
                 isHTTP2: handle.isHTTP2, hasLength: handle.hasLength,
-                hadPlace: handle.hadPlace))
+                hadPlace: handle.hadPlace, isSecure: transfer.request.isSecure))
         var message = kind.message + place(transfer.request.route?.target)
         if kind.code == .tls, let fault = transfer.trust?.fault { message += "; " + fault }
         return ClientError(kind.code, message, underlying: underlying, transfer: state)
@@ -206,7 +208,8 @@ enum CurlFault {
         case 1 where has(text, "http/0.9"):
             return Kind(
                 code: .protocol,
-                message: garbled.message + "; perhaps it expects https and not http")
+                message: garbled.message
+                    + (circumstances.isSecure ? "" : "; perhaps it expects https and not http"))
         // 43: a first field line that continues one before it.
         case 1, 8, 43: return garbled
         case partialFile where hasHead:

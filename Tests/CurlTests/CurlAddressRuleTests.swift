@@ -57,6 +57,15 @@ struct CurlAddressRuleTests {
         #expect(error?.transfer?.isUnsent == true)
     }
 
+    @Test("An IPv4 address in the form of IPv6 is judged as what it is")
+    func mapped() async throws {
+        let transport = try transport(["::ffff:127.0.0.1"])
+        let client = Client(transport: transport, stack: [])
+        await expectRefusal(try call(client, refusing: ["127.0.0.1"]))
+        #expect(try await call(client, refusing: ["::1"]).string() == "x")
+        await client.shutdown()
+    }
+
     @Test("A name that has become private after it was judged is refused")
     func rebinding() async throws {
         let client = Client(

@@ -9,6 +9,26 @@ import TurnpikeTesting
 
 @Suite("Connect targets of CurlTransport")
 struct CurlConnectTargetTests {
+    // libcurl gives a request the response of another otherwise; see `route.c`.
+    @Test("Endpoints share no connection of HTTP/2 where libcurl mixes them up")
+    func http2() throws {
+        let library = try CurlLibrary.load()
+        let options = try CurlOptions(CurlTransport.Configuration(), library: library)
+        for (target, isHost) in [
+            (ConnectTarget.host("localhost", port: 1), true), (.host("10.0.0.7", port: 1), true),
+            (.unixSocket("/run/users.sock"), false),
+        ] {
+            var request = Request(.get, "https://users.internal/")
+            request.options.connectTarget = target
+            let route = try #require(try CurlRoute(request, options))
+            let needsHTTP1 = isHost && !library.isHTTP2Sound
+            #expect(route.needsHTTP1 == needsHTTP1)
+            let wire = try CurlRequest(
+                request, body: .empty, length: nil, decodes: false, route: route)
+            #expect(wire.isShareable == !needsHTTP1)
+        }
+    }
+
     private func call(
         _ client: Client, _ url: String, at target: ConnectTarget?
     ) throws -> Call {

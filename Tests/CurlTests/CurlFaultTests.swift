@@ -42,6 +42,17 @@ struct CurlFaultTests {
         }
     }
 
+    @Test(
+        "A server that speaks no HTTP may want https, unless it has that",
+        arguments: [true, false])
+    func garbled(isSecure: Bool) {
+        let circumstances = CurlFault.Circumstances(phase: .receiving, isSecure: isSecure)
+        let text = "Received HTTP/0.9 when not allowed"
+        let kind = CurlFault.kind(of: 1, text: text, circumstances)
+        #expect(kind.code == .protocol)
+        #expect(kind.message.contains("expects https") == !isSecure)
+    }
+
     @Test("A connection that the server lets end is no fault of the protocol")
     func goAway() {
         let text = "Error in the HTTP2 framing layer"

@@ -120,6 +120,25 @@ struct PagesTests {
         #expect(try await iterator.next() == nil)
     }
 
+    @Test("The place that http is connected to is not that of https")
+    func connectTargets() async throws {
+        let transport = MockTransport([
+            .on(
+                .get, "/",
+                .ok(json: [1], headers: ["Link": "<http://a.example/m>; rel=next"])),
+            .on(
+                .get, "/m",
+                .ok(json: [1], headers: ["Link": "<https://a.example/n>; rel=next"])),
+            .on(.get, "/n", .ok(json: [2])),
+        ])
+        let client = Client(transport: transport, stack: [])
+        var request = Request(.get, "http://a.example/")
+        request.options.connectTarget = .host("10.0.0.7", port: 8080)
+        for try await _ in client.request(request).pages(of: [Int].self) {}
+        let targets = transport.sent.map(\.request.options.connectTarget?.description)
+        #expect(targets == ["10.0.0.7:8080", "10.0.0.7:8080", nil])
+    }
+
     @Test("An upgrade to https is no other origin, and a user in a link is nobody")
     func upgrade() async throws {
         let transport = MockTransport([

@@ -12,10 +12,12 @@
 // of CURLOPT_CONNECT_TO (or neither has any), and the path of the Unix socket (or neither has one).
 //
 // For its limit of connections to a host, however, it counts them by the URL's port and the host alone that it connects to, so one
-// endpoint would use up the limit of another one at the same address. 7.88 also remembers by that key whether a server speaks
-// HTTP/2: if one endpoint does, it takes the busy HTTP/1 connection of another request to its neighbour for one to be shared. The
-// scope of IPv6 addresses (CURLOPT_ADDRESS_SCOPE) is a part of that key, too. It means nothing for IPv4 addresses and Unix sockets,
-// so there it sets the endpoints apart.
+// endpoint would use up the limit of another one at the same address. The scope of IPv6 addresses (CURLOPT_ADDRESS_SCOPE) is a part
+// of that key, too. It means nothing for IPv4 addresses and Unix sockets, so there it sets the endpoints apart.
+//
+// 7.88 also remembers by that key whether a server speaks HTTP/2: if one endpoint does, it takes the busy HTTP/1 connection of
+// another request to its neighbour for one to be shared, and a request gets the response of another. So with a libcurl whose HTTP/2
+// is not sound, requests with an endpoint that is a host go out by HTTP/1.1, which shares no connection.
 
 int tpc_set_route(transfer_t *this, const tpc_request *request) {
     int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
@@ -27,7 +29,8 @@ int tpc_set_route(transfer_t *this, const tpc_request *request) {
     }
     if (code == 0 && (request->unix_socket || (request->connect_to && this->unix_socket)))
         code = set(this->easy, TPC_UNIX_SOCKET_PATH, request->unix_socket);
-    if (code == 0 && request->scope) code = set(this->easy, CURLOPT_ADDRESS_SCOPE, (long)request->scope);
+    // A libcurl without IPv6 does not know it, and needs it for nothing but its limit.
+    if (code == 0 && request->scope) set(this->easy, CURLOPT_ADDRESS_SCOPE, (long)request->scope);
     if (code == 0 && request->traits & TPC_PROXIED) code = set(this->easy, TPC_NO_PROXY, "");
     return code;
 }

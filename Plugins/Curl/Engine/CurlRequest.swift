@@ -53,7 +53,7 @@ struct CurlRequest: Sendable {
         isSecure = request.origin?.scheme == "https"
         hasTrailers = body.hasTrailers
         // Trailers go out by HTTP/1.1.
-        isShareable = isSecure && !hasTrailers
+        isShareable = isSecure && !hasTrailers && route?.needsHTTP1 != true
         if method == .connect {
             throw ClientError(
                 .unsupported, "CONNECT is a proxy's business; name one in the transport")
@@ -82,7 +82,8 @@ struct CurlRequest: Sendable {
         needsHTTP2: Bool, isShared: Bool, _ body: (tpc_request) -> Int32
     ) -> Int32 {
         // libcurl sends no trailers over HTTP/2.
-        let version = hasTrailers ? TPC_HTTP_1_1 : needsHTTP2 ? TPC_HTTP_2_TLS : 0
+        let isHTTP1 = hasTrailers || (route?.needsHTTP1 == true && !needsHTTP2)
+        let version = isHTTP1 ? TPC_HTTP_1_1 : needsHTTP2 ? TPC_HTTP_2_TLS : 0
         return unsafe url.withCString { url in
             unsafe target.withCString { target in
                 unsafe withPointers { fields, method in

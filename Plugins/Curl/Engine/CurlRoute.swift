@@ -7,6 +7,8 @@ import TurnpikeCore
 struct CurlRoute: Sendable {
     /// The place that is connected to instead of the URL's host.
     let target: ConnectTarget?
+    /// Whether the request must not share a connection with others; see `route.c`.
+    let needsHTTP1: Bool
     // Asked about each address; nil through a proxy, which is what is connected to then.
     private let rule: AddressRule?
     private let proxyTrait: Int
@@ -35,6 +37,11 @@ struct CurlRoute: Sendable {
         let isDecided = options.proxies.isEmpty || options.proxies.exceptions.isEmpty
         proxyTrait = isDecided ? 0 : isProxied ? TPC_PROXIED | TPC_ROUTED : TPC_DIRECT
         if target == nil, rule == nil, proxyTrait == 0 { return nil }
+        if case .host = target {
+            needsHTTP1 = !options.library.isHTTP2Sound
+        } else {
+            needsHTTP1 = false
+        }
         line = if case .host = target { target.map { "::\($0)" } } else { nil }
     }
 
@@ -59,11 +66,13 @@ struct CurlRoute: Sendable {
         func word(_ range: Range<Int>) -> UInt64 {
             unsafe address[range].reduce(0) { $0 << 8 | UInt64($1) }
         }
-        let isIPv6 = address.count == 16
-        return rule.allows(
-            isIPv6
-                ? IPAddress(high: word(0..<8), low: word(8..<16))
-                : IPAddress(v4: UInt32(truncatingIfNeeded: word(0..<4))))
+        let v4 = address.count == 4 ? word(0..<4) : word(12..<16)
+        // An IPv4 address in the form of IPv6 is connected to over IPv4 (RFC 4291 §2.5.5.2).
+        let isMapped = address.count == 16 && word(0..<8) == 0 && word(8..<12) == 0xFFFF
+        if address.count == 4 || isMapped {
+            return rule.allows(IPAddress(v4: UInt32(truncatingIfNeeded: v4)))
+        }
+        return rule.allows(IPAddress(high: word(0..<8), low: word(8..<16)))
     }
 
     /// Calls a closure with a request to which the route was added.

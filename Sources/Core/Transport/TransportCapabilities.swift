@@ -56,7 +56,7 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
         return ClientError(
             .unsupported,
             "\(asker) needs \(missing), which the client's transport does not support; use one that"
-                + " does, such as CurlTransport")
+                + " does, such as CurlTransport without a proxy for all hosts")
     }
 }
 

@@ -110,6 +110,8 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
                     "the next page has another origin, to which no credentials may go; request it"
                         + " by a call of its own", response: head)
             }
+            // What serves http is not what serves https.
+            if from != to { call.request.options.connectTarget = nil }
             if let identity = Self.identity(of: call.request), seen.contains(identity) {
                 throw ClientError(
                     .validation, "the next page was read before: the server's pages have no end",
