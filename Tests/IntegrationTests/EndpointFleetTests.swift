@@ -53,7 +53,7 @@ struct EndpointFleetTests {
         #expect(seen == ["1", "2", "3", "4", "5"])
     }
 
-    /// http goes over HTTP/1.1, https over HTTP/2.
+    /// http goes over HTTP/1.1, https over HTTP/2 with a libcurl whose HTTP/2 is sound.
     @Test(
         "One hangs and all restart in turn: no call with a key is lost, none without is doubled",
         arguments: ["http", "https"])

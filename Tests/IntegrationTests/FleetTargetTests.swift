@@ -53,12 +53,18 @@ struct FleetTargetTests {
         #expect(connections.values.allSatisfy { $0.count == 1 }, "\(connections)")
     }
 
+    /// The version by which endpoints are asked if HTTP/2 is offered: not that with a libcurl that
+    /// would mix up their connections.
+    private func offeredVersion() throws -> String {
+        try CurlTransport().offersHTTP2 ? "HTTP/2.0" : "HTTP/1.1"
+    }
+
     @Test(
         "One certificate for the logical name serves all addresses, over either version",
         arguments: [CurlTransport.HTTP2.on, .off])
     func certificate(http2: CurlTransport.HTTP2) async throws {
         let client = try client(http2)
-        let version = http2 == .on ? "HTTP/2.0" : "HTTP/1.1"
+        let version = http2 == .on ? try offeredVersion() : "HTTP/1.1"
         var connections: [String: Set<String>] = [:]
         try await withThrowingTaskGroup(of: [String].self) { group in
             for number in 1...5 {
@@ -76,7 +82,7 @@ struct FleetTargetTests {
             for try await words in group { connections[words[0], default: []].insert(words[4]) }
         }
         // Calls that began at once share a connection over HTTP/2, which a burst may miss once.
-        if http2 == .on { #expect(connections.values.allSatisfy { $0.count <= 2 }) }
+        if version == "HTTP/2.0" { #expect(connections.values.allSatisfy { $0.count <= 2 }) }
         // It is the name of the URL that the certificate must have, not that of the address.
         let target = try #require(peers.target("secure2"))
         let error = await #expect(throws: ClientError.self) {
@@ -89,6 +95,7 @@ struct FleetTargetTests {
     @Test("A rule refuses one stream of a connection that others share")
     func rule() async throws {
         let client = try client(.on)
+        let version = try offeredVersion()
         let target = try #require(peers.target("secure1"))
         try await withThrowingTaskGroup(of: Bool.self) { group in
             for number in 0..<100 {
@@ -99,7 +106,7 @@ struct FleetTargetTests {
                     request.options.addressRule = AddressRule { _ in !isRefused }
                     do {
                         let text = try await client.request(request).string()
-                        return !isRefused && text.contains("HTTP/2.0")
+                        return !isRefused && text.contains(version)
                     } catch let error as ClientError {
                         return isRefused && error.code == .urlPolicy
                             && error.transfer?.isUnsent == true
