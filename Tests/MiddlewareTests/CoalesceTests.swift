@@ -47,6 +47,12 @@ struct CoalesceTests {
         #expect(transport.sentCount == 2, "an answer is not kept")
     }
 
+    private static var guarded: Request {
+        var request = Request(.get, anywhere)
+        request.options.addressRule = .publicAddresses
+        return request
+    }
+
     @Test("A body limit of .max is allowed")
     func unbounded() async throws {
         let client = Client(MockTransport { _ in .ok(text: "x") }, [.coalesce(maxBody: .max)])
@@ -63,7 +69,7 @@ struct CoalesceTests {
             Request(.get, anywhere, headers: ["Range": "bytes=0-1"]),
             Request(.head, anywhere), Request(.post, anywhere), Request(.delete, anywhere),
             Request(.get, "http://a.example/x?q=1"), Request(.get, "http://b.example/x"),
-            Request(.query, anywhere, body: .text("content")),
+            Request(.query, anywhere, body: .text("content")), guarded,
         ])
     func apart(other: Request) async throws {
         let coalesce = Coalesce()

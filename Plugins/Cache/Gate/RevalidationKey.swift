@@ -12,12 +12,15 @@ struct RevalidationKey: Hashable {
     let plan: ObjectIdentifier
     // A refresh that does not share is for no call that waits.
     let allowsSharing: Bool
+    // Calls that may go to public addresses alone wait for no others.
+    let isGuarded: Bool
 
     init(_ response: StoredResponse, _ request: Request, _ next: Next) {
         key = response.key
         variant = response.variant
         plan = next.planIdentity
         allowsSharing = request.options.allowSharing
+        isGuarded = request.options.addressRule != nil
     }
 }
 

@@ -5,9 +5,11 @@
 /// A transport with ``TransportCapabilities/addressRules`` asks it when it opens a connection and
 /// before a request uses one, so that a name that resolves to another address between a check and
 /// the connection is refused too (DNS rebinding). Such a refusal is
-/// ``ClientError/Code/urlPolicy``, and nothing was sent. Where a name has several addresses, one that
-/// is refused is passed over, and an allowed one may be used. What a proxy connects to is not asked
-/// about, and a Unix socket that the request names is refused, as it has no address.
+/// ``ClientError/Code/urlPolicy``, and nothing was sent to that address. Where a name has several
+/// addresses, a new connection passes over one that is refused, and goes to an allowed one. A kept
+/// connection to a refused address, which a request without the rule may have opened, is refused
+/// and not replaced; give calls with a rule a client of their own. What a proxy connects to is not
+/// asked about, and a Unix socket that the request names is refused, as it has no address.
 public struct AddressRule: Sendable {
     private let decide: @Sendable (IPAddress) -> Bool
     /// Whether the rule is ``publicAddresses``, so that two calls with it have the same rule.
@@ -18,7 +20,7 @@ public struct AddressRule: Sendable {
 
     /// Creates a rule.
     /// - Parameter allows: Returns whether a connection to an address is allowed. It is called on
-    ///   the thread of the network, so it must be quick.
+    ///   the thread of the network, or on that of the caller, so it must be quick.
     public init(allows: @escaping @Sendable (IPAddress) -> Bool) {
         self.init(allowsPublicAlone: false, allows)
     }

@@ -29,6 +29,8 @@ public struct Coalesce: Interceptor {
         let headers: [HTTPHeaders.Field]
         // A call with gates of its own matches no other.
         let plan: ObjectIdentifier
+        // A call that may go to public addresses alone takes no answer of another address.
+        let isGuarded: Bool
     }
 
     /// The response for all calls that wait.
@@ -105,7 +107,7 @@ public struct Coalesce: Interceptor {
         return FlightKey(
             method: request.method, url: request.targetURI.text,
             headers: request.headers.filter { !ignored.contains($0.name) },
-            plan: next.planIdentity)
+            plan: next.planIdentity, isGuarded: request.options.addressRule != nil)
     }
 
     private func fly(
