@@ -1,7 +1,12 @@
 # Says of a test run's output what matters after a failure, and nothing else: the errors of a build, what failed, and what did not finish.
 
 /: (fatal )?error: / && !/^✘/ { print }
-/^(Fatal error|\*\*\* |==[0-9]+==|WARNING: ThreadSanitizer|SUMMARY: |error: )/ { print }
+report == 0 && /^(Fatal error|\*\*\* |==[0-9]+==|SUMMARY: |error: )/ { print }
+
+# A race may not come again: its report is shown with its stacks, up to 100 lines of it.
+/^WARNING: ThreadSanitizer/ { report = 100 }
+report > 0 { print substr($0, 1, 300); report-- }
+/^SUMMARY: / { report = 0 }
 
 /^◇ Test ("|[A-Za-z_0-9]+\()/ && / started\.$/ {
     name = $0
