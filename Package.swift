@@ -26,6 +26,8 @@ let package = Package(
         .library(name: "TurnpikeCache", targets: ["TurnpikeCache"]),
         .library(name: "TurnpikeXML", targets: ["TurnpikeXML"]),
         .library(name: "TurnpikeReachability", targets: ["TurnpikeReachability"]),
+        .library(name: "TurnpikeValkey", targets: ["TurnpikeValkey"]),
+        .library(name: "TurnpikeValkeyCache", targets: ["TurnpikeValkeyCache"]),
         .library(name: "TurnpikeCommandLine", targets: ["TurnpikeCommandLine"]),
         .executable(name: "turnpike", targets: ["TurnpikeProgram"]),
     ],
@@ -52,7 +54,9 @@ let package = Package(
             path: "Sources/Inspection", packageAccess: false, swiftSettings: settings),
         .target(
             name: "TurnpikeTesting",
-            dependencies: ["TurnpikeCore", "TurnpikeInspection", "TurnpikeSupport"],
+            dependencies: [
+                "TurnpikeCore", "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSupport",
+            ],
             path: "Plugins/Testing", packageAccess: false, swiftSettings: settings),
         .target(
             name: "CTurnpikeCurl", path: "Plugins/Curl/CCurl",
@@ -78,12 +82,30 @@ let package = Package(
             name: "TurnpikeReachability", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
             path: "Plugins/Reachability", exclude: ["README.md"], packageAccess: false,
             swiftSettings: settings),
+        .target(
+            name: "CTurnpikeValkey", path: "Plugins/Valkey/CHiredis",
+            linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux, .android]))]),
+        .target(
+            name: "TurnpikeValkey",
+            dependencies: [
+                "CTurnpikeValkey", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport",
+            ],
+            path: "Plugins/Valkey", exclude: ["CHiredis", "Cache", "README.md"],
+            packageAccess: false, swiftSettings: settings),
+        // A store of the cache plugin: a plugin on two others (ARCHITECTURE.md says why).
+        .target(
+            name: "TurnpikeValkeyCache",
+            dependencies: [
+                "TurnpikeCache", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport",
+                "TurnpikeValkey",
+            ],
+            path: "Plugins/Valkey/Cache", packageAccess: false, swiftSettings: settings),
         // The command as a library, so that a program of a few lines can add to what it knows.
         .target(
             name: "TurnpikeCommandLine",
             dependencies: [
                 "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl", "TurnpikeInspection",
-                "TurnpikeSupport", "TurnpikeTesting",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey", "TurnpikeValkeyCache",
             ],
             path: "Plugins/CommandLine", exclude: ["Program"], packageAccess: false,
             swiftSettings: settings),
@@ -100,6 +122,10 @@ let package = Package(
         .executableTarget(
             name: "balance-study", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
             path: "Examples/BalanceStudy", exclude: ["README.md", "balance.svg"],
+            packageAccess: false, swiftSettings: settings),
+        .executableTarget(
+            name: "fleet-study", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
+            path: "Examples/FleetStudy", exclude: ["README.md", "fleet.svg"],
             packageAccess: false, swiftSettings: settings),
         // What several test targets have in common.
         .target(
@@ -181,11 +207,28 @@ let package = Package(
             name: "BalanceStudyTests", dependencies: ["TurnpikeCore", "balance-study"],
             path: "Tests/BalanceStudyTests", swiftSettings: settings),
         .testTarget(
+            name: "FleetStudyTests", dependencies: ["TurnpikeCore", "fleet-study"],
+            path: "Tests/FleetStudyTests", swiftSettings: settings),
+        .testTarget(
             name: "CurlTests",
             dependencies: [
                 "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/CurlTests", swiftSettings: settings),
+        .testTarget(
+            name: "ValkeyTests",
+            dependencies: [
+                "TestSupport", "Turnpike", "TurnpikeMiddleware", "TurnpikeSupport",
+                "TurnpikeTesting", "TurnpikeValkey",
+            ],
+            path: "Tests/ValkeyTests", swiftSettings: settings),
+        .testTarget(
+            name: "ValkeyCacheTests",
+            dependencies: [
+                "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeMiddleware",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey", "TurnpikeValkeyCache",
+            ],
+            path: "Tests/ValkeyCacheTests", swiftSettings: settings),
         // Compiled like the code of a user: `public` access only, and no upcoming features.
         .testTarget(
             name: "TurnpikeTests",
@@ -223,6 +266,12 @@ let package = Package(
         .executableTarget(
             name: "turnpike-exit", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Tests/Programs/Exit", swiftSettings: settings),
+        .executableTarget(
+            name: "turnpike-fleet",
+            dependencies: [
+                "Turnpike", "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeValkey",
+            ],
+            path: "Tests/Programs/Fleet", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-paths", dependencies: ["TurnpikeReachability"],
             path: "Tests/Programs/Paths", swiftSettings: settings),

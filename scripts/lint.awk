@@ -20,6 +20,8 @@ function mayImport(place, module,    base, libraries) {
     # An application, and packages of their own.
     if (place ~ /^Plugins\/(CommandLine|Bridges)$/) return 1
     if (place ~ /^Plugins\//) {
+        # One exception: TurnpikeValkeyCache is a store of the cache plugin.
+        if (FILENAME ~ /^Plugins\/Valkey\/Cache\// && module == "TurnpikeCache") return 1
         # The names of its own modules contain the name of the folder; it may not import other plugins or the umbrella module.
         return module !~ /Turnpike/ || isIn(libraries, module) || index(module, folder) > 0
     }

@@ -2,11 +2,17 @@
 
 import Foundation
 public import TurnpikeCore
-import TurnpikeMiddleware
+public import TurnpikeMiddleware
 
 extension Registry {
     /// Adds the gate `cache` to the names of stack files.
-    public mutating func registerCache() {
+    /// - Parameter shared: Makes a store of entries over the store of the file's `shared`, for gates
+    ///   that use that; nil if it cannot.
+    public mutating func registerCache(
+        shared: @escaping @Sendable (any SharedStore, SharedStoreSettings) -> (any CacheStore)? = {
+            _, _ in nil
+        }
+    ) {
         register(
             gate: "cache",
             description: PartDescription(
@@ -23,6 +29,19 @@ extension Registry {
                     How long after its lifetime a response may stand in for an error, if the \
                     response does not say so itself.
                     """,
+                    "shared": """
+                    Whether entries are kept in the shared state of the file, behind those in memory: \
+                    true, or the name in `shared.use`.
+                    """,
+                    "prefix": "How the names of the keys of shared entries begin.",
+                    "maxEntryBytes": "The most bytes of one shared entry.",
+                    "frontLifetime": """
+                    How long memory serves an entry before the shared store is asked for it again.
+                    """,
+                    "fleetLock": """
+                    How long a miss waits at most for the request of another replica for the same; \
+                    without it, each replica sends its own.
+                    """,
                     "identityFields": """
                     More header fields that identify the user, beside credentials and cookies.
                     """,
@@ -32,7 +51,7 @@ extension Registry {
                     """,
                 ],
                 example: #"{"use": "cache", "memory": 16777216, "directory": "/var/cache/app"}"#)
-        ) { try Cache(settings: $0) }
+        ) { try Cache(settings: $0, shared: shared) }
     }
 }
 
@@ -41,13 +60,40 @@ extension Cache {
         let memory: Int
         let directory: String?
         let disk: Int
+        let frontLifetime: Duration?
+        let shared: SharedStoreSettings
+        // Nothing is kept over a reload that changes the shared state.
+        let state: Identity?
     }
 
-    init(settings: Settings) throws {
+    private struct Identity: Hashable {
+        let state: SharedState
+
+        static func == (left: Self, right: Self) -> Bool { left.state === right.state }
+        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(state)) }
+    }
+
+    init(
+        settings: Settings,
+        shared make: (any SharedStore, SharedStoreSettings) -> (any CacheStore)?
+    ) throws {
+        let state = settings.sharedState()
+        var shared = SharedStoreSettings()
+        // Another group is another service, whose responses are for others.
+        let group = state.flatMap { $0.group == "default" ? nil : "turnpike:cache:\($0.group)" }
+        shared.prefix = settings.string("prefix") ?? group
+        shared.maxEntryBytes = settings.optionalInt("maxEntryBytes", in: 1...(1 << 30))
+        shared.fleetLock = settings.optionalSeconds("fleetLock")
         let setting = Setting(
             memory: settings.int("memory", default: 16 << 20, in: 0...(1 << 40)),
             directory: settings.string("directory"),
-            disk: settings.int("disk", default: 256 << 20, in: 0...(1 << 50)))
+            disk: settings.int("disk", default: 256 << 20, in: 0...(1 << 50)),
+            frontLifetime: settings.optionalSeconds("frontLifetime", orZero: true),
+            shared: shared, state: state.map { Identity(state: $0) })
+        if state != nil, setting.directory != nil {
+            settings.issue(
+                at: "directory", "entries are on disk or in the shared state, not in both")
+        }
         var options = Options()
         options.staleIfError = settings.seconds("staleIfError", default: .zero, orZero: true)
         options.identityFields = Set(settings.headerNames("identityFields"))
@@ -56,16 +102,32 @@ extension Cache {
             self.init(options: options)
             return
         }
-        let state = settings.kept(
+        let store = state.flatMap { make($0.store, shared) }
+        if state != nil, store == nil {
+            settings.issue(
+                at: "shared",
+                "the shared state of the file cannot keep entries of a cache; remove the setting, or"
+                    + " register a cache for that store")
+        }
+        let kept = settings.kept(
             "entries", for: setting, updating: { $0.counts.move(to: meter) },
-            { CacheState(store: Self.store(setting), meter: meter) })
-        self.init(state: state, options: options)
+            { CacheState(store: Self.store(setting, store), meter: meter) })
+        self.init(state: kept, options: options)
     }
 
-    private static func store(_ setting: Setting) -> any CacheStore {
+    private static func store(
+        _ setting: Setting, _ shared: (any CacheStore)?
+    ) -> any CacheStore {
         let memory = MemoryStore(maxBytes: setting.memory)
-        guard let directory = setting.directory else { return memory }
-        let disk = DiskStore(directory: directory, maxBytes: Int64(setting.disk))
-        return setting.memory == 0 ? disk : TieredStore(memory, disk)
+        let back: any CacheStore
+        if let shared {
+            back = shared
+        } else if let directory = setting.directory {
+            back = DiskStore(directory: directory, maxBytes: Int64(setting.disk))
+        } else {
+            return memory
+        }
+        return setting.memory == 0
+            ? back : TieredStore(memory, back, frontLifetime: setting.frontLifetime)
     }
 }

@@ -23,10 +23,18 @@ struct TraceOfGatesTests {
     private func traces(
         _ calls: Int, _ answers: [MockResponse], _ gates: any Gate...
     ) async throws -> [Trace] {
+        try await traces(calls, answers) { _ in gates }
+    }
+
+    private func traces(
+        _ calls: Int, _ answers: [MockResponse],
+        stack: @escaping @Sendable (Simulation) -> [any Gate]
+    ) async throws -> [Trace] {
         try await Simulation(seed: 1).run { simulation async throws -> [Trace] in
             let store = TraceStore()
             let client = Client(
-                transport: MockTransport([MockStub(answers) { _ in true }]), stack: Stack(gates),
+                transport: MockTransport([MockStub(answers) { _ in true }]),
+                stack: Stack(stack(simulation)),
                 serializers: SerializerTable(), trace: store, timeSource: simulation.clock,
                 randomSource: simulation.random)
             await withTaskGroup { group in
@@ -54,6 +62,24 @@ struct TraceOfGatesTests {
         #expect(waits(permits) == ["line for a permit 300.0", "line for a permit 600.0"])
         let rate = try await traces(2, [slow], RateLimit(perSecond: 2))
         #expect(waits(rate) == ["rate limit 500.0"])
+    }
+
+    @Test("A wait for shared state, a shared limit or a cool-down says what it is for")
+    func shared() async throws {
+        let told = MockResponse.status(429, headers: ["Retry-After": "2"])
+        let found = try await traces(1, [told, .ok(text: "a")]) { simulation in
+            let shared = SharedState(MemorySharedStore(timeSource: simulation.clock))
+            return [Retry(cooldowns: shared.cooldowns), RateLimit(perSecond: 2, shared: shared)]
+        }
+        #expect(
+            waits(found) == [
+                "rate limit 0.0", "shared state 0.0", "back-off 2000.0", "rate limit 0.0",
+            ])
+        let lines = try await traces(2, [told]) { simulation in
+            let shared = SharedState(MemorySharedStore(timeSource: simulation.clock))
+            return [RateLimit(perSecond: 2, shared: shared)]
+        }
+        #expect(waits(lines) == ["rate limit 0.0", "cool-down 2000.0"])
     }
 
     @Test("The exchange for a token lies within the wait for it")

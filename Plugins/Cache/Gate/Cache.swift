@@ -78,6 +78,9 @@ public struct Cache: Interceptor {
             .replays(times: 3), .storesResponses,
             .holdsMemory(atMost: bounds.map { min($0.memory, most) + shared }),
             passedOver: request.flatMap(obstacle))
+        if let limit = state.store.claimLimit {
+            facts.effects.append(.waits(atMost: limit, reason: "another replica's request"))
+        }
         facts.knowsCaller = options.tenant != nil
         if disk != 0 { facts.effects.append(.holdsDisk(atMost: disk)) }
         return facts

@@ -14,7 +14,7 @@ extension CacheCall {
     ///   `Cache-Status`.
     func record(
         _ response: consuming Response, _ mark: Recordings.Mark, _ inner: Context,
-        renewing old: CacheEntry? = nil
+        _ claim: Claim? = nil, renewing old: CacheEntry? = nil
     ) async -> (Response, isStored: Bool) {
         let (head, body) = (response.head, response.body)
         let control = CacheControl(head.headers)
@@ -42,7 +42,7 @@ extension CacheCall {
         let recording = Recording(
             body, writer, mark, stored,
             replacing: replaced.flatMap { $0 != stored.key && keys.isOwn($0) ? $0 : nil },
-            maxBytes: options.maxContentBytes, state: state, context: inner)
+            claim: claim, maxBytes: options.maxContentBytes, state: state, context: inner)
         if body.isEmpty {
             let isStored = await recording.finish()
             return (response, isStored)
@@ -82,6 +82,7 @@ final class Recording: ResponseBodySource {
     private let key: CacheKey
     private let variant: Variant
     private let replaced: CacheKey?
+    private let claim: Claim?
     private let maxBytes: Int64
     private let state: CacheState
     private let context: Context
@@ -91,8 +92,8 @@ final class Recording: ResponseBodySource {
 
     init(
         _ body: ResponseBody, _ writer: any CacheWriter, _ mark: Recordings.Mark,
-        _ stored: StoredResponse, replacing replaced: CacheKey?, maxBytes: Int64,
-        state: CacheState, context: Context
+        _ stored: StoredResponse, replacing replaced: CacheKey?, claim: Claim?,
+        maxBytes: Int64, state: CacheState, context: Context
     ) {
         self.body = body
         self.writer = writer
@@ -100,6 +101,7 @@ final class Recording: ResponseBodySource {
         key = stored.key
         variant = stored.variant
         self.replaced = replaced
+        self.claim = claim
         self.maxBytes = maxBytes
         self.state = state
         self.context = context
@@ -150,6 +152,7 @@ final class Recording: ResponseBodySource {
 
     // What was stored before is out of date, although the new response is not stored.
     private func giveUp() async {
+        claim?.end(.notStored)
         abandon()
         guard mark.mayStore(key, variant) else { return }
         _ = await state.attempt(context) {
@@ -172,16 +175,19 @@ final class Recording: ResponseBodySource {
             // It may have been changed or overtaken while it was committed.
             let isStored = mark.mayStore(key, variant)
             if !isStored { try await state.store.remove(key) }
+            if isStored { claim?.end(storedUnder: key) }
             if let replaced { try await state.store.remove(replaced) }
             return isStored
         } catch {
             writer.abandon()
             state.failed(error, context)
         }
+        claim?.end(.notStored)
         return false
     }
 
     private func abandon() {
+        claim?.end(.gaveUp)
         if end() != nil { writer.abandon() }
     }
 

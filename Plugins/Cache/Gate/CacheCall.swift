@@ -3,6 +3,7 @@
 import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeMiddleware
 
 /// One pass of a request through the cache.
 struct CacheCall: Sendable {
@@ -22,10 +23,16 @@ struct CacheCall: Sendable {
             return control.onlyIfCached ? notCached() : try await forward(.bypass)
         }
         let lookUp = LookUp(keys, request.headers)
-        let found = await context.waiting("look in the cache") { await find(lookUp, $0) }
+        var found = await context.waiting("look in the cache") { await find(lookUp, $0) }
+        var claim: Claim?
+        if found == nil, !control.onlyIfCached, request.method == .get, !lookUp.hasMetOthers,
+            request.options.allowSharing, let limit = state.store.claimLimit
+        {
+            (found, claim) = try await claimed(lookUp, atMost: limit)
+        }
         guard let entry = found else {
             if control.onlyIfCached { return notCached() }
-            return try await fetch(lookUp.hasMetOthers ? .variantMiss : .miss)
+            return try await fetch(lookUp.hasMetOthers ? .variantMiss : .miss, claim)
         }
         let usability = Usability(entry.response.freshness, for: control, at: date)
         do {
@@ -47,7 +54,7 @@ struct CacheCall: Sendable {
     /// since.
     func find(_ lookUp: LookUp, _ inner: Context) async -> CacheEntry? {
         await state.attempt(inner) {
-            let present = date
+            let present = date.addingTimeInterval(Freshness.clockTolerance)
             func first(
                 where isMatch: @escaping @Sendable (StoredResponse) -> Bool
             ) async throws -> CacheEntry? {
@@ -73,13 +80,14 @@ struct CacheCall: Sendable {
     }
 
     /// Sends the request, and stores what comes.
-    private func fetch(_ reason: CacheOutcome) async throws -> Response {
+    private func fetch(_ reason: CacheOutcome, _ claim: Claim? = nil) async throws -> Response {
         guard request.method == .get else { return try await forward(reason) }
         let mark = begin()
         let response = try await next(request)
         state.counts.add(reason)
         // Consumed, so that it is changed and not copied.
-        let (recorded, isStored) = await record(consume response, mark, context)
+        let (recorded, isStored) = await record(consume response, mark, context, claim)
+        if !isStored { claim?.end(.notStored) }
         return marked(recorded, reason, isStored: isStored)
     }
 

@@ -11,6 +11,7 @@ final class CacheState: Sendable {
     let counts: CacheCounts
     let revalidations = Revalidations()
     let recordings = Recordings()
+    let claims = Claims()
     let background = BackgroundTasks()
     private let lastNote = Mutex<MonotonicInstant?>(nil)
 
@@ -31,13 +32,13 @@ final class CacheState: Sendable {
         }
     }
 
-    /// Counts a fault of the store, and tells loggers once a minute.
+    /// Counts a fault of the store, and tells loggers at most every ten seconds.
     func failed(_ error: any Error, _ context: Context) {
         if error is CancellationError { return }
         counts.addFailure()
         let now = context.timeSource.now
         let isNews = lastNote.withLock { last in
-            if let last, last.duration(to: now) < .seconds(60) { return false }
+            if let last, last.duration(to: now) < .seconds(10) { return false }
             last = now
             return true
         }

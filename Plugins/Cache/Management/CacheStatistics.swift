@@ -89,6 +89,7 @@ final class CacheCounts: Sendable {
     func tellUsage() {
         figures.tell {
             let usage = store.usage
+            guard usage.isComplete else { return [:] }
             return [
                 .gauge("turnpike.cache.entries"): Double(usage.entries),
                 .gauge("turnpike.cache.bytes"): Double(usage.bytes),

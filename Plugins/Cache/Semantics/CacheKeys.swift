@@ -60,6 +60,12 @@ struct CacheKeys: Sendable {
     /// The key of responses for this person alone; all callers of whom nothing is known are one person.
     var personal: CacheKey { person ?? credential ?? everybody }
 
+    /// The key of what most responses to this identity are found by: all but those for one person.
+    var common: CacheKey { credential ?? everybody }
+
+    /// Whether a key is only this person's, where others have the same ``common`` one.
+    func isPersonal(_ key: CacheKey) -> Bool { key == person }
+
     /// Whether a key is one of these.
     func contains(_ key: CacheKey) -> Bool {
         key == everybody || key == credential || key == person

@@ -79,14 +79,17 @@ struct Freshness: Sendable {
     /// How old the response is (§4.2.3).
     ///
     /// The age of a response from the future is not known, for a clock was ahead or went back: it counts as
-    /// infinite.
+    /// infinite. The clocks of replicas that share a store may differ a little.
     func age(at date: Date) -> Double {
         let resident = date.timeIntervalSince(responseTime)
-        return resident >= 0 ? initialAge + resident : .infinity
+        return resident >= -Self.clockTolerance ? initialAge + max(resident, 0) : .infinity
     }
 
     /// How long it is still fresh; a negative time says how long it has been stale.
     func timeLeft(at date: Date) -> Double { lifetime - age(at: date) }
+
+    /// By how much the clock of who has stored a response may be ahead, in seconds.
+    static let clockTolerance = 2.0
 
     /// Whether it could ever answer a request.
     var isUseful: Bool {

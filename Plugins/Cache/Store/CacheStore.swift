@@ -6,7 +6,9 @@
 /// Many calls use it at once, and it must not block their threads. It bounds its own size. An error that
 /// it throws is a miss to a call.
 ///
-/// ``MemoryStore``, ``DiskStore`` and ``TieredStore`` are ready ones.
+/// ``MemoryStore``, ``DiskStore`` and ``TieredStore`` are ready ones. A store that several machines share
+/// says so (``isShared``), ends each operation within milliseconds, and may keep an entry as an
+/// ``EntryRecord``.
 public protocol CacheStore: Sendable {
     /// Finds the newest entry under a key for which a condition holds.
     /// - Parameters:
@@ -31,29 +33,56 @@ public protocol CacheStore: Sendable {
     ) async throws -> (any CacheWriter)?
 
     /// Replaces an entry's head; it has no effect if the entry was removed or replaced.
+    ///
+    /// The content stays, and a store elsewhere need not be sent it again.
     /// - Parameters:
-    ///   - entry: The entry as it was found.
+    ///   - entry: The entry as it was found, in this store or in one in front of it.
     ///   - response: The new head; its variant may differ.
     /// - Throws: What keeps the store from changing it.
     func update(_ entry: CacheEntry, to response: StoredResponse) async throws
 
     /// Removes all entries under a key.
+    ///
+    /// What was there before is not found any more in this process, even if the store throws: it cannot
+    /// know whether it was removed. A shared store also refuses responses that other processes had asked
+    /// for before.
     func remove(_ key: CacheKey) async throws
 
     /// Removes all entries for which a condition holds.
+    ///
+    /// It looks at all entries, and may take as long as that takes; no call waits for it.
     /// - Returns: How many were removed.
     @discardableResult
     func removeAll(where condition: @escaping @Sendable (StoredResponse) -> Bool) async throws
         -> Int
 
-    /// Lists all entries, in no particular order.
+    /// Lists all entries, in no particular order; no call waits for it.
     func list() async throws -> [CacheListing]
 
     /// The most bytes that storing one response takes, its head not counted; nil if nobody knows.
     var entryBounds: CacheEntryBounds? { get }
 
-    /// How much the store holds.
+    /// How much the store holds, as far as it knows without asking (``CacheUsage/isComplete``).
     var usage: CacheUsage { get }
+
+    /// Whether other processes change what it holds.
+    var isShared: Bool { get }
+
+    /// How long a call waits at most for the request of another one that has a claim; nil if none waits.
+    var claimLimit: Duration? { get }
+
+    /// Claims to fetch what was not found, so that callers elsewhere wait for it instead of asking too.
+    ///
+    /// It is used only if there is a ``claimLimit``, after which a claim ends by itself.
+    func claim(_ key: CacheKey) async throws -> CacheClaim
+
+    /// Ends a claim.
+    /// - Parameters:
+    ///   - token: The token of the claim.
+    ///   - key: The key.
+    ///   - waitersGo: Whether others are to fetch by themselves, because the response is not for them.
+    /// - Throws: What keeps the store from it; the claim then ends with its time.
+    func release(_ token: String, of key: CacheKey, waitersGo: Bool) async throws
 
     /// Returns when all committed entries are where they outlive the process, as far as the store can.
     func flush() async
@@ -62,4 +91,16 @@ public protocol CacheStore: Sendable {
 extension CacheStore {
     /// Nil: nobody knows.
     public var entryBounds: CacheEntryBounds? { nil }
+
+    /// False: only this process changes what it holds, or nobody keeps what is out of date.
+    public var isShared: Bool { false }
+
+    /// Nil: no call waits for another one.
+    public var claimLimit: Duration? { nil }
+
+    /// Lets every caller fetch for itself.
+    public func claim(_ key: CacheKey) async throws -> CacheClaim { .unneeded }
+
+    /// Does nothing.
+    public func release(_ token: String, of key: CacheKey, waitersGo: Bool) async throws {}
 }

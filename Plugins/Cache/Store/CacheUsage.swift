@@ -8,6 +8,8 @@ public struct CacheUsage: Sendable, Hashable {
     public var bytes: Int64
     /// How many entries were removed to make room.
     public var evictions: Int
+    /// Whether this is all; false for a store elsewhere, which would have to be asked.
+    public var isComplete = true
 
     /// Creates a usage.
     public init(entries: Int = 0, bytes: Int64 = 0, evictions: Int = 0) {

@@ -2,6 +2,7 @@
 
 public import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// A stored response without its content.
 public struct StoredResponse: Sendable {
@@ -67,6 +68,17 @@ public struct StoredResponse: Sendable {
     /// How long it is still fresh; zero or less if it is stale.
     public func timeLeft(at date: Date) -> Duration {
         Self.duration(freshness.timeLeft(at: date))
+    }
+
+    /// How long it is of use, from ``responseTime`` on, for stores that remove entries by time.
+    ///
+    /// - Parameter staleTime: How long a stale response that can be validated is of use.
+    /// - Returns: The rest of its lifetime, and for how long it may be used after that.
+    public func timeOfUse(staleTime: Duration) -> Duration {
+        let fresh = max(freshness.lifetime - freshness.initialAge, 0)
+        var stale = max(freshness.staleWhileRevalidate, freshness.staleIfError ?? 300)
+        if freshness.hasValidator { stale = max(stale, staleTime.inSeconds) }
+        return Self.duration(fresh + stale)
     }
 
     // The age of a response from the future is infinite.

@@ -2,21 +2,55 @@
 
 import Foundation
 import Synchronization
+public import TurnpikeCore
 
 /// A small, fast store in front of a large one.
 ///
 /// A response is stored in both. An entry that is found in the back is put in front too, if its content
 /// was read into memory. If the back fails, its error is thrown and the front goes on.
+///
+/// If others change the back too (``CacheStore/isShared``), the front does not learn of it. It serves what
+/// the back has not confirmed lately for `frontLifetime` at most: for that long, this process may serve
+/// what another one has replaced or removed.
 public final class TieredStore: CacheStore {
     private let front: any CacheStore
     private let back: any CacheStore
     // How often an entry was removed or replaced. What a look-up has found before is not put in front.
     private let changes = Atomic<UInt64>(0)
+    // What the front may serve; nil if only this process changes the back.
+    private let confirmed: ConfirmedKeys?
 
     /// Creates a store of two.
-    public init(_ front: any CacheStore, _ back: any CacheStore) {
+    /// - Parameters:
+    ///   - front: The small store.
+    ///   - back: The large store.
+    ///   - frontLifetime: How long the front may serve an entry before the back is asked for it again;
+    ///     with zero, each look-up asks the back. nil is one second if the back is shared, and no limit
+    ///     if it is not.
+    ///   - timeSource: The clock of that limit.
+    public init(
+        _ front: any CacheStore, _ back: any CacheStore, frontLifetime: Duration? = nil,
+        timeSource: any TimeSource = SystemTimeSource()
+    ) {
         self.front = front
         self.back = back
+        confirmed = (frontLifetime ?? (back.isShared ? .seconds(1) : nil)).map {
+            ConfirmedKeys(lifetime: $0, timeSource: timeSource)
+        }
+    }
+
+    /// Whether others change the back.
+    public var isShared: Bool { back.isShared }
+
+    /// That of the back.
+    public var claimLimit: Duration? { back.claimLimit }
+
+    /// Asks the back for a claim.
+    public func claim(_ key: CacheKey) async throws -> CacheClaim { try await back.claim(key) }
+
+    /// Ends a claim in the back.
+    public func release(_ token: String, of key: CacheKey, waitersGo: Bool) async throws {
+        try await back.release(token, of: key, waitersGo: waitersGo)
     }
 
     /// What both take together.
@@ -30,16 +64,26 @@ public final class TieredStore: CacheStore {
     public func entry(
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> CacheEntry? {
-        if let entry = try await front.entry(for: key, where: isMatch) { return entry }
+        let isConfirmed = confirmed?.contains(key) ?? true
+        if isConfirmed, let entry = try await front.entry(for: key, where: isMatch) {
+            return entry
+        }
         let before = changes.load(ordering: .sequentiallyConsistent)
-        guard let entry = try await back.entry(for: key, where: isMatch) else { return nil }
+        let found = try await back.entry(for: key, where: isMatch)
+        // Another variant in the front may be out of date as well.
+        if !isConfirmed { try await front.remove(key) }
+        guard let entry = found else { return nil }
         if let data = (entry.content as? CachedData)?.data,
             isUnchanged(since: before),
             let writer = try await front.writer(for: entry.response, length: Int64(data.count))
         {
             try await writer.write(data)
             try await writer.commit()
-            if !isUnchanged(since: before) { try await front.remove(key) }
+            if isUnchanged(since: before) {
+                if !isConfirmed { confirmed?.insert(key) }
+            } else {
+                try await front.remove(key)
+            }
         }
         return entry
     }
@@ -58,6 +102,13 @@ public final class TieredStore: CacheStore {
         changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
         let first = try await front()
         return (first, try second.get())
+    }
+
+    // Before an entry is put in front: what is left of the key is confirmed with it, or must go.
+    fileprivate func frontChanges(_ key: CacheKey) async throws {
+        guard let confirmed, !confirmed.contains(key) else { return }
+        try await front.remove(key)
+        confirmed.insert(key)
     }
 
     /// Begins to store a response in both; nil where neither wants it.
@@ -123,9 +174,11 @@ public final class TieredStore: CacheStore {
     /// How much both hold; an entry in both counts once, its bytes twice.
     public var usage: CacheUsage {
         let (first, second) = (front.usage, back.usage)
-        return CacheUsage(
+        var usage = CacheUsage(
             entries: max(first.entries, second.entries), bytes: first.bytes + second.bytes,
             evictions: first.evictions + second.evictions)
+        usage.isComplete = first.isComplete && second.isComplete
+        return usage
     }
 
     /// Returns when both stores have flushed.
@@ -177,6 +230,7 @@ private final class TieredWriter: CacheWriter {
                 throw error
             }
         } front: {
+            try await store.frontChanges(key)
             if let first { try await first.commit() } else { try await front.remove(key) }
         }
     }
@@ -184,5 +238,46 @@ private final class TieredWriter: CacheWriter {
     func abandon() {
         first?.abandon()
         if case .success(let writer) = second.withLock({ $0 }) { writer?.abandon() }
+    }
+}
+
+/// The keys whose entries in the front the back has confirmed lately.
+private final class ConfirmedKeys: Sendable {
+    private struct State {
+        // Those of this period and of the one before, so that old ones need no search.
+        var recent: [CacheKey: MonotonicInstant] = [:]
+        var older: [CacheKey: MonotonicInstant] = [:]
+        var turnedAt: MonotonicInstant
+    }
+
+    private let lifetime: Duration
+    private let timeSource: any TimeSource
+    private let state: Mutex<State>
+
+    init(lifetime: Duration, timeSource: any TimeSource) {
+        self.lifetime = lifetime
+        self.timeSource = timeSource
+        state = Mutex(State(turnedAt: timeSource.now))
+    }
+
+    func contains(_ key: CacheKey) -> Bool {
+        let now = timeSource.now
+        return state.withLock { state in
+            guard let then = state.recent[key] ?? state.older[key] else { return false }
+            return then.duration(to: now) < lifetime
+        }
+    }
+
+    func insert(_ key: CacheKey) {
+        let now = timeSource.now
+        state.withLock { state in
+            // A key that is dropped early costs one look-up in the back.
+            if state.recent.count >= 4096 || state.turnedAt.duration(to: now) >= lifetime {
+                state.older = state.recent
+                state.recent = [:]
+                state.turnedAt = now
+            }
+            state.recent[key] = now
+        }
     }
 }

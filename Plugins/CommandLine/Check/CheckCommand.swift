@@ -5,6 +5,8 @@ import Turnpike
 import TurnpikeCache
 import TurnpikeCurl
 import TurnpikeInspection
+import TurnpikeValkey
+import TurnpikeValkeyCache
 
 /// The command `turnpike check FILE`.
 enum CheckCommand {
@@ -66,7 +68,8 @@ extension Registry {
     static var commandLine: Registry {
         var registry = Registry.standard
         registry.registerCurl(environment: TurnpikeCommand.proxyVariables)
-        registry.registerCache()
+        registry.registerValkeyCache()
+        registry.registerValkey()
         return registry
     }
 }

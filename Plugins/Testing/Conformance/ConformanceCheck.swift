@@ -5,8 +5,8 @@ import TurnpikeSupport
 
 /// A requirement that every plugin of a kind must meet.
 ///
-/// The suites ``TransportConformance``, ``InterceptorConformance`` and ``SerializerConformance``
-/// are lists of checks for a parameterised test:
+/// The suites ``TransportConformance``, ``InterceptorConformance``, ``SerializerConformance`` and
+/// ``SharedStoreConformance`` are lists of checks for a parameterised test:
 ///
 /// ```swift
 /// @Test(arguments: TransportConformance.checks)

@@ -17,6 +17,8 @@ import TurnpikeSupport
 public final class Client: Sendable {
     private struct State {
         var plan: Plan
+        // What the gates of a stack file share.
+        var shared: (any SharedPart)?
         // Cancelling this context cancels all calls that were started under it.
         var generation: Context
         var nextNumber: UInt64 = 0
@@ -88,9 +90,17 @@ public final class Client: Sendable {
     /// Running calls keep their stack and transport; later calls use the new ones. A replaced
     /// transport closes after its last call.
     public func replace(stack: Stack, transport: (any Transport)? = nil) {
+        replace(stack, transport, sharing: state.withLock { $0.shared })
+    }
+
+    /// Replaces the stack, the transport if one is given, and what the gates share.
+    func replace(
+        _ stack: Stack, _ transport: (any Transport)?, sharing shared: (any SharedPart)?
+    ) {
         let old = state.withLock { state in
-            let old = state.plan
-            state.plan = Plan(gates: stack.gates, transport: transport ?? old.transport)
+            let old = (state.plan, state.shared)
+            state.plan = Plan(gates: stack.gates, transport: transport ?? state.plan.transport)
+            state.shared = shared
             return old
         }
         // The old plan is destroyed outside the lock.
@@ -201,6 +211,7 @@ public final class Client: Sendable {
     /// The ends of cancelled calls are awaited for at most one second, so that gates see them before
     /// shutdown; a response that somebody holds without reading it does not end by itself. The gates
     /// shut down one after the other, outermost first, each in its own time: nothing bounds the sum.
+    /// What they share by a stack file follows.
     /// Cancelling the task ends only the grace period: when this method returns, everything is
     /// closed.
     /// - Parameter grace: How long running calls may continue.
@@ -215,15 +226,16 @@ public final class Client: Sendable {
     }
 
     private func shutdown(grace: Duration, _ reason: CancelReason) async {
-        let (generation, plan) = state.withLock { state in
+        let (generation, plan, shared) = state.withLock { state in
             state.isShutDown = true
-            return (state.generation, state.plan)
+            return (state.generation, state.plan, state.shared)
         }
         await waitUntilIdle(for: grace, isCancellable: true)
         generation.cancel(reason)
         // Cancelled calls end soon, unless somebody holds a response.
         await waitUntilIdle(for: .seconds(1), isCancellable: false)
         for gate in plan.gates { await gate.shutdown() }
+        await shared?.shutdown()
         await plan.transport.shutdown()
     }
 

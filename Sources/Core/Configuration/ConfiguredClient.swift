@@ -48,6 +48,7 @@ public final class ConfiguredClient: Sendable {
             baseURL: parts.baseURL, transport: parts.transport, stack: parts.stack,
             serializers: serializers, trace: trace, timeSource: timeSource,
             randomSource: randomSource)
+        client.replace(parts.stack, parts.transport, sharing: parts.shared)
         kept.settle()
         self.registry = registry
         state = Mutex(State(file: file, kept: kept))
@@ -58,7 +59,8 @@ public final class ConfiguredClient: Sendable {
 
     /// Loads another file.
     ///
-    /// The transport stays if its part of the file is unchanged. The base URL cannot change,
+    /// The transport stays if its part of the file is unchanged, and so does the state that `shared`
+    /// describes. The base URL cannot change,
     /// because existing requests were resolved against it.
     /// - Throws: ``ClientError/Code/configuration`` with every mistake. The previous file then
     ///   stays in force.
@@ -74,7 +76,7 @@ public final class ConfiguredClient: Sendable {
             let isSameTransport = file.root["transport"] == state.file.root["transport"]
             let parts = try file.build(
                 with: registry, state: kept, keeping: isSameTransport ? client.transport : nil)
-            client.replace(stack: parts.stack, transport: parts.transport)
+            client.replace(parts.stack, parts.transport, sharing: parts.shared)
             kept.settle()
             state = State(file: file, kept: kept)
         }

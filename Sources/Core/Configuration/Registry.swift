@@ -20,6 +20,7 @@ public struct Registry: Sendable {
 
     private var gates: [String: Part<any Gate>] = [:]
     private var transports: [String: Part<any Transport>] = [:]
+    private var sharedParts: [String: Part<any SharedPart>] = [:]
     // The names of gates by their earlier names, which are not among the gates themselves.
     private var aliases: [String: String] = [:]
     private var stacks: [String: @Sendable () -> Stack] = [:]
@@ -70,6 +71,21 @@ public struct Registry: Sendable {
         defaultTransport = defaultTransport ?? name
     }
 
+    /// Adds or replaces a kind of what the gates of a file share, under a name.
+    ///
+    /// A file that is only checked (``Settings/isDryRun``) opens nothing: a factory should then read
+    /// its settings and return a part that does nothing.
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - description: What it is, for the reference and the schema of stack files.
+    ///   - make: Reads the settings and makes the part.
+    package mutating func register(
+        shared name: String, description: PartDescription? = nil,
+        _ make: @escaping @Sendable (Settings) throws -> any SharedPart
+    ) {
+        sharedParts[name] = Part(make: make, description: description)
+    }
+
     /// Adds or replaces a complete stack under a name.
     public mutating func register(stack name: String, _ make: @escaping @Sendable () -> Stack) {
         stacks[name] = make
@@ -90,6 +106,8 @@ public struct Registry: Sendable {
     var gateNames: [String] { (Array(gates.keys) + aliases.keys).sorted() }
     /// The names of the transports.
     var transportNames: [String] { transports.keys.sorted() }
+    /// The names of what the gates of a file may share.
+    var sharedNames: [String] { sharedParts.keys.sorted() }
     /// The names of the complete stacks.
     var stackNames: [String] { stacks.keys.sorted() }
 
@@ -121,7 +139,40 @@ public struct Registry: Sendable {
             }
     }
 
+    /// What the gates of a file may share, as the reference shows it.
+    var sharedReferences: [PartReference] {
+        sharedNames.compactMap { name in
+            sharedParts[name].map { part in
+                PartObservation(kind: .shared, name: name, description: part.description) {
+                    _ = try part.make($0)
+                    return nil
+                }
+                .reference(aliases: [])
+            }
+        }
+    }
+
     // MARK: Building
+
+    /// What the gates of a file share.
+    ///
+    /// References count by their texts: a new password makes a new part.
+    func sharedPart(_ value: JSONValue, in settings: Settings) -> (any SharedPart)? {
+        guard
+            let (name, inner) = part(
+                value, at: "shared", in: settings, names: sharedParts.keys,
+                kind: "kind of shared state"),
+            let part = sharedParts[name]
+        else { return nil }
+        inner.stateKey = "shared"
+        // A reference with a mistake is reported by its reader.
+        let silent = Settings(
+            [:], path: "shared", baseURL: nil, isDryRun: settings.isDryRun, report: IssueReport(),
+            state: settings.state, common: common)
+        return inner.kept("part", for: ResolvedPart(silent.resolved(value, at: ""))) {
+            KeptPart(attempt(inner, "shared", settings) { try part.make(inner) })
+        }.part
+    }
 
     /// The gates of a stack, with their paths in the file.
     func stack(_ value: JSONValue?, in settings: Settings) -> [StackFileDraft.Part] {

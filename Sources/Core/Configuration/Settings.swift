@@ -31,6 +31,8 @@ public final class Settings {
     let common: CommonState
     // Those of the registry, by their names.
     let meters: [String: any GateMeter]
+    // What the gates of the file share; nil for settings that are of no file.
+    let sharing: Sharing?
     // Notes the reads, if a reference is made of them.
     let reads: SettingReads?
     private var asked: Set<String> = []
@@ -38,7 +40,7 @@ public final class Settings {
     init(
         _ object: JSONObject, path: String, baseURL: URL?, isDryRun: Bool, report: IssueReport,
         state: KeptState, common: CommonState, meters: [String: any GateMeter] = [:],
-        reads: SettingReads? = nil
+        sharing: Sharing? = nil, reads: SettingReads? = nil
     ) {
         self.object = object
         self.path = path
@@ -48,6 +50,7 @@ public final class Settings {
         self.state = state
         self.common = common
         self.meters = meters
+        self.sharing = sharing
         self.reads = reads
     }
 
@@ -214,7 +217,7 @@ public final class Settings {
         reads?.noteObject(place(key))
         return Settings(
             object, path: place(key), baseURL: baseURL, isDryRun: isDryRun, report: report,
-            state: state, common: common, meters: meters, reads: reads)
+            state: state, common: common, meters: meters, sharing: sharing, reads: reads)
     }
 
     // A reference also shows the settings of an object that is missing. An object may contain

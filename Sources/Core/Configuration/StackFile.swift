@@ -19,7 +19,8 @@ import TurnpikeSupport
 ///
 /// Durations are in seconds, sizes in bytes. `$schema` may name a JSON Schema by which an editor
 /// completes the file (``Registry/schema()``). Without `stack`, the standard stack is used; `[]` is
-/// an empty stack. `{"lint": {"ignore": ["rule-id"]}}` names rules of the linter in
+/// an empty stack. `shared` describes state that several replicas share, and that gates use which
+/// say `"shared": true`. `{"lint": {"ignore": ["rule-id"]}}` names rules of the linter in
 /// `TurnpikeInspection` that do not apply to the stack. The complete file is checked before any part of it is created:
 /// ``ClientError/Code/configuration`` names every mistake with its path, what was found and what
 /// was expected. A setting that the chosen transport does not support is
@@ -85,12 +86,14 @@ public struct StackFile: Sendable, Hashable {
         let baseURL: Target?
         let transport: any Transport
         let stack: Stack
+        let shared: (any SharedPart)?
     }
 
     private struct Pieces {
         let baseURL: Target?
         let transport: (any Transport)?
         let gates: [StackFileDraft.Part]
+        let shared: (any SharedPart)?
         let ignoredRules: [String]
     }
 
@@ -116,7 +119,7 @@ public struct StackFile: Sendable, Hashable {
         }
         let parts = Parts(
             baseURL: pieces.baseURL, transport: transport,
-            stack: Stack(pieces.gates.map(\.gate)))
+            stack: Stack(pieces.gates.map(\.gate)), shared: pieces.shared)
         if let fault = Plan(gates: parts.stack.gates, transport: parts.transport).fault {
             throw fault
         }
@@ -137,13 +140,22 @@ public struct StackFile: Sendable, Hashable {
         let base = outer.string("baseURL").map { Target($0) }
         let resolved = base?.resolved(against: nil)
         if let fault = resolved?.fault { outer.issue(at: "baseURL", fault) }
+        let sharing = Sharing(outer.value("shared"), kinds: registry.sharedNames)
         let settings = Settings(
             root, path: "", baseURL: resolved?.fault == nil ? resolved?.url : nil,
             isDryRun: isDryRun, report: report, state: state, common: registry.common,
-            meters: registry.meters)
+            meters: registry.meters, sharing: sharing)
+        sharing.part = sharing.value.flatMap { registry.sharedPart($0, in: settings) }
         let described = outer.value("transport")
         let transport = kept ?? registry.transport(described, in: settings)
+        let before = report.count
         let gates = registry.stack(outer.value("stack"), in: settings)
+        // A limit that was meant to be shared must not be each replica's own.
+        if sharing.part != nil, !sharing.isUsed, report.count == before {
+            outer.issue(
+                at: "shared",
+                "no gate uses it; write \"shared\": true at the gates that do, or remove it")
+        }
         if let transport {
             for part in gates {
                 let fault = Plan.unmetNeed(of: [part.gate], transport.capabilities)
@@ -155,6 +167,7 @@ public struct StackFile: Sendable, Hashable {
         lint?.finish()
         outer.finish()
         return Pieces(
-            baseURL: base, transport: transport, gates: gates, ignoredRules: ignoredRules)
+            baseURL: base, transport: transport, gates: gates, shared: sharing.part,
+            ignoredRules: ignoredRules)
     }
 }

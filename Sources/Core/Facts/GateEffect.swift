@@ -42,6 +42,15 @@ public enum GateEffect: Sendable, Hashable {
     /// Refuses requests after failures of what stands inside.
     case breaksCircuit
 
+    // MARK: Shared state
+
+    /// Keeps something in a store that replicas share, and goes on without the store if it does not
+    /// answer.
+    ///
+    /// `isHidden` tells whether nobody can read it on its way there, nil if that is not known, and
+    /// `atMost` is the longest sum of the waits for the store in one pass.
+    case sharesState(GateSharedContent, isHidden: Bool?, atMost: Duration)
+
     // MARK: The connection
 
     /// Sends each request for a host, with or without a port, to one of the endpoints that serve it.

@@ -31,7 +31,7 @@ extension GateEffect {
         case .measures: .metrics
         case .replays, .answers, .limitsTime, .waits, .setsFields, .stampsTime,
             .identifiesRepetition, .upgradesScheme, .checksTarget, .changesContent, .selects,
-            .readsContent, .limitsContent, .limitsDecoding, .holdsMemory, .holdsDisk:
+            .sharesState, .readsContent, .limitsContent, .limitsDecoding, .holdsMemory, .holdsDisk:
             nil
         }
     }

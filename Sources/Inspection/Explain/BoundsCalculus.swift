@@ -172,6 +172,7 @@ struct WorstCase: Equatable {
         // One byte in each silence is allowed: the body may take years, which is no bound.
         case .limitsTime(_, .silence): break
         case .waits(let wait, _): worst.wait(Amount(wait))
+        case .sharesState(_, _, let wait): worst.wait(Amount(wait))
         // A refused response is drained for its error, which then takes its place.
         case .rejectsResponses: worst.discard(times: 1)
 

@@ -17,7 +17,7 @@ extension LintRule {
 
     private static let chapters = [
         ("Time", time), ("Attempts and copies", sends), ("Endpoints", endpoints),
-        ("Caches and shared exchanges", caching),
+        ("Shared state", sharing), ("Caches and shared exchanges", caching),
         ("Redirects", redirects), ("Requests and contents", requests),
         ("Logs and metrics", observation), ("What gates state", statements),
     ]

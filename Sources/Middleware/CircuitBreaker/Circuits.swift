@@ -95,7 +95,7 @@ final class Circuits: Sendable {
     /// Reports to another meter from now on, at once for each circuit that is not closed.
     func tell(_ meter: (any GateMeter)?) {
         figures.move(to: meter)
-        let origins = state.withLock { $0.circuits.origins { $0.state != .closed } }
+        let origins = state.withLock { $0.circuits.keys { $0.state != .closed } }
         for origin in origins { tell(of: origin) }
     }
 }

@@ -90,7 +90,7 @@ final class Permits: Sendable {
         let (served, origins) = state.withLock { state in
             state.rules = rules
             state.shares.updateAll { $0.limit = rules.limit(after: $0.limit) }
-            let origins = state.shares.origins { _ in true }
+            let origins = state.shares.keys { _ in true }
             for origin in origins { state.noteNext(of: origin) }
             return (serve(&state), origins)
         }

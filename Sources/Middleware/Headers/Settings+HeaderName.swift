@@ -8,6 +8,11 @@ extension Settings {
         string(key).flatMap { headerName($0, at: key) } ?? fallback
     }
 
+    /// The name of a header field, or nil if the key is missing or null.
+    func headerName(_ key: String) -> HTTPHeaders.Name? {
+        string(key).flatMap { headerName($0, at: key) }
+    }
+
     /// A list of names of header fields; empty if the key is missing or null.
     public func headerNames(_ key: String) -> [HTTPHeaders.Name] {
         strings(key).enumerated().compactMap { headerName($0.element, at: "\(key)[\($0.offset)]") }

@@ -8,13 +8,16 @@ protocol OriginEntry {
     var isInUse: Bool { get }
 }
 
-/// What gates remember about origins, bounded to 1024 entries: beyond that, the least recently used
-/// entry that no call depends on is dropped.
+/// What gates remember about origins; see ``BoundedMap``.
+typealias OriginMap<Value: OriginEntry> = BoundedMap<Origin, Value>
+
+/// What gates remember about origins or other keys, bounded to 1024 entries: beyond that, the least
+/// recently used entry that no call depends on is dropped.
 ///
 /// If calls depend on more entries than that, room is made only each time a quarter has been added,
 /// so that the search costs little per entry. The number of entries is therefore at most the bound,
 /// or the number of calls under way plus a quarter.
-struct OriginMap<Value: OriginEntry> {
+struct BoundedMap<Key: Hashable, Value: OriginEntry> {
     private struct Entry {
         var value: Value
         var lastUse: UInt64
@@ -27,51 +30,51 @@ struct OriginMap<Value: OriginEntry> {
         }
     }
 
-    private var entries: [Origin: Entry] = [:]
+    private var entries: [Key: Entry] = [:]
     private var uses: UInt64 = 0
     // The number of entries at which room is made.
     private var fullCount = Self.bound
     // The position of the entry that was used last, because most clients talk to one server for a
     // long time. It is valid until an entry is added or dropped.
-    private var latest: (origin: Origin, index: Dictionary<Origin, Entry>.Index)?
+    private var latest: (key: Key, index: Dictionary<Key, Entry>.Index)?
 
     static var bound: Int { 1024 }
 
     var count: Int { entries.count }
 
-    /// The entry of an origin, if there is one.
-    subscript(origin: Origin) -> Value? { entries[origin]?.value }
+    /// The entry of a key, if there is one.
+    subscript(key: Key) -> Value? { entries[key]?.value }
 
-    /// Changes the entry of an origin in place; makes one if there is none, and reports the entries
+    /// Changes the entry of a key in place; makes one if there is none, and reports the entries
     /// that are dropped for it.
     mutating func update<Result>(
-        _ origin: Origin, orMake make: @autoclosure () -> Value,
-        evicting: (Origin, Value) -> Void = { _, _ in },
+        _ key: Key, orMake make: @autoclosure () -> Value,
+        evicting: (Key, Value) -> Void = { _, _ in },
         _ change: (inout Value) throws -> Result
     ) rethrows -> Result {
         uses &+= 1
-        if let index = index(of: origin) { return try entries.values[index].use(uses, change) }
+        if let index = index(of: key) { return try entries.values[index].use(uses, change) }
         if entries.count >= fullCount { makeRoom(evicting) }
         var entry = Entry(value: make(), lastUse: uses)
         defer {
             latest = nil
-            entries[origin] = entry
+            entries[key] = entry
         }
         return try change(&entry.value)
     }
 
-    /// Changes the entry of an origin in place, if there is one.
+    /// Changes the entry of a key in place, if there is one.
     mutating func updateIfPresent<Result>(
-        _ origin: Origin, _ change: (inout Value) throws -> Result
+        _ key: Key, _ change: (inout Value) throws -> Result
     ) rethrows -> Result? {
-        guard let index = index(of: origin) else { return nil }
+        guard let index = index(of: key) else { return nil }
         return try change(&entries.values[index].value)
     }
 
-    private mutating func index(of origin: Origin) -> Dictionary<Origin, Entry>.Index? {
-        if let latest, latest.origin == origin { return latest.index }
-        guard let index = entries.index(forKey: origin) else { return nil }
-        latest = (origin, index)
+    private mutating func index(of key: Key) -> Dictionary<Key, Entry>.Index? {
+        if let latest, latest.key == key { return latest.index }
+        guard let index = entries.index(forKey: key) else { return nil }
+        latest = (key, index)
         return index
     }
 
@@ -80,12 +83,12 @@ struct OriginMap<Value: OriginEntry> {
         for index in entries.indices { change(&entries.values[index].value) }
     }
 
-    /// The origins whose entries meet a condition.
-    func origins(where condition: (Value) -> Bool) -> [Origin] {
+    /// The keys whose entries meet a condition.
+    func keys(where condition: (Value) -> Bool) -> [Key] {
         entries.compactMap { condition($0.value.value) ? $0.key : nil }
     }
 
-    private mutating func makeRoom(_ evicting: (Origin, Value) -> Void) {
+    private mutating func makeRoom(_ evicting: (Key, Value) -> Void) {
         let excess = entries.count - Self.bound + 1
         let unused = entries.lazy.filter { !$0.value.value.isInUse }
         let leaving =
@@ -93,9 +96,9 @@ struct OriginMap<Value: OriginEntry> {
             ? unused.min { $0.value.lastUse < $1.value.lastUse }.map { [$0] } ?? []
             : Array(unused.sorted { $0.value.lastUse < $1.value.lastUse }.prefix(excess))
         latest = nil
-        for (origin, entry) in leaving {
-            entries[origin] = nil
-            evicting(origin, entry.value)
+        for (key, entry) in leaving {
+            entries[key] = nil
+            evicting(key, entry.value)
         }
         fullCount = entries.count < Self.bound ? Self.bound : entries.count / 4 * 5
     }

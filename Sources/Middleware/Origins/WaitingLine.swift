@@ -8,11 +8,19 @@ final class Waiter: Sendable {
     let ticket: UInt64
     /// Whether a line begins with this call, and nothing was said of a line here for a while.
     let beginsLine: Bool
+    /// How many permits the call takes.
+    let cost: Int
+    /// When the call must have ended; nil if there is no limit.
+    let deadline: MonotonicInstant?
     let turn = OneShot<Void>()
 
-    init(ticket: UInt64, beginsLine: Bool = false) {
+    init(
+        ticket: UInt64, beginsLine: Bool = false, cost: Int = 1, deadline: MonotonicInstant? = nil
+    ) {
         self.ticket = ticket
         self.beginsLine = beginsLine
+        self.cost = cost
+        self.deadline = deadline
     }
 }
 
@@ -36,6 +44,15 @@ struct WaitingLine {
     init() {}
 
     var isEmpty: Bool { count == 0 }
+
+    /// The waiter whose turn is next.
+    var first: Waiter? { isEmpty ? nil : places[head].waiter }
+
+    /// The waiter that came last.
+    var last: Waiter? { places[head...].last { $0.waiter != nil }?.waiter }
+
+    /// The waiters, in their order.
+    var waiters: [Waiter] { places[head...].compactMap(\.waiter) }
 
     /// The ticket of the waiter whose turn is next.
     var firstTicket: UInt64? { isEmpty ? nil : places[head].ticket }

@@ -3,7 +3,7 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Limits the number of requests per second.
+/// Limits the number of requests per second, or by several rules at once.
 ///
 /// Each origin has a token bucket. Up to `burst` calls pass at once; the others wait in line, first
 /// come, first served. A call fails at once, with ``/TurnpikeCore/ClientError/retryAfter``, in two
@@ -18,6 +18,8 @@ import TurnpikeSupport
 /// a retry, it limits calls and does not count their retries. A gate used in several stacks is one
 /// shared limit. It keeps the buckets of 1024 origins and drops the least recently used one beyond
 /// that.
+///
+/// With `shared` all replicas of a service draw on one quota; see <doc:OneQuotaForManyReplicas>.
 public struct RateLimit: Interceptor {
     /// What shares one bucket.
     public enum Scope: String, Hashable, Sendable, CaseIterable {
@@ -27,8 +29,9 @@ public struct RateLimit: Interceptor {
         case all
     }
 
-    private let buckets: Buckets
-    private let scope: Scope
+    let lines: QuotaLines
+    let scope: Scope
+    var options = QuotaOptions()
 
     /// Creates a limit.
     /// - Parameters:
@@ -36,119 +39,142 @@ public struct RateLimit: Interceptor {
     ///   - burst: How many requests may go at once after a pause.
     ///   - queue: How many calls may wait, over all origins.
     ///   - scope: What shares one bucket.
+    ///   - shared: Makes it one limit for all replicas; nil limits this process.
+    ///   - cooldowns: Holds calls back while their origin has asked to wait; nil means those of
+    ///     `shared`.
     ///   - meter: Receives the number of waiting calls (`turnpike.rate_limit.waiting`) and counts
-    ///     refused calls (`turnpike.rate_limit.refusals`).
+    ///     refused calls (`turnpike.rate_limit.refusals`). With `shared` it also counts permits that
+    ///     were taken (`turnpike.rate_limit.taken`) and given back unused
+    ///     (`turnpike.rate_limit.given_back`), and receives the number of quotas that go on locally
+    ///     (`turnpike.rate_limit.local`).
     public init(
         perSecond: Double, burst: Int = 1, queue: Int = 1000, scope: Scope = .origin,
-        meter: (any GateMeter)? = nil
+        shared: SharedState? = nil, cooldowns: Cooldowns? = nil, meter: (any GateMeter)? = nil
     ) {
         self.init(
-            buckets: Buckets(
-                rate: TokenBucket.Rate(perSecond: perSecond, burst: burst), queue: queue,
-                meter: meter),
+            [QuotaRule(perSecond, per: .seconds(1), burst: Double(burst))], queue: queue,
+            scope: scope, shared: shared, cooldowns: cooldowns, meter: meter)
+    }
+
+    /// Creates a limit with several rules, all of which must have room.
+    ///
+    /// ```swift
+    /// RateLimit([QuotaRule(10, per: .seconds(1), burst: 10), QuotaRule(5000, per: .seconds(86_400), burst: 5000)])
+    /// ```
+    /// - Parameters:
+    ///   - rules: The rules. Without any, everything passes.
+    ///   - queue: How many calls may wait, over all origins.
+    ///   - scope: What shares the buckets.
+    ///   - shared: Makes it one limit for all replicas; nil limits this process.
+    ///   - cooldowns: Holds calls back while their origin has asked to wait; nil means those of
+    ///     `shared`.
+    ///   - meter: Receives the same figures as with one rule
+    ///     (``init(perSecond:burst:queue:scope:shared:cooldowns:meter:)``).
+    public init(
+        _ rules: [QuotaRule], queue: Int = 1000, scope: Scope = .origin,
+        shared: SharedState? = nil, cooldowns: Cooldowns? = nil, meter: (any GateMeter)? = nil
+    ) {
+        self.init(
+            lines: QuotaLines(
+                rules, queue: queue, shared: shared, cooldowns: cooldowns, meter: meter),
             scope: scope)
     }
 
-    init(buckets: Buckets, scope: Scope) {
-        self.buckets = buckets
+    init(lines: QuotaLines, scope: Scope) {
+        self.lines = lines
         self.scope = scope
     }
 
-    /// Writes the figures of the meter, if a stack file says where to.
-    public func shutdown() async { await buckets.figures.flush() }
-
-    /// How many calls wait.
-    var waiting: Int { buckets.waitingCount }
-
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
-    public func facts(for request: Request?) -> GateFacts? {
-        let interval = Duration.nanoseconds(buckets.rate.interval)
-        let queue = buckets.queue
-        var facts = GateFacts(
-            "lets one request start every \(interval.text)"
-                + (scope == .origin ? " to each origin" : "")
-                + (queue > 0 ? "; up to \(queue) others wait in line" : ", and refuses the others"),
-            .limitsRate(1, per: interval), .answers(.refusal))
-        if queue > 0 {
-            // The last one in line waits for its own token too.
-            let (longest, overflows) = buckets.rate.interval.multipliedReportingOverflow(
-                by: Int64(queue))
-            facts.effects.append(
-                .waits(atMost: overflows ? nil : .nanoseconds(longest), reason: "its turn"))
-        }
-        return facts
+    /// Gives back what was reserved in a shared quota, and writes the figures of the meter, if a
+    /// stack file says where to.
+    public func shutdown() async {
+        await lines.drain()
+        await lines.plan.access?.flush()
+        await lines.figures.flush()
     }
 
-    /// Waits for a token.
+    /// How many calls wait.
+    var waiting: Int { lines.waitingCount }
+
+    /// Waits for its permits.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
-        let origin = scope == .all ? Self.everywhere : request.origin
-        guard let origin else { return try await next(request) }
-        if let waiter = try take(origin, in: context) {
-            if waiter.beginsLine { context.note(gate: name, news(of: origin)) }
-            buckets.tell()
-            defer { buckets.tell() }
-            try await waiter.wait(in: context, for: "rate limit") { [buckets] in
-                buckets.leave(origin, $0)
+        guard let key = key(of: request) else { return try await next(request) }
+        for line in lines.news.take() { context.note(gate: name, line) }
+        let cost = options.cost(of: request)
+        if cost > 0, let waiter = try take(key, cost, in: context) {
+            if waiter.beginsLine { context.note(gate: name, news(of: key)) }
+            lines.tell()
+            defer { lines.tell() }
+            let timeSource = context.timeSource
+            try await waiter.wait(in: context, for: waitName(key, context)) { [lines] in
+                lines.leave(key, $0, timeSource)
             }
         }
-        return try await next(request)
+        let response: Response
+        do { response = try await next(request) } catch {
+            // A validator further in may have refused a response.
+            if let head = Outcome(request: request, result: .failure(error)).head {
+                look(at: head, key, cost, in: context)
+            }
+            throw error
+        }
+        look(at: response.head, key, cost, in: context)
+        if options.contentCost != nil { watch(response, key, cost, in: context) }
+        return response
     }
 
-    private func take(_ origin: Origin, in context: Context) throws -> Waiter? {
+    /// Whose quota a request uses; nil if there is no limit for it.
+    func key(of request: Request) -> QuotaKey? {
+        let part = options.key?(request)
+        if scope == .all { return QuotaKey(origin: nil, part: part) }
+        return request.origin.map { QuotaKey(origin: $0, part: part) }
+    }
+
+    private func take(_ key: QuotaKey, _ cost: Int, in context: Context) throws -> Waiter? {
         do {
-            return try buckets.take(
-                origin, timeLeft: context.timeLeft, timeSource: context.timeSource)
+            return try lines.take(
+                key, cost: cost, deadline: context.deadline, timeSource: context.timeSource)
         } catch {
-            buckets.figures.count(
-                "turnpike.rate_limit.refusals", labels: scope == .all ? [:] : origin.meterLabels)
+            lines.figures.count(
+                "turnpike.rate_limit.refusals", labels: key.origin?.meterLabels ?? [:])
             throw error
         }
     }
 
-    private func news(of origin: Origin) -> String {
-        let interval = Duration.nanoseconds(buckets.rate.interval).text
-        return "calls\(scope == .all ? "" : " to \(origin)") wait in line: the rate limit lets one"
-            + " start every \(interval)"
+    private func waitName(_ key: QuotaKey, _ context: Context) -> String {
+        lines.cooldowns?.end(of: key, at: context.timeSource.now) == nil
+            ? "rate limit" : "cool-down"
     }
 
-    private static let everywhere = Origin(scheme: "any", host: "origin", port: 0)
+    private func news(of key: QuotaKey) -> String {
+        "calls\(scope == .all ? "" : " to \(key)") wait in line: the rate limit lets"
+            + " \(lines.plan.rates.text(""))"
+    }
 }
 
 extension RateLimit: PromptlyCancellable {}
 
-extension RateLimit {
-    init(settings: Settings) {
-        let perSecond = settings.optionalDouble("perSecond", in: 0.000_01...1_000_000_000)
-        if perSecond == nil, settings.value("perSecond") ?? .null == .null {
-            settings.issue(at: "perSecond", "is missing; expected a number of requests per second")
-        }
-        let rate = TokenBucket.Rate(
-            perSecond: perSecond ?? 1,
-            burst: settings.int("burst", default: 1, in: 1...1_000_000))
-        let queue = settings.int("queue", default: 1000, in: 0...1_000_000)
-        // A new rate starts with new buckets: tokens taken at a slow old rate would hold back the
-        // calls at a faster new rate.
-        let meter = settings.meter()
-        let buckets = settings.kept(
-            "buckets", for: rate,
-            updating: {
-                $0.update(queue: queue)
-                $0.figures.move(to: meter)
-            },
-            { Buckets(rate: rate, queue: queue, meter: meter) })
-        self.init(buckets: buckets, scope: settings.choice("scope", default: .origin))
-    }
-}
-
 extension Gate where Self == RateLimit {
     /// Limits the number of requests per second; see
-    /// ``RateLimit/init(perSecond:burst:queue:scope:meter:)``.
+    /// ``RateLimit/init(perSecond:burst:queue:scope:shared:cooldowns:meter:)``.
     public static func rateLimit(
         perSecond: Double, burst: Int = 1, queue: Int = 1000, scope: RateLimit.Scope = .origin,
-        meter: (any GateMeter)? = nil
+        shared: SharedState? = nil, cooldowns: Cooldowns? = nil, meter: (any GateMeter)? = nil
     ) -> Self {
-        RateLimit(perSecond: perSecond, burst: burst, queue: queue, scope: scope, meter: meter)
+        RateLimit(
+            perSecond: perSecond, burst: burst, queue: queue, scope: scope, shared: shared,
+            cooldowns: cooldowns, meter: meter)
+    }
+
+    /// Limits requests by several rules at once; see
+    /// ``RateLimit/init(_:queue:scope:shared:cooldowns:meter:)``.
+    public static func rateLimit(
+        _ rules: [QuotaRule], queue: Int = 1000, scope: RateLimit.Scope = .origin,
+        shared: SharedState? = nil, cooldowns: Cooldowns? = nil, meter: (any GateMeter)? = nil
+    ) -> Self {
+        RateLimit(
+            rules, queue: queue, scope: scope, shared: shared, cooldowns: cooldowns, meter: meter)
     }
 }

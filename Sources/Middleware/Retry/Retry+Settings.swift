@@ -26,12 +26,15 @@ extension Retry {
             backoff.throttledBase = base
         }
         backoff.max = settings.seconds("max", default: backoff.max)
+        let state = settings.sharedState()
+        let cooldowns = Cooldowns.ofStack(settings, state, settings.quotaKeyField())
         self.init(
             attempts: settings.int("attempts", default: 3, in: 1...12), policy: policy,
             backoff: backoff,
             maxRetryAfter: settings.seconds("maxRetryAfter", default: .seconds(60), orZero: true),
             budget: RetryBudget.shared(settings),
-            maxKeptBytes: settings.int("maxKeptBytes", default: 1_048_576, in: 0...1_073_741_824))
+            maxKeptBytes: settings.int("maxKeptBytes", default: 1_048_576, in: 0...1_073_741_824),
+            cooldowns: cooldowns)
     }
 
     // Methods are case-sensitive: no request would have one in lower case, and nothing would be

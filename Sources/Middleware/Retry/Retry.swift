@@ -19,6 +19,8 @@ import TurnpikeSupport
 ///   ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once. In each case the call's error has
 ///   the value (``/TurnpikeCore/ClientError/retryAfter``).
 /// - The ``RetryBudget`` must have room when the decision is made.
+/// - With ``Cooldowns`` it also waits until the origin's cool-down has ended, which counts like a
+///   `Retry-After`; a 429 or 503 with `Retry-After` begins one.
 ///
 /// The error that ends the call lists all attempts (``/TurnpikeCore/ClientError/history``), and
 /// says why the last one was not followed by another. A client that is used within a retrying call
@@ -39,6 +41,7 @@ public struct Retry: RequestRetrier {
     private let maxRetryAfter: Duration
     private let budget: RetryBudget?
     private let maxKeptBytes: Int
+    let cooldowns: Cooldowns?
 
     /// Creates a gate that retries.
     /// - Parameters:
@@ -50,11 +53,14 @@ public struct Retry: RequestRetrier {
     ///     clients. nil sets no bound.
     ///   - maxKeptBytes: The most bytes of a successful response's content, after decoding, that
     ///     are held in memory until the content is complete. With 0, the head ends the retries.
+    ///   - cooldowns: Cool-downs that are begun and honoured. They are not needed if a ``RateLimit``
+    ///     that honours them stands inside.
     public init(
         attempts: Int = 3, policy: RetryPolicy = .standard, backoff: Backoff = .standard,
         maxRetryAfter: Duration = .seconds(60), budget: RetryBudget? = RetryBudget(),
-        maxKeptBytes: Int = 1_048_576
+        maxKeptBytes: Int = 1_048_576, cooldowns: Cooldowns? = nil
     ) {
+        self.cooldowns = cooldowns
         self.attempts = attempts
         self.policy = policy
         self.backoff = backoff
@@ -76,9 +82,13 @@ public struct Retry: RequestRetrier {
     public func retry(_ outcome: Outcome, context: Context) async -> RetryDecision {
         let origin = outcome.request.origin
         if outcome.attempts == 1 { budget?.depositForRetry(origin, in: context) }
+        let coolingKey = cooldowns?.key(of: outcome.request)
+        if let coolingKey, let head = outcome.head {
+            cooldowns?.note(head, for: coolingKey, gate: name, in: context)
+        }
         let verdict = policy.verdict(on: outcome, in: context)
         if verdict == .notListed { return .stop }
-        let wish = outcome.head?.headers.retryAfter(at: context.timeSource.date)
+        var wish = outcome.head?.headers.retryAfter(at: context.timeSource.date)
         if let obstacle = obstacle(to: outcome, verdict) {
             return stop(outcome, obstacle, in: context)
         }
@@ -89,6 +99,11 @@ public struct Retry: RequestRetrier {
             return stop(
                 outcome, "the retry is limited to \(attempts) attempt\(attempts == 1 ? "" : "s")",
                 in: context)
+        }
+        if let coolingKey,
+            let left = await cooldowns?.timeLeft(of: coolingKey, gate: name, in: context)
+        {
+            wish = max(wish ?? .zero, left)
         }
         var delay = backoff.delay(
             afterAttempt: outcome.attempts, isThrottled: outcome.isThrottled,
@@ -129,6 +144,7 @@ public struct Retry: RequestRetrier {
         if keepsContent(of: request) {
             facts.effects.append(.readsContent(upTo: Int64(maxKeptBytes)))
         }
+        if let use = cooldowns?.storeUse { facts.effects.append(use) }
         if request?.options[RetryableOption.self] == false {
             facts.passedOver = "the call is marked as not retryable"
         }
@@ -200,15 +216,16 @@ extension Retry: PromptlyCancellable {}
 
 extension Gate where Self == Retry {
     /// Retries failed attempts; see
-    /// ``Retry/init(attempts:policy:backoff:maxRetryAfter:budget:maxKeptBytes:)``.
+    /// ``Retry/init(attempts:policy:backoff:maxRetryAfter:budget:maxKeptBytes:cooldowns:)``.
     public static func retry(
         attempts: Int = 3, policy: RetryPolicy = .standard, backoff: Backoff = .standard,
         maxRetryAfter: Duration = .seconds(60), budget: RetryBudget? = RetryBudget(),
-        maxKeptBytes: Int = 1_048_576
+        maxKeptBytes: Int = 1_048_576, cooldowns: Cooldowns? = nil
     ) -> Self {
         Retry(
             attempts: attempts, policy: policy, backoff: backoff, maxRetryAfter: maxRetryAfter,
-            budget: budget, maxKeptBytes: maxKeptBytes)
+            budget: budget, maxKeptBytes: maxKeptBytes,
+            cooldowns: cooldowns)
     }
 }
 

@@ -44,11 +44,19 @@ extension Registry {
                     "window": "The time over which refreshes are counted.",
                     "refreshTimeout": "The longest time that a call waits for a refresh.",
                     "leeway": "How long before its expiry a token is replaced.",
+                    "shared": .shared,
+                    "tokenKey": """
+                    The name of the tokens in the store, the same in all replicas of an account.
+                    """,
+                    "storesSecrets": """
+                    Must be true with `shared`: whoever can read the store has the tokens.
+                    """,
                     "origins": .origins,
                 ],
                 example: #"""
                     {"use": "bearer", "token": {"env": "TOKEN"}, "refreshToken": {"env": "REFRESH_TOKEN"},
-                     "refreshURL": "https://id.example.com/token"}
+                     "refreshURL": "https://id.example.com/token", "shared": true,
+                     "tokenKey": "payments", "storesSecrets": true}
                     """#)
         ) { BearerAuthentication(settings: $0) }
         register(

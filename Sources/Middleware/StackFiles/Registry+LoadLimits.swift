@@ -7,16 +7,40 @@ extension Registry {
         register(
             gate: "rateLimit",
             description: PartDescription(
-                "Limits the number of requests per second; more calls wait in line.",
+                """
+                Limits the number of requests per second, or by several rules; more calls wait in \
+                line. With `shared` it is one limit for all replicas.
+                """,
                 settings: [
-                    "perSecond": .init(
-                        "The average number of requests per second.", isRequired: true),
-                    "burst": "How many requests may go at once after a pause.",
+                    "perSecond":
+                        "The average number of requests per second. Without it, `rules` are needed.",
+                    "burst": .init(
+                        "How many requests may go at once after a pause.", default: 1),
+                    "rules": "More limits. All must have room for a request.",
+                    "rules.permits": .init("How many requests come in a period.", isRequired: true),
+                    "rules.per": "The period.",
+                    "rules.burst": "How many requests may go at once after a pause.",
+                    "shared": .shared, "cooldowns": .cooldowns, "keyHeader": .keyHeader,
+                    "costHeader": """
+                    The field of the request that says how many permits it takes; without the field, \
+                    it takes one.
+                    """,
+                    "actualCostHeader": """
+                    The field of the response that says how many permits the call cost in all; the \
+                    difference is charged or given back.
+                    """,
+                    "readsQuotaFields": """
+                    Whether what is left is lowered to what `RateLimit` or `X-RateLimit-Remaining` of \
+                    a response says.
+                    """,
                     "queue": "How many calls may wait, over all origins.",
                     "scope": "Whether the limit is one for each origin, or one for all.",
                     "metrics": .metrics,
                 ],
-                example: #"{"use": "rateLimit", "perSecond": 50, "burst": 10}"#)
+                example: #"""
+                    {"use": "rateLimit", "perSecond": 100, "burst": 10, "shared": true,
+                     "rules": [{"permits": 500000, "per": 86400, "burst": 20000}]}
+                    """#)
         ) { RateLimit(settings: $0) }
         register(
             gate: "concurrencyLimit",

@@ -13,6 +13,7 @@ extension Registry {
         registerHeaderFields()
         registerPolicies()
         registerObservation()
+        registerSharedState()
     }
 }
 

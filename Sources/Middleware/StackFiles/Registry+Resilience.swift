@@ -37,6 +37,7 @@ extension Registry {
                     The most bytes of a successful response that are held until its content is \
                     complete, so that a body that breaks off is retried; with 0, none are.
                     """,
+                    "shared": .shared, "cooldowns": .cooldowns, "keyHeader": .keyHeader,
                     "metrics": .metrics,
                 ],
                 example: #"{"use": "retry", "attempts": 3, "statuses": [429, 503], "id": "retry"}"#)

@@ -15,7 +15,8 @@ struct StackFileReferenceTests {
     private static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../..").standardizedFileURL
     private static let registry = Registry.commandLine
-    private static let parts = registry.transportReferences + registry.gateReferences
+    private static let parts =
+        registry.transportReferences + registry.gateReferences + registry.sharedReferences
     private static let schema = SchemaCheck(root: registry.schema())
 
     @Test("Each setting that is read is described, and no other; each example is accepted")
@@ -99,7 +100,8 @@ struct StackFileReferenceTests {
             (["$schema": 3], "$schema"), (["stack": [3]], "stack[0]"),
             (["stack": [["use": "retyr"]]], "stack[0].use"),
             (["stack": [["use": "retry", "id": 3]]], "stack[0].id"),
-            (["stack": [["use": "rateLimit"]]], "stack[0].perSecond"),
+            (["stack": [["use": "rateLimit", "rules": [[:]]]]], "stack[0].rules[0].permits"),
+            (["shared": .null], "shared"), (["shared": ["use": "memery"]], "shared.use"),
             (["transport": ["use": "mock", "id": "x"]], "transport.id"),
         ] as [(JSONValue, String)])
     func places(value: JSONValue, place: String) throws {
@@ -125,11 +127,17 @@ struct StackFileReferenceTests {
     }
 
     private func place(_ part: PartReference) -> String {
-        part.kind == .gate ? "stack[0]" : "transport"
+        part.kind == .gate ? "stack[0]" : part.kind.rawValue
     }
 
     private func file(_ part: PartReference, _ object: JSONObject) -> JSONValue {
-        part.kind == .gate ? ["stack": [.object(object)]] : ["transport": .object(object)]
+        switch part.kind {
+        case .gate where part.settings.contains { $0.name == "shared" }:
+            ["stack": [.object(object)], "shared": ["use": "memory"]]
+        case .gate: ["stack": [.object(object)]]
+        case .transport: ["transport": .object(object)]
+        case .shared: ["shared": .object(object), "stack": [["use": "retry", "shared": true]]]
+        }
     }
 
     // MARK: Each setting
@@ -167,7 +175,7 @@ struct StackFileReferenceTests {
         let part = try #require(Self.parts.first { $0.kind == .gate && $0.name == name })
         let example = try example(part)
         let required = Set(
-            part.settings.filter(\.isRequired).map(\.name) + ["use", "token", "list"])
+            part.settings.filter(\.isRequired).map(\.name) + ["use", "token", "list", "perSecond"])
         let least = JSONObject(
             example.filter { required.contains($0.name) }.map { ($0.name, $0.value) })
         let bare = try content(of: .object(least))

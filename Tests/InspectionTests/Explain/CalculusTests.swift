@@ -85,6 +85,8 @@ struct CalculusTests {
         #expect(worst([[.replays(times: 1), wait]]).waiting.inOneCall == seconds(2))
         #expect(worst([[wait, .replays(times: 1)]]).waiting.inOneCall == seconds(1))
         #expect(worst([[.waits(atMost: nil, reason: "x")]]).waiting.inOneCall == .unbounded)
+        let store = GateEffect.sharesState(.counts, isHidden: nil, atMost: .seconds(1))
+        #expect(worst([[retries(3)], [store]]).waiting.inOneCall == seconds(3))
     }
 
     @Test("Who reads content before passing it on is as late as the content")

@@ -45,7 +45,8 @@ struct Stated: Interceptor {
 
 extension LintCase {
     static let all =
-        time + sends + endpoints + caching + redirects + requests + observation + statements
+        time + sends + endpoints + sharing + caching + redirects + requests + observation
+        + statements
 
     static let time: [LintCase] = [
         LintCase(

@@ -162,6 +162,17 @@ import TurnpikeMiddleware
                 .waits(atMost: .seconds(2), reason: "its turn"),
             ])
         #expect(effects(RateLimit(perSecond: 50, queue: 0)).count == 2)
+        let shared = SharedState(MemorySharedStore(), timeLimit: .milliseconds(30))
+        let store = GateEffect.sharesState(.counts, isHidden: true, atMost: .milliseconds(30))
+        #expect(
+            effects(RateLimit(perSecond: 50, queue: 100, shared: shared)).suffix(2) == [
+                store, .waits(atMost: .seconds(300), reason: "the end of a cool-down"),
+            ])
+        #expect(effects(Retry(cooldowns: shared.cooldowns)).contains(store))
+        #expect(
+            RateLimit([QuotaRule(10, per: .seconds(1)), QuotaRule(1, per: .seconds(60))])
+                .facts(for: nil)?.summary.contains(
+                    "by 2 rules: one every 0.1 s and one every 60 s") == true)
         #expect(
             effects(ConcurrencyLimit(total: 9, perOrigin: 4)) == [
                 .limitsConcurrency(4), .answers(.refusal),

@@ -85,10 +85,12 @@ struct LimiterLawsTests {
             var dice = Dice(seed: Law.seed(run))
             let burst = dice.roll(1...4)
             let queue = dice.roll(0...6)
-            let rate = TokenBucket.Rate(perSecond: Double(dice.roll(1...50)), burst: burst)
-            let buckets = Buckets(rate: rate, queue: queue)
+            let rule = QuotaRule(
+                Double(dice.roll(1...50)), per: .seconds(1), burst: Double(burst))
+            let interval = QuotaRates([rule]).first.interval
+            let lines = QuotaLines([rule], queue: queue)
             let clock = ManualClock()
-            let origin = Self.origins[0]
+            let origin = QuotaKey(origin: Self.origins[0])
             var served: [Int64] = []
             var line: [Waiter] = []
             func collect() {
@@ -103,7 +105,9 @@ struct LimiterLawsTests {
                 case 0...3:
                     let left = dice.chance(0.3) ? Duration.milliseconds(dice.roll(1...400)) : nil
                     let taken = Result {
-                        try buckets.take(origin, timeLeft: left, timeSource: clock)
+                        try lines.take(
+                            origin, deadline: left.map { clock.now.advanced(by: $0) },
+                            timeSource: clock)
                     }
                     switch taken {
                     case .success(nil):
@@ -120,7 +124,7 @@ struct LimiterLawsTests {
                     }
                 case 4 where !line.isEmpty:
                     let one = line.remove(at: dice.roll(0...(line.count - 1)))
-                    Law.holds(buckets.leave(origin, one), run)
+                    Law.holds(lines.leave(origin, one, clock), run)
                 default:
                     if clock.timerCount == 0 {
                         clock.advance(by: .milliseconds(dice.roll(1...500)))
@@ -131,11 +135,11 @@ struct LimiterLawsTests {
                 collect()
             }
             while clock.advanceToNextTimer() { collect() }
-            Law.holds(line.isEmpty && buckets.waitingCount == 0, run, "lost")
+            Law.holds(line.isEmpty && lines.waitingCount == 0, run, "lost")
             for first in served.indices {
                 for last in first..<served.count {
                     let time = served[last] - served[first]
-                    let isWithin = last - first + 1 <= burst + Int(time / rate.interval)
+                    let isWithin = last - first + 1 <= burst + Int(time / interval)
                     Law.holds(isWithin, run)
                 }
             }

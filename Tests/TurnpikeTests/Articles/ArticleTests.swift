@@ -29,6 +29,7 @@ struct ArticleTests {
             "Inspection/Documentation.docc/Bounds.md",
             "Middleware/Documentation.docc/Resilience.md",
             "Middleware/Documentation.docc/SeveralEndpoints.md",
+            "Middleware/Documentation.docc/OneQuotaForManyReplicas.md",
             "Middleware/Documentation.docc/LogsMetricsAndTraces.md",
             "Inspection/Documentation.docc/ReadingATrace.md",
             "Core/Documentation.docc/SecretsAndRedaction.md",

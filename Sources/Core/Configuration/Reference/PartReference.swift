@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A gate or a transport as the reference shows it: what its description says, and how its factory
+/// A gate, a transport, or what gates share, as the reference shows it: what its description says, and how its factory
 /// reads its settings.
 struct PartReference {
-    /// Whether it is a gate or a transport.
+    /// Whether it is a gate, a transport, or what gates share.
     enum Kind: String {
-        case gate, transport
+        case gate, transport, shared
     }
 
     struct Setting {
@@ -22,7 +22,7 @@ struct PartReference {
     /// Other names of the same part.
     let aliases: [String]
     let summary: String
-    /// The type of the gate, with its module; nil for a transport.
+    /// The type of the gate, with its module; nil for another part.
     let typeName: String?
     let example: String
     let settings: [Setting]

@@ -4,6 +4,7 @@
 struct ReferenceSchema {
     let transports: [PartReference]
     let gates: [PartReference]
+    let shared: [PartReference]
     let stacks: [String]
 
     var root: JSONValue {
@@ -12,12 +13,15 @@ struct ReferenceSchema {
             "transport": choice(of: transports, "The transport, which sends the requests."),
             "gate": choice(of: gates, "A gate of the stack."),
         ]
-        for part in transports + gates {
+        if !shared.isEmpty {
+            definitions["shared"] = choice(of: shared, "The state that replicas share.")
+        }
+        for part in transports + gates + shared {
             for name in [part.name] + part.aliases {
                 definitions[Self.definition(part.kind, name)] = schema(of: part, named: name)
             }
         }
-        return [
+        var root: JSONObject = [
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": "Stack file",
             "description": "A client of Turnpike as data: base URL, transport and stack.",
@@ -42,6 +46,11 @@ struct ReferenceSchema {
             "additionalProperties": false,
             "$defs": .object(definitions),
         ]
+        if !shared.isEmpty, var properties = root["properties"]?.object {
+            properties["shared"] = ["$ref": "#/$defs/shared"]
+            root["properties"] = .object(properties)
+        }
+        return .object(root)
     }
 
     private static func definition(_ kind: PartReference.Kind, _ name: String) -> String {

@@ -7,7 +7,10 @@ struct ReferenceText {
     /// The modules whose gates are shown as DocC links.
     let linked: Set<String>
 
-    func text(transports: [PartReference], gates: [PartReference], stacks: [String]) -> String {
+    func text(
+        transports: [PartReference], gates: [PartReference], shared: [PartReference],
+        stacks: [String]
+    ) -> String {
         var text = Self.head
         if !stacks.isEmpty {
             text +=
@@ -18,6 +21,10 @@ struct ReferenceText {
             text += "\nA file without `transport` has `\(first.name)`.\n"
         }
         for part in transports { text += section(part) }
+        if !shared.isEmpty {
+            text += "\n## Shared state\n\n\(Self.sharedHead)\n"
+            for part in shared { text += section(part) }
+        }
         text += "\n## Gates\n\n\(Self.gatesHead)\n"
         for part in gates { text += section(part) }
         return text
@@ -69,6 +76,7 @@ struct ReferenceText {
         | `baseURL` | a string: the URL that the targets of requests are relative to | none |
         | `transport` | an object whose `use` names a transport | the first one below |
         | `stack` | a list of gates, the outermost first, or the name of a stack | `"standard"` |
+        | `shared` | an object whose `use` names where replicas keep what they share | none |
         | `lint.ignore` | a list of rules of the linter that do not apply to the stack | none |
 
         A string can be a reference wherever it stands: `{"env": "NAME"}` is the value of an
@@ -77,6 +85,12 @@ struct ReferenceText {
         setting that is null has its default, unless the table says more. A member of an object
         has a path in the tables: `trust.pins` is `{"trust": {"pins": …}}`.
 
+        """
+
+    private static let sharedHead = """
+        State that the replicas of a service share. A gate uses it if it says `"shared": true`, or
+        names it: `"shared": "memory"`. A file describes it once, and a reload keeps it if that part
+        of the file is unchanged.
         """
 
     private static let gatesHead = """

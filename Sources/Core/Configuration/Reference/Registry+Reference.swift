@@ -11,7 +11,9 @@ extension Registry {
     /// - Returns: The text, whose first line is a heading.
     public func reference(linking modules: Set<String> = []) -> String {
         ReferenceText(linked: modules)
-            .text(transports: transportReferences, gates: gateReferences, stacks: stackNames)
+            .text(
+                transports: transportReferences, gates: gateReferences, shared: sharedReferences,
+                stacks: stackNames)
     }
 
     /// Returns the JSON Schema (draft 2020-12) of stack files with these names, by which editors
@@ -29,8 +31,10 @@ extension Registry {
     /// each other.
     /// - Returns: The schema; ``JSONValue/data(pretty:sortedNames:)`` writes it.
     public func schema() -> JSONValue {
-        ReferenceSchema(transports: transportReferences, gates: gateReferences, stacks: stackNames)
-            .root
+        ReferenceSchema(
+            transports: transportReferences, gates: gateReferences, shared: sharedReferences,
+            stacks: stackNames
+        ).root
     }
 
     /// Returns what the descriptions of this registry lack, or say wrongly.
@@ -43,6 +47,6 @@ extension Registry {
     /// #expect(registry.checkReference().isEmpty)
     /// ```
     public func checkReference() -> [ConfigurationIssue] {
-        (transportReferences + gateReferences).flatMap(\.issues)
+        (transportReferences + gateReferences + sharedReferences).flatMap(\.issues)
     }
 }

@@ -156,6 +156,7 @@ extension LintRule {
             case .hedges(let copies, let after):
                 guard let after, let total = times(after, copies) else { return nil }
                 sum += total
+            case .sharesState(_, _, let wait): sum += min(wait, .seconds(1 << 40))
             default: break
             }
         }

@@ -118,7 +118,6 @@ extension GateEffect {
         case .redirects: "its hops"
         case .limitsTime(_, let extent): "its limit up to the \(extent)"
         case .limitsConcurrency: "its permits"
-        case .limitsRate: "its rate"
         case .limitsContent: "its limit on content"
         case .limitsDecoding: "its limit on decoding"
         case .measures: "its labels"
@@ -135,6 +134,8 @@ extension GateEffect {
         case .redirects(let hops) where hops < 1: "a redirect with \(hops) hops"
         case .replays(let times) where times < 1: "\(times) replays"
         case .waits(let most?, _) where most < .zero: "a wait of \(most.text)"
+        case .sharesState(_, _, let most) where most < .zero:
+            "a wait of \(most.text) for a store"
         case .limitsConcurrency(let count?) where count < 1: "\(count) permits"
         case .limitsRate(let count, let time) where count < 1 || time <= .zero:
             "\(count) requests in \(time.text)"

@@ -12,6 +12,7 @@ extension BearerAuthentication {
         let clientID: String?
         let clientSecret: String?
         let scope: [String]
+        let shared: SharedTokens?
 
         init(_ settings: Settings) {
             let refreshToken = settings.string("refreshToken")
@@ -21,6 +22,7 @@ extension BearerAuthentication {
             clientID = settings.string("clientID")
             clientSecret = settings.string("clientSecret")
             scope = settings.strings("scope")
+            shared = SharedTokens.ofGate(settings)
         }
 
         /// Whether tokens are issued to the client itself, by its credentials, and not for a
@@ -42,7 +44,8 @@ extension BearerAuthentication {
             Key(
                 token: refreshToken == nil ? token : nil, refreshToken: refreshToken,
                 endpoint: endpoint, clientID: clientID.map { Secret($0) },
-                scope: isOwn ? scope : [])
+                scope: isOwn ? scope : [], store: shared.map { ObjectIdentifier($0.state) },
+                sharedKey: shared?.key)
         }
     }
 
@@ -52,6 +55,8 @@ extension BearerAuthentication {
         let endpoint: URL?
         let clientID: Secret?
         let scope: [String]
+        let store: ObjectIdentifier?
+        let sharedKey: String?
     }
 
     init(settings: Settings) {
@@ -64,7 +69,8 @@ extension BearerAuthentication {
             updating: { $0.update(policy, provider, requestedScope: scope) },
             {
                 BearerTokens(
-                    source.token, provider: provider, policy: policy, requestedScope: scope)
+                    source.token, provider: provider, policy: policy, requestedScope: scope,
+                    shared: source.shared)
             })
         self.init(tokens, scope: settings.credentialScope())
     }
@@ -81,6 +87,10 @@ extension BearerAuthentication {
         }
         if source.endpoint == nil, source.refreshToken != nil || source.clientID != nil {
             settings.issue(at: "refreshURL", "is missing; name the URL of the token endpoint")
+        }
+        if source.shared != nil, source.endpoint == nil {
+            settings.issue(
+                at: "shared", "shares tokens that are refreshed; name a refreshURL, or remove it")
         }
         if source.endpoint != nil, source.refreshToken == nil, !source.isOwn {
             settings.issue(
@@ -103,5 +113,34 @@ extension BearerAuthentication {
         if let url = URL(string: text), Origin(url) != nil { return url }
         settings.issue(at: "refreshURL", "expected an absolute http or https URL")
         return URL(filePath: "/")
+    }
+}
+
+extension SharedTokens {
+    /// Where the gate keeps its token; nil if it is not shared, or if that has a mistake.
+    static func ofGate(_ settings: Settings) -> SharedTokens? {
+        let state = settings.sharedState()
+        let key = settings.string("tokenKey")
+        let storesSecrets = settings.bool("storesSecrets", default: false)
+        guard let state else {
+            for (name, isThere) in [("tokenKey", key != nil), ("storesSecrets", storesSecrets)]
+            where isThere {
+                settings.issue(
+                    at: name, "is for shared tokens; write \"shared\": true, or remove it")
+            }
+            return nil
+        }
+        if !storesSecrets {
+            settings.issue(
+                at: "shared",
+                "stores tokens unencrypted, for whoever can read the store; if that is meant, write"
+                    + " \"storesSecrets\": true")
+        }
+        if key?.isEmpty ?? true {
+            settings.issue(
+                at: "tokenKey", "is missing; name the tokens, with the same name in all replicas")
+        }
+        guard storesSecrets, let key, !key.isEmpty else { return nil }
+        return try? SharedTokens(state, key: key, storesSecrets: true)
     }
 }

@@ -51,10 +51,16 @@ public struct BearerAuthentication: Interceptor {
         guard let limit = tokens.longestWait else {
             return GateFacts("sends a token", sets, passedOver: obstacle)
         }
-        return GateFacts(
+        var facts = GateFacts(
             "sends a token, waits \(limit.text) at most for a new one, and sends again once after a"
                 + " 401", sets, .replays(times: 1), .waits(atMost: limit, reason: "a token"),
             passedOver: obstacle)
+        // The waits for the store are among those for a token.
+        if let store = tokens.sharedStore {
+            facts.effects.append(
+                .sharesState(.secrets, isHidden: store.hidesTraffic, atMost: .zero))
+        }
+        return facts
     }
 
     /// Runs the rest of the chain with the token, and once more with a new token if it is refused.

@@ -28,6 +28,8 @@ import TurnpikeSupport
 ///   ``RefreshPolicy/maxRefreshes``.
 /// - A token close to its expiry is replaced in the background, while calls go on using it. An
 ///   expired token is replaced before anything is sent.
+///
+/// With ``SharedTokens`` the replicas of a service have one token, which one of them refreshes.
 public final class BearerTokens: Sendable {
     /// A token, and how many tokens and failures came before it.
     struct Credential: Sendable {
@@ -36,8 +38,11 @@ public final class BearerTokens: Sendable {
         let failures: UInt64
     }
 
+    private static let gate = "BearerAuthentication"
+
     private let onRefresh: (@Sendable (BearerToken) -> Void)?
     private let state: Mutex<TokenState>
+    private let sharing: TokenSharing?
 
     // The stores whose refresh the current task works for. Its requests go unsigned; otherwise they
     // would wait for themselves.
@@ -48,22 +53,30 @@ public final class BearerTokens: Sendable {
     ///   - token: The first token; if nil, the provider is asked at the first call.
     ///   - provider: Gets new tokens; if nil, a token is never replaced.
     ///   - policy: When and how often tokens are replaced.
+    ///   - shared: Where replicas keep the token that they have in common; nil if this process has
+    ///     a token of its own. It has no effect without a provider.
     ///   - onRefresh: Runs with each new token, before the calls that wait for it continue, for
     ///     instance to save it. It must return at once.
     public convenience init(
         _ token: BearerToken? = nil, provider: (any BearerTokenProvider)? = nil,
-        policy: RefreshPolicy = .standard, onRefresh: (@Sendable (BearerToken) -> Void)? = nil
+        policy: RefreshPolicy = .standard, shared: SharedTokens? = nil,
+        onRefresh: (@Sendable (BearerToken) -> Void)? = nil
     ) {
         self.init(
-            token, provider: provider, policy: policy, requestedScope: [], onRefresh: onRefresh)
+            token, provider: provider, policy: policy, requestedScope: [], shared: shared,
+            onRefresh: onRefresh)
     }
 
     init(
         _ token: BearerToken?, provider: (any BearerTokenProvider)?, policy: RefreshPolicy,
-        requestedScope: [String], onRefresh: (@Sendable (BearerToken) -> Void)? = nil
+        requestedScope: [String], shared: SharedTokens? = nil,
+        onRefresh: (@Sendable (BearerToken) -> Void)? = nil
     ) {
         self.onRefresh = onRefresh
-        state = Mutex(TokenState(token, policy, provider, requestedScope: requestedScope))
+        sharing = shared.map { TokenSharing($0) }
+        state = Mutex(
+            TokenState(
+                token, policy, provider, requestedScope: requestedScope, isShared: shared != nil))
     }
 
     /// The current token, or nil.
@@ -72,11 +85,15 @@ public final class BearerTokens: Sendable {
     /// Replaces the current token, after a sign-in for instance; nil removes it.
     ///
     /// This ends a refresh under way and drops its result. Nothing else does.
+    ///
+    /// With ``SharedTokens`` it also replaces what the store has, in the background. The other replicas
+    /// take the new token when theirs is refused or close to its expiry.
     public func replace(with token: BearerToken?) {
-        let refreshes = state.withLock { state in
-            state.install(token, at: nil)
-            return state.takeRefreshes(alsoPresent: true)
+        let (refreshes, scope) = state.withLock { state in
+            state.replace(with: token)
+            return (state.takeRefreshes(alsoPresent: true), state.requestedScope)
         }
+        sharing?.replace(with: token, scope: scope)
         for refresh in refreshes { refresh.settle(.success(())) }
     }
 
@@ -96,6 +113,9 @@ public final class BearerTokens: Sendable {
     var longestWait: Duration? {
         state.withLock { $0.canRefresh ? $0.policy.timeLimit : nil }
     }
+
+    /// The store of the tokens that replicas have in common.
+    var sharedStore: (any SharedStore)? { sharing?.shared.state.store }
 
     /// Whether the current task works for a refresh of this token.
     var isRefreshingHere: Bool { Self.underWay.contains(ObjectIdentifier(self)) }
@@ -126,6 +146,7 @@ public final class BearerTokens: Sendable {
         _ step: (inout TokenState, any TimeSource) -> TokenState.Step
     ) async throws -> Credential {
         let start = context.timeSource.now
+        sharing?.use(context.timeSource) { context.note(gate: Self.gate, $0) }
         while true {
             switch state.withLock({ step(&$0, context.timeSource) }) {
             case .fail(let error): throw error
@@ -151,28 +172,41 @@ public final class BearerTokens: Sendable {
     private func begin(
         _ refresh: TokenRefresh, replacing old: BearerToken?, _ context: Context, _ next: Next
     ) {
-        let (provider, limit) = state.withLock { ($0.provider, $0.policy.answerLimit) }
+        let (provider, policy) = state.withLock { ($0.provider, $0.policy) }
         guard let provider else { return }
         let inner = context.sideCall(isOneTime: true)
         let exchange = TokenExchange(
             next: next, context: inner, isOneTime: provider.spendsRefreshToken)
         let underWay = Self.underWay.union([ObjectIdentifier(self)])
+        let timer = AnswerTimer()
+        // Asks the provider, for the limit of its answer.
+        let request: @Sendable (BearerToken?) async throws -> BearerToken = { [self] old in
+            let limit = policy.answerLimit
+            timer.start(
+                inner.timeSource.schedule(after: limit) { [self] in
+                    finish(refresh, .failure(TokenRefresh.late(limit)), at: inner.timeSource.date)
+                })
+            return try await provider.token(replacing: old, by: exchange)
+        }
+        let job = TokenSharing.Job(
+            old: old, isLook: refresh.isLook, scope: refresh.requestedScope, policy: policy,
+            spends: provider.spendsRefreshToken, context: inner,
+            note: { context.note(gate: Self.gate, $0) }, request: request)
         // The task belongs to no caller and to no client: once the request is sent, the old token
         // may be spent, and only the answer has the new one. The task ends when the provider
-        // returns or throws. The refresh is also settled by the limit for answers, and by a token
-        // that is installed meanwhile. A client's `shutdown` waits for it.
+        // returns or throws; before it is asked, a search in the store has a limit of its own. The
+        // refresh is also settled by the limit for answers, and by a token that is installed
+        // meanwhile. A client's `shutdown` waits for it.
         let task = Task.apart { [self] in
             do {
                 let token = try await Self.$underWay.withValue(underWay) {
-                    try await provider.token(replacing: old, by: exchange)
+                    guard let sharing else { return try await request(old) as BearerToken? }
+                    return try await sharing.token(for: job)
                 }
                 finish(refresh, .success(token), at: exchange.date)
             } catch {
                 finish(refresh, .failure(error), at: exchange.date)
             }
-        }
-        let timer = inner.timeSource.schedule(after: limit) { [self] in
-            finish(refresh, .failure(TokenRefresh.late(limit)), at: inner.timeSource.date)
         }
         refresh.whenSettled {
             timer.cancel()
@@ -182,16 +216,45 @@ public final class BearerTokens: Sendable {
     }
 
     private func finish(
-        _ refresh: TokenRefresh, _ result: Result<BearerToken, any Error>, at date: Date
+        _ refresh: TokenRefresh, _ result: Result<BearerToken?, any Error>, at date: Date
     ) {
         let (outcome, others) = state.withLock { state in
             let outcome = state.finish(refresh, result, at: date)
             guard case .success = outcome else { return (outcome, [TokenRefresh]()) }
             return (outcome, state.takeRefreshes(alsoPresent: false))
         }
-        if case .success(let token) = result, case .success = outcome { onRefresh?(token) }
+        if case .success(let token?) = result, case .success = outcome { onRefresh?(token) }
         for other in others { other.settle(.success(())) }
         // A refresh that nobody waits for any more must end as well.
         refresh.settle(outcome ?? .success(()))
+    }
+}
+
+/// The limit of a provider's answer, which begins when the provider is asked.
+private final class AnswerTimer: Sendable {
+    private enum State {
+        case waiting
+        case running(any TimerToken)
+        case cancelled
+    }
+
+    private let state = Mutex(State.waiting)
+
+    func start(_ timer: any TimerToken) {
+        let isLate = state.withLock { state in
+            if case .cancelled = state { return true }
+            state = .running(timer)
+            return false
+        }
+        if isLate { timer.cancel() }
+    }
+
+    func cancel() {
+        let timer = state.withLock { state -> (any TimerToken)? in
+            defer { state = .cancelled }
+            if case .running(let timer) = state { return timer }
+            return nil
+        }
+        timer?.cancel()
     }
 }

@@ -9,14 +9,20 @@ final class TokenRefresh: Sendable {
     let generation: UInt64
     /// The scope that the provider was created to request.
     let requestedScope: [String]
+    /// Whether it only looks at what other replicas have; the present token may be used.
+    let isLook: Bool
     /// When it began.
     let begin: MonotonicInstant
     private let timeSource: any TimeSource
     private let outcome = SharedValue<Void>()
 
-    init(replacing generation: UInt64, requestedScope: [String], timeSource: any TimeSource) {
+    init(
+        replacing generation: UInt64, requestedScope: [String], isLook: Bool,
+        timeSource: any TimeSource
+    ) {
         self.generation = generation
         self.requestedScope = requestedScope
+        self.isLook = isLook
         self.timeSource = timeSource
         begin = timeSource.now
     }

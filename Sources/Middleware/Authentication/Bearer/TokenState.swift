@@ -23,13 +23,15 @@ struct TokenState: Sendable {
     private(set) var token: BearerToken?
     private var generation: UInt64 = 0
     // The scope that the provider is to ask for.
-    private var requestedScope: [String]
+    private(set) var requestedScope: [String]
     // When the token must no longer be used. It is nil for a token that had expired when it came:
     // such a token would be fetched again for each request, and a refusal tells more than a clock
     // that may be wrong.
     private var end: Date?
     private var renewal: Date?
     private var wasRefused = false
+    // Whether replicas share the token, and this one has not yet looked at theirs.
+    private var mustLook: Bool
     private(set) var refresh: TokenRefresh?
     // Refreshes that took too long and were followed by others; their answers may still come.
     private var superseded: [TokenRefresh] = []
@@ -39,11 +41,12 @@ struct TokenState: Sendable {
 
     init(
         _ token: BearerToken?, _ policy: RefreshPolicy, _ provider: (any BearerTokenProvider)?,
-        requestedScope: [String]
+        requestedScope: [String], isShared: Bool = false
     ) {
         self.policy = policy
         self.provider = provider
         self.requestedScope = requestedScope
+        mustLook = isShared
         install(token, at: nil)
     }
 
@@ -85,6 +88,7 @@ struct TokenState: Sendable {
         guard canRefresh else { return .use(present, beginning: nil, replacing: nil) }
         let date = timeSource.date
         if wasRefused || end.map({ $0 <= date }) ?? false { return join(timeSource) }
+        if mustLook { return join(timeSource, isLook: true) }
         // Once per generation: a renewal that failed is not tried again until the token has
         // expired.
         if let renewal, renewal <= date, refresh == nil, lastFailure == nil,
@@ -115,18 +119,19 @@ struct TokenState: Sendable {
     }
 
     // Returns the refresh under way, or a new one.
-    private mutating func join(_ timeSource: any TimeSource) -> Step {
+    private mutating func join(_ timeSource: any TimeSource, isLook: Bool = false) -> Step {
         let now = timeSource.now
         if let refresh, !isGivenUp(refresh, now) {
             return .wait(refresh, isNew: false, replacing: nil)
         }
         begins.removeAll { $0.advanced(by: policy.window) <= now }
-        guard begins.count < policy.maxRefreshes else {
-            return .fail(excessive(now))
+        if !isLook {
+            guard begins.count < policy.maxRefreshes else { return .fail(excessive(now)) }
+            begins.append(now)
         }
-        begins.append(now)
         let new = TokenRefresh(
-            replacing: generation, requestedScope: requestedScope, timeSource: timeSource)
+            replacing: generation, requestedScope: requestedScope, isLook: isLook,
+            timeSource: timeSource)
         if let refresh { superseded.append(refresh) }
         refresh = new
         return .wait(new, isNew: true, replacing: token)
@@ -140,15 +145,17 @@ struct TokenState: Sendable {
 
     /// Records the end of a refresh.
     ///
-    /// Its token is installed however late it comes, unless another token has come meanwhile. The
-    /// result is nil if the end changes nothing.
+    /// Its token is installed however late it comes, unless another token has come meanwhile; without
+    /// a token the present one stays. The result is nil if the end changes nothing.
     mutating func finish(
-        _ ended: TokenRefresh, _ result: Result<BearerToken, any Error>, at date: Date
+        _ ended: TokenRefresh, _ result: Result<BearerToken?, any Error>, at date: Date
     ) -> Result<Void, any Error>? {
         let isUnderWay = refresh === ended
         if isUnderWay { refresh = nil } else { superseded.removeAll { $0 === ended } }
+        mustLook = false
         switch result {
-        case .success(let token) where !token.isBlank:
+        case .success(nil): return nil
+        case .success(let token?) where !token.isBlank:
             guard isUnderWay || ended.generation == generation else { return nil }
             install(token, at: date)
             // The requested scope has changed since the refresh began: the next call asks for another
@@ -180,6 +187,12 @@ struct TokenState: Sendable {
         guard alsoPresent, let refresh else { return superseded }
         self.refresh = nil
         return superseded + [refresh]
+    }
+
+    /// Installs a token that comes from outside and replaces that of all replicas.
+    mutating func replace(with token: BearerToken?) {
+        mustLook = false
+        install(token, at: nil)
     }
 
     /// Installs a token; a date is given if the token was just issued, which makes its lifetime

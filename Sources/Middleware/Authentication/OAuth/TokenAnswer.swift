@@ -37,7 +37,7 @@ enum TokenAnswer {
     }
 
     // RFC 6749 §A.12; a space would end the token in a field value.
-    private static func isToken(_ text: String) -> Bool {
+    static func isToken(_ text: String) -> Bool {
         (1...maxTokenBytes).contains(text.utf8.count)
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }

@@ -10,8 +10,8 @@ extension StackFile {
     /// - `stack` holds the JSON of a stack file.
     /// - `stackFile` holds the path of a stack file.
     /// - `gates` lists the names of the gates, the outermost first, and `gate.NAME` is the scope of
-    ///   the settings of each; `baseURL`, `transport.use`, the settings of the transport below
-    ///   `transport`, and `lint.ignore` may stand beside it. Where two gates have the same name,
+    ///   the settings of each; `baseURL`, `transport.use` and `shared.use` with their settings below
+    ///   `transport` and `shared`, and `lint.ignore` may stand beside it. Where two gates have the same name,
     ///   an entry `NAME/SCOPE` names the scope.
     ///
     /// All texts but names and the path are read as secrets, so that access reporters redact them.
@@ -57,6 +57,7 @@ extension StackFile {
         static let gates = "gates"
         static let gate = "gate"
         static let transport = "transport"
+        static let shared = "shared"
     }
 
     private static func string(_ value: JSONValue, _ key: String) throws -> String {
@@ -76,15 +77,14 @@ extension StackFile {
         var root =
             reader.object(
                 (schema["properties"]?.object ?? [:]).filter {
-                    ![Key.stack, Key.transport, "$schema"].contains($0.name)
+                    ![Key.stack, Key.transport, Key.shared, "$schema"].contains($0.name)
                 }, at: []) ?? [:]
-        let transport = [Key.transport, "use"]
-        if let use = reader.value([.choice([])], at: transport) {
+        for kind in [Key.transport, Key.shared] {
+            guard let use = reader.value([.choice([])], at: [kind, "use"]) else { continue }
             if let name = use.string {
-                root[Key.transport] = .object(
-                    Self.part(named: name, "transport", schema, &reader, at: [Key.transport]))
+                root[kind] = .object(Self.part(named: name, kind, schema, &reader, at: [kind]))
             } else {
-                reader.add("found \(use.kindName); expected a string", at: transport)
+                reader.add("found \(use.kindName); expected a string", at: [kind, "use"])
             }
         }
         var scopes: [String] = []
@@ -116,7 +116,7 @@ extension StackFile {
         try throwIfNeeded(reader.issues + found)
     }
 
-    /// The settings of a gate or a transport, of which the schema has a definition.
+    /// The settings of a gate, a transport or shared state, of which the schema has a definition.
     private static func part(
         named name: String, _ kind: String, _ schema: JSONValue, _ reader: inout SettingReader,
         at key: [String]

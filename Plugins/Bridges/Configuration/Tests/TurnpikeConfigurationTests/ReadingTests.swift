@@ -106,30 +106,43 @@ struct ReadingTests {
         return definitions.compactMap { $0.value["examples"]?[0] }
     }()
 
-    @Test("Reads each setting that a gate or a transport has", arguments: examples, [true, false])
+    @Test(
+        "Reads each setting that a gate, a transport or shared state has", arguments: examples,
+        [true, false])
     func everySetting(_ example: JSONValue, _ isText: Bool) throws {
         let registry = Registry.standard
         let schema = registry.schema()
         let name = try #require(example["use"]?.string)
-        let isGate = schema["$defs"]?["gate-\(name)"] != nil
-        let definition = try #require(
-            schema["$defs"]?[(isGate ? "gate-" : "transport-") + name]?["properties"]?.object)
+        let kind = try #require(
+            ["gate", "transport", "shared"].first { schema["$defs"]?["\($0)-\(name)"] != nil })
+        let isGate = kind == "gate"
+        let definition = try #require(schema["$defs"]?["\(kind)-\(name)"]?["properties"]?.object)
         var part = try #require(Self.plain(example).object)
         var values: [AbsoluteConfigKey: ConfigContent] = [:]
-        Self.write(part, definition, isGate ? ["gate", name] : ["transport"], into: &values)
-        if isGate {
-            values["gates"] = .stringArray([name])
-            // The mock can do what any gate needs of a transport.
-            values["transport.use"] = .string("mock")
+        Self.write(part, definition, isGate ? ["gate", name] : [kind], into: &values)
+        // The mock can do what any gate needs of a transport.
+        values["transport.use"] = .string("mock")
+        values["gates"] = .stringArray(isGate ? [name] : [])
+        var expected: JSONObject = ["transport": ["use": "mock"]]
+        switch kind {
+        case "gate":
             part["id"] = .string(name)
-        } else {
-            values["gates"] = .stringArray([])
+            expected["stack"] = [.object(part)]
+            if part["shared"] != nil {
+                values["shared.use"] = .string("memory")
+                expected["shared"] = ["use": "memory"]
+            }
+        case "transport":
             values["transport.use"] = .string(name)
+            expected["transport"] = .object(part)
+            expected["stack"] = []
+        default:
+            values["shared.use"] = .string(name)
+            values["gates"] = .stringArray(["retry"])
+            values["gate.retry.shared"] = .bool(true)
+            expected["shared"] = .object(part)
+            expected["stack"] = [["use": "retry", "shared": true, "id": "retry"]]
         }
-        let expected: JSONValue =
-            isGate
-            ? ["transport": ["use": "mock"], "stack": [.object(part)]]
-            : ["transport": .object(part), "stack": []]
 
         let reader: ConfigReader
         if isText, isGate {
@@ -139,7 +152,7 @@ struct ReadingTests {
         } else {
             reader = config(values.mapValues { ConfigValue($0, isSecret: false) })
         }
-        #expect(try StackFile(reader) == StackFile(expected))
+        #expect(try StackFile(reader) == StackFile(.object(expected)))
     }
 
     // A reference to the environment is the text itself in a configuration.

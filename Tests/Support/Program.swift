@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
-
-@testable import TurnpikeCore
+package import Foundation
+package import TurnpikeCore
 
 /// A program of this package as a child process, with a limit on its time.
-struct Program {
+package struct Program {
     private let name: String
 
-    init(_ name: String) { self.name = name }
+    package init(_ name: String) { self.name = name }
 
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
     }
 
     /// Runs the program and reads the report that it prints.
     /// - Throws: A ``Failure`` with what it said, where it trapped, failed or took too long.
-    func run(
+    package func run(
         _ arguments: String..., environment: [String: String] = [:], within limit: Duration
     ) async throws -> JSONValue {
         try JSONValue(
@@ -25,7 +24,7 @@ struct Program {
 
     /// Runs the program and gives what it prints.
     /// - Throws: A ``Failure`` with what it said, where it trapped, failed or took too long.
-    func output(
+    package func output(
         _ arguments: [String], environment: [String: String] = [:], within limit: Duration
     ) async throws -> String {
         let child = try start(arguments, environment: environment, within: limit)
@@ -41,9 +40,10 @@ struct Program {
         return String(decoding: child.output.availableData, as: UTF8.self)
     }
 
-    /// Starts the program, for a test that reads while it runs.
-    func start(
-        _ arguments: [String], environment: [String: String] = [:], within limit: Duration
+    /// Starts the program, for a test that reads while it runs, or writes to its input.
+    package func start(
+        _ arguments: [String], environment: [String: String] = [:], input: Pipe? = nil,
+        within limit: Duration
     ) throws -> Child {
         // The products of a build are in one folder, that of the tests among them.
         let folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
@@ -53,6 +53,7 @@ struct Program {
         process.environment = ProcessInfo.processInfo.environment
             .merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
             .merging(environment) { $1 }
+        if let input { process.standardInput = input }
         let (output, errors) = (Pipe(), Pipe())
         process.standardOutput = output
         process.standardError = errors
@@ -68,15 +69,15 @@ struct Program {
     }
 
     /// A program that runs, and is killed if it outlasts its limit.
-    struct Child {
-        let process: Process
-        let output: FileHandle
-        let errors: FileHandle
+    package struct Child: Sendable {
+        package let process: Process
+        package let output: FileHandle
+        package let errors: FileHandle
         fileprivate let ends: AsyncStream<Void>
         fileprivate let timer: any TimerToken
 
         /// Waits until the process has ended.
-        func end() async {
+        package func end() async {
             for await _ in ends {}
             timer.cancel()
         }

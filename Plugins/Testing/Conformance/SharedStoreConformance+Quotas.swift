@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeSupport
+
+extension SharedStoreConformance {
+    static var quotas: [Check] {
+        [
+            check("A new quota gives its burst, and then says when the next permit comes") { site in
+                let rules = [hourly(5)]
+                for _ in 0..<5 { try await site.take(1, of: rules) }
+                try await site.takeNothing(of: rules, firstAfter: hour)
+            },
+            check("As many permits are taken as are there, at most those that are wanted") { site in
+                let rules = [hourly(5)]
+                try await site.take(3, of: rules, 1...3)
+                try await site.take(2, of: rules, 1...10)
+                try await site.takeNothing(of: rules, firstAfter: hour)
+            },
+            check("The minimum is taken as soon as its first permit is due") { site in
+                let rules = [hourly(2)]
+                try await site.take(6, of: rules, 6...6)
+                // Six taken, and two that may go at once: the seventh waits for five intervals.
+                try await site.takeNothing(of: rules, firstAfter: hour * 5)
+            },
+            check("Permits within the reach are reserved, with the times when they are due") {
+                site in
+                let rules = [hourly(2)]
+                let reach = hour * 7 / 2
+                let first = try await site.take(5, of: rules, 1...10, reach: reach)
+                try requireOffsets(first, hours: -1)
+                try await site.takeNothing(of: rules, reach: reach, firstAfter: hour * 4)
+                let later = try await site.take(1, of: rules, reach: hour * 9 / 2)
+                try requireOffsets(later, hours: 4)
+            },
+            check("A request with a small reach leaves what others have reserved") { site in
+                let rules = [hourly(2)]
+                try await site.take(102, of: rules, 1...1000, reach: hour * 201 / 2 - hour / 4)
+                try await site.takeNothing(of: rules, firstAfter: hour * 101)
+                try await site.takeNothing(of: rules, firstAfter: hour * 101)
+            },
+            check("A request waits for the rule with the least room") { site in
+                let rules = [hourly(5), QuotaRule(1, per: hour * 10, burst: 2)]
+                let grant = try await site.take(2, of: rules, 1...10)
+                try requireOffsets(grant, hours: -4, -10)
+                try await site.takeNothing(of: rules, firstAfter: hour * 10)
+            },
+            check("If one rule has no room, nothing is taken from the others") { site in
+                let rules = [hourly(5), hourly(2)]
+                try await site.take(2, of: rules, 1...10)
+                for _ in 0..<3 { try await site.takeNothing(of: rules, firstAfter: hour) }
+                try await site.first.giveBack(1, to: site.key, rules: rules)
+                let grant = try await site.take(1, of: rules)
+                try requireOffsets(grant, hours: -3, 0)
+            },
+            check("A rule that is changed goes on with what was taken") { site in
+                try await site.take(2, of: [hourly(2)], 1...10)
+                // Two hours are four intervals of the new rule.
+                try await site.take(6, of: [QuotaRule(2, per: hour, burst: 10)], 1...100)
+            },
+        ]
+    }
+
+    static var times: [Check] {
+        [
+            check("A permit comes after the time that was told") { site in
+                let rules = [QuotaRule(10, per: .seconds(1))]
+                try await site.take(1, of: rules)
+                guard case .exhausted(let time) = try await site.take(rules) else { return }
+                try require(
+                    time > .zero && time <= .milliseconds(102), "the next permit comes in \(time)")
+                try await pause(time + .milliseconds(5))
+                // The clocks of client and server may not run equally fast.
+                try await wait(for: "The next permit") {
+                    if case .granted = try await site.take(rules) { true } else { false }
+                }
+            },
+            check("Intervals below a microsecond are exact") { site in
+                for perSecond in [3e6, 3e9] {
+                    let rules = [QuotaRule(perSecond, per: .seconds(1), burst: perSecond)]
+                    let key = site.key + "-\(perSecond)"
+                    let count = Int(perSecond) * 1000
+                    try await site.take(count, of: rules, count...count, key: key)
+                    try await site.takeNothing(of: rules, firstAfter: .seconds(999), key: key)
+                }
+            },
+            check("In any time no more is given than the burst and what has come") { site in
+                let (burst, rate) = (200.0, 20_000.0)
+                let rules = [QuotaRule(rate, per: .seconds(1), burst: burst)]
+                let clock = SystemTimeSource()
+                let begin = clock.now
+                var taken = 0
+                while begin.duration(to: clock.now) < .milliseconds(300) {
+                    if case .granted(let grant) = try await site.take(rules, 1...50) {
+                        taken += grant.permits
+                    }
+                }
+                let elapsed = begin.duration(to: clock.now).inSeconds
+                let most = burst + rate * elapsed * 1.01 + 1
+                try require(
+                    Double(taken) <= most, "it gave \(taken) permits in \(elapsed) s, not \(most)")
+            },
+        ]
+    }
+
+    static var atOnce: [Check] {
+        [
+            check("A hundred takes at once get the burst exactly") { site in
+                let answers = try await takeAtOnce(site, [hourly(50)])
+                try require(answers.count == 50, "\(answers.count) of 50 permits were given")
+                let offsets = Set(answers.map { ($0 / hour).rounded() })
+                try require(offsets.count == 50, "two calls got the same permit")
+            },
+            check("A hundred takes at once from two rules get what the smaller one has") { site in
+                let rules = [hourly(50), hourly(30)]
+                let answers = try await takeAtOnce(site, rules)
+                try require(answers.count == 30, "\(answers.count) of 30 permits were given")
+                try await site.first.giveBack(1, to: site.key, rules: rules)
+                let grant = try await site.take(1, of: rules)
+                try requireOffsets(grant, hours: -20, 0)
+            },
+            check("Cancelled operations end, and leave the store usable") { site in
+                let tasks = (0..<50).map { index in
+                    let task = Task {
+                        _ = try? await site.take([hourly(1000)])
+                        _ = try? await site.first.lock(site.key + "\(index)", for: .seconds(1))
+                    }
+                    if index % 2 == 0 { task.cancel() }
+                    return task
+                }
+                for task in tasks { task.cancel() }
+                for task in tasks { await task.value }
+                try await site.take(5, of: [hourly(5)], 1...10, key: site.key + "-new")
+            },
+        ]
+    }
+
+    // Returns the offsets of the first rule of what was granted.
+    private static func takeAtOnce(_ site: Site, _ rules: [QuotaRule]) async throws -> [Duration] {
+        try await withThrowingTaskGroup { group in
+            for index in 0..<100 {
+                let store = index % 2 == 0 ? site.first : site.second
+                group.addTask {
+                    let request = QuotaRequest(key: site.key, rules: rules)
+                    guard case .granted(let grant) = try await store.take(request) else {
+                        return Duration?.none
+                    }
+                    return grant.offsets.first
+                }
+            }
+            return try await group.reduce(into: []) { if let offset = $1 { $0.append(offset) } }
+        }
+    }
+
+    /// Requires the offsets of a grant, in hours.
+    static func requireOffsets(_ grant: QuotaGrant, hours expected: Int...) throws {
+        for (index, pair) in zip(grant.offsets, expected).enumerated() {
+            try requireTime(pair.0, hour * pair.1, "the offset of rule \(index)")
+        }
+    }
+}

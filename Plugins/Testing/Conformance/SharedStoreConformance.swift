@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+public import TurnpikeMiddleware
+import TurnpikeSupport
+
+/// The requirements for every store of shared state.
+///
+/// ```swift
+/// @Test(arguments: SharedStoreConformance.checks)
+/// func conforms(_ check: SharedStoreConformance.Check) async throws {
+///     let clients = try [ValkeyServer(url: url), ValkeyServer(url: url)]
+///     try await check.run(on: clients)
+/// }
+/// ```
+///
+/// The subject is a list of clients of one server. One client is enough; with two, a check also finds
+/// what a client keeps for itself. Several checks may run at once, and on a server that others use:
+/// each check uses keys that no other one has, and leaves them behind.
+///
+/// The server's clock must run. Some checks wait for a few hundred milliseconds; what they count
+/// exactly does not depend on how fast the server is, as long as a check takes less than a minute.
+public enum SharedStoreConformance {
+    /// One check of a store.
+    public typealias Check = ConformanceCheck<[any SharedStore]>
+
+    /// All checks.
+    public static var checks: [Check] {
+        quotas + times + changes + atOnce + cooldowns + locks + tokens + replicas + keys
+    }
+
+    /// The environment of a check: two clients, which may be the same one, and a key of its own.
+    struct Site: Sendable {
+        let first: any SharedStore
+        let second: any SharedStore
+        let key: String
+
+        /// Takes from the quota with the check's key.
+        func take(
+            _ rules: [QuotaRule], _ range: ClosedRange<Int> = 1...1, reach: Duration = .zero,
+            key: String? = nil
+        ) async throws -> QuotaAnswer {
+            try await second.take(
+                QuotaRequest(
+                    key: key ?? self.key, rules: rules, minimum: range.lowerBound,
+                    maximum: range.upperBound, reach: reach))
+        }
+
+        /// Takes from the quota, and requires a number of permits.
+        @discardableResult
+        func take(
+            _ count: Int, of rules: [QuotaRule], _ range: ClosedRange<Int> = 1...1,
+            reach: Duration = .zero, key: String? = nil
+        ) async throws -> QuotaGrant {
+            let answer = try await take(rules, range, reach: reach, key: key)
+            guard case .granted(let grant) = answer else {
+                throw ConformanceFailure("\(count) permits should be there, but it says \(answer)")
+            }
+            try require(
+                grant.permits == count, "it gives \(grant.permits) permits instead of \(count)")
+            try require(
+                grant.offsets.count == rules.count,
+                "it gives \(grant.offsets.count) offsets for \(rules.count) rules")
+            return grant
+        }
+
+        /// Requires that nothing is taken, and that the first permit comes after a time.
+        func takeNothing(
+            of rules: [QuotaRule], reach: Duration = .zero, firstAfter time: Duration,
+            key: String? = nil
+        ) async throws {
+            let answer = try await take(rules, reach: reach, key: key)
+            guard case .exhausted(let wait) = answer else {
+                throw ConformanceFailure("nothing should be left, but it says \(answer)")
+            }
+            try requireTime(wait, time, "the time until the next permit")
+        }
+    }
+
+    static func check(
+        _ name: String, _ body: @escaping @Sendable (Site) async throws -> Void
+    ) -> Check {
+        Check(name) { clients in
+            guard let first = clients.first, let second = clients.last else {
+                throw ConformanceFailure("there is no store to check")
+            }
+            var generator = SystemRandomNumberGenerator()
+            let key = "conformance-" + String(generator.next(), radix: 36)
+            try await body(Site(first: first, second: second, key: key))
+        }
+    }
+
+    /// One permit per hour, so that none comes while a check runs.
+    static func hourly(_ burst: Double) -> QuotaRule {
+        QuotaRule(1, per: hour, burst: burst)
+    }
+
+    static let hour = Duration.seconds(3600)
+
+    /// Requires a time that the store counts down to be what it should be, less the time that a check
+    /// takes.
+    static func requireTime(_ found: Duration, _ expected: Duration, _ what: String) throws {
+        // A store may round up, to a millisecond for instance.
+        let range = (expected - .seconds(60))...(expected + .milliseconds(10))
+        try require(range.contains(found), "\(what) is \(found), not \(expected)")
+    }
+
+    /// Waits until something holds that time brings about.
+    static func wait(
+        for what: String, _ condition: @Sendable () async throws -> Bool
+    ) async throws {
+        let clock = SystemTimeSource()
+        let begin = clock.now
+        while try await !condition() {
+            guard begin.duration(to: clock.now) < .seconds(5) else {
+                throw ConformanceFailure("\(what) does not happen within 5 s")
+            }
+            try await pause(.milliseconds(10))
+        }
+    }
+
+    static func pause(_ duration: Duration) async throws {
+        let moment = OneShot<Void>()
+        let timer = SystemTimeSource().schedule(after: duration) { moment.settle(.success(())) }
+        defer { timer.cancel() }
+        try await moment.value { moment.settle(.failure(CancellationError())) }
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// The library ---------------------------------------------------------------------------------------------------------
+
+/// Loads libhiredis from a file, or from the usual ones. Returns NULL, or why it cannot be used (in static memory).
+const char *tpv_load(const char *file);
+
+/// The file that was loaded, or "".
+const char *tpv_library_file(void);
+
+// Commands ------------------------------------------------------------------------------------------------------------
+
+/// Formats a command whose arguments follow each other in `bytes`. Returns the number of bytes, or -1.
+int64_t tpv_format(const uint8_t *bytes, const size_t *lengths, int count, char **result);
+void tpv_format_free(char *result);
+
+// Replies -------------------------------------------------------------------------------------------------------------
+
+enum {
+    TPV_NULL = 1,
+    TPV_STATUS,
+    TPV_INTEGER,
+    TPV_BYTES,
+    TPV_ARRAY,
+    TPV_ERROR,
+};
+
+/// A value of a reply. An array is followed by its elements.
+typedef struct tpv_item {
+    int type;
+    /// The integer, the number of elements, or the number of bytes.
+    int64_t number;
+    /// Where the bytes begin.
+    size_t offset;
+} tpv_item;
+
+typedef struct tpv_reader_limits {
+    /// The most bytes of one reply.
+    size_t bytes;
+    /// The most values in one reply.
+    size_t items;
+    /// The most arrays within each other.
+    unsigned depth;
+} tpv_reader_limits;
+
+typedef struct tpv_reader tpv_reader;
+
+tpv_reader *tpv_reader_create(tpv_reader_limits limits);
+void tpv_reader_free(tpv_reader *reader);
+
+/// Takes bytes of a server. Returns false if they break the protocol or a limit.
+bool tpv_reader_feed(tpv_reader *reader, const uint8_t *bytes, size_t count);
+
+/// Reads the next reply. Returns 1 if there is one, 0 if bytes are missing, -1 if the protocol or a limit is broken.
+int tpv_reader_next(tpv_reader *reader);
+
+/// The values of the reply, until the next call of any other function.
+const tpv_item *tpv_reader_items(const tpv_reader *reader, size_t *count);
+/// The bytes that the values name.
+const uint8_t *tpv_reader_bytes(const tpv_reader *reader, size_t *count);
+/// What was broken, or "".
+const char *tpv_reader_fault(const tpv_reader *reader);
+
+// Sockets -------------------------------------------------------------------------------------------------------------
+
+enum { TPV_ADDRESS_SIZE = 128 };
+
+typedef struct tpv_address {
+    uint32_t size;
+    uint8_t bytes[TPV_ADDRESS_SIZE];
+} tpv_address;
+
+/// Looks a host up, which may take long unless it must be a number. A path begins with `/`. Returns how many addresses
+/// there are, or -1.
+int tpv_resolve(const char *host, uint16_t port, bool is_numeric, tpv_address *addresses, int capacity,
+                const char **reason);
+
+/// Begins to connect. Returns a descriptor, or -errno.
+int tpv_connect(const tpv_address *address);
+/// Returns 0 if the connection is made, or errno.
+int tpv_connect_error(int fd);
+/// Returns the bytes that were taken, 0 if none can be now, or -errno.
+int64_t tpv_send(int fd, const uint8_t *bytes, size_t count);
+/// Returns the bytes that were read, 0 at the end, or -errno; -EAGAIN is told as `TPV_AGAIN`.
+int64_t tpv_receive(int fd, uint8_t *bytes, size_t capacity);
+enum { TPV_AGAIN = -1000000 };
+void tpv_close(int fd);
+/// Ends both directions; the descriptor stays.
+void tpv_shutdown(int fd);
+const char *tpv_errno_text(int code, char *buffer, size_t size);
+
+// TLS -----------------------------------------------------------------------------------------------------------------
+
+enum { TPV_TLS_DONE = 0, TPV_TLS_WANTS_READ, TPV_TLS_WANTS_WRITE, TPV_TLS_END, TPV_TLS_FAULT };
+
+/// Loads libhiredis_ssl from a file, or from the usual ones. Returns NULL, or why it cannot be used.
+const char *tpv_tls_load(const char *file);
+/// Reads the certificates of a file, or those of the system. Returns NULL if they cannot be read.
+void *tpv_tls_context_create(const char *authorities);
+void tpv_tls_context_free(void *context);
+/// Makes a TLS connection of a socket, for the certificate of a host.
+void *tpv_tls_create(void *context, int fd, const char *host);
+void tpv_tls_free(void *tls);
+int tpv_tls_handshake(void *tls);
+/// These are as `tpv_send` and `tpv_receive`; one thread at a time may call them.
+int64_t tpv_tls_send(void *tls, const uint8_t *bytes, size_t count);
+int64_t tpv_tls_receive(void *tls, uint8_t *bytes, size_t capacity);
+/// What failed last on this thread.
+const char *tpv_tls_fault(void);
+
+// Waiting -------------------------------------------------------------------------------------------------------------
+
+typedef struct tpv_poll {
+    int fd;
+    bool wants_write;
+    bool is_readable;
+    bool is_writable;
+} tpv_poll;
+
+typedef struct tpv_poller tpv_poller;
+
+tpv_poller *tpv_poller_create(void);
+void tpv_poller_free(tpv_poller *poller);
+/// Waits for sockets, a wake-up or the alarm.
+void tpv_poller_wait(tpv_poller *poller, tpv_poll *polls, size_t count);
+/// Ends a wait; any thread may call it.
+void tpv_poller_wake(tpv_poller *poller);
+/// Sets the time at which a wait ends, INT64_MAX for never; the caller makes sure that calls do not overlap.
+void tpv_poller_set_alarm(tpv_poller *poller, int64_t nanoseconds);
+/// The clock of alarms, in nanoseconds.
+int64_t tpv_now(void);
+/// Names the current thread, and keeps SIGPIPE from it.
+void tpv_enter_thread(const char *name);

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TurnpikeCache
+import TurnpikeCore
+import TurnpikeMiddleware
+
+/// What one replica knows of a shared store.
+struct StoreState {
+    /// What was found under a key last: a head that is the same need not be read again.
+    struct Known {
+        let key: StoreKey
+        var record: EntryRecord?
+    }
+
+    var reads = StoreCircuit()
+    var writes = StoreCircuit()
+    var isRemoving = false
+
+    // The keys that were used lately, and those before, so that old ones need no search.
+    private var recent: [CacheKey: Known] = [:]
+    private var older: [CacheKey: Known] = [:]
+    private var recordBytes = 0
+    // Removals that the server has not confirmed, and when they were asked for.
+    private var removals: [CacheKey: MonotonicInstant] = [:]
+    /// Since when a removal may have been lost: what is older is not served.
+    private(set) var lostRemoval: Date?
+
+    private static let maxKnown = 1024
+    private static let maxRecordBytes = 1 << 20
+    private static let maxRemovals = 4096
+
+    // MARK: Keys
+
+    mutating func known(_ key: CacheKey, prefix: String) -> Known {
+        if let known = recent[key] { return known }
+        let known = older[key] ?? Known(key: StoreKey(key, prefix: prefix))
+        insert(key, known)
+        return known
+    }
+
+    mutating func learn(_ key: CacheKey, _ record: EntryRecord) {
+        guard var known = recent[key] ?? older[key] else { return }
+        known.record = record
+        insert(key, known)
+    }
+
+    private mutating func insert(_ key: CacheKey, _ known: Known) {
+        recent[key] = known
+        recordBytes += known.record?.tail.count ?? 0
+        guard recent.count > Self.maxKnown || recordBytes > Self.maxRecordBytes else { return }
+        older = recent
+        recent = [:]
+        recordBytes = 0
+    }
+
+    // MARK: Removals
+
+    /// Notes that a key is to be removed.
+    mutating func addRemoval(_ key: CacheKey, at now: MonotonicInstant, _ date: Date) {
+        if removals.count < Self.maxRemovals || removals[key] != nil {
+            removals[key] = now
+        } else {
+            lostRemoval = date
+        }
+    }
+
+    /// When a removal was asked for that the server has not confirmed.
+    func removal(of key: CacheKey) -> MonotonicInstant? {
+        removals.isEmpty ? nil : removals[key]
+    }
+
+    var nextRemoval: (key: CacheKey, since: MonotonicInstant)? {
+        removals.first.map { ($0.key, $0.value) }
+    }
+
+    /// Notes that the server has removed a key, unless that was asked for again since.
+    mutating func endRemoval(_ key: CacheKey, since: MonotonicInstant) {
+        if removals[key] == since { removals[key] = nil }
+    }
+}

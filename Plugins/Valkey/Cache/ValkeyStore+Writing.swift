@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+public import TurnpikeCache
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeSupport
+import TurnpikeValkey
+
+extension ValkeyStore {
+    /// Begins to store a response; nil if its content is larger than an entry may be.
+    public func writer(
+        for response: StoredResponse, length: Int64?
+    ) async throws -> (any CacheWriter)? {
+        if length ?? 0 > options.maxEntryBytes { return nil }
+        return ValkeyWriter(self, response, maxBytes: options.maxEntryBytes)
+    }
+
+    /// Stores an entry.
+    /// - Parameters:
+    ///   - response: The response.
+    ///   - content: Its content.
+    ///   - begun: When the head had arrived.
+    /// - Throws: What keeps the server from it.
+    fileprivate func store(
+        _ response: StoredResponse, _ content: Data, since begun: MonotonicInstant
+    ) async throws {
+        let record = EntryRecord(response, content: content)
+        guard content.count + record.tail.count <= options.maxEntryBytes else {
+            return try await remove(response.key)
+        }
+        let now = timeSource.now
+        let (isAdmitted, removal, name) = state.withLock { state in
+            (
+                state.writes.admit(at: now), state.removal(of: response.key),
+                state.known(response.key, prefix: options.prefix).key.name
+            )
+        }
+        guard isAdmitted else { throw StoreFault.away }
+        let exchange = max(response.responseTime.timeIntervalSince(response.requestTime), 0)
+        // The server counts back from when the command arrives. A command whose caller has given up may
+        // still be sent, until its connection is given up.
+        let age =
+            begun.duration(to: now) + .seconds(min(exchange, 1e6))
+            + Self.latestArrival
+        try await ended(\.writes) {
+            if let removal { try await remove(response.key, since: removal) }
+            _ = try await server.run(
+                StoreScripts.store, keys: [name],
+                arguments: [
+                    StoreKey.field(response.variant), content + record.tail, lifetime(response),
+                    Self.microseconds(age), Data(String(Self.maxVariants).utf8),
+                    Data(String(options.maxEntryBytes).utf8), replica,
+                ], within: options.timeLimit)
+        }
+    }
+
+    // As long as a connection without replies is kept (`ValkeyServer.Configuration.stallLimit`).
+    private static let latestArrival = Duration.seconds(2)
+
+    /// Replaces an entry's head; the content is not sent again.
+    public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
+        let old = entry.response
+        guard old.key == response.key, let data = (entry.content as? CachedData)?.data else {
+            return try await remove(old.key)
+        }
+        let before = EntryRecord(old, content: data)
+        guard let after = before.replacing(response) else { return }
+        let now = timeSource.now
+        let (isAdmitted, removal, name) = state.withLock { state in
+            (
+                state.writes.admit(at: now), state.removal(of: old.key),
+                state.known(old.key, prefix: options.prefix).key.name
+            )
+        }
+        guard isAdmitted else { throw StoreFault.away }
+        try await ended(\.writes) {
+            if let removal { return try await remove(old.key, since: removal) }
+            _ = try await server.run(
+                StoreScripts.update, keys: [name],
+                arguments: [
+                    StoreKey.field(old.variant), StoreKey.field(response.variant), before.tail,
+                    after.tail, lifetime(response),
+                ], within: options.timeLimit)
+        }
+    }
+
+    private func lifetime(_ response: StoredResponse) -> Data {
+        let time = response.timeOfUse(staleTime: options.staleTime)
+        return Self.milliseconds(max(min(time, options.longestTime), .milliseconds(1)))
+    }
+}
+
+/// Collects the content of one response, and sends it as a whole.
+private final class ValkeyWriter: CacheWriter {
+    private let store: ValkeyStore
+    private let response: StoredResponse
+    private let maxBytes: Int
+    private let begun: MonotonicInstant
+    // nil once it is too large, was committed, or was given up.
+    private let content = Mutex<Data?>(Data())
+
+    init(_ store: ValkeyStore, _ response: StoredResponse, maxBytes: Int) {
+        self.store = store
+        self.response = response
+        self.maxBytes = maxBytes
+        begun = store.timeSource.now
+    }
+
+    func write(_ chunk: Data) async throws {
+        content.withLock { content in
+            guard let count = content?.count else { return }
+            if chunk.count > maxBytes - count { content = nil } else { content?.append(chunk) }
+        }
+    }
+
+    func commit() async throws {
+        let data = content.withLock { content in
+            defer { content = nil }
+            return content
+        }
+        // The entry that it was to replace is out of date.
+        guard let data else { return try await store.remove(response.key) }
+        try await store.store(response, data, since: begun)
+    }
+
+    func abandon() { content.withLock { $0 = nil } }
+}

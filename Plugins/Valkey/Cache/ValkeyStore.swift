@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+public import TurnpikeCache
+public import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeSupport
+public import TurnpikeValkey
+
+/// Keeps responses on a Valkey or Redis server, where all replicas of a service find them.
+///
+/// ```swift
+/// let server = try ValkeyServer(url: "redis://cache.internal:6379/0")
+/// let cache = Cache(TieredStore(MemoryStore(), ValkeyStore(server)))
+/// ```
+///
+/// A hit costs one command. A server that is slow, away, full or read-only is a miss: each operation
+/// of a call has ``Options/timeLimit``, and after failures in a row the server is not asked for a while
+/// (``/TurnpikeMiddleware/StoreCircuit``). The server removes entries by time.
+///
+/// Whoever can read the server's keys can read the stored responses, those for single users included;
+/// whoever can write there decides what callers get. <doc:TurnpikeValkeyCache> says what that means, how
+/// the entries look, and what is guaranteed while the server is away.
+public final class ValkeyStore: CacheStore {
+    let server: ValkeyServer
+    let options: Options
+    let timeSource: any TimeSource
+    let state = Mutex(StoreState())
+    // Names this store among those of other replicas.
+    let replica = Data(UUID().uuidString.utf8)
+
+    /// The most variants of one key; the oldest goes.
+    static let maxVariants = 16
+
+    /// Creates a store.
+    /// - Parameters:
+    ///   - server: The server.
+    ///   - options: What is kept there, and for how long.
+    ///   - timeSource: The clock of pauses after failures.
+    public init(
+        _ server: ValkeyServer, options: Options = Options(),
+        timeSource: any TimeSource = SystemTimeSource()
+    ) {
+        self.server = server
+        self.options = options
+        self.timeSource = timeSource
+    }
+
+    /// True.
+    public var isShared: Bool { true }
+
+    /// What a writer collects, and what it sends.
+    public var entryBounds: CacheEntryBounds? {
+        CacheEntryBounds(memory: 2 * Int64(options.maxEntryBytes))
+    }
+
+    /// Nothing: the server is not asked.
+    public var usage: CacheUsage {
+        var usage = CacheUsage()
+        usage.isComplete = false
+        return usage
+    }
+
+    // MARK: Finding
+
+    /// Finds an entry, with one command.
+    public func entry(
+        for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
+    ) async throws -> CacheEntry? {
+        let now = timeSource.now
+        var (removal, lost): (MonotonicInstant?, Date?)
+        var known: StoreState.Known?
+        state.withLock { state in
+            if let since = state.removal(of: key) {
+                if state.writes.admit(at: now) { removal = since }
+            } else if state.reads.admit(at: now) {
+                lost = state.lostRemoval
+                known = state.known(key, prefix: options.prefix)
+            }
+        }
+        if let removal {
+            // What may still be there is out of date.
+            try await ended(\.writes) { try await remove(key, since: removal) }
+        }
+        guard let known else { return nil }
+        let reply = try await ended(\.reads) {
+            try await server.send(known.key.lookUp, within: options.timeLimit)
+        }
+        guard case .array(let values) = reply else { return nil }
+        var best: (record: EntryRecord, content: Data)?
+        for index in stride(from: 1, to: values.count, by: 2) {
+            guard case .bytes(let name) = values[index - 1], name.first == StoreKey.variantMark,
+                case .bytes(let bytes) = values[index],
+                let found = EntryRecord.read(bytes, knowing: known.record)
+            else { continue }
+            let response = found.record.response
+            // It may be another key's, or that of an earlier removal.
+            guard response.key == key, lost.map({ response.responseTime > $0 }) ?? true,
+                isMatch(response)
+            else { continue }
+            if let best, best.record.response.responseTime > response.responseTime { continue }
+            best = found
+        }
+        guard let best, best.record.isRight(best.content) else { return nil }
+        if known.record?.tail != best.record.tail {
+            state.withLock { $0.learn(key, best.record) }
+        }
+        return CacheEntry(response: best.record.response, content: CachedData(best.content))
+    }
+
+    /// Runs an admitted operation, and records how it ended.
+    func ended<Value: Sendable>(
+        _ circuit: any WritableKeyPath<StoreState, StoreCircuit> & Sendable,
+        _ operation: () async throws -> Value
+    ) async throws -> Value {
+        do {
+            let value = try await operation()
+            let removes = state.withLock { state in
+                let now = timeSource.now
+                state[keyPath: circuit].record(true, at: now)
+                guard !state.isRemoving, state.nextRemoval != nil, state.writes.admit(at: now)
+                else { return false }
+                state.isRemoving = true
+                return true
+            }
+            // It ends with the removals, or with the first that fails.
+            if removes { _ = Task.apart { await self.removeLate() } }
+            return value
+        } catch let error as CancellationError {
+            // It says nothing of the server.
+            throw error
+        } catch {
+            state.withLock { state in
+                _ = state[keyPath: circuit].record(StoreFault.isOfOneKey(error), at: timeSource.now)
+            }
+            throw error
+        }
+    }
+
+    // MARK: Removing
+
+    /// Removes all entries under a key.
+    ///
+    /// If the server does not confirm it, this replica serves none of them any more, and asks again when
+    /// the server is back.
+    public func remove(_ key: CacheKey) async throws {
+        let now = timeSource.now
+        let isAdmitted = state.withLock { state in
+            state.addRemoval(key, at: now, timeSource.date)
+            return state.writes.admit(at: now)
+        }
+        guard isAdmitted else { throw StoreFault.away }
+        try await ended(\.writes) { try await remove(key, since: now) }
+    }
+
+    func remove(_ key: CacheKey, since: MonotonicInstant) async throws {
+        let name = state.withLock { $0.known(key, prefix: options.prefix).key.name }
+        let age = since.duration(to: timeSource.now)
+        _ = try await server.run(
+            StoreScripts.remove, keys: [name], arguments: [Self.microseconds(age), replica],
+            within: options.timeLimit)
+        state.withLock { $0.endRemoval(key, since: since) }
+    }
+
+    // Makes up for removals that have failed.
+    private func removeLate() async {
+        while let next = state.withLock({ $0.nextRemoval }) {
+            do {
+                try await ended(\.writes) { try await remove(next.key, since: next.since) }
+            } catch {
+                break
+            }
+        }
+        state.withLock { $0.isRemoving = false }
+    }
+
+    /// Removes what could not be removed before.
+    public func flush() async {
+        let isMine = state.withLock { state in
+            defer { state.isRemoving = true }
+            return !state.isRemoving
+        }
+        if isMine { await removeLate() }
+    }
+
+    static func microseconds(_ duration: Duration) -> Data {
+        Data(String(max(duration.wholeNanoseconds / 1000, 0)).utf8)
+    }
+
+    static func milliseconds(_ duration: Duration) -> Data {
+        Data(String(max(duration.wholeNanoseconds / 1_000_000, 0)).utf8)
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+
+/// A command that waits for a connection.
+struct QueuedCommand {
+    let bytes: [UInt8]
+    let pending: PendingReply
+    let route: Route
+}
+
+/// A server, or the primary among several.
+// SAFETY: it is accessed inside the engine's lock.
+final class Node: @unchecked Sendable {
+    /// The addresses that may be the node's; the first few were given, a replica may have named more.
+    var addresses: [NodeAddress]
+    let given: Int
+    /// The one that is used, or tried next.
+    var index = 0
+    var links: [Link]
+    var line: [QueuedCommand] = []
+
+    /// Why there is no connection; nil if there is one, or none was tried.
+    var fault: ClientError?
+    /// Tries in a row that have failed, and addresses tried since the last pause.
+    var failures = 0
+    var tried = 0
+    /// Before this time nothing is tried again.
+    var retryAt = Int64.min
+    /// When the last command wanted the node.
+    var wantedAt = Int64.min
+    /// The cluster does not name it any more.
+    var isRetired = false
+
+    private static let extraLimit = 8
+
+    init(_ addresses: [NodeAddress], connections: Int) {
+        self.addresses = addresses
+        given = addresses.count
+        links = (0..<connections).map { _ in Link(addresses[0]) }
+    }
+
+    var address: NodeAddress { addresses[index] }
+    var hasLink: Bool { links.contains { $0.phase == .ready } }
+    var isTrying: Bool { links.contains { $0.isUnderWay } }
+
+    /// The connection on which a command waits for the fewest others.
+    var bestLink: Link? {
+        if links.count == 1 { return links[0].phase == .ready ? links[0] : nil }
+        return links.filter { $0.phase == .ready }.min { $0.slots.count < $1.slots.count }
+    }
+
+    /// Goes on to the next address, unless another connection has done so already.
+    func advance(from address: NodeAddress) {
+        guard self.address == address else { return }
+        tried += 1
+        index = (index + 1) % addresses.count
+    }
+
+    /// Takes the addresses of other nodes of a cluster, of which each can be asked for the slots.
+    func learn(_ found: [NodeAddress]) {
+        let current = address
+        var list = Array(addresses.prefix(given))
+        for address in [current] + found
+        where list.count < given + Self.extraLimit && !list.contains(address) {
+            list.append(address)
+        }
+        addresses = list
+        index = list.firstIndex(of: current) ?? 0
+    }
+
+    /// Goes on to the address that a replica has named.
+    func follow(_ address: NodeAddress, from replica: NodeAddress) {
+        guard self.address == replica else { return }
+        tried += 1
+        if let place = addresses.firstIndex(of: address) {
+            index = place
+        } else {
+            if addresses.count >= given + Self.extraLimit { addresses.removeLast() }
+            addresses.append(address)
+            index = addresses.count - 1
+        }
+    }
+}

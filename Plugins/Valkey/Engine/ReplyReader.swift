@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CTurnpikeValkey
+import Foundation
+import TurnpikeCore
+
+/// Reads replies from the bytes of a server, within limits.
+// SAFETY: the pointer is valid until `deinit`, and one thread at a time uses a reader: it is not `Sendable`.
+@safe final class ReplyReader {
+    private let pointer: OpaquePointer
+
+    init(_ limits: ReplyLimits) throws {
+        var bounds = tpv_reader_limits()
+        bounds.bytes = limits.maxBytes
+        bounds.items = limits.maxValues
+        bounds.depth = UInt32(clamping: limits.maxDepth)
+        guard let pointer = unsafe tpv_reader_create(bounds) else {
+            throw ClientError(.connection, "there is no memory for another connection")
+        }
+        unsafe self.pointer = pointer
+    }
+
+    deinit { unsafe tpv_reader_free(pointer) }
+
+    /// Takes bytes, and passes on each reply that is whole.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/protocol`` if they break the protocol or a limit.
+    ///   The reader then reads nothing more.
+    func read(_ bytes: UnsafeRawBufferPointer, _ body: (ValkeyValue) -> Void) throws {
+        let base = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        guard let base = unsafe base else { return }
+        guard unsafe tpv_reader_feed(pointer, base, bytes.count) else { throw fault }
+        while true {
+            switch unsafe tpv_reader_next(pointer) {
+            case 0: return
+            case 1: body(try value())
+            default: throw fault
+            }
+        }
+    }
+
+    private var fault: ClientError {
+        let text = unsafe String(cString: tpv_reader_fault(pointer))
+        return ClientError(.protocol, ValkeyFault.shown(text))
+    }
+
+    private func value() throws -> ValkeyValue {
+        var count = 0
+        var size = 0
+        let items = unsafe tpv_reader_items(pointer, &count)
+        let bytes = unsafe tpv_reader_bytes(pointer, &size)
+        var tape = unsafe ReplyTape(
+            items: UnsafeBufferPointer(start: items, count: items == nil ? 0 : count),
+            bytes: UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : size))
+        guard let value = tape.next(depth: 0) else {
+            throw ClientError(.protocol, "a reply is incomplete")
+        }
+        return value
+    }
+}
+
+/// The values of one reply in a row.
+// SAFETY: the reader keeps what the buffers point to until it reads on; each access is checked.
+@safe private struct ReplyTape {
+    let items: UnsafeBufferPointer<tpv_item>
+    let bytes: UnsafeRawBufferPointer
+    private var place = 0
+
+    init(items: UnsafeBufferPointer<tpv_item>, bytes: UnsafeRawBufferPointer) {
+        unsafe self.items = items
+        unsafe self.bytes = bytes
+    }
+
+    mutating func next(depth: Int) -> ValkeyValue? {
+        guard unsafe place < items.count, depth < 16 else { return nil }
+        let item = unsafe items[place]
+        place += 1
+        switch Int(item.type) {
+        case TPV_NULL: return .null
+        case TPV_INTEGER: return .integer(item.number)
+        case TPV_BYTES: return unsafe content(of: item).map { unsafe .bytes(Data($0)) }
+        case TPV_STATUS:
+            return unsafe content(of: item).map { bytes in
+                if bytes.count == 2, unsafe bytes[0] == 0x4F, unsafe bytes[1] == 0x4B {
+                    return .status("OK")
+                }
+                return unsafe .status(String(decoding: bytes, as: UTF8.self))
+            }
+        case TPV_ERROR:
+            return unsafe content(of: item).map {
+                unsafe .error(String(decoding: $0, as: UTF8.self))
+            }
+        case TPV_ARRAY:
+            guard item.number >= 0, unsafe item.number <= items.count - place else { return nil }
+            var values: [ValkeyValue] = []
+            values.reserveCapacity(Int(item.number))
+            for _ in 0..<item.number {
+                guard let value = next(depth: depth + 1) else { return nil }
+                values.append(value)
+            }
+            return .array(values)
+        default: return nil
+        }
+    }
+
+    private func content(of item: tpv_item) -> UnsafeRawBufferPointer? {
+        guard item.number >= 0, unsafe item.offset <= bytes.count,
+            unsafe item.number <= bytes.count - item.offset
+        else { return nil }
+        return unsafe UnsafeRawBufferPointer(
+            rebasing: bytes[item.offset..<(item.offset + Int(item.number))])
+    }
+}

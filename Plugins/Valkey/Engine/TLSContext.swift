@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CTurnpikeValkey
+import TurnpikeCore
+
+/// What all TLS connections of a client share: the certificates that it trusts.
+// SAFETY: the pointer is valid until `deinit`; OpenSSL counts who uses a context, and guards it.
+@safe final class TLSContext: @unchecked Sendable {
+    private let pointer: UnsafeMutableRawPointer
+
+    /// - Parameters:
+    ///   - authorities: A file of certificates; nil for those of the system.
+    ///   - file: The library, for tests.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` without libhiredis_ssl.
+    init(authorities: String?, loading file: String? = nil) throws {
+        if let reason = unsafe tpv_tls_load(file) {
+            throw ClientError(
+                .unsupported,
+                "rediss:// needs libhiredis_ssl 1.x: \(unsafe String(cString: reason)); install it"
+                    + " (Debian 13 has it as libhiredis1.1.0, Debian 12 has none), or write redis://"
+            )
+        }
+        guard let pointer = unsafe tpv_tls_context_create(authorities) else {
+            let what = authorities.map { "the file \($0)" } ?? "the system's list"
+            throw ClientError(
+                .configuration,
+                "\(what) of certificate authorities cannot be read; name a PEM file in"
+                    + " certificateAuthorities")
+        }
+        unsafe self.pointer = pointer
+    }
+
+    deinit { unsafe tpv_tls_context_free(pointer) }
+
+    func channel(_ fd: Int32, host: String) -> TLSChannel? {
+        unsafe tpv_tls_create(pointer, fd, host).map { unsafe TLSChannel($0, self) }
+    }
+}
+
+/// One TLS connection.
+// SAFETY: the pointer is valid until `deinit`. It is not `Sendable`: the engine's thread alone uses it.
+@safe final class TLSChannel {
+    enum Progress { case done, wantsRead, wantsWrite, failed(String) }
+
+    private let pointer: UnsafeMutableRawPointer
+    private let context: TLSContext
+
+    init(_ pointer: UnsafeMutableRawPointer, _ context: TLSContext) {
+        unsafe self.pointer = pointer
+        self.context = context
+    }
+
+    deinit { unsafe tpv_tls_free(pointer) }
+
+    func handshake() -> Progress {
+        switch Int(unsafe tpv_tls_handshake(pointer)) {
+        case TPV_TLS_DONE: .done
+        case TPV_TLS_WANTS_READ: .wantsRead
+        case TPV_TLS_WANTS_WRITE: .wantsWrite
+        default: .failed(unsafe String(cString: tpv_tls_fault()))
+        }
+    }
+
+    func send(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> Int64 {
+        unsafe tpv_tls_send(pointer, bytes, count)
+    }
+
+    func receive(_ bytes: UnsafeMutablePointer<UInt8>?, _ capacity: Int) -> Int64 {
+        unsafe tpv_tls_receive(pointer, bytes, capacity)
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TurnpikeCore
+import TurnpikeSupport
+
+/// What can go wrong with a server, as one sentence that says what to do.
+enum ValkeyFault {
+    /// Returns text of a server or user for a message.
+    static func shown(_ text: String) -> String { Grammar.escaped(text, upTo: 300) }
+
+    /// Returns the error of a command that a server refused.
+    /// - Parameters:
+    ///   - text: The server's text, whose first word is the kind of error.
+    ///   - name: The name of the command.
+    ///   - server: Where it was sent.
+    /// - Returns: The error, with what to do.
+    static func refused(_ text: String, name: String, at server: NodeAddress?) -> ClientError {
+        let text = withoutArguments(text)
+        let word = text.prefix { $0 != " " }
+        let (code, advice) = advice(of: String(word), text, name: name)
+        return ClientError(
+            code, "\(shown(text)) (\(shown(name)) at \(server?.description ?? "?"))\(advice)")
+    }
+
+    /// Returns the error of a first command of a connection, if it is one of the connection.
+    static func greeting(_ text: String, step: GreetingStep, at server: String) -> ClientError? {
+        let text = withoutArguments(text)
+        func fault(_ code: ClientError.Code, _ advice: String) -> ClientError {
+            ClientError(code, "\(server) refuses the connection: \(shown(text)); \(advice)")
+        }
+        let word = text.prefix { $0 != " " }
+        switch (word, step) {
+        case ("DENIED", _):
+            return fault(
+                .auth,
+                "its protected mode is on: give it a password (requirepass) or bind it to"
+                    + " the loopback interface")
+        case ("NOAUTH", _):
+            return fault(.auth, "put the password into the URL: redis://user:password@host")
+        case ("LOADING", _): return fault(.connection, "it reads its data set; it is tried again")
+        case ("MASTERDOWN", _):
+            return fault(
+                .connection,
+                "it is a replica without its primary; give the primary's address, or"
+                    + " all addresses with commas between them")
+        case (_, .auth) where word == "WRONGPASS" || text.contains("invalid password"):
+            return fault(.auth, "check the user and the password in the URL")
+        case (_, .auth) where text.contains("without any password configured"):
+            return fault(.auth, "it has no password: take the password out of the URL")
+        case (_, .auth) where text.contains("wrong number of arguments"):
+            return fault(.auth, "it knows no users: take the user out of the URL")
+        case (_, .auth): return fault(.auth, "check the user and the password in the URL")
+        case (_, .select) where text.contains("cluster"):
+            return fault(.configuration, "a cluster has database 0 alone: end the URL with /0")
+        case ("NOPERM", .select):
+            return fault(.auth, "let the user select a database: ACL SETUSER … +select")
+        case (_, .select):
+            return fault(
+                .configuration,
+                "it has no such database: end the URL with /0, or raise its setting databases")
+        case (_, .ping) where text.contains("max number of clients"):
+            return fault(.connection, "raise its setting maxclients")
+        default: return nil
+        }
+    }
+
+    /// Returns the error of a server whose first bytes are no reply.
+    static func notRedis(_ bytes: [UInt8], at server: String) -> ClientError? {
+        if bytes.count >= 2, bytes[0] == 0x15, bytes[1] == 3 {
+            return ClientError(
+                .tls, "\(server) expects TLS: write rediss:// instead of redis:// in the URL")
+        }
+        if bytes.starts(with: "HTTP/".utf8) {
+            return ClientError(
+                .protocol,
+                "\(server) is a web server and no Valkey or Redis server; check host and port")
+        }
+        if let first = bytes.first, !"+-:$*".utf8.contains(first) {
+            return ClientError(
+                .protocol,
+                "\(server) does not speak the protocol of Valkey and Redis; check host and port")
+        }
+        return nil
+    }
+
+    // A server repeats what it did not understand, which may be a secret.
+    private static func withoutArguments(_ text: String) -> String {
+        guard let range = text.range(of: ", with args beginning with") else { return text }
+        return String(text[..<range.lowerBound])
+    }
+
+    // Redis up to 7.0; Redis 7.2 and Valkey.
+    private static let inScript = ["The user executing the script can't", "ACL failure in script"]
+
+    private static func advice(
+        of word: String, _ text: String, name: String
+    ) -> (ClientError.Code, String) {
+        let isScript = ["EVAL", "EVALSHA", "SCRIPT"].contains(name)
+        if isScript, inScript.contains(where: text.contains) {
+            return (
+                .auth,
+                "; let the user do what the script does: extend its commands (+…) and keys (~…)"
+                    + " with ACL SETUSER"
+            )
+        }
+        switch word {
+        case "NOPERM":
+            if isScript, text.contains("command") {
+                return (.auth, "; let the user run scripts: ACL SETUSER … +eval +evalsha")
+            }
+            return (.auth, "; extend the rules of the user with ACL SETUSER")
+        case "NOAUTH", "WRONGPASS":
+            return (.auth, "; check the user and the password in the URL")
+        case "READONLY": return (.connection, "; it is a replica, and the primary is looked for")
+        case "OOM":
+            return (.overloaded, "; its memory is full: raise maxmemory, or set a maxmemory-policy")
+        case "WRONGTYPE":
+            return (
+                .validation, "; another program uses the key: delete it, or use another database"
+            )
+        case "NOSCRIPT": return (.validation, "")
+        case "LOADING": return (.connection, "; try again when it has read its data set")
+        case "MASTERDOWN":
+            return (
+                .connection, "; it is a replica without its primary, and the primary is looked for"
+            )
+        case "CLUSTERDOWN":
+            return (
+                .connection, "; nodes of the cluster are missing: see CLUSTER INFO on one of them"
+            )
+        case "TRYAGAIN":
+            return (.connection, "; the slot is being moved: give the command more time")
+        case "BUSY":
+            return (.connection, "; a script takes too long: SCRIPT KILL on the server ends it")
+        case "MOVED", "ASK": return (.connection, "")
+        default: return (.validation, "")
+        }
+    }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+import TurnpikeCore
+import TurnpikeSupport
+
+extension ValkeyServer {
+    private static let redirectLimit = 5
+    private static let firstPause: Int64 = 5_000_000
+    private static let longestPause: Int64 = 80_000_000
+
+    /// Sends a command to the node that has its key, and follows redirects.
+    ///
+    /// While a slot moves, a command with several keys may find some of them on each node. It is
+    /// sent again after a pause, as long as its limit has room for one.
+    /// - Returns: The reply, which may be an error of the server, and who sent it.
+    func reply(
+        to arguments: [Data], key: Data?, within limit: Duration
+    ) async throws -> (ValkeyValue, NodeAddress?) {
+        let deadline = Poller.now.addingClamped(limit.wholeNanoseconds)
+        let home = key.map(Route.key) ?? .any
+        var route = home
+        var redirects = 0
+        var pause = Self.firstPause
+        while true {
+            let (value, server) = try await engine.exchange(
+                arguments, to: route, by: deadline, limit: limit)
+            guard case .error(let text) = value, let server else { return (value, server) }
+            if text.hasPrefix("TRYAGAIN"), Poller.now.addingClamped(pause) < deadline {
+                try await Task.sleep(for: .nanoseconds(pause))
+                pause = min(pause * 2, Self.longestPause)
+                route = home
+                redirects = 0
+                continue
+            }
+            guard let redirect = ClusterRedirect(text, by: server) else { return (value, server) }
+            redirects += 1
+            if redirects > Self.redirectLimit {
+                throw ClientError(
+                    .connection,
+                    "the nodes of the cluster redirect a command in a circle; the last one was"
+                        + " \(server)")
+            }
+            switch redirect {
+            case .moved(let slot, let address):
+                engine.moved(slot, to: address)
+                route = .node(address)
+            case .ask(let address): route = .asking(address)
+            }
+        }
+    }
+
+    // MARK: Scripts
+
+    func runScript(
+        _ script: ValkeyScript, keys: [String], arguments: [Data], within limit: Duration
+    ) async throws -> ValkeyValue {
+        let key = keys.first.map { Data($0.utf8) }
+        let rest = [Data("\(keys.count)".utf8)] + keys.map { Data($0.utf8) } + arguments
+        let (digest, asks) = script.memory.digest.withLock { digest -> (Data?, Bool) in
+            switch digest {
+            case .known(let text): return (text, false)
+            case .asked, .withheld: return (nil, false)
+            case .unknown:
+                digest = .asked
+                return (nil, true)
+            }
+        }
+        if asks { learnDigest(of: script, key: key) }
+        if let digest {
+            let (value, server) = try await reply(
+                to: [Self.evalsha, digest] + rest, key: key, within: limit)
+            guard case .error(let text) = value else { return value }
+            if !text.hasPrefix("NOSCRIPT") {
+                throw ValkeyFault.refused(text, name: "EVALSHA", at: server)
+            }
+        }
+        let (value, server) = try await reply(
+            to: [Self.eval, script.memory.source] + rest, key: key, within: limit)
+        if case .error(let text) = value {
+            throw ValkeyFault.refused(text, name: "EVAL", at: server)
+        }
+        return value
+    }
+
+    private static let eval = Data("EVAL".utf8)
+    private static let evalsha = Data("EVALSHA".utf8)
+
+    /// Asks a server for the digest of a script; until it is known, the script itself is sent.
+    private func learnDigest(of script: ValkeyScript, key: Data?) {
+        let memory = script.memory
+        // Ends with the limit of its command.
+        _ = Task.apart { [engine] in
+            let command = [Data("SCRIPT".utf8), Data("LOAD".utf8), memory.source]
+            let route = key.map(Route.key) ?? .any
+            let limit = Duration.seconds(2)
+            let value = try? await engine.exchange(
+                command, to: route, by: Poller.now.addingClamped(limit.wholeNanoseconds),
+                limit: limit
+            ).0
+            memory.digest.withLock { digest in
+                switch value {
+                case .bytes(let text)? where text.count == 40: digest = .known(text)
+                case .status(let text)? where text.utf8.count == 40:
+                    digest = .known(Data(text.utf8))
+                // Who may run scripts may perhaps not load them.
+                case .error(let text)? where text.hasPrefix("NOPERM"): digest = .withheld
+                default: digest = .unknown
+                }
+            }
+        }
+    }
+}
+
+extension ValkeyEngine {
+    /// Notes where a slot is now, and asks for the others.
+    func moved(_ slot: Int, to address: NodeAddress) {
+        core.withLock { core in
+            if core.table == nil { core.table = SlotTable() }
+            core.table?.set(slot, to: address)
+            refreshSlots(&core)
+        }
+    }
+}

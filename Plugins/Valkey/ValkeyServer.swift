@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import Synchronization
+public import TurnpikeCore
+import TurnpikeSupport
+
+/// A Valkey or Redis server, a cluster of them, or a primary with its replicas.
+///
+/// ```swift
+/// let server = try ValkeyServer(url: "redis://user:password@cache.internal:6379/0")
+/// let value = try await server.send(ValkeyCommand("GET", "greeting"), within: .milliseconds(50))
+/// ```
+///
+/// It connects in the background when it is made, and again after a loss. What many tasks want
+/// shares few connections. A command that cannot be sent fails at once if the last try to connect
+/// has failed and the next one is not due; otherwise it waits for the connection within its limit.
+public final class ValkeyServer: Sendable {
+    let engine: ValkeyEngine
+
+    /// Creates a client, which begins to connect; what that meets is the error of the first command.
+    /// - Parameters:
+    ///   - url: `redis://user:password@host:6379/0`; `rediss` for TLS, `unix:///path` for a socket.
+    ///     A password without a user has an empty user: `redis://:password@host`. Characters with a
+    ///     meaning in URLs are percent-encoded. Several hosts with commas between them are nodes of
+    ///     a cluster, or a primary and its replicas: `redis://a:6379,b:6379/0`.
+    ///   - configuration: Limits, and the number of connections.
+    ///   - meter: Receives commands (`turnpike.valkey.commands`), those without a reply
+    ///     (`turnpike.valkey.failures`), connections that were made (`turnpike.valkey.connects`) and
+    ///     open ones (`turnpike.valkey.connections`).
+    /// - Throws: ``/TurnpikeCore/ClientError`` if the URL is wrong, or if libhiredis is missing or too
+    ///   old.
+    public init(
+        url: String, configuration: Configuration = Configuration(),
+        meter: (any GateMeter)? = nil
+    ) throws {
+        let url = try ValkeyURL(url)
+        try HiredisLibrary.load()
+        let tls =
+            url.isSecure
+            ? try TLSContext(authorities: configuration.certificateAuthorities) : nil
+        engine = try ValkeyEngine(
+            url: url, tls: tls, configuration: configuration.bounded, meter: meter)
+    }
+
+    init(_ engine: ValkeyEngine) { self.engine = engine }
+
+    deinit { engine.stop() }
+
+    /// Sends a command.
+    ///
+    /// At the limit, or when the task is cancelled, the caller has the error at once. The server may
+    /// still run the command; its reply is then dropped. A caller that needs a late reply, to undo
+    /// what the command did, waits with a long limit and a timer of its own.
+    /// - Parameters:
+    ///   - command: The command.
+    ///   - limit: How long the answer may take.
+    /// - Returns: The reply; never an error.
+    /// - Throws: ``/TurnpikeCore/ClientError`` if the server refuses it or does not answer in time,
+    ///   and `CancellationError`.
+    public func send(_ command: ValkeyCommand, within limit: Duration) async throws -> ValkeyValue {
+        let (value, server) = try await reply(
+            to: command.arguments, key: command.key, within: limit)
+        if case .error(let text) = value {
+            throw ValkeyFault.refused(text, name: Self.name(command.arguments), at: server)
+        }
+        return value
+    }
+
+    /// Runs a script, which the server is sent only if it does not know it.
+    /// - Parameters:
+    ///   - script: The script.
+    ///   - keys: The keys that it uses; in a cluster, all share a hash tag.
+    ///   - arguments: Its arguments.
+    ///   - limit: How long the answer may take.
+    /// - Returns: The reply; never an error.
+    /// - Throws: ``/TurnpikeCore/ClientError`` if the server refuses it or does not answer in time,
+    ///   and `CancellationError`.
+    public func run(
+        _ script: ValkeyScript, keys: [String], arguments: [Data], within limit: Duration
+    ) async throws -> ValkeyValue {
+        try await runScript(script, keys: keys, arguments: arguments, within: limit)
+    }
+
+    /// Closes all connections; commands without a reply fail, and so do later ones.
+    public func shutdown() async { await engine.shutdown() }
+
+    /// Commands without a reply.
+    var waiting: Int { engine.core.withLock { $0.waiting } }
+
+    static func name(_ arguments: [Data]) -> String {
+        String(decoding: arguments.first ?? Data(), as: UTF8.self).uppercased()
+    }
+}
+
+extension ValkeyServer: DescriptionReflectable {
+    /// The URL without the password.
+    public var description: String { "ValkeyServer(\(engine.url.description))" }
+}

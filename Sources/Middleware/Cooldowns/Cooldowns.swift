@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+public import TurnpikeCore
+import TurnpikeSupport
+
+/// Until when nothing is sent to an origin, because it answered 429 or 503 with `Retry-After`.
+///
+/// ``RateLimit`` and ``Retry`` begin cool-downs and honour them. With a ``SharedState`` they hold for
+/// all replicas: one replica that is told to wait 30 seconds tells the others.
+///
+/// ```swift
+/// let shared = SharedState(store)
+/// let client = Client(stack: [
+///     .retry(), .rateLimit(perSecond: 500, burst: 50, shared: shared),  // honours shared.cooldowns
+/// ])
+/// ```
+///
+/// A limit holds calls in its line while a cool-down lasts. A call whose deadline ends before that
+/// fails at once. A retry waits at least as long as the cool-down lasts. A limit with `shared`
+/// honours the cool-downs of its state without a setting. If the limit stands inside the retry, the
+/// retry needs none either: each attempt passes the limit. Give the same object to both otherwise.
+///
+/// Without an answer of the store, each replica knows the cool-downs that it has seen itself.
+public final class Cooldowns: Sendable {
+    private struct Entry: OriginEntry {
+        var until = MonotonicInstant(nanoseconds: .min)
+        var isInUse: Bool { false }
+    }
+
+    /// The longest cool-down; what a server asks for beyond that is cut.
+    public let longest: Duration
+
+    private let access: SharedAccess?
+    private let key: (@Sendable (Request) -> String?)?
+    private let entries = Mutex(BoundedMap<QuotaKey, Entry>())
+    // When the last one ends, so that calls do not pay for a look-up if there is none.
+    private let end = Atomic<Int64>(.min)
+
+    /// Creates cool-downs.
+    /// - Parameters:
+    ///   - shared: Makes them hold for all replicas; nil keeps them in this process.
+    ///   - longest: The longest cool-down; what a server asks for beyond that is cut.
+    ///   - key: Whose cool-down a request falls under besides its origin, such as the name of an
+    ///     account: the same function as ``RateLimit/key(_:)``. Used by ``Retry``; a limit uses its
+    ///     own.
+    public convenience init(
+        shared: SharedState? = nil, longest: Duration = .seconds(300),
+        key: (@Sendable (Request) -> String?)? = nil
+    ) {
+        self.init(access: shared?.access, longest: longest, key: key)
+    }
+
+    init(
+        access: SharedAccess?, longest: Duration = .seconds(300),
+        key: (@Sendable (Request) -> String?)? = nil
+    ) {
+        self.access = access
+        self.longest = min(max(longest, .zero), .seconds(86_400))
+        self.key = key
+    }
+
+    /// The use of the store by a gate that asks it once in a pass; nil if there is none.
+    var storeUse: GateEffect? { access?.use(.counts) }
+
+    /// What a request falls under; nil if its scheme has no origins.
+    func key(of request: Request) -> QuotaKey? {
+        request.origin.map { QuotaKey(origin: $0, part: key?(request)) }
+    }
+
+    /// When a cool-down ends, as far as this replica knows; nil if there is none.
+    func end(of key: QuotaKey, at now: MonotonicInstant) -> MonotonicInstant? {
+        guard now.nanoseconds < end.load(ordering: .relaxed) else { return nil }
+        return entries.withLock { $0[key] }.flatMap { now < $0.until ? $0.until : nil }
+    }
+
+    /// Begins a cool-down if a response asks for one, and tells the other replicas of it.
+    func note(_ head: ResponseHead, for key: QuotaKey, gate: String, in context: Context) {
+        guard head.status == .tooManyRequests || head.status == .serviceUnavailable,
+            !head.isStored,
+            let wish = head.headers.retryAfter(at: context.timeSource.date)
+        else { return }
+        begin(wish, for: key, gate: gate, in: context)
+    }
+
+    /// Begins a cool-down, and tells the other replicas of it.
+    func begin(_ wish: Duration, for key: QuotaKey, gate: String, in context: Context) {
+        let duration = min(wish, longest)
+        guard learn(duration, for: key, at: context.timeSource.now) else { return }
+        context.note(
+            gate: gate, "nothing is sent to \(key) for \(duration.text), as it has asked for")
+        guard let access else { return }
+        let (timeSource, text) = (context.timeSource, key.text(in: access.group))
+        // It ends by itself, within the time limit, and nobody waits for it.
+        _ = Task.inheriting {
+            _ = try? await access.ask(
+                "a cool-down", by: timeSource, limit: nil,
+                tell: { context.note(gate: gate, $0) }, late: { (_: Bool) in }
+            ) { store in
+                try await store.coolDown(for: duration, text)
+                return true
+            }
+        }
+    }
+
+    /// Notes a cool-down of which another replica has told.
+    /// - Returns: Whether it ends later than what was known.
+    @discardableResult
+    func learn(_ duration: Duration, for key: QuotaKey, at now: MonotonicInstant) -> Bool {
+        guard duration > .zero else { return false }
+        let until = now.advanced(by: min(duration, longest))
+        let isNews = entries.withLock { entries in
+            entries.update(key, orMake: Entry()) { entry in
+                // Two gates that see the same response begin one cool-down.
+                let isNews = entry.until.advanced(by: .milliseconds(100)) < until
+                entry.until = max(entry.until, until)
+                return isNews
+            }
+        }
+        end.max(until.nanoseconds, ordering: .relaxed)
+        return isNews
+    }
+
+    /// What is left of a cool-down, as the store knows it, or else this replica.
+    func timeLeft(
+        of key: QuotaKey, gate: String, in context: Context
+    ) async -> Duration? {
+        let timeSource = context.timeSource
+        if let access {
+            let text = key.text(in: access.group)
+            let told = await context.waiting("shared state") { _ in
+                try? await access.ask(
+                    "a cool-down", by: timeSource, limit: nil,
+                    tell: { context.note(gate: gate, $0) }, late: { (_: Duration?) in }
+                ) { store in
+                    try await store.cooldown(of: text)
+                }
+            }
+            if case .some(.some(let left)) = told { learn(left, for: key, at: timeSource.now) }
+        }
+        let now = timeSource.now
+        return end(of: key, at: now).map { now.duration(to: $0) }
+    }
+}

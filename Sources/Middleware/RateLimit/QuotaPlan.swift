@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+import TurnpikeSupport
+
+/// The rules of a limit, and what follows from them for the use of a store.
+struct QuotaPlan: Sendable {
+    let rules: [QuotaRule]
+    let rates: QuotaRates
+    /// The state that is shared with other replicas; nil if the limit is local.
+    let access: SharedAccess?
+    // The time between two permits of the rule whose permits come fastest.
+    private let fastest: Double
+
+    // So many permits are reserved at once for calls that wait: those of this time, divided by the
+    // replicas. It is short, so that replicas take turns and what a lost replica takes with it is
+    // little; and longer than a round trip, so that no permit is lost between two portions.
+    private static let portionTime = 50e6
+    // A lease has the permits that this replica is likely to use within this time.
+    private static let leaseTime = 10e6
+    /// No permit is reserved further ahead.
+    static let longestReach = Duration.seconds(10)
+
+    init(_ rules: [QuotaRule], access: SharedAccess?) {
+        self.rules = rules
+        self.access = access
+        rates = QuotaRates(rules)
+        fastest = rates.others.reduce(rates.first.exact) { min($0, $1.exact) }
+    }
+
+    /// How many permits are reserved at once for calls that wait.
+    ///
+    /// One is asked for while another is left, so that the round trip costs no quota.
+    func portion(_ replicas: Int) -> Int {
+        max(Int(min(Self.portionTime / fastest / Double(replicas), 1e6)), 2)
+    }
+
+    /// How far ahead permits are reserved for calls that wait: each replica has room for two.
+    ///
+    /// A replica that found none left would have to try again, and would not be in line meanwhile.
+    func reach(_ replicas: Int) -> Duration {
+        let two = Double(rates.interval) * 2 * (Double(replicas) + 1)
+        return min(.nanoseconds(Int64(min(max(two, 1e9), 1e10))), Self.longestReach)
+    }
+
+    /// The most permits that this replica may hold without a call for them.
+    ///
+    /// All replicas together hold a quarter of the burst at most.
+    func maxLease(_ replicas: Int?) -> Int {
+        replicas.map { Int(min(Double(rates.burst) / (4 * Double($0)), 1e6)) } ?? 0
+    }
+
+    /// The size of a lease.
+    /// - Parameters:
+    ///   - used: How many permits were used in a time.
+    ///   - time: The time, in nanoseconds.
+    /// - Returns: How many permits are likely to be used within the time of a lease.
+    func lease(forUse used: Int, in time: Int64) -> Int {
+        Int(min(Double(used) * min(Self.leaseTime / Double(max(time, 1)), 1), 1e6))
+    }
+
+    /// The rules as the store gets them: what may be held idle is not part of the burst.
+    func sentRules(hasLeases: Bool) -> [QuotaRule] {
+        guard hasLeases else { return rules }
+        return rules.map { QuotaRule($0.permits, per: $0.period, burst: $0.burst * 0.75) }
+    }
+
+    /// This replica's share of the quota, while the store has no answer.
+    func share(_ replicas: Int) -> QuotaRates {
+        QuotaRates(
+            rules.map { rule in
+                let count = Double(max(replicas, 1))
+                return QuotaRule(
+                    rule.permits / count, per: rule.period, burst: rule.burst / count)
+            })
+    }
+
+    /// An answer, with its times in a range in which they can be used.
+    /// - Throws: An error if no store may give it. Without one of the offsets a rule would not hold,
+    ///   and a permit that is due in a year would keep calls in line for that long.
+    func checked(_ answer: QuotaAnswer) throws -> QuotaAnswer {
+        switch answer {
+        case .granted(let grant):
+            guard grant.permits > 0, grant.offsets.count == rules.count,
+                grant.offsets.allSatisfy({ $0 <= Self.longestReach * 2 })
+            else { throw UnusableGrant() }
+            return answer
+        case .exhausted(let after): return .exhausted(retryAfter: Self.clamped(after))
+        case .coolingDown(let left): return .coolingDown(Self.clamped(left))
+        }
+    }
+
+    private static func clamped(_ time: Duration) -> Duration {
+        min(max(time, .zero), .seconds(1_000_000_000))
+    }
+
+    private struct UnusableGrant: Error, CustomStringConvertible {
+        var description: String { "its permits do not belong to the request" }
+    }
+
+    /// The least time in which so many permits come.
+    func leastTime(for permits: Int) -> Int64 {
+        Int64(nanoseconds: fastest * Double(max(permits, 0)))
+    }
+}

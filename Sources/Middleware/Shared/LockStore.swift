@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Locks that end by themselves.
+///
+/// A lock does not keep two replicas from acting at once: the first may be paused beyond the end of
+/// its lock. What it then writes is refused by its fencing number (Kleppmann, "How to do distributed
+/// locking", 2016), which grows with each lock of a key and is never used twice.
+public protocol LockStore: Sendable {
+    /// Takes a lock.
+    /// - Parameters:
+    ///   - key: What is locked.
+    ///   - duration: After which time it ends by itself.
+    /// - Returns: The lock, or how long the lock of another one lasts at most.
+    /// - Throws: Any error, if the store has no answer.
+    func lock(_ key: String, for duration: Duration) async throws -> LockAnswer
+
+    /// Ends a lock, if it has not ended.
+    func unlock(_ lock: SharedLock) async throws
+}

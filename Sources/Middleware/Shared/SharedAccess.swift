@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TurnpikeCore
+import TurnpikeSupport
+
+/// Uses a store within a time limit, and not at all while it is away.
+final class SharedAccess: Sendable {
+    private struct State {
+        var circuit = StoreCircuit()
+        var toldAt: MonotonicInstant?
+        // Whether the latest line of the log says that the store is away.
+        var hasToldFailure = false
+        var replicas = ReplicaCount()
+    }
+
+    let store: any SharedStore
+    let timeLimit: Duration
+    let group: String
+
+    private let replica: String
+    private let fixedReplicas: Int?
+    private let figures: GateFigures
+    private let state = Mutex(State())
+
+    private static let newsInterval = Duration.seconds(10)
+
+    private static let help = [
+        "turnpike.shared_state.failures":
+            "Operations on shared state without an answer of its store, after which a gate went on"
+            + " locally.",
+        "turnpike.shared_state.skipped":
+            "Operations on shared state that were not tried, because its store was away.",
+        "turnpike.shared_state.away": "Stores of shared state that are not asked now.",
+        "turnpike.shared_state.replicas": "Replicas that share state, as far as is known.",
+    ]
+
+    init(
+        _ store: any SharedStore, timeLimit: Duration, replicas: Int?, group: String,
+        replica: String, meter: (any GateMeter)?
+    ) {
+        self.store = store
+        self.timeLimit = min(max(timeLimit, .milliseconds(1)), .seconds(60))
+        fixedReplicas = replicas.map { max($0, 1) }
+        self.group = group
+        self.replica = replica
+        figures = GateFigures(meter, help: Self.help)
+    }
+
+    /// How many replicas there are, as far as is known.
+    var replicas: Int {
+        fixedReplicas ?? state.withLock { $0.replicas.known ?? ReplicaCount.assumed }
+    }
+
+    /// How many replicas there are, once that is certain enough to hold permits ahead of demand.
+    var confirmedReplicas: Int? { fixedReplicas ?? state.withLock { $0.replicas.confirmed } }
+
+    var isReachable: Bool { state.withLock { $0.circuit.isClosed } }
+
+    /// When the store may be asked next; nil if it may be now.
+    func nextAdmission(at now: MonotonicInstant) -> MonotonicInstant? {
+        state.withLock { $0.circuit.nextAdmission(at: now) }
+    }
+
+    func flush() async { await figures.flush() }
+
+    /// Asks the store, within the time limit; see ``SharedState/ask(_:by:limit:tell:late:_:)``.
+    func ask<Answer: Sendable>(
+        _ what: String, by timeSource: any TimeSource, limit: Duration?,
+        tell: @escaping @Sendable (String) -> Void, late: @escaping @Sendable (Answer) -> Void,
+        _ operation: @escaping @Sendable (any SharedStore) async throws -> Answer
+    ) async throws -> Answer? {
+        guard state.withLock({ $0.circuit.admit(at: timeSource.now) }) else {
+            figures.count("turnpike.shared_state.skipped")
+            return nil
+        }
+        beatIfDue(timeSource)
+        let limit = limit ?? timeLimit
+        let outcome = OneShot<Answer?>()
+        let timer = timeSource.schedule(after: limit) { outcome.settle(.success(nil)) }
+        defer { timer.cancel() }
+        run { store in
+            do {
+                let answer = try await operation(store)
+                if !outcome.settle(.success(answer)) { late(answer) }
+            } catch {
+                outcome.settle(.failure(error is CancellationError ? StoreGaveUp() : error))
+            }
+        }
+        do {
+            let answer = try await outcome.value {
+                outcome.settle(.failure(CancellationError()))
+            }
+            ended(what, answer == nil ? "no answer within \(limit.text)" : nil, timeSource, tell)
+            return answer
+        } catch let error as CancellationError {
+            // The caller was cancelled, which says nothing of the store.
+            state.withLock { $0.circuit.abandon(at: timeSource.now) }
+            throw error
+        } catch {
+            ended(what, String(describing: error), timeSource, tell)
+            return nil
+        }
+    }
+
+    /// Sends something to the store that nobody waits for, whether or not the store has answered of
+    /// late.
+    func run(_ operation: @escaping @Sendable (any SharedStore) async throws -> Void) {
+        let store = store
+        // It ends by itself: a store promises that for each operation. It is not cancelled with the
+        // caller, for others wait for its answer, or its answer must be taken back.
+        _ = Task.inheriting { try? await operation(store) }
+    }
+
+    private struct StoreGaveUp: Error, CustomStringConvertible {
+        var description: String { "the store has cancelled the operation" }
+    }
+
+    private func ended(
+        _ what: String, _ failure: String?, _ timeSource: any TimeSource,
+        _ tell: @Sendable (String) -> Void
+    ) {
+        let now = timeSource.now
+        let (hasChanged, isClosed, isNews) = state.withLock { state in
+            let hasChanged = state.circuit.record(failure == nil, at: now)
+            return (hasChanged, state.circuit.isClosed, Self.isNews(&state, failure != nil, now))
+        }
+        if hasChanged {
+            figures.tell { [.gauge("turnpike.shared_state.away"): isClosed ? 0 : 1] }
+        }
+        if failure != nil { figures.count("turnpike.shared_state.failures") }
+        guard isNews else { return }
+        if let failure {
+            tell(
+                "the store of shared state did not give \(what), and calls go on locally: \(failure)"
+            )
+        } else {
+            tell("the store of shared state answers again")
+        }
+    }
+
+    // A failure is news every ten seconds, and the first answer after a failure that was told.
+    private static func isNews(
+        _ state: inout State, _ hasFailed: Bool, _ now: MonotonicInstant
+    ) -> Bool {
+        guard hasFailed else {
+            guard state.hasToldFailure, state.circuit.isClosed else { return false }
+            state.hasToldFailure = false
+            return true
+        }
+        if let toldAt = state.toldAt, toldAt.duration(to: now) < newsInterval { return false }
+        state.toldAt = now
+        state.hasToldFailure = true
+        return true
+    }
+
+    private func beatIfDue(_ timeSource: any TimeSource) {
+        guard fixedReplicas == nil,
+            state.withLock({ $0.replicas.begin(at: timeSource.now) })
+        else { return }
+        let (replica, group) = (replica, group)
+        run { [self] store in
+            let count = try? await store.beat(replica, of: group, for: ReplicaCount.lifetime)
+            let known = state.withLock { state in
+                state.replicas.end(count)
+                return state.replicas.known
+            }
+            guard let known else { return }
+            figures.tell { [.gauge("turnpike.shared_state.replicas"): Double(known)] }
+        }
+    }
+}
+
+extension SharedAccess {
+    /// What a gate states that asks the store so often in one pass.
+    func use(_ content: GateSharedContent, times: Int = 1) -> GateEffect {
+        .sharesState(content, isHidden: store.hidesTraffic, atMost: timeLimit * times)
+    }
+}

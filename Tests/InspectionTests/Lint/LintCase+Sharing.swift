@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Turnpike
+import TurnpikeCore
+
+// State that replicas share.
+extension LintCase {
+    static let sharing: [LintCase] = [
+        LintCase(
+            "store-limit-near-timeout",
+            [.attemptTimeout(.milliseconds(100)), store(.counts, atMost: .milliseconds(30))],
+            [.attemptTimeout(.seconds(1)), store(.counts, atMost: .milliseconds(30))],
+            "takes 0.03 s of the 0.1 s of AttemptTimeout"),
+        LintCase(
+            "store-limit-near-timeout",
+            [
+                .deadline(.milliseconds(150)), store(.counts, atMost: .milliseconds(20)),
+                store(.secrets, atMost: .milliseconds(20)),
+            ],
+            [.deadline(.milliseconds(150)), store(.counts, atMost: .milliseconds(20))],
+            "takes 0.04 s of the 0.15 s of Deadline"),
+        LintCase(
+            "shared-secrets-readable", [store(.secrets, isHidden: false)],
+            [store(.secrets, isHidden: true), store(.counts, isHidden: false), store(.secrets)],
+            "Store keeps secrets in a store that it reaches without encryption"),
+        LintCase(
+            "local-limit-beside-shared-state", [store(.secrets), .rateLimit(perSecond: 10)],
+            [store(.counts, .limitsRate(10, per: .seconds(1))), .rateLimit(perSecond: 10)],
+            "each replica has the limit of RateLimit for itself"),
+    ]
+
+    private static func store(
+        _ content: GateSharedContent, _ effects: GateEffect..., isHidden: Bool? = nil,
+        atMost wait: Duration = .milliseconds(20)
+    ) -> Stated {
+        var gate = Stated("Store", .sharesState(content, isHidden: isHidden, atMost: wait))
+        gate.stated?.effects += effects
+        return gate
+    }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+import Turnpike
+import TurnpikeCache
+import TurnpikeValkey
+
+@testable import TurnpikeValkeyCache
+
+@Suite("ValkeyStore", .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+struct ValkeyStoreTests {
+    @Test("Another replica finds what one has stored, with one command")
+    func shared() async throws {
+        let replicas = try Replicas()
+        let (one, two) = (replicas.stores[0], replicas.stores[1])
+        #expect(try await two.text() == nil)
+        try await one.put()
+        #expect(try await two.text() == "content")
+        let before = try #require(Int(replicas.peer.info("total_commands_processed") ?? ""))
+        for _ in 0..<10 { #expect(try await two.text() == "content") }
+        let after = try #require(Int(replicas.peer.info("total_commands_processed") ?? ""))
+        // Each look at the server's figures costs commands too.
+        #expect(after - before >= 10 && after - before < 15)
+    }
+
+    @Test("Keys and partitions are apart, and share no bytes")
+    func keys() async throws {
+        let replicas = try Replicas(1)
+        defer { replicas.peer.kill() }
+        let store = replicas.stores[0]
+        let keys = [
+            CacheKey(url: "http://a.example/"), CacheKey(url: "http://a.example/b"),
+            CacheKey(url: "http://a.example/", partition: "one"),
+            CacheKey(url: "http://a.example/", partition: "two"),
+            CacheKey(url: "http://a.example/", partition: ""),
+        ]
+        for (number, key) in keys.enumerated() {
+            try await store.put(.sample(key), Data("\(number)".utf8))
+        }
+        for (number, key) in keys.enumerated() { #expect(try await store.text(key) == "\(number)") }
+        try await store.remove(keys[2])
+        #expect(try await store.text(keys[2]) == nil)
+        #expect(try await store.text(keys[3]) == "3")
+        #expect(try await store.list().count == 4)
+    }
+
+    @Test("Variants of a key are apart; the newest that fits is found, and 16 stay")
+    func variants() async throws {
+        let replicas = try Replicas()
+        let (one, two) = (replicas.stores[0], replicas.stores[1])
+        for number in 0..<20 {
+            try await one.put(
+                .sample(variant: "\(number)", after: Double(number)), Data("\(number)".utf8))
+        }
+        #expect(try await two.text() == "19")
+        for number in [4, 10, 19] {
+            let entry = try await two.entry(for: .sample) {
+                $0.variant.fields[0].value == "\(number)"
+            }
+            #expect((entry?.content as? CachedData)?.data == Data("\(number)".utf8))
+        }
+        let values = try await two.list().map { $0.response.variant.fields[0].value ?? "" }
+        #expect(Set(values) == Set((4..<20).map(String.init)))
+        // A variant that is stored again becomes the newest, and stays.
+        try await one.put(.sample(variant: "4", after: 30), Data("new".utf8))
+        try await one.put(.sample(variant: "30", after: 31), Data("30".utf8))
+        #expect(try await two.entry(for: .sample) { $0.variant.fields[0].value == "4" } != nil)
+        #expect(try await two.entry(for: .sample) { $0.variant.fields[0].value == "5" } == nil)
+    }
+
+    @Test("A bound holds for all variants of a key together; larger content is not stored")
+    func size() async throws {
+        var options = ValkeyStore.Options.patient
+        options.maxEntryBytes = 100_000
+        let replicas = try Replicas(1, options: options)
+        defer { replicas.peer.kill() }
+        let store = replicas.stores[0]
+        #expect(try await store.writer(for: .sample(), length: 100_001) == nil)
+        for name in ["a", "b", "c"] {
+            try await store.put(.sample(variant: name), Data(count: 40_000))
+        }
+        #expect(try await store.list().count == 2)
+        // What it was to replace is out of date.
+        try await store.put(.sample(variant: "c"), Data(count: 100_001))
+        #expect(try await store.list().isEmpty)
+        try await store.put(.sample(), Data(count: 99_990))
+        #expect(try await store.list().isEmpty)
+    }
+
+    @Test("A new head has effect if the entry is as it was found, in this store or in front of it")
+    func update() async throws {
+        let replicas = try Replicas()
+        let (one, two) = (replicas.stores[0], replicas.stores[1])
+        try await one.put()
+        let found = try #require(try await two.find())
+        try await two.update(found, to: .sample(mark: "new", after: 60))
+        #expect(try await one.find()?.response.head.headers["X-Mark"] == "new")
+        #expect(try await one.text() == "content")
+        // It is another one now.
+        try await two.update(found, to: .sample(mark: "newer", after: 90))
+        #expect(try await one.find()?.response.head.headers["X-Mark"] == "new")
+        let present = try #require(try await two.find())
+        try await two.update(present, to: .sample(variant: "x", mark: "newest", after: 90))
+        #expect(try await one.find()?.response.variant.fields.count == 1)
+        #expect(try await one.list().count == 1)
+        try await one.remove(.sample)
+        try await two.update(present, to: .sample(mark: "late"))
+        #expect(try await one.find() == nil)
+    }
+
+    @Test("A response whose request was sent before a removal is not stored")
+    func removal() async throws {
+        let replicas = try Replicas()
+        let (one, two) = (replicas.stores[0], replicas.stores[1])
+        let early = try #require(try await one.writer(for: .sample(), length: nil))
+        try await early.write(Data("old".utf8))
+        try await two.remove(.sample)
+        try await early.commit()
+        #expect(try await two.text() == nil)
+        // The time that a command may take counts as before the removal.
+        let begun = ContinuousClock.now
+        while try await two.text() == nil {
+            try #require(ContinuousClock.now - begun < .seconds(20))
+            try await one.put(.sample(), Data("new".utf8))
+        }
+        #expect(try await two.text() == "new")
+        // The gate sees to removals of its own process: the response to a POST may be stored after one.
+        let own = try #require(try await one.writer(for: .sample(), length: nil))
+        try await own.write(Data("own".utf8))
+        try await one.remove(.sample)
+        try await own.commit()
+        #expect(try await two.text() == "own")
+        let other = try #require(try await one.writer(for: .sample(), length: nil))
+        try await two.remove(.sample)
+        try await one.remove(.sample)
+        try await other.commit()
+        #expect(try await two.text() == nil)
+    }
+
+    @Test("The server removes an entry when it is of no more use")
+    func expiry() async throws {
+        let replicas = try Replicas(1)
+        try await replicas.stores[0].put(.sample(control: "max-age=60, stale-if-error=40"))
+        let name = StoreKey(.sample, prefix: "turnpike:cache").name
+        guard case .integer(let rest) = try replicas.peer.command("PTTL", name) else {
+            Issue.record("no time")
+            return
+        }
+        #expect(rest > 90_000 && rest <= 100_000)
+    }
+
+    @Test("A purge removes the entries for which its condition holds, and counts them")
+    func purge() async throws {
+        let replicas = try Replicas()
+        let (one, two) = (replicas.stores[0], replicas.stores[1])
+        for number in 0..<300 {
+            let key = CacheKey(url: "http://a.example/\(number)")
+            try await one.put(.sample(key, mark: number % 3 == 0 ? "go" : "stay"))
+        }
+        try replicas.peer.command("SET", "turnpike:cache:{00000000000000000000000000000000}", "x")
+        #expect(try await two.removeAll { $0.head.headers["X-Mark"] == "go" } == 100)
+        let rest = try await one.list()
+        #expect(rest.count == 200 && rest.allSatisfy { $0.length == 7 })
+        #expect(try await two.text(CacheKey(url: "http://a.example/3")) == nil)
+        #expect(try await two.text(CacheKey(url: "http://a.example/4")) == "content")
+    }
+
+    @Test("A cluster's nodes are all listed and purged")
+    func cluster() async throws {
+        let cluster = try ValkeyCluster()
+        let store = ValkeyStore(try ValkeyServer(url: cluster.nodes[0].url), options: .patient)
+        for number in 0..<60 {
+            try await store.put(.sample(CacheKey(url: "http://a.example/\(number)")))
+        }
+        let sizes = try cluster.nodes.map { try $0.command("DBSIZE") }
+        #expect(sizes.allSatisfy { $0 != .integer(0) })
+        #expect(try await store.list().count == 60)
+        #expect(try await store.removeAll { _ in true } == 60)
+        #expect(try await store.list().isEmpty)
+    }
+
+    @Test("Slots are those of the specification")
+    func slots() {
+        #expect(ClusterSlot.slot(of: "123456789") == 0x31C3)
+        for slot in [Int64(0), 5461, 16_383] {
+            #expect(ClusterSlot.slot(of: ClusterSlot.key(in: slot)) == slot)
+        }
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// Processes that share a quota over a real server, each as busy as it can be.
+///
+/// By default in a short form; `TURNPIKE_FLEET=1` asks for 8 processes, 50 calls at once each, 500
+/// requests a second, for 30 seconds. Each test prints its figures.
+@Suite(
+    "A fleet of processes", .serialized,
+    .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+struct FleetTests {
+    private let size = FleetSize.usual
+
+    private static let faketime = [
+        "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
+        "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
+    ].first(where: FileManager.default.fileExists)
+
+    // libfaketime 0.9.10 moves the times of all timer descriptors, those of the monotonic clock too, with
+    // which Dispatch waits: with a clock that is an hour behind, a timer would come an hour late.
+    private static let timers = """
+        #include <sys/syscall.h>
+        long syscall(long, ...);
+        int timerfd_settime(int timer, int flags, const void *value, void *old) {
+            return (int)syscall(SYS_timerfd_settime, timer, flags, value, old);
+        }
+        """
+
+    private func show(_ fleet: FleetOfProcesses, _ name: String) {
+        print(fleet.figures(name))
+    }
+
+    private func expectShared(_ fleet: FleetOfProcesses, from begin: Duration) {
+        let end = Duration.seconds(fleet.size.seconds)
+        #expect(fleet.failures == 0)
+        #expect(fleet.most() <= fleet.bound)
+        #expect(fleet.use(from: begin, to: end) >= 0.97)
+        #expect(fleet.unfairness(from: begin, to: end) <= 0.2)
+        #expect(fleet.added <= 40)
+    }
+
+    @Test("All of them together keep to the quota, use it, and get even parts")
+    func together() async throws {
+        let peer = try ValkeyPeer()
+        let fleet = try await FleetOfProcesses.run(peer.url, .undisturbed)
+        show(fleet, "undisturbed")
+        expectShared(fleet, from: .seconds(1))
+    }
+
+    @Test(
+        "Clocks that are wrong by up to an hour do not matter",
+        .enabled(if: faketime != nil, "needs the package faketime"))
+    func clocks() async throws {
+        let peer = try ValkeyPeer()
+        let library = try #require(Self.faketime)
+        let folder = TemporaryFolder()
+        try folder.write(Self.timers, to: "timers.c")
+        let timers = folder["timers.so"]
+        _ = try #require(
+            output(of: "clang", "-shared", "-fPIC", folder["timers.c"], "-o", timers),
+            "clang of the Swift toolchain is not there")
+        let environments = (0..<size.processes).map { number in
+            let offset = (number * 7200) / max(size.processes - 1, 1) - 3600
+            return [
+                "LD_PRELOAD": "\(timers):\(library)",
+                "FAKETIME": (offset < 0 ? "" : "+") + "\(offset)s",
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_FORCE_MONOTONIC_FIX": "0",
+            ]
+        }
+        let fleet = try await FleetOfProcesses.run(
+            peer.url, .undisturbed, environments: environments)
+        show(fleet, "clocks wrong by an hour")
+        expectShared(fleet, from: .seconds(1))
+    }
+
+    /// Disturbs a run, repairs the damage, and expects what must hold.
+    private func disturbed(
+        _ name: String, url: String, _ disturb: @escaping @Sendable () throws -> Void,
+        _ repair: @escaping @Sendable () throws -> Void
+    ) async throws {
+        let (begin, end, normal) = FleetSize.disturbance
+        let fleet = try await FleetOfProcesses.run(
+            url, size, events: [(at: begin, action: disturb), (at: end, action: repair)])
+        show(fleet, name)
+        #expect(fleet.failures == 0)
+        #expect(fleet.added <= 40)
+        // While some replicas draw on the store, and others on their share, both draw: twice the
+        // quota and the burst, by the table in the plugin's README.
+        #expect(fleet.most() <= fleet.bound + size.quota)
+        #expect(fleet.most(from: normal) <= fleet.bound)
+        #expect(fleet.use(from: normal, to: .seconds(size.seconds)) >= 0.95)
+    }
+
+    @Test("A server that is killed, and comes back without its data")
+    func killed() async throws {
+        let peer = try ValkeyPeer()
+        try await disturbed("killed", url: peer.url) {
+            peer.kill()
+        } _: {
+            try peer.restart()
+        }
+    }
+
+    @Test("A server that is stopped, and goes on")
+    func stopped() async throws {
+        let peer = try ValkeyPeer()
+        try await disturbed("stopped", url: peer.url) {
+            peer.pause()
+        } _: {
+            peer.resume()
+        }
+    }
+
+    @Test("A network that is slow")
+    func slow() async throws {
+        let peer = try ValkeyPeer()
+        let proxy = try FaultyProxy(to: peer.port)
+        try await disturbed("200 ms more", url: "redis://127.0.0.1:\(proxy.port)") {
+            proxy.faults.upDelay = .milliseconds(100)
+            proxy.faults.downDelay = .milliseconds(100)
+        } _: {
+            proxy.faults = .init()
+        }
+    }
+
+    @Test("A network that cuts connections at random bytes")
+    func cut() async throws {
+        let peer = try ValkeyPeer()
+        let proxy = try FaultyProxy(to: peer.port)
+        try await disturbed("cut at random bytes", url: "redis://127.0.0.1:\(proxy.port)") {
+            proxy.faults.cutsWithin = 20_000
+            proxy.reset()
+        } _: {
+            proxy.faults = .init()
+            proxy.reset()
+        }
+        #expect(proxy.cuts > 0)
+    }
+
+    @Test("A server whose memory is full")
+    func full() async throws {
+        let peer = try ValkeyPeer(options: ["--maxmemory-policy", "noeviction"])
+        try await disturbed("full", url: peer.url) {
+            try peer.command("CONFIG", "SET", "maxmemory", "1mb")
+        } _: {
+            try peer.command("CONFIG", "SET", "maxmemory", "0")
+        }
+    }
+
+    @Test("A primary that another server replaces")
+    func failover() async throws {
+        let pair = try ValkeyPair()
+        let url = "redis://127.0.0.1:\(pair.first.port),127.0.0.1:\(pair.second.port)"
+        try await disturbed("failover", url: url) {
+            try pair.promote(pair.second)
+        } _: {
+            try pair.demote(pair.first, below: pair.second)
+        }
+    }
+
+    @Test("A slot of a cluster that moves")
+    func movedSlot() async throws {
+        let cluster = try ValkeyCluster()
+        let moves = { @Sendable in
+            let keys = try cluster.nodes.flatMap { try $0.command("KEYS", "turnpike:*").list ?? [] }
+            let slots = try Set(keys.compactMap(\.text).map { try cluster.slot(of: $0) })
+            #expect(!slots.isEmpty)
+            for slot in slots {
+                try cluster.move(slot, to: (cluster.owner(of: slot) + 1) % cluster.nodes.count)
+            }
+        }
+        try await disturbed("slots move", url: cluster.url, moves, moves)
+    }
+}

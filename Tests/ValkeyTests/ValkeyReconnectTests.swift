@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+import Turnpike
+import TurnpikeTesting
+
+@testable import TurnpikeValkey
+
+@Suite("A server that goes and comes", .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+struct ValkeyReconnectTests {
+    private let limit = Duration.seconds(5)
+
+    /// Asks until there is an answer.
+    /// - Returns: How long that took.
+    private func recover(
+        _ server: ValkeyServer, _ command: ValkeyCommand = ValkeyCommand("SET", "r", "1")
+    ) async throws -> Duration {
+        let begin = ContinuousClock.now
+        while (try? await server.send(command, within: .milliseconds(100))) == nil {
+            if ContinuousClock.now - begin > .seconds(20) {
+                throw WaitExpired(after: .seconds(20), for: "the server")
+            }
+            // A refusal comes at once.
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        return ContinuousClock.now - begin
+    }
+
+    @Test("After a kill, commands fail at once, and work soon after the return")
+    func killed() async throws {
+        let peer = try ValkeyPeer()
+        let server = try ValkeyServer(url: peer.url)
+        _ = try await server.send(ValkeyCommand("PING"), within: limit)
+        peer.pause()
+        let waiting = Task { try await server.send(ValkeyCommand("PING"), within: limit) }
+        try await until("the command") { server.waiting == 1 }
+        peer.kill()
+        await #expect(throws: ClientError.self) { try await waiting.value }
+        var slowest = Duration.zero
+        for _ in 0..<50 {
+            let begin = ContinuousClock.now
+            let error = await #expect(throws: ClientError.self) {
+                try await server.send(ValkeyCommand("PING"), within: limit)
+            }
+            #expect(error?.code == .connection)
+            slowest = max(slowest, ContinuousClock.now - begin)
+        }
+        #expect(slowest < .seconds(1))
+        try peer.restart()
+        #expect(try await recover(server) < .seconds(3))
+    }
+
+    @Test("A server that was stopped is used again soon after it goes on")
+    func stopped() async throws {
+        let peer = try ValkeyPeer()
+        var configuration = ValkeyServer.Configuration()
+        configuration.stallLimit = .milliseconds(300)
+        configuration.connectLimit = .milliseconds(500)
+        let server = try ValkeyServer(url: peer.url, configuration: configuration)
+        _ = try await server.send(ValkeyCommand("PING"), within: limit)
+        peer.pause()
+        let begin = ContinuousClock.now
+        var codes: Set<ClientError.Code> = []
+        while ContinuousClock.now - begin < .seconds(2) {
+            do {
+                _ = try await server.send(ValkeyCommand("PING"), within: .milliseconds(20))
+            } catch let error as ClientError {
+                codes.insert(error.code)
+            }
+        }
+        #expect(codes.contains(.attemptTimeout))
+        peer.resume()
+        #expect(try await recover(server) < .seconds(3))
+    }
+
+    @Test("A cut at any byte loses commands, but never gives one the reply of another")
+    func cuts() async throws {
+        let peer = try ValkeyPeer()
+        let proxy = try FaultyProxy(to: peer.port)
+        proxy.faults.cutsWithin = 3000
+        let server = try ValkeyServer(url: "redis://127.0.0.1:\(proxy.port)")
+        var failures = 0
+        var answers = 0
+        for round in 0..<40 {
+            await withTaskGroup(of: Bool.self) { group in
+                for task in 0..<8 {
+                    group.addTask {
+                        let text = "\(round)/\(task)/" + String(repeating: "x", count: task * 9)
+                        let value = try? await server.send(
+                            ValkeyCommand("ECHO", text), within: .milliseconds(500))
+                        if let value { #expect(value == .bytes(Data(text.utf8))) }
+                        return value != nil
+                    }
+                }
+                for await isAnswered in group {
+                    if isAnswered { answers += 1 } else { failures += 1 }
+                }
+            }
+        }
+        #expect(proxy.cuts > 0)
+        #expect(answers > 0)
+        #expect(failures > 0)
+        proxy.faults = .init()
+        #expect(try await recover(server) < .seconds(3))
+    }
+
+    @Test("The new primary is found after a failover, whoever was given first")
+    func failover() async throws {
+        let pair = try ValkeyPair()
+        let url = "redis://127.0.0.1:\(pair.second.port),127.0.0.1:\(pair.first.port)"
+        let server = try ValkeyServer(url: url)
+        _ = try await server.send(ValkeyCommand("SET", "a", "1"), within: limit)
+        #expect(try pair.first.command("GET", "a").text == "1")
+        try pair.failOver()
+        #expect(try await recover(server, ValkeyCommand("SET", "a", "2")) < .seconds(3))
+        #expect(try pair.second.command("GET", "a").text == "2")
+        // The first is a replica of the second by now; then it takes over after a crash.
+        pair.second.kill()
+        await #expect(throws: ClientError.self) {
+            for _ in 0..<1000 {
+                _ = try await server.send(ValkeyCommand("SET", "a", "3"), within: .milliseconds(50))
+            }
+        }
+        try pair.promote(pair.first)
+        #expect(try await recover(server, ValkeyCommand("SET", "a", "4")) < .seconds(3))
+        #expect(try pair.first.command("GET", "a").text == "4")
+    }
+
+    @Test("A replica alone leads to its primary")
+    func replica() async throws {
+        let pair = try ValkeyPair()
+        let server = try ValkeyServer(url: pair.second.url)
+        _ = try await server.send(ValkeyCommand("SET", "a", "1"), within: limit)
+        #expect(try pair.first.command("GET", "a").text == "1")
+    }
+}

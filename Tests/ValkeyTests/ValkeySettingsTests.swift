@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import Turnpike
+import TurnpikeMiddleware
+import TurnpikeValkey
+
+@Suite("Valkey in stack files")
+struct ValkeySettingsTests {
+    private var registry: Registry {
+        var registry = Registry.standard
+        registry.registerValkey()
+        registry.register(gate: "keeps") { settings in
+            Keeps(server: settings.valkeyServer())
+        }
+        return registry
+    }
+
+    private struct Keeps: RequestAdapter {
+        let server: ValkeyServer?
+
+        func adapt(_ request: inout Request, context: Context) async throws {}
+    }
+
+    private func file(
+        _ settings: String,
+        _ gate: String = #"{"use": "rateLimit", "perSecond": 5, "shared": true}"#
+    ) throws -> StackFile {
+        let text = #"{"shared": {"use": "valkey", \#(settings)}, "stack": [\#(gate)]}"#
+        return try StackFile(parsing: Data(text.utf8))
+    }
+
+    @Test(
+        "A file is checked without a server and without the library",
+        arguments: [
+            #""url": "redis://127.0.0.1:6379/0""#, #""url": "rediss://user:password@a.example""#,
+            #""url": "unix:///run/valkey.sock", "connections": 2, "connectTimeout": 1"#,
+            #""url": "redis://a:1,b:2", "maxWaitingCommands": 10, "maxWaitingBytes": 65536"#,
+            #""url": "redis://a", "timeLimit": 0.01, "replicas": 3, "group": "b", "metrics": "stderr""#,
+        ])
+    func known(settings: String) throws {
+        #expect(try file(settings).check(with: registry).isEmpty)
+    }
+
+    @Test(
+        "A mistake has its path, and shows no password",
+        arguments: [
+            (#""connections": 1"#, "shared.url: is missing"),
+            (#""url": "http://:secretive@a""#, "shared.url: this URL of a Valkey or Redis server"),
+            (#""url": "redis://secretive@a""#, "shared.url: this URL of a Valkey or Redis server"),
+            (#""url": "redis://a", "connections": 0"#, "shared.connections: found 0"),
+            (
+                #""url": "redis://a", "conections": 1"#,
+                "shared.conections: there is no such setting"
+            ),
+        ])
+    func mistakes(settings: String, expected: String) throws {
+        let found = try file(settings).check(with: registry).map(\.description)
+        #expect(found.count == 1, "\(found)")
+        #expect(found.first?.hasPrefix(expected) == true, "\(found)")
+        #expect(!found.joined().contains("secretive"))
+    }
+
+    @Test(
+        "Whether others can read what goes to the server is known to the linter",
+        arguments: [
+            ("redis://cache.internal", false), ("redis://10.0.0.7:6379", false),
+            ("redis://127.0.0.1:6379,10.0.0.7:6379", false), ("redis://127.0.0.1", true),
+            ("redis://localhost:7/0", true), ("redis://[::1]:7", true),
+            ("rediss://cache.internal", true), ("unix:///run/valkey.sock", true),
+            ("redis://127.0.0.1.example", false),
+        ])
+    func hidden(url: String, isHidden: Bool) throws {
+        let draft = try file(#""url": "\#(url)""#).draft(with: registry)
+        let effects = try #require(draft.gates.first?.gate.facts(for: nil)?.effects)
+        let stated = effects.compactMap { effect -> Bool? in
+            if case .sharesState(_, let isHidden, _) = effect { isHidden } else { nil }
+        }
+        #expect(stated == [isHidden])
+    }
+
+    @Test("A gate of a plugin gets the server, and no other kind of shared state")
+    func server() throws {
+        let gate = #"{"use": "keeps", "shared": true}"#
+        let memory = Data(#"{"shared": {"use": "memory"}, "stack": [\#(gate)]}"#.utf8)
+        #expect(
+            try StackFile(parsing: memory).check(with: registry).map(\.description)
+                == ["stack[0].shared: this gate needs shared state of the kind \"valkey\""])
+        #expect(try file(#""url": "redis://127.0.0.1:1""#, gate).check(with: registry).isEmpty)
+    }
+
+    @Test("The reference of the registry has no gaps")
+    func reference() {
+        #expect(registry.checkReference().filter { $0.path.hasPrefix("shared") }.isEmpty)
+    }
+}
