@@ -9,15 +9,21 @@ let package = Package(
     dependencies: [.package(name: "turnpike", path: "..")],
     targets: [
         .target(name: "MallocCounter"),
+        // Gets keys through libhiredis in C, for comparison.
+        .target(
+            name: "CHiredisPeer",
+            linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
         .executableTarget(
             name: "bench",
             dependencies: [
-                "MallocCounter",
+                "CHiredisPeer", "MallocCounter",
                 .product(name: "Turnpike", package: "turnpike"),
                 .product(name: "TurnpikeCache", package: "turnpike"),
                 .product(name: "TurnpikeCurl", package: "turnpike"),
                 .product(name: "TurnpikeSupport", package: "turnpike"),
                 .product(name: "TurnpikeTesting", package: "turnpike"),
+                .product(name: "TurnpikeValkey", package: "turnpike"),
+                .product(name: "TurnpikeValkeyCache", package: "turnpike"),
             ],
             swiftSettings: [.swiftLanguageMode(.v6)]
         ),

@@ -25,7 +25,7 @@ enum Bench {
         var arguments = Array(CommandLine.arguments.dropFirst())
         let json = arguments.contains("--json")
         arguments.removeAll { $0 == "--json" }
-        let isCheck = arguments.first == "cache" && arguments.contains("--check")
+        let isCheck = ["cache", "fleet"].contains(arguments.first) && arguments.contains("--check")
         if isCheck { arguments.removeAll { $0 == "--check" } }
         let report = Report(json: json)
         let rest = Array(arguments.dropFirst())
@@ -34,6 +34,8 @@ enum Bench {
         case "chain": try await ChainBench.run(report, only: Set(rest))
         case "gates": try await GatesBench.run(report, only: Set(rest))
         case "endpoints": try await EndpointListsBench.run(report)
+        case "fleet-cache": try await FleetCache.run(report)
+        case "fleet": try await FleetBench.run(report, only: Set(rest))
         case "bridges": try NestedPackage.bridges.run(rest)
         case "peers": try NestedPackage.peers.run(rest + (json ? ["--json"] : []))
         case "instructions":
@@ -50,6 +52,8 @@ enum Bench {
                            bench chain [CASE…] [--json]
                            bench gates [GATE…] [--json]
                            bench endpoints [--json]
+                           bench fleet-cache [--json]
+                           bench fleet [limit] [roundTrip] [--check] [--json]
                            bench bridges
                            bench peers [--only W2,…] [--clients curl,…] [--rounds N]
                                        [--seconds S] [--svg FILE] [--json]

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CHiredisPeer
+import Foundation
+import Turnpike
+import TurnpikeCache
+import TurnpikeValkey
+import TurnpikeValkeyCache
+
+/// A hit in a cache on a server, beside a GET of as many bytes through libhiredis in C: one at a time, and
+/// 64 at once beside 64 commands in one pipeline.
+enum FleetCache {
+    private static let callers = 64
+    private static let rounds = 15
+
+    private struct Figures {
+        var commandOne: [Double] = []
+        var storeOne: [Double] = []
+        var clientOne: [Double] = []
+        var commandMany: [Double] = []
+        var storeMany: [Double] = []
+        var clientMany: [Double] = []
+    }
+
+    static func run(_ report: Report) async throws {
+        guard hiredis_peer_load() != 0, let server = try await RedisProcess.start() else {
+            report.line([
+                ("bench", "fleet-cache"), ("skipped", "no libhiredis or no server is found"),
+            ])
+            return
+        }
+        defer { server.end() }
+        for bytes in [1024, 16_384, 65_536] { try await run(report, server, bytes) }
+        await server.client.shutdown()
+    }
+
+    private static func run(_ report: Report, _ server: RedisProcess, _ bytes: Int) async throws {
+        var options = ValkeyStore.Options()
+        options.timeLimit = .seconds(5)
+        options.prefix = "bench\(bytes)"
+        let store = ValkeyStore(server.client, options: options)
+        let transport = MockTransport(recordLimit: 0) { _ in
+            .status(
+                200,
+                headers: [
+                    "Cache-Control": "max-age=3600", "Content-Type": "application/json",
+                    "ETag": "\"0123456789abcdef\"",
+                    "Server": "nginx", "Vary": "Accept-Encoding", "X-Request-ID": "4711",
+                    "Strict-Transport-Security": "max-age=31536000",
+                ], body: Data(repeating: 0x61, count: bytes))
+        }
+        let client = Client(transport: transport, stack: [.cache(store)])
+        let urls = (0..<callers).map { "http://api.example.com/v1/items/\($0)?fields=all" }
+        for url in urls {
+            _ = try await client.get(Target(url)).response().body.collect(upTo: 1 << 20)
+        }
+        let keys = urls.map { CacheKey(url: $0) }
+        guard let listing = try await store.list().first,
+            let entry = try await store.entry(for: keys[0], where: { _ in true })
+        else { throw BenchError("nothing was stored") }
+        let content = (entry.content as? CachedData)?.data ?? Data()
+        let size = bytes + EntryRecord(listing.response, content: content).tail.count
+        _ = try await server.client.send(
+            ValkeyCommand([Data("SET".utf8), Data("plain".utf8), Data(count: size)]),
+            within: .seconds(5))
+        let requests = urls.compactMap { URL(string: $0).map { Request(.get, $0) } }
+        var figures = Figures()
+        let one = bytes > 50_000 ? 1000 : 2000
+        let many = bytes > 50_000 ? 6400 : 25_600
+        for round in 0..<rounds {
+            let commandOne = try command(server, one, 1)
+            let storeOne = try await time(one, at: 1) { try await hit(store, keys[$0]) }
+            let clientOne = try await time(one, at: 1) { try await call(client, requests[$0]) }
+            let commandMany = try command(server, many, callers)
+            let storeMany = try await time(many, at: callers) { try await hit(store, keys[$0]) }
+            let clientMany = try await time(many, at: callers) {
+                try await call(client, requests[$0])
+            }
+            if round == 0 { continue }
+            figures.commandOne.append(commandOne)
+            figures.storeOne.append(storeOne)
+            figures.clientOne.append(clientOne)
+            figures.commandMany.append(commandMany)
+            figures.storeMany.append(storeMany)
+            figures.clientMany.append(clientMany)
+        }
+        line(
+            report, "one", bytes, figures.commandOne, figures.storeOne, figures.clientOne, bound: 3)
+        line(
+            report, "64 at once", bytes, figures.commandMany, figures.storeMany,
+            figures.clientMany, bound: 1.5)
+        await client.shutdown()
+    }
+
+    private static func line(
+        _ report: Report, _ name: String, _ bytes: Int, _ command: [Double], _ store: [Double],
+        _ client: [Double], bound: Double
+    ) {
+        let base = median(command)
+        report.line(
+            [
+                ("bench", "fleet-cache"), ("case", .text(name)), ("bytes", .number(Double(bytes))),
+                ("hiredis", .number(base)), ("store", .number(median(store))),
+            ], "ratio", median(store) / base, .atMost(bound),
+            [
+                ("client", .number(median(client))),
+                ("clientRatio", .number(median(client) / base)),
+            ])
+    }
+
+    // MARK: Loads
+
+    private static func command(_ server: RedisProcess, _ count: Int, _ depth: Int) throws -> Double
+    {
+        let time = hiredis_peer_get(Int32(server.port), "plain", Int32(count), Int32(depth))
+        guard time > 0 else { throw BenchError("libhiredis got nothing") }
+        return time
+    }
+
+    private static func hit(_ store: ValkeyStore, _ key: CacheKey) async throws {
+        guard try await store.entry(for: key, where: { _ in true }) != nil else {
+            throw BenchError("no hit")
+        }
+    }
+
+    private static func call(_ client: Client, _ request: Request) async throws {
+        _ = try await client.request(request).response().body.collect(upTo: 1 << 20)
+    }
+
+    // Nanoseconds for each, by so many callers at once.
+    private static func time(
+        _ count: Int, at callers: Int, _ operation: @escaping @Sendable (Int) async throws -> Void
+    ) async throws -> Double {
+        let begun = ContinuousClock.now
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for caller in 0..<callers {
+                group.addTask {
+                    for _ in 0..<(count / callers) { try await operation(caller) }
+                }
+            }
+            try await group.waitForAll()
+        }
+        return (ContinuousClock.now - begun) / .nanoseconds(count)
+    }
+}

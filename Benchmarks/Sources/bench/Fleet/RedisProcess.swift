@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TurnpikeSupport
+import TurnpikeValkey
+
+/// A `redis-server` or `valkey-server` of this benchmark alone, on a free loopback port.
+final class RedisProcess {
+    let port: Int
+    let client: ValkeyServer
+    private let process = Process()
+    private let input = Pipe()
+
+    var url: String { "redis://127.0.0.1:\(port)/0" }
+
+    /// Starts a server; nil if none is installed.
+    static func start() async throws -> RedisProcess? {
+        guard let path = Self.path(of: ["valkey-server", "redis-server"]) else { return nil }
+        let server = try RedisProcess(path)
+        for _ in 0..<100 {
+            let answer = try? await server.client.send(
+                ValkeyCommand("PING"), within: .milliseconds(200))
+            if answer != nil { return server }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        server.end()
+        throw CocoaError(.fileReadUnknown)
+    }
+
+    private init(_ path: String) throws {
+        port = try Self.freePort()
+        client = try ValkeyServer(url: "redis://127.0.0.1:\(port)/0")
+        process.executableURL = URL(filePath: "/bin/sh")
+        // The server ends with the pipe, and so with this process.
+        process.arguments = [
+            "-c", #""$0" "$@" >/dev/null & p=$!; cat >/dev/null; kill -9 $p"#, path, "--port",
+            "\(port)", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+        ]
+        process.standardInput = input
+        try process.run()
+    }
+
+    func end() {
+        try? input.fileHandleForWriting.close()
+        process.waitUntilExit()
+    }
+
+    /// What `redis-benchmark` reaches with one connection: the time of a command in microseconds;
+    /// nil if it is not installed.
+    func benchmark(_ count: Int, _ command: [Data]) throws -> Double? {
+        guard let path = Self.path(of: ["valkey-benchmark", "redis-benchmark"]) else { return nil }
+        let arguments = command.map { String(decoding: $0, as: UTF8.self) }
+        let output = Pipe()
+        let child = Process()
+        child.executableURL = URL(filePath: path)
+        child.arguments =
+            ["-p", "\(port)", "-c", "1", "-n", "\(count)", "--csv"] + arguments
+        child.standardOutput = output
+        try child.run()
+        let text = try output.fileHandleForReading.readToEnd() ?? Data()
+        child.waitUntilExit()
+        // "test","rps","avg_latency_ms",…
+        let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
+        guard let fields = lines.last?.components(separatedBy: "\",\""), fields.count > 6,
+            let rate = Double(fields[fields.count - 7]), rate > 0
+        else { return nil }
+        return 1e6 / rate
+    }
+
+    private static func path(of names: [String]) -> String? {
+        let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+        return names.lazy.flatMap { name in folders.map { "\($0)/\(name)" } }
+            .first { FileManager.default.isExecutableFile(atPath: $0) }
+    }
+
+    private static func freePort() throws -> Int {
+        #if canImport(Glibc)
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        #else
+        let descriptor = socket(AF_INET, SOCK_STREAM, 0)
+        #endif
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = withUnsafeMutableBytes(of: &address) { bytes in
+            guard let base = bytes.baseAddress else { return false }
+            let place = base.assumingMemoryBound(to: sockaddr.self)
+            return bind(descriptor, place, length) == 0
+                && getsockname(descriptor, place, &length) == 0
+        }
+        guard isBound else { throw CocoaError(.fileWriteUnknown) }
+        return Int(UInt16(bigEndian: address.sin_port))
+    }
+}
