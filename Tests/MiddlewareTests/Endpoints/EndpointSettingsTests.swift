@@ -150,7 +150,7 @@ struct EndpointSettingsTests {
     @Test("A reload keeps the state of endpoints, and takes the new list")
     func reload() async throws {
         func gate(_ list: String) -> String {
-            #"{"use": "endpoints", "for": "users.internal", "list": [\#(list)], "choice": "roundRobin", "health": {"consecutiveFailures": 2}}"#
+            #"{"use": "endpoints", "for": "users.internal", "list": [\#(list)], "choice": "roundRobin", "health": {"consecutiveFailures": 2, "slowStart": 0}}"#
         }
         let configured = try configured(gate(#""10.0.0.7:80", "10.0.0.8:80""#))
         let client = configured.client

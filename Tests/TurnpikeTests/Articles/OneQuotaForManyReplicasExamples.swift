@@ -5,7 +5,7 @@ import Testing
 import Turnpike
 
 @Suite("One quota for many replicas")
-struct SharedStateExamples {
+struct OneQuotaForManyReplicasExamples {
     private let store = MemorySharedStore()
 
     @Test("A limit over a store")
