@@ -54,6 +54,25 @@ struct RateLimitTests {
         #expect(clock.timerCount == 0)
     }
 
+    @Test(
+        "A call that ends before its request is sent gives its permit back",
+        arguments: [false, true])
+    func unsent(isCancelled: Bool) async throws {
+        let first = Countdown(1)
+        let stop = Around { request, _, next in
+            if first.takeOne() {
+                if !isCancelled { throw ClientError(.circuitOpen, "stop") }
+                unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            }
+            return try await next(request)
+        }
+        let client = client(RateLimit(perSecond: 1), stop)
+        let ended = await Task { await code(of: client.get(anywhere)) }.value
+        #expect(ended == (isCancelled ? nil : .circuitOpen))
+        _ = try await client.get(anywhere).response()
+        #expect(transport.sentCount == 1)
+    }
+
     @Test("A call that cannot start in time fails at once with the time when it could")
     func late() async throws {
         let client = client(Deadline(.seconds(3)), RateLimit(perSecond: 0.25))

@@ -19,6 +19,9 @@ import TurnpikeSupport
 /// shared limit. It keeps the buckets of 1024 origins and drops the least recently used one beyond
 /// that.
 ///
+/// A call that ends before its request is sent, because it is cancelled or by a gate further in, gives its
+/// permits back.
+///
 /// With `shared` all replicas of a service draw on one quota; see <doc:OneQuotaForManyReplicas>.
 public struct RateLimit: Interceptor {
     /// What shares one bucket.
@@ -112,8 +115,14 @@ public struct RateLimit: Interceptor {
                 lines.leave(key, $0, timeSource)
             }
         }
+        let sends = context.call.record.sends
         let response: Response
         do { response = try await next(request) } catch {
+            // It was cancelled, or a gate further in has ended it.
+            if context.call.record.sends == sends {
+                lines.correct(cost, of: key, context.timeSource)
+                throw error
+            }
             // A validator further in may have refused a response.
             if let head = Outcome(request: request, result: .failure(error)).head {
                 look(at: head, key, cost, in: context)
