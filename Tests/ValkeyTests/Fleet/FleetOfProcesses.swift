@@ -28,10 +28,11 @@ struct FleetSize {
         return size
     }
 
-    /// When a disturbance begins, when it ends, and when all must be as before.
-    static let disturbance: (begin: Duration, end: Duration, normal: Duration) =
-        isLong
-        ? (.seconds(10), .seconds(20), .seconds(23)) : (.seconds(1.5), .seconds(2.5), .seconds(4.5))
+    /// When a disturbance begins, and how long it lasts in the long form.
+    static let disturbedAt: Duration = isLong ? .seconds(10) : .seconds(1)
+
+    /// How long after a disturbance all must be as before.
+    static let recovery = Duration.seconds(3)
 }
 
 /// A run of several processes that share a quota, counted at an independent server.

@@ -76,15 +76,20 @@ struct FleetTests {
         expectShared(fleet, from: .seconds(1))
     }
 
-    /// Disturbs a run, repairs the damage, and expects what must hold.
+    /// Disturbs a run, and expects what must hold: the steps follow each other in even times, of so many
+    /// seconds in the long form and of one in the short form, and the last one repairs the damage.
     private func disturbed(
-        _ name: String, url: String, _ disturb: @escaping @Sendable () throws -> Void,
-        _ repair: @escaping @Sendable () throws -> Void
+        _ name: String, url: String, for seconds: Int = 10,
+        _ steps: (@Sendable () throws -> Void)...
     ) async throws {
-        let (begin, end, normal) = FleetSize.disturbance
-        let fleet = try await FleetOfProcesses.run(
-            url, size, events: [(at: begin, action: disturb), (at: end, action: repair)])
+        let length = Duration.seconds(FleetSize.isLong ? seconds : 1)
+        let events = steps.enumerated().map { number, step in
+            let part = Double(number) / Double(steps.count - 1)
+            return (at: FleetSize.disturbedAt + length * part, action: step)
+        }
+        let fleet = try await FleetOfProcesses.run(url, size, events: events)
         show(fleet, name)
+        let normal = FleetSize.disturbedAt + length + FleetSize.recovery
         #expect(fleet.failures == 0)
         #expect(fleet.added <= 40)
         // While some replicas draw on the store, and others on their share, both draw: twice the
@@ -97,68 +102,55 @@ struct FleetTests {
     @Test("A server that is killed, and comes back without its data")
     func killed() async throws {
         let peer = try ValkeyPeer()
-        try await disturbed("killed", url: peer.url) {
-            peer.kill()
-        } _: {
-            try peer.restart()
-        }
+        try await disturbed("killed", url: peer.url, { peer.kill() }, { try peer.restart() })
     }
 
     @Test("A server that is stopped, and goes on")
     func stopped() async throws {
         let peer = try ValkeyPeer()
-        try await disturbed("stopped", url: peer.url) {
-            peer.pause()
-        } _: {
-            peer.resume()
-        }
+        try await disturbed(
+            "stopped", url: peer.url, for: 5, { peer.pause() }, { peer.resume() })
     }
 
-    @Test("A network that is slow")
-    func slow() async throws {
+    @Test("A network that is slow, then cuts connections at random bytes")
+    func network() async throws {
         let peer = try ValkeyPeer()
         let proxy = try FaultyProxy(to: peer.port)
-        try await disturbed("200 ms more", url: "redis://127.0.0.1:\(proxy.port)") {
-            proxy.faults.upDelay = .milliseconds(100)
-            proxy.faults.downDelay = .milliseconds(100)
-        } _: {
-            proxy.faults = .init()
-        }
-    }
-
-    @Test("A network that cuts connections at random bytes")
-    func cut() async throws {
-        let peer = try ValkeyPeer()
-        let proxy = try FaultyProxy(to: peer.port)
-        try await disturbed("cut at random bytes", url: "redis://127.0.0.1:\(proxy.port)") {
-            proxy.faults.cutsWithin = 20_000
-            proxy.reset()
-        } _: {
-            proxy.faults = .init()
-            proxy.reset()
-        }
+        try await disturbed(
+            "200 ms more, then cuts", url: "redis://127.0.0.1:\(proxy.port)",
+            {
+                proxy.faults.upDelay = .milliseconds(100)
+                proxy.faults.downDelay = .milliseconds(100)
+            },
+            {
+                proxy.faults = .init()
+                proxy.faults.cutsWithin = 20_000
+                proxy.reset()
+            },
+            {
+                proxy.faults = .init()
+                proxy.reset()
+            })
         #expect(proxy.cuts > 0)
     }
 
     @Test("A server whose memory is full")
     func full() async throws {
         let peer = try ValkeyPeer(options: ["--maxmemory-policy", "noeviction"])
-        try await disturbed("full", url: peer.url) {
-            try peer.command("CONFIG", "SET", "maxmemory", "1mb")
-        } _: {
-            try peer.command("CONFIG", "SET", "maxmemory", "0")
-        }
+        try await disturbed(
+            "full", url: peer.url,
+            { try peer.command("CONFIG", "SET", "maxmemory", "1mb") },
+            { try peer.command("CONFIG", "SET", "maxmemory", "0") })
     }
 
     @Test("A primary that another server replaces")
     func failover() async throws {
         let pair = try ValkeyPair()
         let url = "redis://127.0.0.1:\(pair.first.port),127.0.0.1:\(pair.second.port)"
-        try await disturbed("failover", url: url) {
-            try pair.promote(pair.second)
-        } _: {
-            try pair.demote(pair.first, below: pair.second)
-        }
+        try await disturbed(
+            "failover", url: url,
+            { try pair.promote(pair.second) },
+            { try pair.demote(pair.first, below: pair.second) })
     }
 
     @Test("A slot of a cluster that moves")
