@@ -16,16 +16,16 @@ extension ValkeyServer {
     /// sent again after a pause, as long as its limit has room for one.
     /// - Returns: The reply, which may be an error of the server, and who sent it.
     func reply(
-        to arguments: [Data], key: Data?, within limit: Duration
+        to command: ValkeyCommand, within limit: Duration
     ) async throws -> (ValkeyValue, NodeAddress?) {
         let deadline = Poller.now.addingClamped(limit.wholeNanoseconds)
-        let home = key.map(Route.key) ?? .any
+        let home = command.key.map(Route.key) ?? .any
         var route = home
         var redirects = 0
         var pause = Self.firstPause
         while true {
             let (value, server) = try await engine.exchange(
-                arguments, to: route, by: deadline, limit: limit)
+                command, to: route, by: deadline, limit: limit)
             guard case .error(let text) = value, let server else { return (value, server) }
             if text.hasPrefix("TRYAGAIN"), Poller.now.addingClamped(pause) < deadline {
                 try await Task.sleep(for: .nanoseconds(pause))
@@ -70,14 +70,14 @@ extension ValkeyServer {
         if asks { learnDigest(of: script, key: key) }
         if let digest {
             let (value, server) = try await reply(
-                to: [Self.evalsha, digest] + rest, key: key, within: limit)
+                to: ValkeyCommand([Self.evalsha, digest] + rest, key: key), within: limit)
             guard case .error(let text) = value else { return value }
             if !text.hasPrefix("NOSCRIPT") {
                 throw ValkeyFault.refused(text, name: "EVALSHA", at: server)
             }
         }
         let (value, server) = try await reply(
-            to: [Self.eval, script.memory.source] + rest, key: key, within: limit)
+            to: ValkeyCommand([Self.eval, script.memory.source] + rest, key: key), within: limit)
         if case .error(let text) = value {
             throw ValkeyFault.refused(text, name: "EVAL", at: server)
         }
@@ -92,7 +92,8 @@ extension ValkeyServer {
         let memory = script.memory
         // Ends with the limit of its command.
         _ = Task.apart { [engine] in
-            let command = [Data("SCRIPT".utf8), Data("LOAD".utf8), memory.source]
+            let command = ValkeyCommand(
+                [Data("SCRIPT".utf8), Data("LOAD".utf8), memory.source])
             let route = key.map(Route.key) ?? .any
             let limit = Duration.seconds(2)
             let value = try? await engine.exchange(

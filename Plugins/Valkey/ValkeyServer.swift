@@ -59,8 +59,7 @@ public final class ValkeyServer: Sendable {
     /// - Throws: ``/TurnpikeCore/ClientError`` if the server refuses it or does not answer in time,
     ///   and `CancellationError`.
     public func send(_ command: ValkeyCommand, within limit: Duration) async throws -> ValkeyValue {
-        let (value, server) = try await reply(
-            to: command.arguments, key: command.key, within: limit)
+        let (value, server) = try await reply(to: command, within: limit)
         if case .error(let text) = value {
             throw ValkeyFault.refused(text, name: Self.name(command.arguments), at: server)
         }

@@ -15,6 +15,7 @@ public struct EntryRecord: Sendable {
     ///
     /// They tell apart what was stored under one key and variant at different times.
     public let tail: Data
+    private let closing: Closing
 
     /// The length of the closing.
     ///
@@ -25,9 +26,10 @@ public struct EntryRecord: Sendable {
     // "TrC" and a version, which changes with the format and with the rules for whom an entry is kept.
     private static let version: UInt32 = 0x0143_7254
 
-    private init(response: StoredResponse, tail: Data) {
+    private init(response: StoredResponse, tail: Data, _ closing: Closing) {
         self.response = response
         self.tail = tail
+        self.closing = closing
     }
 
     /// Creates the record of a response.
@@ -43,18 +45,17 @@ public struct EntryRecord: Sendable {
         closing.headLength = UInt32(clamping: writer.bytes.count)
         closing.head = closing.checksum(of: writer.bytes)
         closing.write(&writer)
-        self.init(response: response, tail: Data(writer.bytes))
+        self.init(response: response, tail: Data(writer.bytes), closing)
     }
 
     /// The record of the same content with another head.
-    public func replacing(_ response: StoredResponse) -> EntryRecord? {
-        Closing(tail).map { EntryRecord(response, $0) }
+    public func replacing(_ response: StoredResponse) -> EntryRecord {
+        EntryRecord(response, closing)
     }
 
     /// Whether a content is that of the record.
     public func isRight(_ content: Data) -> Bool {
-        guard let closing = Closing(tail) else { return false }
-        return closing.contentLength == UInt64(content.count)
+        closing.contentLength == UInt64(content.count)
             && closing.content == XXHash64.hash(content)
     }
 
@@ -65,13 +66,11 @@ public struct EntryRecord: Sendable {
             closing.head == closing.checksum(of: tail.dropLast(Self.closingBytes)),
             let response = StoredResponse(record: tail.dropLast(Self.closingBytes))
         else { return nil }
-        self.init(response: response, tail: tail)
+        self.init(response: response, tail: tail, closing)
     }
 
     /// The length of the content.
-    public var contentLength: Int64 {
-        Closing(tail).map { Int64(clamping: $0.contentLength) } ?? 0
-    }
+    public var contentLength: Int64 { Int64(clamping: closing.contentLength) }
 
     /// Reads a record, and checks its head; ``isRight(_:)`` checks its content.
     /// - Parameters:
@@ -82,15 +81,23 @@ public struct EntryRecord: Sendable {
     public static func read(
         _ bytes: Data, knowing known: EntryRecord? = nil
     ) -> (record: EntryRecord, content: Data)? {
+        if let known, let content = known.content(of: bytes) { return (known, content) }
         guard let closing = Closing(bytes),
             let tailBytes = closing.tailBytes(in: bytes.count)
         else { return nil }
         let tail = bytes.suffix(tailBytes)
         let content = bytes.prefix(bytes.count - tailBytes)
-        if let known, known.tail == tail { return (known, content) }
         // A record that is kept must not keep the content.
         guard let record = EntryRecord(tail: tail.exact) else { return nil }
         return (record, content)
+    }
+
+    // What stands before the record's own tail; nil if the bytes end otherwise.
+    private func content(of bytes: Data) -> Data? {
+        let count = bytes.count - tail.count
+        guard count >= 0, closing.contentLength == UInt64(count), bytes.suffix(tail.count) == tail
+        else { return nil }
+        return bytes.prefix(count)
     }
 
     private struct Closing {

@@ -26,7 +26,7 @@ struct StoreKey: Sendable {
             hash.update(Data("\(part.utf8.count):\(part)".utf8))
         }
         name = "\(prefix):{\(hash.finalize().prefix(16).hexadecimal)}"
-        lookUp = ValkeyCommand("HGETALL", name, key: name)
+        lookUp = ValkeyCommand("HGETALL", name, key: name).prepared
     }
 
     /// The field of a variant.

@@ -8,9 +8,14 @@ import TurnpikeMiddleware
 /// What one replica knows of a shared store.
 struct StoreState {
     /// What was found under a key last: a head that is the same need not be read again.
-    struct Known {
+    final class Known: Sendable {
         let key: StoreKey
-        var record: EntryRecord?
+        let record: EntryRecord?
+
+        init(_ key: StoreKey, _ record: EntryRecord? = nil) {
+            self.key = key
+            self.record = record
+        }
     }
 
     var reads = StoreCircuit()
@@ -34,15 +39,14 @@ struct StoreState {
 
     mutating func known(_ key: CacheKey, prefix: String) -> Known {
         if let known = recent[key] { return known }
-        let known = older[key] ?? Known(key: StoreKey(key, prefix: prefix))
+        let known = older[key] ?? Known(StoreKey(key, prefix: prefix))
         insert(key, known)
         return known
     }
 
     mutating func learn(_ key: CacheKey, _ record: EntryRecord) {
-        guard var known = recent[key] ?? older[key] else { return }
-        known.record = record
-        insert(key, known)
+        guard let known = recent[key] ?? older[key] else { return }
+        insert(key, Known(known.key, record))
     }
 
     private mutating func insert(_ key: CacheKey, _ known: Known) {

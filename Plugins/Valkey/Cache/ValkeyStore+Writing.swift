@@ -66,7 +66,7 @@ extension ValkeyStore {
             return try await remove(old.key)
         }
         let before = EntryRecord(old, content: data)
-        guard let after = before.replacing(response) else { return }
+        let after = before.replacing(response)
         let now = timeSource.now
         let (isAdmitted, removal, name) = state.withLock { state in
             (

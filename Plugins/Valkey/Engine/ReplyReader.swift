@@ -28,7 +28,17 @@ import TurnpikeCore
     func read(_ bytes: UnsafeRawBufferPointer, _ body: (ValkeyValue) -> Void) throws {
         let base = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         guard let base = unsafe base else { return }
-        guard unsafe tpv_reader_feed(pointer, base, bytes.count) else { throw fault }
+        // The library moves all that is left behind a reply to the front, so it gets little at once.
+        for place in stride(from: 0, to: bytes.count, by: Self.pieceSize) {
+            let count = min(Self.pieceSize, bytes.count - place)
+            guard unsafe tpv_reader_feed(pointer, base + place, count) else { throw fault }
+            try takeReplies(body)
+        }
+    }
+
+    private static let pieceSize = 16 << 10
+
+    private func takeReplies(_ body: (ValkeyValue) -> Void) throws {
         while true {
             switch unsafe tpv_reader_next(pointer) {
             case 0: return

@@ -10,12 +10,12 @@ extension ValkeyEngine {
     /// Sends a command, and waits for its reply.
     /// - Returns: The reply, which may be an error of the server, and who sent it.
     func exchange(
-        _ arguments: [Data], to route: Route, by deadline: Int64, limit: Duration
+        _ command: ValkeyCommand, to route: Route, by deadline: Int64, limit: Duration
     ) async throws -> (ValkeyValue, NodeAddress?) {
         let pending = PendingReply(deadline: deadline, limit: limit)
         let value = try await withTaskCancellationHandler {
             try unsafe await withUnsafeThrowingContinuation { continuation in
-                unsafe submit(arguments, route, pending, continuation)
+                unsafe submit(command, route, pending, continuation)
             }
         } onCancel: {
             cancel(pending)
@@ -30,12 +30,19 @@ extension ValkeyEngine {
     }
 
     private func submit(
-        _ arguments: [Data], _ route: Route, _ pending: PendingReply,
+        _ command: ValkeyCommand, _ route: Route, _ pending: PendingReply,
         _ continuation: UnsafeContinuation<ValkeyValue, any Error>
     ) {
-        let fault = unsafe Wire.format(arguments) { bytes in
-            unsafe enqueue(bytes, route, pending, continuation)
-        }
+        let fault =
+            if let wire = command.wire {
+                unsafe wire.withUnsafeBytes { bytes -> (any Error)?? in
+                    unsafe enqueue(bytes, route, pending, continuation)
+                }
+            } else {
+                unsafe Wire.format(command.arguments) { bytes in
+                    unsafe enqueue(bytes, route, pending, continuation)
+                }
+            }
         guard let fault else {
             let text = "the command has no name, or more than 512 MiB"
             unsafe continuation.resume(throwing: ClientError(.invalidRequest, text))
@@ -90,13 +97,8 @@ extension ValkeyEngine {
         if let link = node.bestLink {
             unsafe append(bytes, route, pending, to: link, now, &core)
             if pending.deadline < core.alarm { setAlarm(pending.deadline, &core) }
-            if link.isWriting || link.isBlocked { return .nothing }
-            if link.gathering.holds(link.output.count, at: now) {
-                if link.gathering.deadline < core.alarm {
-                    setAlarm(link.gathering.deadline, &core)
-                }
-                return .nothing
-            }
+            link.gathering.add()
+            if link.isWriting || link.isBlocked || holds(link, at: now, &core) { return .nothing }
             // OpenSSL works on one thread.
             if link.tls != nil { return send(link, &core) ? .wake : .nothing }
             beginWrite(link, now)
@@ -160,6 +162,13 @@ extension ValkeyEngine {
 
     // MARK: Writing
 
+    /// Whether what a connection is to send waits for more.
+    private func holds(_ link: Link, at now: Int64, _ core: inout Core) -> Bool {
+        guard link.gathering.holds(link.output.count, at: now) else { return false }
+        if link.gathering.deadline < core.alarm { setAlarm(link.gathering.deadline, &core) }
+        return true
+    }
+
     /// Makes the caller the one who writes.
     private func beginWrite(_ link: Link, _ now: Int64) {
         link.isWriting = true
@@ -204,8 +213,8 @@ extension ValkeyEngine {
             tpv_shutdown(link.fd)
             return (false, false)
         }
-        if isAll, !link.output.isEmpty {
-            swap(&link.output, &link.sending)
+        if isAll, !link.output.isEmpty, !holds(link, at: Poller.now, &core) {
+            beginWrite(link, Poller.now)
             return (true, false)
         }
         link.isWriting = false

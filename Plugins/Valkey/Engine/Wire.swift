@@ -46,6 +46,12 @@ enum Wire {
         unsafe UnsafePointer(lengths.baseAddress)
     }
 
+    /// The bytes of a command; nil if it cannot be formatted, or there is no library.
+    static func prepared(_ arguments: [Data]) -> [UInt8]? {
+        if (try? HiredisLibrary.load()) == nil { return nil }
+        return unsafe format(arguments) { unsafe [UInt8]($0) }
+    }
+
     static func bytes(_ arguments: [Data]) -> [UInt8] {
         unsafe format(arguments) { unsafe [UInt8]($0) } ?? []
     }

@@ -39,27 +39,28 @@ struct RecordWriter {
 
 /// Reads what a ``RecordWriter`` wrote; nil for all that goes beyond the bytes.
 struct RecordReader {
-    private var rest: Data
+    private let bytes: Data
+    private var place = 0
 
-    init(_ data: Data) { rest = data }
+    init(_ data: Data) { bytes = data }
 
-    mutating func number32() -> UInt32? {
-        guard rest.count >= 4 else { return nil }
-        var value: UInt32 = 0
-        for byte in rest.prefix(4).reversed() { value = value << 8 | UInt32(byte) }
-        rest = rest.dropFirst(4)
-        return value
+    private mutating func number<Number: FixedWidthInteger>(_: Number.Type) -> Number? {
+        let size = MemoryLayout<Number>.size
+        guard bytes.count - place >= size else { return nil }
+        defer { place += size }
+        return unsafe bytes.withUnsafeBytes {
+            Number(littleEndian: unsafe $0.loadUnaligned(fromByteOffset: place, as: Number.self))
+        }
     }
 
-    mutating func number64() -> UInt64? {
-        guard let low = number32(), let high = number32() else { return nil }
-        return UInt64(high) << 32 | UInt64(low)
-    }
+    mutating func number32() -> UInt32? { number(UInt32.self) }
+
+    mutating func number64() -> UInt64? { number(UInt64.self) }
 
     mutating func text() -> String? {
-        guard let count = number32(), rest.count >= Int(count) else { return nil }
-        defer { rest = rest.dropFirst(Int(count)) }
-        return String(validating: rest.prefix(Int(count)), as: UTF8.self)
+        guard let count = number32(), bytes.count - place >= Int(count) else { return nil }
+        defer { place += Int(count) }
+        return String(validating: bytes.dropFirst(place).prefix(Int(count)), as: UTF8.self)
     }
 
     mutating func optionalText() -> String?? {
