@@ -117,6 +117,52 @@ struct CooldownsTests {
         }
     }
 
+    @Test("A replica that cannot reach the store does not learn of a cool-down; the others do")
+    func cutOff() async throws {
+        try await Simulation(seed: 1).run { simulation in
+            let clock = simulation.clock
+            let memory = MemorySharedStore(timeSource: clock)
+            let cut = FaultySharedStore(
+                memory, seed: 1, timeSource: clock,
+                outages: [.init(after: .zero, for: .seconds(1000))])
+            let once = Countdown(1)
+            let transport = MockTransport { _ in once.takeOne() ? Self.busy(30) : .ok() }
+            let stores: [any SharedStore] = [memory, memory, cut]
+            let clients = stores.map { store in
+                Client(
+                    transport, clock: clock,
+                    RateLimit(perSecond: 100, burst: 10, shared: SharedState(store, replicas: 3)))
+            }
+            let told = try await clients[0].get(anywhere).response()
+            #expect(told.status == 429)
+            #expect(try await clients[2].get(anywhere).response().status == 200)
+            #expect(simulation.elapsed < .seconds(1))
+            #expect(try await clients[1].get(anywhere).response().status == 200)
+            #expect(simulation.elapsed >= .seconds(30))
+        }
+    }
+
+    @Test("A clock of the store that jumps ahead ends a cool-down early, but not where it is known")
+    func jump() async throws {
+        try await Simulation(seed: 1).run { simulation in
+            let clock = simulation.clock
+            let store = MemorySharedStore(
+                timeSource: JumpingClock(clock, (after: .seconds(2), by: .seconds(20))))
+            let once = Countdown(1)
+            let fleet = Fleet(2, store, clock) { _ in
+                once.takeOne() ? Self.busy(30) : .ok()
+            } _: {
+                RateLimit(perSecond: 100, burst: 10, shared: $0)
+            }
+            #expect(try await fleet.clients[0].get(anywhere).response().status == 429)
+            try await Context(timeSource: clock).sleep(for: .seconds(3))
+            #expect(try await fleet.clients[1].get(anywhere).response().status == 200)
+            #expect(simulation.elapsed >= .seconds(10) && simulation.elapsed < .seconds(11))
+            #expect(try await fleet.clients[0].get(anywhere).response().status == 200)
+            #expect(simulation.elapsed >= .seconds(30) && simulation.elapsed < .seconds(31))
+        }
+    }
+
     @Test("A validator inside of the limit hides no cool-down", arguments: [true, false])
     func validator(isInside: Bool) async throws {
         let clock = ManualClock()

@@ -20,6 +20,11 @@ struct LimitFleet: Sendable {
     var latency = MockLatency.logNormal(median: .milliseconds(1), p99: .milliseconds(8))
     var losses = 0.0
     var outages: [FaultySharedStore.Outage] = []
+    /// How many replicas cannot reach the store any more from a moment on.
+    var cutOff = 0
+    var cutAfter = Duration.seconds(2)
+    /// When the clock of the store jumps ahead, and how far.
+    var jump: (after: Duration, by: Duration)?
 
     /// What arrived at the server.
     struct Outcome: Sendable {
@@ -75,9 +80,14 @@ struct LimitFleet: Sendable {
         let fleet = self
         return try await Simulation(seed: seed).run { simulation in
             let clock = simulation.clock
-            let store = FaultySharedStore(
-                MemorySharedStore(timeSource: clock), seed: seed, timeSource: clock,
-                latency: fleet.latency, losses: fleet.losses, outages: fleet.outages)
+            let memory = MemorySharedStore(timeSource: JumpingClock(clock, fleet.jump))
+            func store(_ outages: [FaultySharedStore.Outage]) -> FaultySharedStore {
+                FaultySharedStore(
+                    memory, seed: seed, timeSource: clock, latency: fleet.latency,
+                    losses: fleet.losses, outages: outages)
+            }
+            let whole = store(fleet.outages)
+            let cut = store(fleet.outages + [.init(after: fleet.cutAfter, for: .seconds(1000))])
             let server = Server(replicas: fleet.replicas)
             await withDiscardingTaskGroup { group in
                 for replica in 0..<fleet.replicas {
@@ -85,7 +95,8 @@ struct LimitFleet: Sendable {
                         server.receive(from: replica, at: Double(clock.now.nanoseconds) / 1e9)
                         return .ok().delayed(by: .milliseconds(2))
                     }
-                    let shared = SharedState(store, replica: "\(replica)")
+                    let shared = SharedState(
+                        replica < fleet.cutOff ? cut : whole, replica: "\(replica)")
                     let limit = RateLimit(
                         perSecond: fleet.quota, burst: fleet.burst, shared: shared)
                     let client = Client(transport, clock: clock, seed: seed, [limit])
@@ -105,4 +116,29 @@ struct LimitFleet: Sendable {
             return outcome
         }
     }
+}
+
+/// The clock of a store that jumps ahead once.
+struct JumpingClock: TimeSource {
+    let base: any TimeSource
+    let jump: (after: Duration, by: Duration)?
+    private let start: MonotonicInstant
+
+    init(_ base: any TimeSource, _ jump: (after: Duration, by: Duration)?) {
+        self.base = base
+        self.jump = jump
+        start = base.now
+    }
+
+    private var ahead: Duration {
+        guard let jump, start.duration(to: base.now) >= jump.after else { return .zero }
+        return jump.by
+    }
+
+    var now: MonotonicInstant { base.now.advanced(by: ahead) }
+    var date: Date { base.date.addingTimeInterval(ahead / .seconds(1)) }
+
+    func schedule(
+        after delay: Duration, _ handler: @escaping @Sendable () -> Void
+    ) -> any TimerToken { base.schedule(after: delay, handler) }
 }

@@ -44,6 +44,44 @@ struct LimitFleetTests {
         #expect(outcome.rate(1..<5) >= 0.9 * fleet.quota, "\(outcome.timeline)")
     }
 
+    @Test("Some replicas cannot reach the store: they have their shares besides", arguments: seeds)
+    func cutOff(_ seed: UInt64) async throws {
+        var fleet = LimitFleet()
+        fleet.cutOff = 50
+        fleet.seconds = 9
+        let outcome = try await fleet.run(seed: seed)
+        let all = fleet.quota * (1 + Double(fleet.cutOff) / Double(fleet.replicas))
+        let burst = Double(fleet.burst)
+        #expect(outcome.failures.isEmpty)
+        #expect(Double(outcome.most(in: 0..<2)) <= fleet.quota + burst)
+        #expect(Double(outcome.most(in: 2..<9)) <= all + burst, "\(outcome.timeline)")
+        // The others use the whole quota, and those that are cut off a quarter of it besides.
+        #expect(outcome.rate(4..<9) >= 0.95 * all, "\(outcome.timeline)")
+    }
+
+    @Test("The clock of the store jumps ahead: one more burst, and what was reserved once more")
+    func jump() async throws {
+        for (replicas, callers) in [(200, 3), (12, 50)] {
+            for jump in [Duration.milliseconds(500), .seconds(3600)] {
+                var fleet = LimitFleet()
+                (fleet.replicas, fleet.callers) = (replicas, callers)
+                fleet.jump = (.seconds(2), jump)
+                fleet.seconds = 6
+                let outcome = try await fleet.run(seed: 1)
+                let (quota, burst) = (fleet.quota, Double(fleet.burst))
+                #expect(outcome.failures.isEmpty)
+                #expect(Double(outcome.most(in: 0..<2)) <= quota + burst)
+                // Those of 75 ms, or three for each replica.
+                let reserved = max(0.075 * quota, 3 * Double(replicas))
+                let most = Double(outcome.most(in: 2..<3.5))
+                #expect(most <= quota + 2 * burst + reserved, "\(most): \(outcome.timeline)")
+                #expect(most > quota + burst / 2, "\(most): \(outcome.timeline)")
+                #expect(Double(outcome.most(in: 3.5..<6)) <= quota + burst, "\(outcome.timeline)")
+                #expect(outcome.rate(3.5..<6) >= 0.97 * quota, "\(outcome.timeline)")
+            }
+        }
+    }
+
     private func check(_ kind: FaultySharedStore.Outage.Kind, _ seed: UInt64) async throws {
         var fleet = LimitFleet()
         // Longer than a replica counts without a heartbeat.
