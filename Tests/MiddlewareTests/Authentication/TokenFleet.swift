@@ -129,9 +129,10 @@ struct TokenFleet: Sendable {
     /// A replica that starts with the first refresh token, which is spent after the first refresh.
     func replica(
         dyingIn refresh: Int? = nil, onOutage: SharedTokens.Outage? = nil,
-        policy: RefreshPolicy = .standard, spends: Bool = true, outer: [any Gate] = []
+        policy: RefreshPolicy = .standard, spends: Bool = true, outer: [any Gate] = [],
+        meter: (any GateMeter)? = nil
     ) throws -> Replica {
-        let state = SharedState(store, replicas: 12)
+        let state = SharedState(store, replicas: 12, meter: meter)
         let endpoint = TokenEndpoint(URL(string: "http://a.example/token") ?? URL(filePath: "/"))
         let shared = try SharedTokens(
             state, key: "account", storesSecrets: true, onOutage: onOutage)

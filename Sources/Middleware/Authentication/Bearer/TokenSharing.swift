@@ -35,6 +35,14 @@ final class TokenSharing: Sendable {
         /// How to store it: from the latest call.
         var saving: (timeSource: any TimeSource, tell: @Sendable (String) -> Void)?
         var isSaving = false
+
+        /// Whether a sign-in must be stored that came while this refresh was under way.
+        ///
+        /// A refresh of the sign-in itself takes its place: the refresh token may be spent.
+        func mustKeepSignIn(for job: Job) -> Bool {
+            guard let unsaved, unsaved.isFromOutside else { return false }
+            return unsaved.token != job.old
+        }
     }
 
     let shared: SharedTokens
@@ -111,7 +119,7 @@ final class TokenSharing: Sendable {
         let new = SharedToken(token, scope: job.scope, fence: lock.fence)
         let id = UnsavedToken.ID()
         state.withLock { state in
-            if state.unsaved?.isFromOutside == true { return }
+            if state.mustKeepSignIn(for: job) { return }
             state.unsaved = UnsavedToken(
                 id: id, token: token, scope: job.scope, lock: lock, base: state.fence)
         }
@@ -148,9 +156,10 @@ final class TokenSharing: Sendable {
         job.note("the store has no answer; this replica refreshes the token by itself")
         let token = try await job.request(base(latest, job))
         state.withLock { state in
-            if state.unsaved?.isFromOutside == true { return }
+            if state.mustKeepSignIn(for: job) { return }
             state.unsaved = UnsavedToken(
-                id: UnsavedToken.ID(), token: token, scope: job.scope, lock: nil, base: state.fence)
+                id: UnsavedToken.ID(), token: token, scope: job.scope, lock: nil, base: state.fence,
+                isFromOutside: state.unsaved?.isFromOutside == true)
         }
         saveUnsaved()
         return token

@@ -81,6 +81,11 @@ extension TokenSharing {
         }
         guard let unsaved else { return true }
         guard let lock = await lock(for: unsaved, timeSource, tell) else { return false }
+        // Another token may have taken its place, and may be stored by now.
+        guard state.withLock({ $0.unsaved?.id == unsaved.id }) else {
+            if unsaved.lock == nil { await unlock(lock, timeSource, tell) }
+            return false
+        }
         let shared = shared
         let isDone = try? await shared.state.ask(
             "a place for the token", by: timeSource, limit: .seconds(1), tell: tell
