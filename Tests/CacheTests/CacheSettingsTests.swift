@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 import TurnpikeTesting
@@ -96,6 +97,28 @@ struct CacheSettingsTests {
         #expect(value("evictions") == usages[1].evictions && usages[1].evictions > 0)
     }
 
+    @Test("Services with one shared store do not see each other's responses, nor do prefixes")
+    func groups() async throws {
+        let server = PlacesOfServer()
+        let group = #", "group": "#
+        let prefix = #", "prefix": "own""#
+        for (shared, cache, own, seen) in [
+            (group + #""orders""#, "", "1", "1"), (group + #""users""#, "", "2", "2"),
+            ("", "", "3", "3"), (group + #""default""#, "", "4", "3"),
+            // Another replica of the same service.
+            (group + #""orders""#, "", "5", "1"), (group + #""users""#, "", "6", "2"),
+            // The prefix decides, if one is given.
+            (group + #""users""#, prefix, "7", "7"), (group + #""orders""#, prefix, "8", "7"),
+        ] {
+            #expect(
+                try await server.text(shared: shared, cache: cache, answering: own) == seen,
+                "\(shared) \(cache)")
+        }
+        #expect(
+            server.prefixes
+                == [nil, "turnpike:cache:orders", "turnpike:cache:users", "own"])
+    }
+
     private func file(_ folder: TemporaryFolder, cache settings: String) throws -> StackFile {
         let text = """
             {"transport": {"use": "mock"}, "stack": [
@@ -137,5 +160,43 @@ extension Registry {
             }
         }
         return registry
+    }
+}
+
+/// What one server keeps for several services, by the prefixes of its keys.
+private final class PlacesOfServer: Sendable {
+    private let stores = Mutex<[String?: MemoryStore]>([:])
+
+    var prefixes: Set<String?> { stores.withLock { Set($0.keys) } }
+
+    private func store(_ prefix: String?) -> MemoryStore {
+        stores.withLock { stores in
+            let store = stores[prefix] ?? MemoryStore()
+            stores[prefix] = store
+            return store
+        }
+    }
+
+    /// What a replica gets whose service answers with a private response.
+    func text(shared: String, cache: String, answering own: String) async throws -> String {
+        var registry = Registry()
+        registry.registerMiddleware()
+        registry.register(transport: "mock") { _ in
+            MockTransport { _ in
+                .ok(text: own, headers: ["Cache-Control": "private, max-age=60"])
+            }
+        }
+        registry.registerCache { [self] _, settings in store(settings.prefix) }
+        let text = """
+            {"shared": {"use": "memory"\(shared)}, "transport": {"use": "mock"},
+             "stack": [{"use": "cache", "shared": true\(cache)}]}
+            """
+        let file = try StackFile(parsing: Data(text.utf8))
+        let client = try ConfiguredClient(
+            file, registry: registry, serializers: SerializerTable(), timeSource: ManualClock()
+        ).client
+        let answer = try await client.get("http://a.example/me").serialize(with: Text())
+        await client.shutdown()
+        return answer
     }
 }

@@ -139,15 +139,19 @@ struct SharedStoreTests {
 
     // MARK: Two levels
 
-    private func put(_ store: some CacheStore, _ text: String) async throws {
-        let response = DiskStoreTests.response(CacheKey(url: "http://a.example/"), "one")
+    private static let root = CacheKey(url: "http://a.example/")
+
+    private func put(
+        _ store: some CacheStore, _ text: String, _ key: CacheKey = root
+    ) async throws {
+        let response = DiskStoreTests.response(key, "one")
         let writer = try #require(try await store.writer(for: response, length: nil))
         try await writer.write(Data(text.utf8))
         try await writer.commit()
     }
 
-    private func text(_ store: some CacheStore) async throws -> String? {
-        let entry = try await store.entry(for: CacheKey(url: "http://a.example/")) { _ in true }
+    private func text(_ store: some CacheStore, _ key: CacheKey = root) async throws -> String? {
+        let entry = try await store.entry(for: key) { _ in true }
         return (entry?.content as? CachedData).map { String(decoding: $0.data, as: UTF8.self) }
     }
 
@@ -187,6 +191,27 @@ struct SharedStoreTests {
         clock.advance(by: .seconds(86_400))
         #expect(try await text(both) == "one")
     }
+
+    @Test("What the front may serve is known for some thousand keys; the back is asked for others")
+    func manyKeys() async throws {
+        let (back, clock) = (SharedFake(), ManualClock())
+        let store = TieredStore(
+            MemoryStore(maxBytes: 1 << 30), back, frontLifetime: .seconds(60), timeSource: clock)
+        let keys = (0...8192).map { CacheKey(url: "http://a.example/\($0)") }
+        for key in keys { try await put(store, "one", key) }
+        // Nothing has ended by the clock.
+        for key in keys.suffix(4096) { #expect(try await text(store, key) == "one") }
+        #expect(back.lookUps == 0)
+        // What another replica has changed since is seen where the front does not know the key any more.
+        for key in keys.prefix(2) { try await put(back, "two", key) }
+        try await back.remove(keys[2])
+        #expect(try await text(store, keys[0]) == "two")
+        #expect(try await text(store, keys[1]) == "two")
+        #expect(try await text(store, keys[2]) == nil)
+        #expect(back.lookUps == 3)
+        // The look-up was a confirmation.
+        #expect(try await text(store, keys[0]) == "two" && back.lookUps == 3)
+    }
 }
 
 /// A store in memory that several caches use, with claims.
@@ -195,9 +220,10 @@ private final class SharedFake: CacheStore {
         var claims: [CacheKey: String] = [:]
         var open: Set<CacheKey> = []
         var count = 0
+        var lookUps = 0
     }
 
-    private let store = MemoryStore()
+    private let store = MemoryStore(maxBytes: 1 << 30)
     private let state = Mutex(State())
     let claimLimit: Duration?
 
@@ -205,6 +231,8 @@ private final class SharedFake: CacheStore {
 
     /// How often a claim was asked for.
     var claimCount: Int { state.withLock { $0.count } }
+    /// How often an entry was asked for.
+    var lookUps: Int { state.withLock { $0.lookUps } }
     var isShared: Bool { true }
 
     func claim(_ key: CacheKey) async throws -> CacheClaim {
@@ -227,7 +255,10 @@ private final class SharedFake: CacheStore {
 
     func entry(
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
-    ) async throws -> CacheEntry? { try await store.entry(for: key, where: isMatch) }
+    ) async throws -> CacheEntry? {
+        state.withLock { $0.lookUps += 1 }
+        return try await store.entry(for: key, where: isMatch)
+    }
 
     func writer(
         for response: StoredResponse, length: Int64?

@@ -128,4 +128,33 @@ struct ValkeyCacheClaimTests {
         }
         #expect(transport.sentCount == 1)
     }
+
+    @Test("Services on one server do not see each other's private responses")
+    func stackFileGroups() async throws {
+        let peer = try ValkeyPeer()
+        for group in ["orders", "users"] {
+            var registry = Registry.standard
+            registry.registerValkey()
+            registry.registerValkeyCache()
+            registry.register(transport: "mock") { _ in
+                MockTransport { _ in
+                    .ok(text: group, headers: ["Cache-Control": "private, max-age=60"])
+                }
+            }
+            let file = try StackFile([
+                "shared": ["use": "valkey", "url": .string(peer.url), "group": .string(group)],
+                "transport": ["use": "mock"], "stack": [["use": "cache", "shared": true]],
+            ])
+            let client = try ConfiguredClient(
+                file, registry: registry, serializers: .standard
+            ).client
+            #expect(try await client.get("http://a.example/me").string() == group)
+            await client.shutdown()
+        }
+        let names = try #require(try peer.command("KEYS", "*").list?.compactMap(\.text))
+        #expect(names.count == 2)
+        for group in ["orders", "users"] {
+            #expect(names.count { $0.hasPrefix("turnpike:cache:\(group):{") } == 1, "\(names)")
+        }
+    }
 }
