@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 import Turnpike
 import TurnpikeCache
+import TurnpikeTesting
 import TurnpikeValkey
 
 @testable import TurnpikeValkeyCache
@@ -112,7 +113,10 @@ struct ValkeyStoreTests {
 
     @Test("A response whose request was sent before a removal is not stored")
     func removal() async throws {
-        let replicas = try Replicas()
+        var options = ValkeyStore.Options.patient
+        // No longer than a connection without replies is kept in any case.
+        options.timeLimit = .seconds(2)
+        let replicas = try Replicas(options: options)
         let (one, two) = (replicas.stores[0], replicas.stores[1])
         let early = try #require(try await one.writer(for: .sample(), length: nil))
         try await early.write(Data("old".utf8))
@@ -137,6 +141,55 @@ struct ValkeyStoreTests {
         try await one.remove(.sample)
         try await other.commit()
         #expect(try await two.text() == nil)
+    }
+
+    @Test("A removal that comes late does not take back a later one")
+    func lateRemoval() async throws {
+        let clock = ManualClock()
+        let replicas = try Replicas(3, on: ValkeyPeer(), timeSource: clock)
+        let name = StoreKey(.sample, prefix: "turnpike:cache").name
+        func removed() throws -> String? {
+            let text = try replicas.peer.command("HGET", name, "removed").text
+            return text?.split(separator: " ").first.map(String.init)
+        }
+        let early = clock.now
+        clock.advance(by: .seconds(40))
+        try await replicas.stores[1].remove(.sample)
+        let before = try #require(try removed())
+        // Two replicas were cut off, or slow, when they were to remove it.
+        try await replicas.stores[0].remove(.sample, since: early)
+        #expect(try removed() == before)
+        try await replicas.stores[1].remove(.sample, since: early)
+        #expect(try removed() == before)
+        // Its request was sent between the two removals.
+        let response = StoredResponse.sample(after: 15)
+        try await replicas.stores[2].put(
+            StoredResponse(
+                key: .sample, variant: response.variant, head: response.head,
+                requestTime: response.responseTime.addingTimeInterval(-15),
+                responseTime: response.responseTime))
+        #expect(try await replicas.stores[2].text() == nil)
+    }
+
+    @Test(
+        "A response that may have been sent to the server before a removal is not stored",
+        arguments: [(2, 0.0, false), (2, 2.1, true), (10, 5, false), (10, 10.1, true)])
+    func lateArrival(limit: Int, ago: Double, isStored: Bool) async throws {
+        var options = ValkeyStore.Options.patient
+        options.timeLimit = .seconds(limit)
+        // By the clock of the replica, which stands still, nothing was on its way for any time.
+        let replicas = try Replicas(
+            1, on: ValkeyPeer(), options: options, timeSource: ManualClock())
+        let script = """
+            local time = redis.call('TIME')
+            return redis.call('HSET', KEYS[1], 'removed',
+              string.format('%.0f other 0', time[1] * 1000000 + time[2] - ARGV[1]))
+            """
+        let name = StoreKey(.sample, prefix: "turnpike:cache").name
+        let ago = String(Int(ago * 1_000_000))
+        #expect(try replicas.peer.command("EVAL", script, "1", name, ago).error == nil)
+        try await replicas.stores[0].put()
+        #expect(try await replicas.stores[0].text() == (isStored ? "content" : nil))
     }
 
     @Test("The server removes an entry when it is of no more use")

@@ -43,7 +43,7 @@ extension ValkeyStore {
         // still be sent, until its connection is given up.
         let age =
             begun.duration(to: now) + .seconds(min(exchange, 1e6))
-            + Self.latestArrival
+            + latestArrival
         try await ended(\.writes) {
             if let removal { try await remove(response.key, since: removal) }
             _ = try await server.run(
@@ -56,8 +56,9 @@ extension ValkeyStore {
         }
     }
 
-    // As long as a connection without replies is kept (`ValkeyServer.Configuration.stallLimit`).
-    private static let latestArrival = Duration.seconds(2)
+    // As long as a connection without replies is kept: `ValkeyServer.Configuration.stallLimit`, or the
+    // limit of its oldest command if that is longer.
+    private var latestArrival: Duration { max(.seconds(2), options.timeLimit) }
 
     /// Replaces an entry's head; the content is not sent again.
     public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
