@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 import Turnpike
@@ -134,5 +135,36 @@ struct ValkeyReconnectTests {
         let server = try ValkeyServer(url: pair.second.url)
         _ = try await server.send(ValkeyCommand("SET", "a", "1"), within: limit)
         #expect(try pair.first.command("GET", "a").text == "1")
+    }
+
+    @Test("An error of a script that quotes READONLY, as before Redis 7, leads to the primary")
+    func quotedFailover() async throws {
+        let primary = try ValkeyPeer()
+        let port = primary.port
+        let isReplica = Atomic(false)
+        let old = try ScriptedServer { words in
+            switch words[0] {
+            case "CLUSTER": return "-ERR This instance has cluster support disabled"
+            case "PING": return "+PONG"
+            case "ROLE":
+                return isReplica.load(ordering: .sequentiallyConsistent)
+                    ? "*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:\(port)\r\n$9\r\nconnected\r\n:1"
+                    : "*3\r\n$6\r\nmaster\r\n:1\r\n*0"
+            case "EVAL":
+                isReplica.store(true, ordering: .sequentiallyConsistent)
+                return "-ERR Error running script (call to f_0123456789): @user_script:1: "
+                    + "-READONLY You can't write against a read only replica. "
+            default: return "-ERR unknown command"
+            }
+        }
+        let server = try ValkeyServer(url: "redis://127.0.0.1:\(old.port)")
+        let script = ValkeyScript("return redis.call('SET', KEYS[1], ARGV[1])")
+        await #expect(throws: ClientError.self) {
+            try await server.run(script, keys: ["a"], arguments: [Data("1".utf8)], within: limit)
+        }
+        _ = try await recover(server)
+        _ = try await server.run(script, keys: ["a"], arguments: [Data("2".utf8)], within: limit)
+        #expect(try primary.command("GET", "a").text == "2")
+        #expect(old.commands.count { $0 == "EVAL" } == 1)
     }
 }
