@@ -230,6 +230,39 @@ struct SharedTokensFaultTests {
         }
     }
 
+    // MARK: A part of the replicas
+
+    @Test("Of replicas that cannot reach the store, those that spend refresh tokens wait for it")
+    func cutOff() async throws {
+        try await Simulation(seed: 1).run { simulation in
+            let fleet = TokenFleet(simulation, life: .seconds(3600))
+            let whole = try fleet.replica()
+            #expect(try await whole.call() == "in")
+            let cut = FaultySharedStore(fleet.memory, seed: 1, timeSource: simulation.clock)
+            cut.setOutage(.refusal)
+            let waiting = try fleet.replica(over: cut)
+            await #expect(throws: ClientError.self) { try await waiting.call() }
+            #expect(try await whole.call() == "in")
+            #expect(fleet.authority.refreshes == ["secret-r0"])
+            cut.setOutage(nil)
+            // The failure of the refresh itself comes at the same moment as that of its call.
+            try await Self.pause(.seconds(1), simulation)
+            #expect(try await waiting.call() == "in")
+            #expect(fleet.authority.refreshes == ["secret-r0"])
+            // A provider that spends none has no reason to wait.
+            cut.setOutage(.refusal)
+            let provider = CountingProvider(spendsRefreshToken: false)
+            let tokens = BearerTokens(
+                provider: provider,
+                shared: try SharedTokens(
+                    SharedState(cut, replicas: 2), key: "another", storesSecrets: true))
+            let client = Client(guarded { $0 == "t1" }, clock: simulation.clock, [.bearer(tokens)])
+            let begin = simulation.elapsed
+            #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
+            #expect(simulation.elapsed - begin < .milliseconds(100))
+        }
+    }
+
     // MARK: A dead store
 
     @Test("A dead store is asked for a place every quarter of a second, whatever the calls")

@@ -130,9 +130,9 @@ struct TokenFleet: Sendable {
     func replica(
         dyingIn refresh: Int? = nil, onOutage: SharedTokens.Outage? = nil,
         policy: RefreshPolicy = .standard, spends: Bool = true, outer: [any Gate] = [],
-        meter: (any GateMeter)? = nil
+        over other: (any SharedStore)? = nil, meter: (any GateMeter)? = nil
     ) throws -> Replica {
-        let state = SharedState(store, replicas: 12, meter: meter)
+        let state = SharedState(other ?? store, replicas: 12, meter: meter)
         let endpoint = TokenEndpoint(URL(string: "http://a.example/token") ?? URL(filePath: "/"))
         let shared = try SharedTokens(
             state, key: "account", storesSecrets: true, onOutage: onOutage)
