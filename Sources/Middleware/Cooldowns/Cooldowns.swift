@@ -75,12 +75,15 @@ public final class Cooldowns: Sendable {
     }
 
     /// Begins a cool-down if a response asks for one, and tells the other replicas of it.
-    func note(_ head: ResponseHead, for key: QuotaKey, gate: String, in context: Context) {
+    func note(
+        _ head: ResponseHead, for key: QuotaKey, gate: @autoclosure () -> String,
+        in context: Context
+    ) {
         guard head.status == .tooManyRequests || head.status == .serviceUnavailable,
             !head.isStored,
             let wish = head.headers.retryAfter(at: context.timeSource.date)
         else { return }
-        begin(wish, for: key, gate: gate, in: context)
+        begin(wish, for: key, gate: gate(), in: context)
     }
 
     /// Begins a cool-down, and tells the other replicas of it.
