@@ -146,10 +146,7 @@ struct FleetOfProcesses {
     }
 
     /// The bound on what arrives within a second: the quota, the burst and 5 %.
-    ///
-    /// The short form runs beside other work: what a process sends late because it had to wait for a
-    /// processor is a larger part of a smaller quota.
-    var bound: Int { (size.quota + size.burst) * (FleetSize.isLong ? 105 : 115) / 100 }
+    var bound: Int { (size.quota + size.burst) * 105 / 100 }
 
     /// The figures, for people.
     func figures(_ name: String) -> String {

@@ -124,7 +124,7 @@ struct FleetTests {
             },
             {
                 proxy.faults = .init()
-                proxy.faults.cutsWithin = 20_000
+                proxy.faults.cutsWithin = 2000
                 proxy.reset()
             },
             {
