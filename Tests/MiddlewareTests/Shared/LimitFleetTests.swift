@@ -14,14 +14,15 @@ struct LimitFleetTests {
 
     @Test("All well: the quota is used, never broken, and shared fairly", arguments: seeds)
     func well(_ seed: UInt64) async throws {
-        let fleet = LimitFleet()
+        var fleet = LimitFleet()
+        // Permits come in portions of two, so each replica must get many of them.
+        fleet.seconds = 10
         let outcome = try await fleet.run(seed: seed)
         #expect(outcome.failures.isEmpty)
         #expect(Double(outcome.most()) <= fleet.quota + Double(fleet.burst))
-        #expect(outcome.rate(1..<5) >= 0.97 * fleet.quota, "\(outcome.timeline)")
+        #expect(outcome.rate(1..<10) >= 0.97 * fleet.quota, "\(outcome.timeline)")
         let mean = Double(outcome.shares.reduce(0, +)) / Double(fleet.replicas)
-        // The run is short: a replica has some twenty permits, which come in portions of two.
-        for share in outcome.shares { #expect(abs(Double(share) - mean) <= mean * 0.2 + 2) }
+        for share in outcome.shares { #expect(abs(Double(share) - mean) <= mean * 0.2) }
     }
 
     @Test("A slow store: each replica has its share, and no call fails", arguments: seeds)

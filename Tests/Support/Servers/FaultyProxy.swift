@@ -123,7 +123,7 @@ package final class FaultyProxy: Sendable {
                 }
                 if isStopped { return }
                 isSilent = faults.isSilent
-                while let client = listener.accepted() { begin(client, faults) }
+                while let client = listener.accepted() { begin(client) }
                 if isSilent { continue }
                 links = links.compactMap { pump($0, faults) }
             }
@@ -150,8 +150,12 @@ package final class FaultyProxy: Sendable {
             _ = unsafe poll(&entries, nfds_t(entries.count), CInt(left.rounded(.up)))
         }
 
-        private func begin(_ client: LoopbackSocket, _ faults: Faults) {
-            shared.state.withLock { $0.accepted += 1 }
+        private func begin(_ client: LoopbackSocket) {
+            // Read anew: they may have been set, and the connection made, since the reset of others above.
+            let faults = shared.state.withLock { state in
+                state.accepted += 1
+                return state.faults
+            }
             guard !faults.refuses, let server = try? LoopbackSocket.connected(to: target) else {
                 return client.resetOnClose()
             }
