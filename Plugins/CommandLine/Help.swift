@@ -140,10 +140,11 @@ enum Help: String, CaseIterable {
               the time of each call goes, until the input ends
 
         A line may contain: id, client (a name; lines with the same name share a client, at most 100
-        names), stack, transport, baseURL, request {method, url, query, headers, pathParameters, and
-        one of text, base64, json, form, propertyList, file, stream, multipart}, options {timeout,
-        limits, retryable}, serialize (data, string, json, propertyList, auto, lines, jsonLines,
-        events, none), events, download, cancelAfter, repeat, concurrency, stagger, maxItems.
+        names), stack, transport, baseURL, shared, request {method, url, query, headers,
+        pathParameters, and one of text, base64, json, form, propertyList, file, stream, multipart},
+        options {timeout, limits, retryable}, serialize (data, string, json, propertyList, auto,
+        lines, jsonLines, events, none), events, download, cancelAfter, repeat, concurrency,
+        stagger, maxItems.
         A result line contains the id, an outcome, and one result per repetition.
 
         Every line gets a result, whatever it contains. The exit status is 0 at the end of the

@@ -57,6 +57,16 @@ struct ExecLineTests {
         #expect(state.answers.map { $0["id"]?.string } == ["0", "1", "2", "3", "4"])
     }
 
+    @Test("A line describes the shared state of its gates too")
+    func shared() async throws {
+        let gate = #"{"use": "rateLimit", "perSecond": 100, "shared": true}"#
+        let line = #"{"request": {"url": "http://a.example/"}, "transport": {"use": "mock"}, "stack": [\#(gate)]"#
+        let answers = await Exec.answers(
+            to: line + #", "shared": {"use": "memory"}}"# + "\n" + line + "}\n")
+        #expect(answers[at: 0]?["outcome"] == "response")
+        #expect(answers[at: 1]?["results"]?[0]?["error"]?["code"] == "configuration")
+    }
+
     @Test("An input that can no longer be read is an error, and a partial line is dropped")
     func unreadable() async {
         let state = FakeTerminal()

@@ -58,7 +58,7 @@ struct ExecLine {
 
     private static func clientParts(_ settings: Settings) -> JSONObject {
         var parts = JSONObject()
-        for key in ["baseURL", "transport", "stack"] {
+        for key in ["baseURL", "transport", "stack", "shared"] {
             if let value = settings.value(key), value != .null { parts[key] = value }
         }
         return parts
