@@ -84,6 +84,9 @@ public final class ValkeyServer: Sendable {
     /// Closes all connections; commands without a reply fail, and so do later ones.
     public func shutdown() async { await engine.shutdown() }
 
+    /// The limits and the number of connections, within what is allowed.
+    public var configuration: Configuration { engine.configuration }
+
     /// Commands without a reply.
     var waiting: Int { engine.core.withLock { $0.waiting } }
 

@@ -17,12 +17,14 @@ struct Replicas {
 
     init(
         _ count: Int = 2, on peer: ValkeyPeer, options: ValkeyStore.Options = .patient,
+        configuration: ValkeyServer.Configuration = .init(),
         timeSource: any TimeSource = SystemTimeSource()
     ) throws {
         self.peer = peer
         stores = try (0..<count).map { _ in
             ValkeyStore(
-                try ValkeyServer(url: peer.url), options: options, timeSource: timeSource)
+                try ValkeyServer(url: peer.url, configuration: configuration), options: options,
+                timeSource: timeSource)
         }
     }
 

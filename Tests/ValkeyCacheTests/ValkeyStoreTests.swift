@@ -173,13 +173,19 @@ struct ValkeyStoreTests {
 
     @Test(
         "A response that may have been sent to the server before a removal is not stored",
-        arguments: [(2, 0.0, false), (2, 2.1, true), (10, 5, false), (10, 10.1, true)])
-    func lateArrival(limit: Int, ago: Double, isStored: Bool) async throws {
+        arguments: [
+            (2, 2, 0.0, false), (2, 2, 2.1, true), (10, 2, 5, false), (10, 2, 10.1, true),
+            (2, 10, 5, false),
+        ])
+    func lateArrival(limit: Int, stall: Int, ago: Double, isStored: Bool) async throws {
         var options = ValkeyStore.Options.patient
         options.timeLimit = .seconds(limit)
+        var configuration = ValkeyServer.Configuration()
+        configuration.stallLimit = .seconds(stall)
         // By the clock of the replica, which stands still, nothing was on its way for any time.
         let replicas = try Replicas(
-            1, on: ValkeyPeer(), options: options, timeSource: ManualClock())
+            1, on: ValkeyPeer(), options: options, configuration: configuration,
+            timeSource: ManualClock())
         let script = """
             local time = redis.call('TIME')
             return redis.call('HSET', KEYS[1], 'removed',

@@ -24,8 +24,8 @@ const char *tpv_load(const char *file) {
     const char *names[] = {"libhiredis.dylib", "/opt/homebrew/lib/libhiredis.dylib", "/usr/local/lib/libhiredis.dylib",
                            "libhiredis.1.3.0.dylib", "libhiredis.1.2.0.dylib", "libhiredis.1.1.0.dylib"};
 #else
-    const char *names[] = {"libhiredis.so.0.14",  "libhiredis.so.1.0.0", "libhiredis.so.1.1.0", "libhiredis.so.1.2.0",
-                           "libhiredis.so.1.3.0", "libhiredis.so.1",     "libhiredis.so"};
+    const char *names[] = {"libhiredis.so.1.3.0", "libhiredis.so.1.2.0", "libhiredis.so.1.1.0", "libhiredis.so.1.0.0",
+                           "libhiredis.so.1",     "libhiredis.so.0.14",  "libhiredis.so"};
 #endif
     size_t count = sizeof names / sizeof *names;
     if (file) {

@@ -45,24 +45,35 @@ static openssl ssl;
 static bool is_loaded;
 static _Thread_local char reason[256];
 
+// The library takes functions from libhiredis, but is not linked with it.
+static void *open_with_base(const char *file, const char *base) {
+    void *hiredis = dlopen(base, RTLD_NOW | RTLD_GLOBAL);
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (!library && hiredis) dlclose(hiredis);
+    return library;
+}
+
 const char *tpv_tls_load(const char *file) {
 #if defined(__APPLE__)
-    const char *names[] = {"libhiredis_ssl.dylib", "/opt/homebrew/lib/libhiredis_ssl.dylib",
-                           "/usr/local/lib/libhiredis_ssl.dylib"};
+    static const char *const names[][2] = {
+        {"libhiredis_ssl.dylib", "libhiredis.dylib"},
+        {"/opt/homebrew/lib/libhiredis_ssl.dylib", "/opt/homebrew/lib/libhiredis.dylib"},
+        {"/usr/local/lib/libhiredis_ssl.dylib", "/usr/local/lib/libhiredis.dylib"},
+    };
 #else
-    const char *names[] = {"libhiredis_ssl.so.1.0.0", "libhiredis_ssl.so.1.1.0", "libhiredis_ssl.so.1.2.0",
-                           "libhiredis_ssl.so.1.3.0", "libhiredis_ssl.so.1",     "libhiredis_ssl.so"};
+    static const char *const names[][2] = {
+        {"libhiredis_ssl.so.1.3.0", "libhiredis.so.1.3.0"}, {"libhiredis_ssl.so.1.2.0", "libhiredis.so.1.2.0"},
+        {"libhiredis_ssl.so.1.1.0", "libhiredis.so.1.1.0"}, {"libhiredis_ssl.so.1.0.0", "libhiredis.so.1.0.0"},
+        {"libhiredis_ssl.so.1", "libhiredis.so.1"},         {"libhiredis_ssl.so", "libhiredis.so"},
+    };
 #endif
     if (is_loaded && !file) return NULL;
-    size_t count = sizeof names / sizeof *names;
-    if (file) {
-        names[0] = file;
-        count = 1;
+    void *library = file ? dlopen(file, RTLD_NOW | RTLD_LOCAL) : NULL;
+    for (size_t index = 0; index < sizeof names / sizeof *names && !library && !file; index++) {
+        library = open_with_base(names[index][0], names[index][1]);
     }
-    void *library = NULL;
-    for (size_t index = 0; index < count && !library; index++) library = dlopen(names[index], RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        snprintf(reason, sizeof reason, "there is no %s", file ? file : "libhiredis_ssl");
+        snprintf(reason, sizeof reason, "there is no %s that can be loaded", file ? file : "libhiredis_ssl");
         return reason;
     }
     openssl found, *s = &found;

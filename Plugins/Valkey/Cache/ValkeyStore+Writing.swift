@@ -56,9 +56,10 @@ extension ValkeyStore {
         }
     }
 
-    // As long as a connection without replies is kept: `ValkeyServer.Configuration.stallLimit`, or the
-    // limit of its oldest command if that is longer.
-    private var latestArrival: Duration { max(.seconds(2), options.timeLimit) }
+    // As long as a connection without replies is kept, or the limit of its oldest command if that is longer.
+    private var latestArrival: Duration {
+        max(server.configuration.stallLimit, options.timeLimit)
+    }
 
     /// Replaces an entry's head; the content is not sent again.
     public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
