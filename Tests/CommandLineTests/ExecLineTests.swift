@@ -60,7 +60,8 @@ struct ExecLineTests {
     @Test("A line describes the shared state of its gates too")
     func shared() async throws {
         let gate = #"{"use": "rateLimit", "perSecond": 100, "shared": true}"#
-        let line = #"{"request": {"url": "http://a.example/"}, "transport": {"use": "mock"}, "stack": [\#(gate)]"#
+        let mock = #""request": {"url": "http://a.example/"}, "transport": {"use": "mock"}"#
+        let line = "{\(mock), \"stack\": [\(gate)]"
         let answers = await Exec.answers(
             to: line + #", "shared": {"use": "memory"}}"# + "\n" + line + "}\n")
         #expect(answers[at: 0]?["outcome"] == "response")
