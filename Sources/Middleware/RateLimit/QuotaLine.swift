@@ -37,36 +37,18 @@ struct QuotaLine: OriginEntry {
     var isDriven = false
     /// Wakes it up while it pauses.
     var wake: OneShot<Void>?
-    // Until when no permit comes, as the latest answer says, and until when that is believed:
-    // permits may be given back, or the store may begin anew.
-    private var scarceUntil = Int64.min
-    private var scarceKnownUntil = Int64.min
     private var isAsking = false
-    // When the store is asked again, after it had no permits or no answer.
-    private var retryAt = Int64.min
-    // How many permits the next request may ask for beyond a portion, since there were enough.
-    private var grown = 0
+    private var outlook = QuotaOutlook()
+    private var lease = QuotaLease()
+    // The permits that are to be given back; a negative number is to be charged.
     private var owed = 0
-    private var lease = 0
-    private var maxLease = 0
     private var replicas = 1
-    // The permits used since a moment, to size the lease, and since the latest look at idle permits.
-    private var used = 0
-    private var usedSince = Int64.min
-    private var usedSinceCheck = 0
-    private var latestCost = 1
-    private var checkAt = Int64.max
     private var lastCall = Int64.min
     private var loweredAt = Int64.min
     private var loweredTo = 0
 
-    // Idle permits are given back after this time.
-    private static let idleTime: Int64 = 100_000_000
     // While the store is away and no call comes, it is not asked for longer than this.
     private static let probeTime: Int64 = 1_000_000_000
-    private static let firstProbe: Int64 = 20_000_000
-    // While calls wait for permits, the store is asked at least this often.
-    private static let longestPause = Duration.seconds(10)
 
     init(_ plan: QuotaPlan) {
         self.plan = plan
@@ -86,9 +68,7 @@ struct QuotaLine: OriginEntry {
             return buckets.take(cost, at: now)
         }
         if pocket.take(cost, at: now) {
-            used = min(used + cost, 1 << 40)
-            usedSinceCheck = min(usedSinceCheck + cost, 1 << 40)
-            latestCost = cost
+            lease.count(cost)
             return true
         }
         return isLocal && buckets.take(cost, at: now)
@@ -104,12 +84,12 @@ struct QuotaLine: OriginEntry {
             return last.addingSaturating(plan.leastTime(for: missing))
         }
         if mayStartSoon(at: now) { return now }
-        return scarceUntil.addingSaturating(plan.leastTime(for: missing - 1))
+        return outlook.scarceUntil.addingSaturating(plan.leastTime(for: missing - 1))
     }
 
     /// Whether a call may only have to wait for an answer of the store, so that no line counts.
     func mayStartSoon(at now: Int64) -> Bool {
-        !isLocal && (scarceUntil <= now || now >= scarceKnownUntil)
+        !isLocal && !outlook.isScarce(at: now)
     }
 
     /// When the first call in line may start; nil if the store has not said so yet.
@@ -156,7 +136,7 @@ struct QuotaLine: OriginEntry {
     mutating func takeIdle() -> Int {
         defer { owed = 0 }
         // Otherwise the next lease would be asked for at once.
-        (lease, used, usedSinceCheck) = (0, 0, 0)
+        lease.forget()
         return owed + pocket.removeLast(pocket.count - waitingCost)
     }
 
@@ -165,12 +145,12 @@ struct QuotaLine: OriginEntry {
     /// Whether the driver has something to do: a cheap test on the path of each call.
     func wantsStep(at now: Int64) -> Bool {
         if isAsking { return false }
-        if isLocal { return !isDriven && now >= retryAt }
+        if isLocal { return !isDriven && outlook.mayAsk(at: now) }
         if owed != 0 { return true }
         let idle = pocket.count - waitingCost
         // Without a driver nobody would ask later.
-        if idle < 0 { return !isDriven || now >= retryAt && asksForWaiting }
-        return idle > maxLease || lease > 0 && idle * 4 <= lease && now >= retryAt
+        if idle < 0 { return !isDriven || outlook.mayAsk(at: now) && asksForWaiting }
+        return idle > lease.most || lease.isLow(idle) && outlook.mayAsk(at: now)
     }
 
     // The next portion is asked for while the first call, or half of the present portion, is covered.
@@ -184,28 +164,28 @@ struct QuotaLine: OriginEntry {
         -> Step
     {
         replicas = access.replicas
-        maxLease = plan.maxLease(access.confirmedReplicas)
-        measure(at: now)
+        lease.measure(plan, replicas: access.confirmedReplicas, at: now)
         // Permits are not used while a cool-down lasts.
         owed += pocket.removeLast(
-            coolingUntil == nil ? pocket.count - waitingCost - maxLease : pocket.count)
-        trim(at: now)
+            coolingUntil == nil ? pocket.count - waitingCost - lease.most : pocket.count)
+        let idle = line.isEmpty ? pocket.count : 0
+        owed += pocket.removeLast(lease.unneeded(of: idle, at: now))
         if owed != 0 {
             defer { owed = 0 }
             return .giveBack(owed)
         }
         if let coolingUntil { return line.isEmpty ? .end : .pause(until: coolingUntil) }
-        let mayAsk = now >= retryAt
+        let mayAsk = outlook.mayAsk(at: now)
         if mayAsk, let request = request(key) {
             isAsking = true
             return .take(request)
         }
         if isLocal {
             let isUsed = !line.isEmpty || lastCall.addingSaturating(Self.probeTime) > now
-            return isUsed || !pocket.isEmpty ? .pause(until: retryAt) : .end
+            return isUsed || !pocket.isEmpty ? .pause(until: outlook.retryAt) : .end
         }
-        if !line.isEmpty { return .pause(until: mayAsk ? nil : retryAt) }
-        return pocket.isEmpty ? .end : .pause(until: checkAt)
+        if !line.isEmpty { return .pause(until: mayAsk ? nil : outlook.retryAt) }
+        return pocket.isEmpty ? .end : .pause(until: lease.checkAt)
     }
 
     private func request(_ key: String) -> QuotaRequest? {
@@ -214,44 +194,17 @@ struct QuotaLine: OriginEntry {
         let maximum: Int
         if missing > 0, isLocal || asksForWaiting {
             minimum = max((line.first?.cost ?? 1) - pocket.count, 1)
-            maximum = min(missing + lease, max(plan.portion(replicas), grown))
+            maximum = min(missing + lease.size, max(plan.portion(replicas), outlook.grown))
         } else if isLocal {
             (minimum, maximum) = (1, 1)
-        } else if missing <= 0, lease > 0, (-missing) * 4 <= lease, usedSinceCheck > 0 {
-            (minimum, maximum) = (1, lease + missing)
+        } else if let wanted = lease.wanted(-missing) {
+            (minimum, maximum) = (1, wanted)
         } else {
             return nil
         }
         return QuotaRequest(
-            key: key, rules: plan.sentRules(hasLeases: maxLease > 0), minimum: minimum,
+            key: key, rules: plan.sentRules(hasLeases: lease.most > 0), minimum: minimum,
             maximum: maximum, reach: plan.reach(replicas))
-    }
-
-    // Learns how many permits are used in the time of a lease.
-    private mutating func measure(at now: Int64) {
-        let (time, overflow) = now.subtractingReportingOverflow(usedSince)
-        // What is too little for a call is of no use to it.
-        let wanted =
-            latestCost > maxLease ? 0 : plan.lease(forUse: used, in: overflow ? .max : time)
-        if overflow || time >= 10_000_000 {
-            lease = min(wanted, maxLease)
-            used = 0
-            usedSince = now
-        } else {
-            lease = min(max(wanted, lease), maxLease)
-        }
-    }
-
-    // Gives back idle permits that were not needed for a while.
-    private mutating func trim(at now: Int64) {
-        guard line.isEmpty, !pocket.isEmpty else {
-            checkAt = now.addingSaturating(Self.idleTime)
-            return
-        }
-        guard now >= checkAt else { return }
-        owed += pocket.removeLast(pocket.count - usedSinceCheck)
-        usedSinceCheck = 0
-        checkAt = now.addingSaturating(Self.idleTime)
     }
 
     /// Takes an answer of the store; nil if it had none.
@@ -264,37 +217,22 @@ struct QuotaLine: OriginEntry {
         case .granted(let grant):
             beShared()
             pocket.add(grant, at: nanoseconds)
-            retryAt = .min
-            let last = pocket.lastDue ?? nanoseconds
-            scarceUntil = last > nanoseconds ? last : .min
-            scarceKnownUntil = now.advanced(by: Self.longestPause).nanoseconds
-            grown = last > nanoseconds ? 0 : min(max(grown, grant.permits) * 2, 1 << 20)
+            outlook.granted(grant.permits, last: pocket.lastDue ?? nanoseconds, at: now)
         case .exhausted(let after):
             beShared()
-            grown = 0
-            scarceUntil = now.advanced(by: after).nanoseconds
-            scarceKnownUntil = now.advanced(by: Self.longestPause).nanoseconds
-            // It can be reserved a little before it is due.
-            retryAt = Self.pause(after - plan.reach(replicas), .milliseconds(1), from: now)
+            outlook.exhausted(after, reach: plan.reach(replicas), at: now)
         case .coolingDown(let left):
             beShared()
-            // What this replica has noted of the cool-down may be shorter.
-            retryAt = Self.pause(left, .milliseconds(10), from: now)
+            outlook.coolingDown(left, at: now)
         case nil:
             if !isLocal {
                 isLocal = true
-                grown = 0
                 buckets = QuotaBuckets(plan.share(access.replicas), emptyAt: nanoseconds)
                 lastCall = nanoseconds
             }
-            let next = access.nextAdmission(at: now)?.nanoseconds ?? .min
-            retryAt = max(next, nanoseconds.addingSaturating(Self.firstProbe))
+            outlook.failed(nextAdmission: access.nextAdmission(at: now), at: now)
         }
     }
-
-    private static func pause(
-        _ time: Duration, _ shortest: Duration, from now: MonotonicInstant
-    ) -> Int64 { now.advanced(by: min(max(time, shortest), longestPause)).nanoseconds }
 
     private mutating func beShared() {
         if plan.access != nil { isLocal = false }
