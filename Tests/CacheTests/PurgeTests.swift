@@ -54,26 +54,10 @@ struct PurgeTests {
 }
 
 /// A store whose purge waits until it may go on.
-private final class HeldStore: CacheStore {
-    private let store = MemoryStore()
+private final class HeldStore: StoreInMemory {
+    let store = MemoryStore()
     let hasBegun = OneShot<Void>()
     let mayEnd = OneShot<Void>()
-
-    func entry(
-        for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
-    ) async throws -> CacheEntry? { try await store.entry(for: key, where: isMatch) }
-
-    func writer(
-        for response: StoredResponse, length: Int64?
-    ) async throws -> (any CacheWriter)? {
-        try await store.writer(for: response, length: length)
-    }
-
-    func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
-        try await store.update(entry, to: response)
-    }
-
-    func remove(_ key: CacheKey) async throws { try await store.remove(key) }
 
     func removeAll(
         where condition: @escaping @Sendable (StoredResponse) -> Bool
@@ -82,8 +66,4 @@ private final class HeldStore: CacheStore {
         try await mayEnd.value {}
         return try await store.removeAll(where: condition)
     }
-
-    func list() async throws -> [CacheListing] { try await store.list() }
-    var usage: CacheUsage { store.usage }
-    func flush() async {}
 }

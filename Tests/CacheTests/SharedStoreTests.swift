@@ -215,7 +215,7 @@ struct SharedStoreTests {
 }
 
 /// A store in memory that several caches use, with claims.
-private final class SharedFake: CacheStore {
+private final class SharedFake: StoreInMemory {
     private struct State {
         var claims: [CacheKey: String] = [:]
         var open: Set<CacheKey> = []
@@ -223,7 +223,7 @@ private final class SharedFake: CacheStore {
         var lookUps = 0
     }
 
-    private let store = MemoryStore(maxBytes: 1 << 30)
+    let store = MemoryStore(maxBytes: 1 << 30)
     private let state = Mutex(State())
     let claimLimit: Duration?
 
@@ -259,24 +259,4 @@ private final class SharedFake: CacheStore {
         state.withLock { $0.lookUps += 1 }
         return try await store.entry(for: key, where: isMatch)
     }
-
-    func writer(
-        for response: StoredResponse, length: Int64?
-    ) async throws -> (any CacheWriter)? {
-        try await store.writer(for: response, length: length)
-    }
-
-    func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
-        try await store.update(entry, to: response)
-    }
-
-    func remove(_ key: CacheKey) async throws { try await store.remove(key) }
-
-    func removeAll(
-        where condition: @escaping @Sendable (StoredResponse) -> Bool
-    ) async throws -> Int { try await store.removeAll(where: condition) }
-
-    func list() async throws -> [CacheListing] { try await store.list() }
-    var usage: CacheUsage { store.usage }
-    func flush() async {}
 }

@@ -104,19 +104,12 @@ struct LengthTransport: Transport {
     func shutdown() async {}
 }
 
-/// A store in memory whose writers take nothing, once it is told so.
-final class FailingStore: CacheStore {
-    private struct Writer: CacheWriter {
-        func write(_ chunk: Data) async throws { throw ClientError(.connection, "no room") }
-        func commit() async throws { throw ClientError(.connection, "no room") }
-        func abandon() {}
-    }
+/// A store in memory that differs in a few points from the one of the library.
+protocol StoreInMemory: CacheStore {
+    var store: MemoryStore { get }
+}
 
-    private let store = MemoryStore()
-    private let fails = Atomic(false)
-
-    func fail() { fails.store(true, ordering: .relaxed) }
-
+extension StoreInMemory {
     func entry(
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> CacheEntry? { try await store.entry(for: key, where: isMatch) }
@@ -124,8 +117,7 @@ final class FailingStore: CacheStore {
     func writer(
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)? {
-        if fails.load(ordering: .relaxed) { return Writer() }
-        return try await store.writer(for: response, length: length)
+        try await store.writer(for: response, length: length)
     }
 
     func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
@@ -141,6 +133,27 @@ final class FailingStore: CacheStore {
     func list() async throws -> [CacheListing] { try await store.list() }
     var usage: CacheUsage { store.usage }
     func flush() async {}
+}
+
+/// A store in memory whose writers take nothing, once it is told so.
+final class FailingStore: StoreInMemory {
+    private struct Writer: CacheWriter {
+        func write(_ chunk: Data) async throws { throw ClientError(.connection, "no room") }
+        func commit() async throws { throw ClientError(.connection, "no room") }
+        func abandon() {}
+    }
+
+    let store = MemoryStore()
+    private let fails = Atomic(false)
+
+    func fail() { fails.store(true, ordering: .relaxed) }
+
+    func writer(
+        for response: StoredResponse, length: Int64?
+    ) async throws -> (any CacheWriter)? {
+        if fails.load(ordering: .relaxed) { return Writer() }
+        return try await store.writer(for: response, length: length)
+    }
 }
 
 extension Date {

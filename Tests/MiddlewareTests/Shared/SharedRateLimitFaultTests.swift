@@ -46,8 +46,7 @@ struct SharedRateLimitFaultTests {
             let sink = MemoryLogSink()
             let limit = RateLimit(
                 perSecond: 1e6, burst: 1000, shared: SharedState(store, replicas: 2))
-            let client = Client(
-                MockTransport { _ in .ok() }, clock: simulation.clock, [.log(to: sink), limit])
+            let client = simulation.client([.log(to: sink), limit])
             _ = try await client.get(anywhere).response()
             #expect(simulation.elapsed >= .milliseconds(20))
             #expect(simulation.elapsed < .milliseconds(21))
@@ -64,8 +63,7 @@ struct SharedRateLimitFaultTests {
             let store = FaultyStore(simulation.clock, delay: .milliseconds(200))
             let rule = QuotaRule(1, per: .seconds(1000), burst: 100)
             let limit = RateLimit([rule], shared: SharedState(store, replicas: 4))
-            let client = Client(
-                MockTransport { _ in .ok() }, clock: simulation.clock, Stack([limit]))
+            let client = simulation.client([limit])
             #expect(await code(of: client.get(anywhere).deadline(.seconds(1))) != nil)
             let context = Context(timeSource: simulation.clock)
             try await context.sleep(for: .seconds(5))
@@ -81,8 +79,7 @@ struct SharedRateLimitFaultTests {
             let sink = MemoryLogSink()
             let limit = RateLimit(
                 perSecond: 1000, burst: 10, shared: SharedState(store, replicas: 1))
-            let client = Client(
-                MockTransport { _ in .ok() }, clock: simulation.clock, [.log(to: sink), limit])
+            let client = simulation.client([.log(to: sink), limit])
             let context = Context(timeSource: simulation.clock)
             for second in 0..<30 {
                 store.set(delay: .milliseconds(1), isAway: (2..<24).contains(second))
@@ -102,8 +99,7 @@ struct SharedRateLimitFaultTests {
             let store = FaultyStore(simulation.clock, delay: .milliseconds(10))
             let limit = RateLimit(
                 perSecond: 1, burst: 1, shared: SharedState(store, replicas: 1))
-            let client = Client(
-                MockTransport { _ in .ok() }, clock: simulation.clock, Stack([limit]))
+            let client = simulation.client([limit])
             let context = Context(timeSource: simulation.clock)
             let codes = await withTaskGroup { group in
                 group.addTask { await code(of: client.get(anywhere).deadline(.milliseconds(5))) }

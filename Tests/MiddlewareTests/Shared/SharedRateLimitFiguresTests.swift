@@ -27,8 +27,7 @@ struct SharedRateLimitFiguresTests {
                 [QuotaRule(10_000, per: .seconds(1), burst: 1000)],
                 shared: SharedState(store, meter: shared), meter: quota
             ).key { $0.headers["X-Tenant"] }
-            let client = Client(
-                MockTransport { _ in .ok() }, clock: simulation.clock, Stack([limit]))
+            let client = simulation.client([limit])
             let context = Context(timeSource: simulation.clock)
             func call(_ tenant: String, _ count: Int, every interval: Duration) async throws {
                 for _ in 0..<count {

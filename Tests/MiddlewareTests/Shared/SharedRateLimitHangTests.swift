@@ -12,16 +12,13 @@ import TurnpikeTesting
 
 @Suite("No call waits for ever under a shared RateLimit")
 struct SharedRateLimitHangTests {
-    private func client(_ simulation: Simulation, _ limit: RateLimit) -> Client {
-        Client(MockTransport { _ in .ok() }, clock: simulation.clock, Stack([limit]))
-    }
-
     @Test("A call after one whose permit came too late has its turn")
     func afterRefusal() async throws {
         try await Simulation(seed: 1, limit: .seconds(100)).run { simulation in
             let store = FaultyStore(simulation.clock, delay: .milliseconds(1))
-            let client = client(
-                simulation, RateLimit(perSecond: 0.02, shared: SharedState(store, replicas: 1)))
+            let client = simulation.client([
+                RateLimit(perSecond: 0.02, shared: SharedState(store, replicas: 1))
+            ])
             _ = try await client.get(anywhere).response()
             let refused = client.get(anywhere).deadline(.seconds(3))
             #expect(await code(of: refused) == .deadlineExceeded)
@@ -39,7 +36,7 @@ struct SharedRateLimitHangTests {
                 let limit = RateLimit(
                     [QuotaRule(1, per: .seconds(1), burst: 50)], shared: isShared ? shared : nil
                 ).cost { Int($0.headers["X-Cost"] ?? "") ?? 1 }
-                let client = client(simulation, limit)
+                let client = simulation.client([limit])
                 _ = try await client.get(anywhere).header("X-Cost", "50").response()
                 let context = Context(timeSource: simulation.clock)
                 let start = simulation.elapsed
@@ -85,7 +82,7 @@ struct SharedRateLimitHangTests {
             let limit = RateLimit(
                 perSecond: 10,
                 shared: SharedState(store, replicas: 1), cooldowns: Cooldowns(longest: .seconds(1)))
-            let client = client(simulation, limit)
+            let client = simulation.client([limit])
             for _ in 0..<3 { _ = try await client.get(anywhere).response() }
             #expect(simulation.elapsed < .seconds(40))
             #expect(store.takes < 25_000, "\(store.takes)")
@@ -125,7 +122,7 @@ struct SharedRateLimitHangTests {
             let limit = RateLimit(
                 [QuotaRule(10, per: .seconds(1), burst: 100)],
                 shared: SharedState(store, replicas: 1))
-            let client = client(simulation, limit)
+            let client = simulation.client([limit])
             let context = Context(timeSource: simulation.clock)
             let answers = await withTaskGroup { group in
                 for _ in 0..<50 {
@@ -188,7 +185,7 @@ struct SharedRateLimitHangTests {
                 let limit = RateLimit(
                     perSecond: 1000, burst: 10, shared: SharedState(store, replicas: 1)
                 ).key { $0.headers["X-Tenant"] }
-                let client = client(simulation, limit)
+                let client = simulation.client([limit])
                 let context = Context(timeSource: simulation.clock)
                 for number in 0..<1300 {
                     let call = client.get(anywhere).header("X-Tenant", "\(number)")
@@ -215,7 +212,7 @@ struct SharedRateLimitHangTests {
                 .granted(QuotaGrant(permits: request.minimum, offsets: [.zero]))
             }
             let shared = SharedState(store)
-            let client = client(simulation, RateLimit(perSecond: 10, shared: shared))
+            let client = simulation.client([RateLimit(perSecond: 10, shared: shared)])
             let context = Context(timeSource: simulation.clock)
             for _ in 0..<10 {
                 _ = try await client.get(anywhere).response()

@@ -237,9 +237,7 @@ struct SharedRateLimitTests {
             let store = FaultyStore(simulation.clock, delay: .milliseconds(1))
             let shared = SharedState(store, replicas: 2)
             let limit = RateLimit(perSecond: 0.1, shared: shared)
-            let client = Client(
-                MockTransport { _ in .ok() }, clock: simulation.clock,
-                Deadline(.seconds(3)), limit)
+            let client = simulation.client([Deadline(.seconds(3)), limit])
             _ = try await client.get(anywhere).response()
             let error = await #expect(throws: ClientError.self) {
                 try await client.get(anywhere).response()
@@ -256,8 +254,7 @@ struct SharedRateLimitTests {
             let store = FaultyStore(simulation.clock, delay: .milliseconds(1))
             let limit = RateLimit(
                 perSecond: 2, queue: 0, shared: SharedState(store, replicas: 2))
-            let client = Client(
-                MockTransport { _ in .ok() }, clock: simulation.clock, Stack([limit]))
+            let client = simulation.client([limit])
             _ = try await client.get(anywhere).response()
             let error = await #expect(throws: ClientError.self) {
                 try await client.get(anywhere).response()

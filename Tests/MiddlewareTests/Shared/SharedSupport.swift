@@ -105,6 +105,13 @@ final class FaultyStore: SharedStore {
     }
 }
 
+extension Simulation {
+    /// A client whose server answers at once.
+    func client(_ stack: Stack) -> Client {
+        Client(MockTransport { _ in .ok() }, clock: clock, stack)
+    }
+}
+
 /// Replicas of a service in one process, and when their requests have arrived.
 struct Fleet {
     let clients: [Client]
