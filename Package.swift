@@ -115,16 +115,23 @@ let package = Package(
         .executableTarget(
             name: "quickstart", dependencies: ["Turnpike", "TurnpikeTesting"],
             path: "Examples/Quickstart", packageAccess: false, swiftSettings: settings),
+        // What the studies have in common.
+        .target(
+            name: "StudySupport", path: "Examples/StudySupport", packageAccess: false,
+            swiftSettings: settings),
         .executableTarget(
-            name: "outage-study", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
+            name: "outage-study",
+            dependencies: ["StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeTesting"],
             path: "Examples/OutageStudy", exclude: ["README.md", "outage.svg"],
             packageAccess: false, swiftSettings: settings),
         .executableTarget(
-            name: "balance-study", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
+            name: "balance-study",
+            dependencies: ["StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeTesting"],
             path: "Examples/BalanceStudy", exclude: ["README.md", "balance.svg"],
             packageAccess: false, swiftSettings: settings),
         .executableTarget(
-            name: "fleet-study", dependencies: ["Turnpike", "TurnpikeCore", "TurnpikeTesting"],
+            name: "fleet-study",
+            dependencies: ["StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeTesting"],
             path: "Examples/FleetStudy", exclude: ["README.md", "fleet.svg"],
             packageAccess: false, swiftSettings: settings),
         // What several test targets have in common.
@@ -200,6 +207,9 @@ let package = Package(
                 "TurnpikeXML",
             ],
             path: "Tests/CostTests", swiftSettings: settings),
+        .testTarget(
+            name: "StudySupportTests", dependencies: ["StudySupport"],
+            path: "Tests/StudySupportTests", swiftSettings: settings),
         .testTarget(
             name: "OutageStudyTests", dependencies: ["TurnpikeCore", "outage-study"],
             path: "Tests/OutageStudyTests", swiftSettings: settings),

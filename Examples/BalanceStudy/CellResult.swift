@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StudySupport
 import Turnpike
 
 /// The outcomes of a cell with all seeds.
@@ -17,10 +18,7 @@ struct CellResult: Sendable {
 
     /// The median over the seeds of a figure; nil if no run has it.
     func median(_ figure: (RunOutcome) -> Double?) -> Double? {
-        let sorted = runs.compactMap(figure).sorted()
-        guard !sorted.isEmpty else { return nil }
-        let half = sorted.count / 2
-        return sorted.count % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2
+        Figures.median(runs.compactMap(figure))
     }
 
     /// The median of the 99th percentiles, in seconds.

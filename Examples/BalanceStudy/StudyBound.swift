@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StudySupport
+
 /// A bound that the study holds the library to, and what was found.
 struct StudyBound: Sendable, Hashable, CustomStringConvertible {
     /// What is bounded.
@@ -22,7 +24,7 @@ struct StudyBound: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func text(_ value: Double) -> String {
-        value == value.rounded() ? "\(Int(value))" : StudyReport.fixed(value)
+        value == value.rounded() ? "\(Int(value))" : Figures.fixed(value)
     }
 }
 
@@ -31,7 +33,7 @@ extension StudyReport {
     var bounds: [StudyBound] {
         var bounds: [StudyBound] = []
         if let ratio = slowdown(.peakEWMA) {
-            let other = slowdown(.roundRobin).map { "roundRobin: \(Self.fixed($0))" } ?? ""
+            let other = slowdown(.roundRobin).map { "roundRobin: \(Figures.fixed($0))" } ?? ""
             bounds.append(
                 StudyBound(
                     name: "one slow: p99 of peakEWMA, in times that of all well", found: ratio,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import StudySupport
 
 /// A chart: a row for each weather, with the tail latency on the left and the failed calls on the
 /// right, of the stack without retry.
@@ -27,35 +28,30 @@ struct StudyChart: Sendable {
         let rows = Weather.allCases.count
         let height = Self.first + rows * Self.rowHeight + 4
         var lines = [
-            """
-            <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(Self.width) \(height)" \
-            font-family="sans-serif" font-size="11">
-            """,
-            #"<rect width="100%" height="100%" fill="white"/>"#,
-            text(
+            SVG.text(
                 Self.left, 24, size: 16,
                 "\(report.scenario.clients) clients, \(report.scenario.endpoints) endpoints, "
-                    + "no retry: what the choice alone does"),
+                    + "no retry: what the choice alone does")
         ]
         for (index, balancing) in Balancing.allCases.enumerated() {
             let x = Self.left + 160 * index
             lines.append(
-                #"<rect x="\#(x)" y="40" width="16" height="4" fill="\#(Self.colors[index])"/>"#)
-            lines.append(text(x + 24, 46, balancing.rawValue))
+                SVG.rectangle(Double(x), 40, width: 16, height: 4, fill: Self.colors[index]))
+            lines.append(SVG.text(x + 24, 46, balancing.rawValue))
         }
-        lines.append(text(Self.left, 72, "p99 of the time of a call", weight: "bold"))
-        lines.append(text(right, 72, "calls that fail", weight: "bold"))
+        lines.append(SVG.text(Self.left, 72, "p99 of the time of a call", weight: "bold"))
+        lines.append(SVG.text(right, 72, "calls that fail", weight: "bold"))
         for (row, weather) in Weather.allCases.enumerated() {
             lines += panels(of: weather, at: Self.first + row * Self.rowHeight)
         }
-        return (lines + ["</svg>", ""]).joined(separator: "\n")
+        return SVG.picture(width: Self.width, height: height, fontSize: 11, lines)
     }
 
     private var right: Int { Self.left + Self.panelWidth + Self.gap }
 
     private func panels(of weather: Weather, at y: Int) -> [String] {
         let series = Balancing.allCases.map { report.result(weather, $0, .none)?.seconds ?? [] }
-        var lines = [text(Self.left, y - 6, weather.rawValue)]
+        var lines = [SVG.text(Self.left, y - 6, weather.rawValue)]
         lines += axes(
             left: Self.left, y,
             Self.latencies.lines.map { seconds in
@@ -82,23 +78,18 @@ struct StudyChart: Sendable {
         let begin = x(report.scenario.before, left)
         let end = x(report.scenario.seconds, left)
         var lines = [
-            """
-            <rect x="\(number(begin))" y="\(y)" width="\(number(end - begin))" \
-            height="\(Self.panelHeight)" fill="#f3f3f3"/>
-            """
+            SVG.rectangle(
+                begin, Double(y), width: end - begin, height: Double(Self.panelHeight),
+                fill: "#f3f3f3")
         ]
         for (name, level) in ticks {
             let place = height(level, y)
-            lines.append(
-                """
-                <line x1="\(left)" y1="\(number(place))" x2="\(left + Self.panelWidth)" \
-                y2="\(number(place))" stroke="#cccccc" stroke-width="0.5"/>
-                """)
-            lines.append(text(left - 6, Int(place) + 4, name, anchor: "end"))
+            lines.append(SVG.level(place, from: left, to: left + Self.panelWidth))
+            lines.append(SVG.text(left - 6, Int(place) + 4, name, anchor: "end"))
         }
         for second in stride(from: 0, through: report.scenario.seconds, by: 20) {
             lines.append(
-                text(
+                SVG.text(
                     Int(x(second, left)), y + Self.panelHeight + 14, "\(second) s", anchor: "middle"
                 ))
         }
@@ -108,14 +99,11 @@ struct StudyChart: Sendable {
     private func line(
         _ points: [(Int, Double)], left: Int, _ y: Int, _ color: String
     ) -> String {
+        let half = Double(Self.panelWidth) / Double(2 * report.scenario.seconds)
         let places = points.map { second, level in
-            "\(number(x(second, left) + Double(Self.panelWidth) / Double(2 * report.scenario.seconds)))"
-                + ",\(number(height(min(max(level, 0), 1), y)))"
+            (x(second, left) + half, height(min(max(level, 0), 1), y))
         }
-        return """
-            <polyline points="\(places.joined(separator: " "))" fill="none" stroke="\(color)" \
-            stroke-width="1.5"/>
-            """
+        return SVG.curve(places, color: color)
     }
 
     // From 0 at the lowest latency to 1 at the highest.
@@ -129,20 +117,5 @@ struct StudyChart: Sendable {
 
     private func height(_ level: Double, _ y: Int) -> Double {
         Double(y + Self.panelHeight) - level * Double(Self.panelHeight)
-    }
-
-    private func text(
-        _ x: Int, _ y: Int, size: Int = 11, _ text: String, anchor: String = "start",
-        weight: String = "normal"
-    ) -> String {
-        """
-        <text x="\(x)" y="\(y)" font-size="\(size)" font-weight="\(weight)" \
-        text-anchor="\(anchor)">\(text)</text>
-        """
-    }
-
-    private func number(_ value: Double) -> String {
-        let tenths = Int((value * 10).rounded())
-        return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StudySupport
 import Turnpike
 
 /// The results of all cells, side by side.
@@ -117,18 +118,11 @@ struct StudyReport: Sendable {
         let hundredths = Int((share * 10_000).rounded())
         if hundredths == 0 { return "<0.01 %" }
         return hundredths < 1000
-            ? "\(fixed(Double(hundredths) / 100)) %" : "\((hundredths + 50) / 100) %"
+            ? "\(Figures.fixed(Double(hundredths) / 100)) %" : "\((hundredths + 50) / 100) %"
     }
 
     /// Returns seconds in milliseconds, or in seconds from ten on.
     static func milliseconds(_ seconds: Double) -> String {
-        seconds < 10 ? "\(Int((seconds * 1000).rounded())) ms" : "\(fixed(seconds)) s"
-    }
-
-    /// Returns a number with two decimals, whatever the locale.
-    static func fixed(_ value: Double) -> String {
-        let hundredths = Int((value * 100).rounded())
-        let rest = String(hundredths % 100)
-        return "\(hundredths / 100)." + (rest.count < 2 ? "0" : "") + rest
+        seconds < 10 ? "\(Int((seconds * 1000).rounded())) ms" : "\(Figures.fixed(seconds)) s"
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StudySupport
 import Turnpike
 import TurnpikeCore
 
@@ -20,10 +21,11 @@ struct StudyReport: Sendable {
         let rows = results.map { result in
             let isAway = result.limiting == .outage
             let cells = [
-                result.limiting.rawValue, percent(result.used), "\(result.most)",
-                "\(result.refusals)", percent(Double(result.unsent) / Double(max(result.calls, 1))),
-                isAway ? percent(result.usedInOutage) : "",
-                isAway ? percent(result.usedAfterOutage) : "",
+                result.limiting.rawValue, Figures.percent(result.used), "\(result.most)",
+                "\(result.refusals)",
+                Figures.percent(Double(result.unsent) / Double(max(result.calls, 1))),
+                isAway ? Figures.percent(result.usedInOutage) : "",
+                isAway ? Figures.percent(result.usedAfterOutage) : "",
             ]
             return "| " + cells.joined(separator: " | ") + " |"
         }
@@ -45,6 +47,4 @@ struct StudyReport: Sendable {
                 ]
             })
     }
-
-    private func percent(_ share: Double) -> String { "\(Int((share * 100).rounded())) %" }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TurnpikeCore
+import StudySupport
 
 /// The medians of several runs of a strategy or a rule, with other seeds.
 struct Medians: Sendable {
@@ -17,16 +17,14 @@ struct Medians: Sendable {
         let recovery = median { Double($0.recovery ?? .max) }
         let longest = Double(outcomes.first?.scenario.after ?? 0)
         return [
-            name, "x" + StudyReport.fixed(median(\.amplification)),
+            name, "x" + Figures.fixed(median(\.amplification)),
             Self.percent(median(\.successDuring)), Self.percent(median(\.successAfter)),
             recovery > longest ? "not" : "\(Self.tenths(recovery)) s",
         ]
     }
 
     private func median(_ value: (StrategyOutcome) -> Double) -> Double {
-        let sorted = outcomes.map(value).sorted()
-        if sorted.isEmpty { return 0 }
-        return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+        Figures.median(outcomes.map(value)) ?? 0
     }
 
     private static func percent(_ share: Double) -> String { "\(tenths(share * 100)) %" }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StudySupport
+
 /// A chart of the strategies: the load of the server above, the calls that succeed below.
 struct StudyChart: Sendable {
     private let report: StudyReport
@@ -10,6 +12,7 @@ struct StudyChart: Sendable {
     private static let colors = [
         "#d62728", "#ff7f0e", "#1f77b4", "#9467bd", "#2ca02c", "#111111",
     ]
+    private static let fontSize = 12
     private static let width = 760
     private static let left = 56
     private static let panelHeight = 200
@@ -27,14 +30,9 @@ struct StudyChart: Sendable {
         let second = first + Self.panelHeight + 56
         let height = second + Self.panelHeight + 40 + 20 * report.outcomes.count
         var lines = [
-            """
-            <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(Self.width) \(height)" \
-            font-family="sans-serif" font-size="12">
-            """,
-            #"<rect width="100%" height="100%" fill="white"/>"#,
-            text(
+            SVG.text(
                 Self.left, 24, size: 16,
-                "A brown-out of \(scenario.outage) s, \(scenario.clients) clients, six stacks"),
+                "A brown-out of \(scenario.outage) s, \(scenario.clients) clients, six stacks")
         ]
         lines += panel(
             at: first, "Requests that reach the server, by the calls that begin", load, top: top,
@@ -45,15 +43,17 @@ struct StudyChart: Sendable {
         for (index, outcome) in report.outcomes.enumerated() {
             let y = second + Self.panelHeight + 44 + 20 * index
             lines.append(
-                #"<rect x="\#(Self.left)" y="\#(y - 9)" width="16" height="4" fill="\#(Self.colors[index])"/>"#
-            )
+                SVG.rectangle(
+                    Double(Self.left), Double(y - 9), width: 16, height: 4,
+                    fill: Self.colors[index]))
             lines.append(
-                text(
-                    Self.left + 24, y,
-                    "\(outcome.name): load x\(StudyReport.fixed(outcome.amplification)), "
+                SVG.text(
+                    Self.left + 24, y, size: Self.fontSize,
+                    "\(outcome.name): load x\(Figures.fixed(outcome.amplification)), "
                         + "recovered: \(report.recovery(of: outcome))"))
         }
-        return (lines + ["</svg>", ""]).joined(separator: "\n")
+        return SVG.picture(
+            width: Self.width, height: height, fontSize: Self.fontSize, lines)
     }
 
     private func panel(
@@ -64,34 +64,30 @@ struct StudyChart: Sendable {
         let begin = x(Double(scenario.before))
         let end = x(Double(scenario.before + scenario.outage))
         var lines = [
-            text(Self.left, y - 10, title),
-            """
-            <rect x="\(number(begin))" y="\(y)" width="\(number(end - begin))" \
-            height="\(Self.panelHeight)" fill="#eeeeee"/>
-            """,
+            SVG.text(Self.left, y - 10, size: Self.fontSize, title),
+            SVG.rectangle(
+                begin, Double(y), width: end - begin, height: Double(Self.panelHeight),
+                fill: "#eeeeee"),
         ]
         for value in stride(from: 0, through: top, by: steps) {
             let place = height(value, top, bottom)
+            lines.append(SVG.level(place, from: Self.left, to: Self.left + Self.plotWidth))
             lines.append(
-                """
-                <line x1="\(Self.left)" y1="\(number(place))" x2="\(Self.left + Self.plotWidth)" \
-                y2="\(number(place))" stroke="#cccccc" stroke-width="0.5"/>
-                """)
-            lines.append(
-                text(Self.left - 8, Int(place) + 4, "\(Int(value)) \(unit)", anchor: "end"))
+                SVG.text(
+                    Self.left - 8, Int(place) + 4, size: Self.fontSize, "\(Int(value)) \(unit)",
+                    anchor: "end"))
         }
         for second in stride(from: 0, through: scenario.seconds, by: 20) {
-            lines.append(text(Int(x(Double(second))), bottom + 16, "\(second) s", anchor: "middle"))
+            lines.append(
+                SVG.text(
+                    Int(x(Double(second))), bottom + 16, size: Self.fontSize, "\(second) s",
+                    anchor: "middle"))
         }
         for (index, values) in series.enumerated() {
             let points = values.enumerated().map { second, value in
-                "\(number(x(Double(second) + 0.5))),\(number(height(min(value, top), top, bottom)))"
+                (x(Double(second) + 0.5), height(min(value, top), top, bottom))
             }
-            lines.append(
-                """
-                <polyline points="\(points.joined(separator: " "))" fill="none" \
-                stroke="\(Self.colors[index])" stroke-width="1.5"/>
-                """)
+            lines.append(SVG.curve(points, color: Self.colors[index]))
         }
         return lines
     }
@@ -102,16 +98,5 @@ struct StudyChart: Sendable {
 
     private func height(_ value: Double, _ top: Double, _ bottom: Int) -> Double {
         Double(bottom) - value / top * Double(Self.panelHeight)
-    }
-
-    private func text(
-        _ x: Int, _ y: Int, size: Int = 12, _ text: String, anchor: String = "start"
-    ) -> String {
-        #"<text x="\#(x)" y="\#(y)" font-size="\#(size)" text-anchor="\#(anchor)">\#(text)</text>"#
-    }
-
-    private func number(_ value: Double) -> String {
-        let tenths = Int((value * 10).rounded())
-        return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"
     }
 }

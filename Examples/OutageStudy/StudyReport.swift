@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StudySupport
 import TurnpikeCore
 
 /// The outcomes of all strategies, side by side.
@@ -19,9 +20,9 @@ struct StudyReport: Sendable {
     var table: String {
         let rows = outcomes.map { outcome in
             [
-                outcome.name, "x" + Self.fixed(outcome.amplification),
-                "x" + Self.fixed(outcome.peak), Self.percent(outcome.successDuring),
-                Self.percent(outcome.successAfter), recovery(of: outcome),
+                outcome.name, "x" + Figures.fixed(outcome.amplification),
+                "x" + Figures.fixed(outcome.peak), Figures.percent(outcome.successDuring),
+                Figures.percent(outcome.successAfter), recovery(of: outcome),
             ]
         }
         let head = ["stack", "load", "peak", "during", "after", "recovered"]
@@ -61,14 +62,5 @@ struct StudyReport: Sendable {
             "outageSeconds": .number(JSONNumber(scenario.outage)),
             "strategies": .array(outcomes.map(\.json)),
         ]
-    }
-
-    static func percent(_ share: Double) -> String { "\(Int((share * 100).rounded())) %" }
-
-    // Independent of the locale.
-    static func fixed(_ value: Double) -> String {
-        let hundredths = Int((value * 100).rounded())
-        let rest = String(hundredths % 100)
-        return "\(hundredths / 100)." + (rest.count < 2 ? "0" : "") + rest
     }
 }
