@@ -2,12 +2,12 @@
 
 /// What all calls of a client share.
 package final class CallEnvironment: Sendable {
-    package let timeSource: any TimeSource
+    let timeSource: any TimeSource
     package let randomSource: any RandomSource
     let baseOrigin: Origin?
     let running = OpenCalls()
 
-    package init(
+    init(
         timeSource: any TimeSource, randomSource: any RandomSource, baseOrigin: Origin? = nil
     ) {
         self.timeSource = timeSource

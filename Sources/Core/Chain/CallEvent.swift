@@ -217,7 +217,7 @@ final class ResponseBodyPeek: Sendable {
 }
 
 /// The loggers that receive a context's events, innermost first.
-package final class ObserverList: Sendable {
+final class ObserverList: Sendable {
     let logger: any RequestLogger
     /// When the request reached this logger.
     let began: MonotonicInstant
@@ -264,7 +264,7 @@ extension ClientError {
     }
 
     /// The label of an error for logs and metrics: its code or its type name.
-    package static func label(of error: any Error) -> String {
+    static func label(of error: any Error) -> String {
         switch error {
         case let error as ClientError: error.code.rawValue
         case is CancellationError: "cancelled"

@@ -6,7 +6,7 @@ public struct CallID: Hashable, Sendable, CustomStringConvertible {
     /// The number of the call in its client, starting at 1.
     public let number: UInt64
 
-    package init(client: UInt32, number: UInt64) {
+    init(client: UInt32, number: UInt64) {
         self.client = client
         self.number = number
     }

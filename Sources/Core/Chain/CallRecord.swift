@@ -26,9 +26,9 @@ package final class CallRecord: Sendable {
     // Whether there were exchanges at the same time.
     private let isContested = Atomic(false)
 
-    package init() {}
+    init() {}
 
-    package var timeline: Timeline { state.withLock { $0.exchanges.timeline } }
+    var timeline: Timeline { state.withLock { $0.exchanges.timeline } }
 
     /// How many times the transport was asked to send.
     package var sends: Int { state.withLock { $0.sends } }
@@ -65,7 +65,7 @@ package final class CallRecord: Sendable {
     package func add(_ hop: Hop) { state.withLock { $0.hops.append(hop) } }
 
     /// The outcomes of the last 32 attempts of a call that was retried.
-    package var history: [AttemptSummary] { state.withLock { $0.history } }
+    var history: [AttemptSummary] { state.withLock { $0.history } }
 
     func add(_ attempt: AttemptSummary) {
         state.withLock { state in

@@ -4,7 +4,7 @@ import Synchronization
 
 /// What all contexts of one call share.
 package final class CallState: Sendable {
-    package let id: CallID
+    let id: CallID
     package let environment: CallEnvironment
     package let record = CallRecord()
     let values = ContextValues()

@@ -16,7 +16,7 @@ import TurnpikeSupport
 /// ```
 public final class Context: Sendable {
     package let call: CallState
-    package let observers: ObserverList?
+    let observers: ObserverList?
     let scope: CancelScope
     private let parent: Context?
     let beginsAttempt: Bool
@@ -59,7 +59,7 @@ public final class Context: Sendable {
     /// - Parameters:
     ///   - call: The call.
     ///   - observers: The loggers that receive its events.
-    package convenience init(call: CallState, observers: ObserverList? = nil) {
+    convenience init(call: CallState, observers: ObserverList? = nil) {
         self.init(call: call, observers: observers, span: 0)
     }
 

@@ -93,7 +93,7 @@ public final class ExchangeRedactor: Sendable {
 
 extension ExchangeRedactor {
     /// The number of bytes inspected to redact content, over all readings; for tests of the cost.
-    package func work(onContent content: Data, headers: HTTPHeaders) -> Int {
+    func work(onContent content: Data, headers: HTTPHeaders) -> Int {
         let pass = pass()
         _ = pass.content(Array(content), types: headers.values(of: .contentType), isCut: false)
         return pass.work

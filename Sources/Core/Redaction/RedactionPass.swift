@@ -7,9 +7,9 @@ import TurnpikeSupport
 ///
 /// Values that are hidden because of their place are collected in ``found``. A second pass over all
 /// related messages can then hide them wherever else they occur.
-package final class RedactionPass {
+final class RedactionPass {
     /// The purpose of the result.
-    package enum Purpose: Sendable {
+    enum Purpose: Sendable {
         /// For people: a hidden value becomes one word, whatever its kind.
         case display
         /// For programs: a hidden value keeps its kind, and content that cannot be parsed
@@ -29,9 +29,9 @@ package final class RedactionPass {
     /// The values that were hidden because of their place.
     private(set) var found: [([UInt8], SecretIndex.Reach)] = []
     /// The content that could not be parsed and was replaced by a placeholder.
-    package private(set) var withheld: [WithheldContent] = []
+    private(set) var withheld: [WithheldContent] = []
     /// The number of bytes inspected, over all readings.
-    package var work = 0
+    var work = 0
     // The nesting depth of the current content.
     var depth = 0
     // Whether characters outside ASCII cannot be added to the current content as they are.
@@ -52,7 +52,7 @@ package final class RedactionPass {
     }
 
     /// Creates a pass for display, without known secrets.
-    package convenience init(_ redaction: Redaction = .standard) { self.init(redaction, .display) }
+    convenience init(_ redaction: Redaction = .standard) { self.init(redaction, .display) }
 
     static let mark = Array(Redaction.mark.utf8)
 
@@ -163,15 +163,15 @@ struct Unreadable: Error {
 
 /// Content that a recording or a log replaces by a placeholder, because it could not be searched
 /// for secrets.
-package struct WithheldContent: Sendable, Hashable, CustomStringConvertible {
+struct WithheldContent: Sendable, Hashable, CustomStringConvertible {
     /// The expected kind, for example `JSON`.
-    package let name: String
+    let name: String
     /// The size in bytes.
-    package let byteCount: Int
+    let byteCount: Int
     /// The first digits of the SHA-256 in hexadecimal, for comparing two recordings.
-    package let digest: String
+    let digest: String
     /// Why the content is not shown.
-    package let reason: String
+    let reason: String
 
     init(_ name: String, _ content: some Collection<UInt8>, _ reason: Unreadable) {
         self.name = name
@@ -183,7 +183,7 @@ package struct WithheldContent: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The placeholder: `(withheld: JSON of 12 bytes, SHA-256 0123456789abcdef: …)`.
-    package var description: String {
+    var description: String {
         "(withheld: \(name) of \(byteCount) bytes, SHA-256 \(digest): \(reason))"
     }
 

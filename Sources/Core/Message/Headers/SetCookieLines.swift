@@ -8,8 +8,8 @@ import TurnpikeSupport
 /// made only after a line with attributes, at a comma and a space that a cookie name and an equals
 /// sign follow. Two lines stay joined if the first has no attributes, so that a value can never
 /// become a cookie of its own.
-package enum SetCookieLines {
-    package static func split(_ joined: String) -> [String] {
+enum SetCookieLines {
+    static func split(_ joined: String) -> [String] {
         guard joined.utf8.contains(UInt8(ascii: ",")) else { return [joined] }
         var lines: [String] = []
         var start = joined.startIndex

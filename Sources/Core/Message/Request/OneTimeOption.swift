@@ -2,8 +2,8 @@
 
 /// Whether the content of a request works only once, like a rotating refresh token: the server has
 /// consumed it when it responds, and the replacement is only in the response.
-package enum OneTimeOption: RequestOptionKey {
-    package typealias Value = Bool
+enum OneTimeOption: RequestOptionKey {
+    typealias Value = Bool
 }
 
 extension RequestOptions {

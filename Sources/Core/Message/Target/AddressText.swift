@@ -2,7 +2,7 @@
 
 /// IPv4 as `inet_aton` reads it, which resolvers and URL parsers follow.
 package enum IPv4Text {
-    package static func parse(_ text: some StringProtocol) -> UInt32? {
+    static func parse(_ text: some StringProtocol) -> UInt32? {
         let parts = text.utf8.split(
             separator: UInt8(ascii: "."), maxSplits: 4, omittingEmptySubsequences: false)
         guard (1...4).contains(parts.count) else { return nil }

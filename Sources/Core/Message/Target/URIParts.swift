@@ -3,30 +3,30 @@
 /// The parts of a URI reference (RFC 3986 §3 and appendix B), as ranges of bytes in its text.
 ///
 /// This is the only parser of such texts. ``TargetURI`` decides whether the parts are valid.
-package struct URIParts: Sendable {
+struct URIParts: Sendable {
     /// Without its colon; nil where the reference has none.
-    package private(set) var scheme: Range<Int>?
+    private(set) var scheme: Range<Int>?
     /// Without the slashes in front of it; nil where the reference has none.
-    package private(set) var authority: Range<Int>?
+    private(set) var authority: Range<Int>?
     /// User and password, without the `@` behind them.
-    package private(set) var userInformation: Range<Int>?
+    private(set) var userInformation: Range<Int>?
     /// Without brackets; empty where there is no authority.
-    package private(set) var host = 0..<0
+    private(set) var host = 0..<0
     /// Whether brackets make the host an address (§3.2.2).
-    package private(set) var isBracketed = false
+    private(set) var isBracketed = false
     /// The port's digits, which may be none; nil where there is no colon.
-    package private(set) var port: Range<Int>?
+    private(set) var port: Range<Int>?
     /// The path, which may be empty.
-    package private(set) var path = 0..<0
+    private(set) var path = 0..<0
     /// Without the question mark in front of it.
-    package private(set) var query: Range<Int>?
+    private(set) var query: Range<Int>?
     /// Without the number sign in front of it.
-    package private(set) var fragment: Range<Int>?
+    private(set) var fragment: Range<Int>?
 
     /// Whether a slash and a dot stand in the path, so that it may have dot segments.
-    package private(set) var mayHaveDotSegments = false
+    private(set) var mayHaveDotSegments = false
 
-    package init(_ text: String) {
+    init(_ text: String) {
         var text = text
         self = text.withUTF8 { unsafe URIParts($0) }
     }

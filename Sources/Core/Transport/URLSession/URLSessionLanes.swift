@@ -6,9 +6,9 @@
 /// has announced that it will close it (`GOAWAY`). Nothing outside libcurl can prevent that. Both
 /// happen only if several exchanges share a connection. Each session has its own connections, so an
 /// exchange with a session of its own shares none.
-package struct URLSessionLanes<Session: AnyObject, Exchange> {
+struct URLSessionLanes<Session: AnyObject, Exchange> {
     /// Where an exchange runs.
-    package enum Place {
+    enum Place {
         /// In an idle session.
         case free(Session)
         /// In another session, which the caller creates; see ``occupy(_:for:)``.
@@ -28,10 +28,10 @@ package struct URLSessionLanes<Session: AnyObject, Exchange> {
     // How many idle sessions, and therefore connections, are kept.
     private static var maxIdle: Int { 32 }
 
-    package init(maxPerOrigin: Int) { self.maxPerOrigin = max(maxPerOrigin, 1) }
+    init(maxPerOrigin: Int) { self.maxPerOrigin = max(maxPerOrigin, 1) }
 
     /// Returns a place for an exchange.
-    package mutating func place(_ exchange: Exchange, for origin: Origin) -> Place {
+    mutating func place(_ exchange: Exchange, for origin: Origin) -> Place {
         if let session = idle[origin]?.popLast() {
             idleCount -= 1
             if idle[origin]?.isEmpty == true { idle[origin] = nil }
@@ -51,7 +51,7 @@ package struct URLSessionLanes<Session: AnyObject, Exchange> {
 
     /// Releases a session whose exchange has ended.
     /// - Returns: The next exchange for this session, and a session to close.
-    package mutating func release(
+    mutating func release(
         _ session: Session
     ) -> (next: Exchange?, surplus: Session?) {
         guard let origin = occupied[ObjectIdentifier(session)]?.origin else { return (nil, nil) }
@@ -76,7 +76,7 @@ package struct URLSessionLanes<Session: AnyObject, Exchange> {
     }
 
     /// Removes all sessions and all waiting exchanges.
-    package mutating func removeAll() -> (sessions: [Session], inLine: [Exchange]) {
+    mutating func removeAll() -> (sessions: [Session], inLine: [Exchange]) {
         defer { self = URLSessionLanes(maxPerOrigin: maxPerOrigin) }
         return (
             idle.values.flatMap(\.self) + occupied.values.map(\.session),
