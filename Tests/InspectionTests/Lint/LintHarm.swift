@@ -12,8 +12,8 @@ struct LintHarm: Sendable, CustomStringConvertible {
     let rule: String
     let wrong: @Sendable () -> Stack
     let right: @Sendable () -> Stack
-    /// Whether the harm is done.
-    let happens: @Sendable (Stack, Simulation) async throws -> Bool
+    /// Whether the harm is done by such stacks.
+    let happens: @Sendable (@Sendable () -> Stack, Simulation) async throws -> Bool
 
     init(
         _ rule: String, wrong: @escaping @Sendable () -> Stack,
@@ -23,12 +23,12 @@ struct LintHarm: Sendable, CustomStringConvertible {
         self.rule = rule
         self.wrong = wrong
         self.right = right
-        self.happens = happens
+        self.happens = { stack, simulation in try await happens(stack(), simulation) }
     }
 
     var description: String { rule }
 
-    static let all = time + sends + shares + hops + contents
+    static let all = time + sends + shares + hops + contents + states
 
     /// A client in a simulation.
     static func client(

@@ -13,9 +13,9 @@ import TurnpikeTesting
     func `the harm is done by the stack with the mistake, and not by the other one`(
         harm: LintHarm
     ) async throws {
-        let wrong = try await Simulation(seed: 1).run { try await harm.happens(harm.wrong(), $0) }
+        let wrong = try await Simulation(seed: 1).run { try await harm.happens(harm.wrong, $0) }
         #expect(wrong, "nothing happens")
-        let right = try await Simulation(seed: 1).run { try await harm.happens(harm.right(), $0) }
+        let right = try await Simulation(seed: 1).run { try await harm.happens(harm.right, $0) }
         #expect(!right, "it happens without the mistake")
     }
 

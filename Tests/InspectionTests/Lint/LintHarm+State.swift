@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Turnpike
+import TurnpikeCore
+import TurnpikeTesting
+
+// State that replicas share. That a secret can be read on its way to a store is not simulated: nothing
+// in a simulation has a wire.
+extension LintHarm {
+    static let states: [LintHarm] = [
+        LintHarm(
+            "store-limit-near-timeout",
+            wrong: { [.deadline(.milliseconds(200)), limit(storeHas: .milliseconds(150))] },
+            right: { [.deadline(.milliseconds(200)), limit(storeHas: .milliseconds(20))] },
+            happens: { stack, simulation in
+                let server = MockTransport([.any(.ok(text: "x").delayed(by: .milliseconds(100)))])
+                return (try? await client(stack, simulation, server).get("x").string()) == nil
+            }),
+        LintHarm(
+            "local-limit-beside-shared-state",
+            wrong: {
+                let shared = SharedState(quotas)
+                return [
+                    .deadline(.seconds(5)), .retry(cooldowns: shared.cooldowns),
+                    .rateLimit(perSecond: 0.001, burst: 5, queue: 0),
+                ]
+            },
+            right: {
+                let shared = SharedState(quotas)
+                return [
+                    .deadline(.seconds(5)), .retry(cooldowns: shared.cooldowns),
+                    .rateLimit(perSecond: 0.001, burst: 5, queue: 0, shared: shared),
+                ]
+            },
+            inFleet: { stacks, simulation in
+                let server = MockTransport([.any(.ok(text: "x"))])
+                let replicas = stacks.map { client($0, simulation, server) }
+                for _ in 0..<5 {
+                    for replica in replicas { _ = try? await replica.get("x").string() }
+                }
+                return server.sentCount > 5
+            }),
+    ]
+
+    /// A mistake that two replicas of a service are needed to see.
+    private init(
+        _ rule: String, wrong: @escaping @Sendable () -> Stack,
+        right: @escaping @Sendable () -> Stack,
+        inFleet happens: @escaping @Sendable ([Stack], Simulation) async throws -> Bool
+    ) {
+        self.rule = rule
+        self.wrong = wrong
+        self.right = right
+        self.happens = { stack, simulation in try await happens([stack(), stack()], simulation) }
+    }
+
+    // No permit comes back to it.
+    private static let quotas = MemorySharedStore(timeSource: ManualClock())
+
+    // A limit whose store gives no answer.
+    private static func limit(storeHas time: Duration) -> RateLimit {
+        let clock = ManualClock()
+        let store = FaultySharedStore(
+            MemorySharedStore(timeSource: clock), seed: 1, timeSource: clock)
+        store.setOutage(.silence)
+        return RateLimit(perSecond: 1000, shared: SharedState(store, timeLimit: time))
+    }
+}
