@@ -56,9 +56,10 @@ extension ValkeyStore {
         }
     }
 
-    // As long as a connection without replies is kept, or the limit of its oldest command if that is longer.
+    // As long as a connection without replies is kept, or the limit of its oldest command if that is longer:
+    // one of this store, or one of shared state.
     private var latestArrival: Duration {
-        max(server.configuration.stallLimit, options.timeLimit)
+        max(server.configuration.stallLimit, options.timeLimit, .seconds(2))
     }
 
     /// Replaces an entry's head; the content is not sent again.

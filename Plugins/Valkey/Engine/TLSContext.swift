@@ -7,16 +7,18 @@ import TurnpikeCore
 // SAFETY: the pointer is valid until `deinit`; OpenSSL counts who uses a context, and guards it.
 @safe final class TLSContext: @unchecked Sendable {
     private let pointer: UnsafeMutableRawPointer
+    // The library is loaded once.
+    private static let fault = load(nil)
 
     /// - Parameters:
     ///   - authorities: A file of certificates; nil for those of the system.
     ///   - file: The library, for tests.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` without libhiredis_ssl.
     init(authorities: String?, loading file: String? = nil) throws {
-        if let reason = unsafe tpv_tls_load(file) {
+        if let reason = file.map(Self.load) ?? Self.fault {
             throw ClientError(
                 .unsupported,
-                "rediss:// needs libhiredis_ssl 1.x: \(unsafe String(cString: reason)); install it"
+                "rediss:// needs libhiredis_ssl 1.x: \(reason); install it"
                     + " (Debian 13 has it as libhiredis1.1.0, Debian 12 has none), or write redis://"
             )
         }
@@ -31,6 +33,11 @@ import TurnpikeCore
     }
 
     deinit { unsafe tpv_tls_context_free(pointer) }
+
+    /// - Returns: Why the library cannot be used, if that is so.
+    private static func load(_ file: String?) -> String? {
+        unsafe tpv_tls_load(file).map { unsafe String(cString: $0) }
+    }
 
     func channel(_ fd: Int32, host: String) -> TLSChannel? {
         unsafe tpv_tls_create(pointer, fd, host).map { unsafe TLSChannel($0, self) }

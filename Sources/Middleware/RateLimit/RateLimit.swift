@@ -19,8 +19,7 @@ import TurnpikeSupport
 /// shared limit. It keeps the buckets of 1024 origins and drops the least recently used one beyond
 /// that.
 ///
-/// A call that ends before its request is sent, because it is cancelled or by a gate further in, gives its
-/// permits back.
+/// A call that is cancelled before its request is sent gives its permits back.
 ///
 /// With `shared` all replicas of a service draw on one quota; see <doc:OneQuotaForManyReplicas>.
 public struct RateLimit: Interceptor {
@@ -118,8 +117,7 @@ public struct RateLimit: Interceptor {
         let sends = context.call.record.sends
         let response: Response
         do { response = try await next(request) } catch {
-            // It was cancelled, or a gate further in has ended it.
-            if context.call.record.sends == sends {
+            if context.call.record.sends == sends, ClientError.isCancellation(error) {
                 lines.correct(cost, of: key, context.timeSource)
                 throw error
             }

@@ -2,6 +2,8 @@
 
 import Foundation
 import Synchronization
+import TestSupport
+import TurnpikeTesting
 
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
@@ -120,4 +122,42 @@ final class HookedClock: TimeSource {
     func schedule(
         after delay: Duration, _ handler: @escaping @Sendable () -> Void
     ) -> any TimerToken { base.schedule(after: delay, handler) }
+}
+
+/// A replica whose provider spends refresh tokens, and whose store and clock have hooks.
+struct Hooked {
+    let authority: RotatingAuthority
+    let store: HookedStore
+    let clock: HookedClock
+    let simulation: Simulation
+
+    init(
+        _ simulation: Simulation, life: Duration = .seconds(3600),
+        clockOfStore: (any TimeSource)? = nil
+    ) {
+        self.simulation = simulation
+        authority = RotatingAuthority(
+            simulation.clock, life: life, answeringAfter: .milliseconds(300))
+        clock = HookedClock(simulation.clock)
+        store = HookedStore(
+            MemorySharedStore(timeSource: clockOfStore ?? simulation.clock))
+    }
+
+    var stored: BearerToken? {
+        get async { await store.memory.token("account").flatMap { SharedToken($0)?.token } }
+    }
+
+    func replica(
+        _ first: BearerToken, onOutage: SharedTokens.Outage? = nil
+    ) throws -> TokenFleet.Replica {
+        let endpoint = TokenEndpoint(
+            URL(string: "http://a.example/token") ?? URL(filePath: "/"))
+        let tokens = BearerTokens(
+            first, provider: RefreshTokenGrant(endpoint),
+            shared: try SharedTokens(
+                SharedState(store, replicas: 2), key: "account", storesSecrets: true,
+                onOutage: onOutage))
+        let client = Client(authority.transport(), clock: clock, [.bearer(tokens)])
+        return TokenFleet.Replica(client: client, tokens: tokens)
+    }
 }

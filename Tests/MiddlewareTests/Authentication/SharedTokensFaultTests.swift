@@ -13,38 +13,6 @@ import TurnpikeTesting
 struct SharedTokensFaultTests {
     private typealias Replica = TokenFleet.Replica
 
-    /// A replica whose provider spends refresh tokens, and whose store and clock have hooks.
-    private struct Hooked {
-        let authority: RotatingAuthority
-        let store: HookedStore
-        let clock: HookedClock
-        let simulation: Simulation
-
-        init(_ simulation: Simulation, life: Duration = .seconds(3600)) {
-            self.simulation = simulation
-            authority = RotatingAuthority(
-                simulation.clock, life: life, answeringAfter: .milliseconds(300))
-            clock = HookedClock(simulation.clock)
-            store = HookedStore(MemorySharedStore(timeSource: simulation.clock))
-        }
-
-        var stored: BearerToken? {
-            get async { await store.memory.token("account").flatMap { SharedToken($0)?.token } }
-        }
-
-        func replica(_ first: BearerToken, onOutage: SharedTokens.Outage? = nil) throws -> Replica {
-            let endpoint = TokenEndpoint(
-                URL(string: "http://a.example/token") ?? URL(filePath: "/"))
-            let tokens = BearerTokens(
-                first, provider: RefreshTokenGrant(endpoint),
-                shared: try SharedTokens(
-                    SharedState(store, replicas: 2), key: "account", storesSecrets: true,
-                    onOutage: onOutage))
-            let client = Client(authority.transport(), clock: clock, [.bearer(tokens)])
-            return Replica(client: client, tokens: tokens)
-        }
-    }
-
     private static func pause(_ duration: Duration, _ simulation: Simulation) async throws {
         try await Context(timeSource: simulation.clock).sleep(for: duration)
     }
@@ -115,86 +83,6 @@ struct SharedTokensFaultTests {
             #expect(SharedToken(stored)?.token?.value == "t1" && !memory.isLocked("account"))
             #expect(try await client.get(anywhere).serialize(with: Text()) == "in")
             #expect(provider.count == 1)
-        }
-    }
-
-    // MARK: A sign-in
-
-    @Test("A sign-in wins over a token of the store that is being taken at that moment")
-    func signInWhileAdopting() async throws {
-        for seed in UInt64(0)..<10 {
-            try await Simulation(seed: seed).run { simulation in
-                let hooked = Hooked(simulation)
-                let other = BearerToken(
-                    "secret-b", expires: simulation.clock.date.addingTimeInterval(3600),
-                    refreshToken: "secret-rb")
-                let present = SharedToken(other, scope: [], fence: 0)
-                _ = await hooked.store.memory.store(present.stored, "account", for: nil)
-                let replica = try hooked.replica(Self.first)
-                let signIn = BearerToken("secret-c", refreshToken: "secret-rc")
-                hooked.store.afterRead {
-                    // It looks at the date to see whether the token has expired.
-                    hooked.clock.atNextDate { replica.tokens.replace(with: signIn) }
-                }
-                _ = try? await replica.call()
-                try await Self.pause(.seconds(1), simulation)
-                #expect(await hooked.stored == signIn, "seed \(seed)")
-            }
-        }
-    }
-
-    @Test("A sign-in that could not be stored is not replaced by what the store has")
-    func signInWithFullStore() async throws {
-        try await Simulation(seed: 1).run { simulation in
-            let hooked = Hooked(simulation)
-            let old = SharedToken(
-                BearerToken("secret-b", refreshToken: "secret-rb"), scope: [], fence: 0)
-            _ = await hooked.store.memory.store(old.stored, "account", for: nil)
-            hooked.store.isFull = true
-            let replica = try hooked.replica(
-                BearerToken("secret-x", refreshToken: "secret-rx"), onOutage: .refresh)
-            replica.tokens.replace(with: BearerToken("secret-c", refreshToken: "secret-r0"))
-            #expect(try await replica.call() == "in")
-            #expect(hooked.authority.refreshes == ["secret-r0"])
-            hooked.store.isFull = false
-            try await Self.pause(.seconds(1), simulation)
-            // The refresh token of the sign-in is spent: the others must get its successor.
-            #expect(await hooked.stored?.refreshToken == "secret-r1")
-        }
-    }
-
-    @Test("A sign-in whose token is refreshed at once leaves the new token to the others")
-    func signInThatIsRefreshed() async throws {
-        for seed in UInt64(0)..<30 {
-            try await Simulation(seed: seed).run { simulation in
-                let fleet = TokenFleet(
-                    simulation, life: .seconds(3600),
-                    latency: .uniform(.microseconds(100)...(.milliseconds(15))))
-                let (replica, other) = (try fleet.replica(), try fleet.replica())
-                // Restored from a file, for instance: the access token is of no use any more.
-                replica.tokens.replace(
-                    with: BearerToken("secret-old", refreshToken: "secret-r0"))
-                #expect(try await replica.call() == "in", "seed \(seed)")
-                try await Self.pause(.seconds(1), simulation)
-                #expect(try await other.call() == "in", "seed \(seed)")
-                #expect(fleet.authority.refreshes == ["secret-r0"], "seed \(seed)")
-            }
-        }
-    }
-
-    @Test("A sign-in whose lock comes after a refresh of it does not replace the new token")
-    func signInWithLateLock() async throws {
-        try await Simulation(seed: 1).run { simulation in
-            let hooked = Hooked(simulation)
-            let replica = try hooked.replica(Self.first)
-            replica.tokens.replace(with: BearerToken("secret-c", refreshToken: "secret-r0"))
-            // The lock of the background, which stores the sign-in.
-            hooked.store.beforeLock { try await Self.pause(.milliseconds(600), simulation) }
-            #expect(try await replica.call() == "in")
-            #expect(simulation.elapsed < .milliseconds(600))
-            try await Self.pause(.seconds(1), simulation)
-            #expect(await hooked.stored?.value == "secret-a1")
-            #expect(!hooked.store.memory.isLocked("account"))
         }
     }
 

@@ -13,6 +13,8 @@ final class TokenSharing: Sendable {
         let old: BearerToken?
         /// The number under which that one is in the store; nil if it is not there.
         var fence: UInt64?
+        /// What was to be stored when the refresh began.
+        var unsaved: UnsavedToken.ID?
         /// Whether the present token may be used if the store has no other one.
         let isLook: Bool
         let scope: [String]
@@ -41,7 +43,7 @@ final class TokenSharing: Sendable {
         /// A refresh of the sign-in itself takes its place: the refresh token may be spent.
         func mustKeepSignIn(for job: Job) -> Bool {
             guard let unsaved, unsaved.isFromOutside else { return false }
-            return unsaved.token != job.old
+            return unsaved.id != job.unsaved
         }
     }
 
@@ -64,7 +66,7 @@ final class TokenSharing: Sendable {
     func token(for job: Job) async throws -> BearerToken? {
         var job = job
         // Another refresh of this replica may store a token while this one is under way.
-        job.fence = state.withLock { $0.fence }
+        (job.fence, job.unsaved) = state.withLock { ($0.fence, $0.unsaved?.id) }
         var search = Search(job)
         while true {
             if let found = try await read(job) {
@@ -121,7 +123,8 @@ final class TokenSharing: Sendable {
         state.withLock { state in
             if state.mustKeepSignIn(for: job) { return }
             state.unsaved = UnsavedToken(
-                id: id, token: token, scope: job.scope, lock: lock, base: state.fence)
+                id: id, token: token, scope: job.scope, lock: lock, base: state.fence,
+                isFromOutside: state.unsaved?.isFromOutside == true)
         }
         // Whatever happens here, the token is there, and the old one may be spent.
         let isStored = try? await ask(
@@ -136,9 +139,21 @@ final class TokenSharing: Sendable {
             await unlock(lock, job.timeSource, job.note)
         case false?:
             // A replica that came later has stored another token, which the others use, and with
-            // whose refresh token they will go on.
-            state.withLock { if $0.unsaved?.id == id { $0.unsaved = nil } }
+            // whose refresh token they will go on. A sign-in replaces that one too.
+            let isSignIn = state.withLock { state in
+                guard state.unsaved?.id == id else { return false }
+                if state.unsaved?.isFromOutside == true {
+                    state.unsaved?.lock = nil
+                    return true
+                }
+                state.unsaved = nil
+                return false
+            }
             await unlock(lock, job.timeSource, job.note)
+            if isSignIn {
+                saveUnsaved()
+                return token
+            }
             job.note("the lock of the token had ended; the token of another replica is used")
             if let found = try await read(job), let other = found.token?.token {
                 state.withLock { $0.fence = found.token?.fence }

@@ -15,7 +15,7 @@ struct UnsavedToken: Sendable {
     let token: BearerToken?
     let scope: [String]
     /// The lock under which it was made, if there is one.
-    let lock: SharedLock?
+    var lock: SharedLock?
     /// The number of the token that it replaces; a higher one in the store is later than this token.
     let base: UInt64?
     /// Whether it comes from a sign-in, and replaces whatever the store has.
@@ -103,6 +103,11 @@ extension TokenSharing {
         guard let isDone else { return false }
         state.withLock { state in
             guard state.unsaved?.id == unsaved.id else { return }
+            if isDone == nil, unsaved.isFromOutside {
+                // Its lock has ended, so it is stored under another one.
+                state.unsaved?.lock = nil
+                return
+            }
             state.unsaved = nil
             if let fence = isDone { state.fence = fence }
         }
