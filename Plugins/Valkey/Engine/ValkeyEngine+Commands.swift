@@ -213,9 +213,12 @@ extension ValkeyEngine {
             tpv_shutdown(link.fd)
             return (false, false)
         }
-        if isAll, !link.output.isEmpty, !holds(link, at: Poller.now, &core) {
-            beginWrite(link, Poller.now)
-            return (true, false)
+        if isAll, !link.output.isEmpty {
+            let now = Poller.now
+            if !holds(link, at: now, &core) {
+                beginWrite(link, now)
+                return (true, false)
+            }
         }
         link.isWriting = false
         if isAll { return (false, false) }
