@@ -121,8 +121,10 @@ static size_t on_body(char *bytes, size_t size, size_t number, void *user) {
     size_t count = size * number, wanted = body->count + count;
     tpc_loop_step(this->loop);
     if (this->activity == ACTIVITY_LEAVING) return count;
-    if (body->count > 0 && wanted > BODY_LIMIT) {
+    bool is_paused = this->shown.paused & TPC_PAUSE_RECEIVING;
+    if (is_paused || (body->count > 0 && wanted > BODY_LIMIT)) {
         this->shown.paused |= TPC_PAUSE_RECEIVING;
+        this->paused |= TPC_PAUSE_RECEIVING;
         tpc_hold(this, true);
         tpc_transfer_mark(this);
         return CURL_WRITEFUNC_PAUSE;
@@ -152,6 +154,7 @@ static size_t on_read(char *bytes, size_t size, size_t number, void *user) {
     if (count >= 0) return (size_t)count;
     if (count == TPC_READ_FAIL) return CURL_READFUNC_ABORT;
     this->shown.paused |= TPC_PAUSE_SENDING;
+    this->paused |= TPC_PAUSE_SENDING;
     return CURL_READFUNC_PAUSE;
 }
 

@@ -84,7 +84,7 @@ static void enter_loop(transfer_t *this) {
 
 static void leave_loop(transfer_t *this) {
     // 7.88 does not free what it holds back of a paused HTTP/2 stream that is removed.
-    bool is_paused = this->shown.paused & TPC_PAUSE_RECEIVING && this->shown.result == TPC_RUNNING;
+    bool is_paused = this->paused & TPC_PAUSE_RECEIVING && this->shown.result == TPC_RUNNING;
     this->activity = ACTIVITY_LEAVING;
     if (is_paused && tpc_http2_has_answered(this)) tpc_curl.easy_pause(this->easy, 0);
     tpc_curl.multi_remove_handle(this->loop->multi, this->easy);
@@ -147,7 +147,7 @@ void tpc_transfer_end(tpc_transfer *transfer) {
     if (this->changed & CHANGED_VERSION) tpc_curl.easy_setopt(this->easy, TPC_HTTP_VERSION, this->version);
     if (this->changed & CHANGED_VERBOSE) tpc_curl.easy_setopt(this->easy, CURLOPT_VERBOSE, 0L);
     if (this->changed & CHANGED_ROUTE) tpc_unset_route(this);
-    this->changed = 0;
+    this->changed = this->paused = 0;
     tpc_curl.easy_setopt(this->easy, CURLOPT_HTTPHEADER, NULL);
     free(this->request.fields);
     free(this->request.url);
@@ -165,12 +165,16 @@ void tpc_transfer_end(tpc_transfer *transfer) {
     this->shown = (tpc_transfer){.trust = this->shown.trust, .head = head, .result = TPC_RUNNING};
 }
 
+// Receiving is paused by the callback alone, when more has come: if it is paused from outside, libcurl 8.14 runs the transfer
+// without a pause when something comes at that moment, and wants to be called again and again.
 void tpc_transfer_pause(tpc_transfer *transfer, int directions) {
     transfer_t *this = whole(transfer);
     if (this->activity != ACTIVITY_RUNNING || transfer->result != TPC_RUNNING) return;
     transfer->paused = directions;
     tpc_hold(this, directions & TPC_PAUSE_RECEIVING);
-    tpc_curl.easy_pause(this->easy, directions);
+    int before = this->paused;
+    this->paused &= directions;
+    if (this->paused != before) tpc_curl.easy_pause(this->easy, this->paused);
 }
 
 // A change of the pause makes libcurl run the transfer.

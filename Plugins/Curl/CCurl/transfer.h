@@ -53,6 +53,8 @@ typedef struct transfer {
     } url;
     // CHANGED_… bits.
     int changed;
+    // The directions that libcurl itself has paused, as TPC_PAUSE_… bits. See `tpc_transfer_pause`.
+    int paused;
     // The version of HTTP that the configuration has set.
     long version;
     struct curl_slist *overrides;

@@ -232,16 +232,24 @@ struct CurlPoolTests {
         expectNothingOpen()
     }
 
-    @Test("A request that takes longer than the idle time is not interrupted")
+    // With libcurl 8.14 it failed in one run of four while the transport paused transfers from outside of a callback: libcurl
+    // then wanted to be called without a pause.
+    @Test("Responses that nobody reads are not interrupted, and keep no idle connection open")
     func busy() async throws {
         let fixture = try fixture { $0.idleConnectionTimeout = .seconds(1) }
-        fixture.server.route("/large", .bytes(3_000_000))
+        let chunks = Array(repeating: Data(count: 12_000), count: 1024)
+        fixture.server.route("/large", .chunked(chunks))
         fixture.server.route("/", .text("x"))
-        let large = try await fixture.client.get("large").response()
+        let large = try await withThrowingTaskGroup(of: Response.self) { group in
+            for _ in 0..<8 { group.addTask { try await fixture.client.get("large").response() } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
         _ = try await fixture.client.get("/").string()
-        // The other connection goes, and this one has been paused for as long.
-        try await fixture.server.wait { $0.open == 1 }
-        #expect(try await large.body.collect(upTo: 3_000_000).count == 3_000_000)
+        // The other connection goes, and these have been paused for as long.
+        try await fixture.server.wait { $0.open == 8 }
+        for response in large {
+            #expect(try await response.body.collect(upTo: 20_000_000).count == 1024 * 12_000)
+        }
     }
 
     @Test("Addresses of a name are tried in an order that differs, if that is asked for")
