@@ -94,7 +94,7 @@ static int timeout(tpv_poller *poller) {
 #endif
 }
 
-void tpv_poller_wait(tpv_poller *poller, tpv_poll *polls, size_t count) {
+void tpv_poller_wait(tpv_poller *poller, tpv_poll *polls, size_t count, bool sleeps) {
     if (poller->capacity < count + 2) {
         struct pollfd *grown = realloc(poller->polls, (count + 2) * sizeof *grown);
         // Without memory, the sockets that had room are waited for.
@@ -114,7 +114,7 @@ void tpv_poller_wait(tpv_poller *poller, tpv_poll *polls, size_t count) {
         if (polls[index].wants_write) events |= POLLOUT;
         poller->polls[index + 2] = (struct pollfd){.fd = polls[index].fd, .events = events};
     }
-    int ready = poll(poller->polls, (nfds_t)(count + 2), timeout(poller));
+    int ready = poll(poller->polls, (nfds_t)(count + 2), sleeps ? timeout(poller) : 0);
     uint64_t bytes[8];
     if (ready > 0 && poller->polls[0].revents) {
         while (read(poller->wake_read, bytes, sizeof bytes) < 0 && errno == EINTR) {}
@@ -135,7 +135,13 @@ int64_t tpv_now(void) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-void tpv_enter_thread(const char *name) {
+// The poller that this thread waits with.
+static _Thread_local const tpv_poller *here;
+
+bool tpv_poller_is_here(const tpv_poller *poller) { return here == poller; }
+
+void tpv_poller_enter(tpv_poller *poller, const char *name) {
+    here = poller;
     // OpenSSL writes without MSG_NOSIGNAL.
     sigset_t set;
     sigemptyset(&set);

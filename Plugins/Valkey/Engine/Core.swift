@@ -23,6 +23,8 @@ struct Core: @unchecked Sendable {
     var ending = Ending.none
     /// Whether the thread waits, so that it must be woken.
     var isAsleep = false
+    /// Whether tasks on the thread have added commands, which it writes when each has had its turn.
+    var hasOwn = false
     /// When the thread wakes up at the latest.
     var alarm = Int64.max
     /// Commands without a reply.

@@ -8,6 +8,10 @@
 /// takes 31 % less processor time and 19 % less time than without; with 16 KiB, 17 % less processor
 /// time. These are medians of five interleaved rounds of `bench fleet-cache` on two busy cores. A lone
 /// task pays nothing. Without: `holds` returns false, `replied` true.
+///
+/// Half of the commands under way are sent at the latest, so that the server works on them while the
+/// tasks of the others run. All at once took 15 % longer from any thread, and 40 % on the engine's
+/// own (the same load on an idle machine). Without: `isPiece` returns false.
 struct Gathering {
     private var until = Int64.min
     private var held = 0
@@ -17,6 +21,7 @@ struct Gathering {
     private static let taskTime: Int64 = 150_000
     private static let fewReplies = 4
     private static let mostBytes = 32 << 10
+    private static let pieces = 8...32
 
     /// When what waits must be sent.
     var deadline: Int64 { until }
@@ -24,9 +29,15 @@ struct Gathering {
     /// Notes another command.
     mutating func add() { held += 1 }
 
-    /// Whether what there is waits.
-    func holds(_ bytes: Int, at now: Int64) -> Bool {
-        now < until && held < expected && bytes < Self.mostBytes
+    /// Whether `bytes` of commands wait; `underWay` are those without a reply, with those that wait.
+    func holds(_ bytes: Int, of underWay: Int, at now: Int64) -> Bool {
+        now < until && held < expected && !isPiece(bytes, of: underWay)
+    }
+
+    /// Whether there is enough to be sent by itself.
+    func isPiece(_ bytes: Int, of underWay: Int) -> Bool {
+        let half = min(max(underWay / 2, Self.pieces.lowerBound), Self.pieces.upperBound)
+        return held >= half || bytes >= Self.mostBytes
     }
 
     /// Commands are sent, and a reply is awaited.

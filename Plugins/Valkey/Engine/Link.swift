@@ -76,6 +76,9 @@ final class Link: @unchecked Sendable {
         }
     }
 
+    /// Whether somebody may begin to write.
+    var canWrite: Bool { phase == .ready && !isWriting && !isBlocked }
+
     /// Bytes that were not handed to the system.
     var unsentBytes: Int { output.count + (isWriting || isBlocked ? sending.count : 0) }
 

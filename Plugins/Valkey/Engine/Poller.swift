@@ -21,9 +21,12 @@ import TurnpikeCore
     func free() { unsafe tpv_poller_free(pointer) }
     func wake() { unsafe tpv_poller_wake(pointer) }
     func setAlarm(_ time: Int64) { unsafe tpv_poller_set_alarm(pointer, time) }
-    func wait(_ polls: inout [tpv_poll]) {
+    /// Makes this thread the one that waits.
+    func enter(_ name: String) { unsafe tpv_poller_enter(pointer, name) }
+    var isHere: Bool { unsafe tpv_poller_is_here(pointer) }
+    func wait(_ polls: inout [tpv_poll], sleeping sleeps: Bool) {
         unsafe polls.withUnsafeMutableBufferPointer {
-            unsafe tpv_poller_wait(pointer, $0.baseAddress, $0.count)
+            unsafe tpv_poller_wait(pointer, $0.baseAddress, $0.count, sleeps)
         }
     }
     static var now: Int64 { tpv_now() }

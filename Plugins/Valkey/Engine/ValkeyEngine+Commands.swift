@@ -96,13 +96,9 @@ extension ValkeyEngine {
         if pending.deadline <= now { throw late(pending, at: node.address) }
         if let link = node.bestLink {
             unsafe append(bytes, route, pending, to: link, now, &core)
-            if pending.deadline < core.alarm { setAlarm(pending.deadline, &core) }
             link.gathering.add()
-            if link.isWriting || link.isBlocked || holds(link, at: now, &core) { return .nothing }
-            // OpenSSL works on one thread.
-            if link.tls != nil { return send(link, &core) ? .wake : .nothing }
-            beginWrite(link, now)
-            return .write(link)
+            if poller.isHere { return placedHere(on: link, now, &core) }
+            return placed(pending, on: link, now, &core)
         }
         if !node.isTrying, now < node.retryAt, let fault = node.fault { throw fault }
         node.line.append(
@@ -114,6 +110,26 @@ extension ValkeyEngine {
             return .wake
         }
         return .nothing
+    }
+
+    private func placed(
+        _ pending: PendingReply, on link: Link, _ now: Int64, _ core: inout Core
+    ) -> Step {
+        if pending.deadline < core.alarm { setAlarm(pending.deadline, &core) }
+        if !link.canWrite || holds(link, at: now, &core) { return .nothing }
+        // OpenSSL works on one thread.
+        if link.tls != nil { return send(link, &core) ? .wake : .nothing }
+        beginWrite(link, now)
+        return .write(link)
+    }
+
+    // The thread looks at its alarm before it waits, and writes the rest then.
+    private func placedHere(on link: Link, _ now: Int64, _ core: inout Core) -> Step {
+        core.hasOwn = true
+        let isPiece = link.gathering.isPiece(link.output.count, of: link.slots.count)
+        guard link.canWrite, isPiece else { return .nothing }
+        beginWrite(link, now)
+        return .write(link)
     }
 
     private func checkRoom(for count: Int, _ core: borrowing Core) throws {
@@ -164,13 +180,14 @@ extension ValkeyEngine {
 
     /// Whether what a connection is to send waits for more.
     private func holds(_ link: Link, at now: Int64, _ core: inout Core) -> Bool {
-        guard link.gathering.holds(link.output.count, at: now) else { return false }
-        if link.gathering.deadline < core.alarm { setAlarm(link.gathering.deadline, &core) }
+        let (gathering, underWay) = (link.gathering, link.slots.count)
+        guard gathering.holds(link.output.count, of: underWay, at: now) else { return false }
+        if gathering.deadline < core.alarm { setAlarm(gathering.deadline, &core) }
         return true
     }
 
     /// Makes the caller the one who writes.
-    private func beginWrite(_ link: Link, _ now: Int64) {
+    func beginWrite(_ link: Link, _ now: Int64) {
         link.isWriting = true
         link.gathering.sent(at: now)
         swap(&link.output, &link.sending)

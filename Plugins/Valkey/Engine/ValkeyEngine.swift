@@ -16,6 +16,8 @@ final class ValkeyEngine: Sendable {
     let configuration: ValkeyServer.Configuration
     let core: Mutex<Core>
     let poller: Poller
+    /// Of tasks that run on the thread.
+    let jobs = JobQueue()
     private let meter: (any GateMeter)?
     private let over = SharedValue<Void>()
 
@@ -71,20 +73,22 @@ final class ValkeyEngine: Sendable {
     // MARK: The thread
 
     private func run() {
-        unsafe tpv_enter_thread("turnpike.valkey")
+        poller.enter("turnpike.valkey")
         var polls: [tpv_poll] = []
         var links: [Link] = []
         var replies: [ValkeyValue] = []
         var input = [UInt8](repeating: 0, count: Self.inputSize)
         var outcomes = Outcomes()
+        var list: [UnownedJob] = []
         while true {
+            if runJobs(&list) { writeOwn() }
             let (goesOn, figures) = core.withLock { core in
                 (turn(&core, &outcomes, &polls, &links), core.figures.take())
             }
             outcomes.resume()
             if let meter, let figures { figures.tell(meter) }
             if !goesOn { break }
-            poller.wait(&polls)
+            poller.wait(&polls, sleeping: jobs.isEmpty)
             core.withLock { $0.isAsleep = false }
             for (index, link) in links.enumerated() where index < polls.count {
                 if polls[index].is_writable { writable(link) }
@@ -94,6 +98,8 @@ final class ValkeyEngine: Sendable {
                 }
             }
         }
+        jobs.close()
+        runJobs(&list)
         over.settle(.success(()))
     }
 

@@ -127,7 +127,7 @@ typedef struct tpv_poller tpv_poller;
 tpv_poller *tpv_poller_create(void);
 void tpv_poller_free(tpv_poller *poller);
 /// Waits for sockets, a wake-up or the alarm.
-void tpv_poller_wait(tpv_poller *poller, tpv_poll *polls, size_t count);
+void tpv_poller_wait(tpv_poller *poller, tpv_poll *polls, size_t count, bool sleeps);
 /// Ends a wait; any thread may call it.
 void tpv_poller_wake(tpv_poller *poller);
 /// Sets the time at which a wait ends, INT64_MAX for never; the caller makes sure that calls do not overlap.
@@ -135,4 +135,6 @@ void tpv_poller_set_alarm(tpv_poller *poller, int64_t nanoseconds);
 /// The clock of alarms, in nanoseconds.
 int64_t tpv_now(void);
 /// Names the current thread, and keeps SIGPIPE from it.
-void tpv_enter_thread(const char *name);
+void tpv_poller_enter(tpv_poller *poller, const char *name);
+/// Whether this is the thread that waits with it.
+bool tpv_poller_is_here(const tpv_poller *poller);

@@ -3,7 +3,7 @@
 import Synchronization
 
 /// The jobs of tasks that are to run on an engine's thread.
-final class JobQueue: Sendable {
+public final class JobQueue: Sendable {
     private struct State {
         var jobs: [UnownedJob] = []
         var isClosed = false
@@ -11,19 +11,23 @@ final class JobQueue: Sendable {
 
     private let state = Mutex(State())
 
+    /// Creates an empty queue.
+    public init() {}
+
     /// Adds a job; false once the queue is closed, and the job must run elsewhere.
-    func add(_ job: UnownedJob) -> Bool {
+    public func add(_ job: UnownedJob) -> Bool {
         state.withLock { state in
             if !state.isClosed { state.jobs.append(job) }
             return !state.isClosed
         }
     }
 
-    var isEmpty: Bool { state.withLock { $0.jobs.isEmpty } }
+    /// Whether no job waits.
+    public var isEmpty: Bool { state.withLock { $0.jobs.isEmpty } }
 
     /// Moves the jobs to an empty list, and keeps its room for later ones.
-    func take(into list: inout [UnownedJob]) { state.withLock { swap(&$0.jobs, &list) } }
+    public func take(into list: inout [UnownedJob]) { state.withLock { swap(&$0.jobs, &list) } }
 
     /// Refuses later jobs.
-    func close() { state.withLock { $0.isClosed = true } }
+    public func close() { state.withLock { $0.isClosed = true } }
 }
