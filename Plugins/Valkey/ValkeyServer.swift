@@ -95,7 +95,12 @@ public final class ValkeyServer: Sendable {
     ///
     /// ```swift
     /// try await withTaskExecutorPreference(server.executor) {
-    ///     for id in ids { try await forward(client.get("items/\(id)").data()) }
+    ///     try await withThrowingTaskGroup(of: ValkeyValue.self) { group in
+    ///         for id in ids {
+    ///             group.addTask { try await server.send(ValkeyCommand("GET", id), within: limit) }
+    ///         }
+    ///         for try await value in group { forward(value) }
+    ///     }
     /// }
     /// ```
     ///

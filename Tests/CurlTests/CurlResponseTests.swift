@@ -172,10 +172,24 @@ struct CurlResponseTests {
         // Time for the whole body, if nothing held it back; then the server would close.
         for _ in 0..<300 { #expect(try await client.get("ok").string() == "x") }
         #expect(server.counts.open == 2)
+        #expect(response.body.arrival == .underWay)
         var count = 0
         for try await chunk in response.body { count += chunk.count }
         #expect(count == 100_000_000)
         try await server.wait { $0.open == 1 }
+    }
+
+    @Test("A reader that does not pull holds back what comes in small pieces, too")
+    func backpressureInPieces() async throws {
+        let content = Data(count: 3_000_000)
+        server.route("/", .drip(content, bytes: 16_000, every: .milliseconds(1)))
+        server.route("/ok", .text("x"))
+        let response = try await client.get("/").response()
+        // The system has all of it, or as much as it takes; then there is time for the rest.
+        try await server.wait { $0.inFlight == 0 }
+        for _ in 0..<100 { #expect(try await client.get("ok").string() == "x") }
+        #expect(response.body.arrival == .underWay)
+        #expect(try await response.body.collect(upTo: 3_000_000) == content)
     }
 
     @Test("A slow reader gets all bytes in order")

@@ -126,7 +126,7 @@ static size_t on_body(char *bytes, size_t size, size_t number, void *user) {
         this->shown.paused |= TPC_PAUSE_RECEIVING;
         this->paused |= TPC_PAUSE_RECEIVING;
         tpc_hold(this, true);
-        tpc_transfer_mark(this);
+        if (!is_paused) tpc_transfer_mark(this);
         return CURL_WRITEFUNC_PAUSE;
     }
     size_t capacity = body->capacity == 0 ? room_for_body(this, count) : tpc_block_size();

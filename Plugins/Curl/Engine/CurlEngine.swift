@@ -267,6 +267,9 @@ final class CurlEngine: Sendable {
 extension CurlEngine: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
+        // The job may let go of the transport, and with it of the engine, while this goes on.
+        let own = unsafe Unmanaged.passRetained(self)
+        defer { unsafe own.release() }
         if jobs.add(job) { wake() } else { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
     }
 }

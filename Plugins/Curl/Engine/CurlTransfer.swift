@@ -198,6 +198,8 @@ extension CurlTransfer {
         let goesOn = pass(chunk, actions, handle, to: exchange)
         if actions.contains(.leave) { return actions }
         if exchange.hasEnded { return actions.union(advance(.cancelled)) }
+        // Only a reader that was given something has said whether it wants more.
+        if count == 0, !actions.contains(.open) { return actions }
         if handle.isReceivePaused { actions.formUnion(life.handle(.bufferFilled)) }
         return actions.union(advance(goesOn ? .readerWantsMore : .readerHolds))
     }

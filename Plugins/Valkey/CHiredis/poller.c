@@ -135,13 +135,14 @@ int64_t tpv_now(void) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-// The poller that this thread waits with.
-static _Thread_local const tpv_poller *here;
+// The poller in whose turn this thread is.
+static _Thread_local const tpv_poller *current;
 
-bool tpv_poller_is_here(const tpv_poller *poller) { return here == poller; }
+void tpv_poller_set_turn(const tpv_poller *poller, bool is_turn) { current = is_turn ? poller : NULL; }
 
-void tpv_poller_enter(tpv_poller *poller, const char *name) {
-    here = poller;
+bool tpv_poller_is_turn(const tpv_poller *poller) { return current == poller; }
+
+void tpv_enter_thread(const char *name) {
     // OpenSSL writes without MSG_NOSIGNAL.
     sigset_t set;
     sigemptyset(&set);

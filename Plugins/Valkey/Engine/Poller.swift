@@ -21,9 +21,10 @@ import TurnpikeCore
     func free() { unsafe tpv_poller_free(pointer) }
     func wake() { unsafe tpv_poller_wake(pointer) }
     func setAlarm(_ time: Int64) { unsafe tpv_poller_set_alarm(pointer, time) }
-    /// Makes this thread the one that waits.
-    func enter(_ name: String) { unsafe tpv_poller_enter(pointer, name) }
-    var isHere: Bool { unsafe tpv_poller_is_here(pointer) }
+    /// Notes that the thread will see to what is left to it, or no longer will before it waits.
+    func setTurn(_ isTurn: Bool) { unsafe tpv_poller_set_turn(pointer, isTurn) }
+    /// Whether this is the engine's thread, in its turn.
+    var isTurn: Bool { unsafe tpv_poller_is_turn(pointer) }
     func wait(_ polls: inout [tpv_poll], sleeping sleeps: Bool) {
         unsafe polls.withUnsafeMutableBufferPointer {
             unsafe tpv_poller_wait(pointer, $0.baseAddress, $0.count, sleeps)

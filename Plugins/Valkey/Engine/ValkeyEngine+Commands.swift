@@ -97,7 +97,7 @@ extension ValkeyEngine {
         if let link = node.bestLink {
             unsafe append(bytes, route, pending, to: link, now, &core)
             link.gathering.add()
-            if poller.isHere { return placedHere(on: link, now, &core) }
+            if poller.isTurn { return placedHere(on: link, now, &core) }
             return placed(pending, on: link, now, &core)
         }
         if !node.isTrying, now < node.retryAt, let fault = node.fault { throw fault }

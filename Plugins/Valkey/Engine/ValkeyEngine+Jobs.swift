@@ -4,12 +4,15 @@ import Synchronization
 import TurnpikeSupport
 
 /// Tasks on the engine's thread. What they send goes out in pieces, and the rest when each has had its
-/// turn: nobody has to be woken, and no clock decides how long a command waits for others.
+/// turn: nobody has to be woken, and, unless somebody else is writing, no command waits for a clock.
 extension ValkeyEngine: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
+        // The job may let go of the client, and with it of the engine, while this goes on.
+        let own = unsafe Unmanaged.passRetained(self)
+        defer { unsafe own.release() }
         guard jobs.add(job) else { return globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
-        if poller.isHere { return }
+        if poller.isTurn { return }
         let wakes = core.withLock { core in
             defer { core.isAsleep = false }
             return core.isAsleep
@@ -18,13 +21,10 @@ extension ValkeyEngine: TaskExecutor {
     }
 
     /// Runs the jobs that wait now, not those that they add: the network gets its turn in between.
-    /// - Returns: Whether there were any.
-    @discardableResult
-    func runJobs(_ list: inout [UnownedJob]) -> Bool {
+    func runJobs(_ list: inout [UnownedJob]) {
         jobs.take(into: &list)
-        defer { list.removeAll(keepingCapacity: true) }
         for job in list { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
-        return !list.isEmpty
+        list.removeAll(keepingCapacity: true)
     }
 
     /// Writes what the jobs have added.

@@ -52,7 +52,8 @@ final class ValkeyEngine: Sendable {
         core.withLock { $0.home.wantedAt = Poller.now }
         // Ended by `stop` or `shutdown`; the client's end calls the first.
         let thread = Thread { self.run() }
-        thread.stackSize = 1 << 20
+        // As large as the system's own: tasks may run here.
+        thread.stackSize = 8 << 20
         thread.qualityOfService = .userInitiated
         thread.start()
     }
@@ -73,7 +74,7 @@ final class ValkeyEngine: Sendable {
     // MARK: The thread
 
     private func run() {
-        poller.enter("turnpike.valkey")
+        unsafe tpv_enter_thread("turnpike.valkey")
         var polls: [tpv_poll] = []
         var links: [Link] = []
         var replies: [ValkeyValue] = []
@@ -81,7 +82,10 @@ final class ValkeyEngine: Sendable {
         var outcomes = Outcomes()
         var list: [UnownedJob] = []
         while true {
-            if runJobs(&list) { writeOwn() }
+            poller.setTurn(true)
+            runJobs(&list)
+            writeOwn()
+            poller.setTurn(false)
             let (goesOn, figures) = core.withLock { core in
                 (turn(&core, &outcomes, &polls, &links), core.figures.take())
             }
@@ -90,6 +94,7 @@ final class ValkeyEngine: Sendable {
             if !goesOn { break }
             poller.wait(&polls, sleeping: jobs.isEmpty)
             core.withLock { $0.isAsleep = false }
+            poller.setTurn(true)
             for (index, link) in links.enumerated() where index < polls.count {
                 if polls[index].is_writable { writable(link) }
                 if polls[index].is_readable {

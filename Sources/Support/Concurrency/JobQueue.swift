@@ -28,6 +28,6 @@ public final class JobQueue: Sendable {
     /// Moves the jobs to an empty list, and keeps its room for later ones.
     public func take(into list: inout [UnownedJob]) { state.withLock { swap(&$0.jobs, &list) } }
 
-    /// Refuses later jobs.
+    /// Refuses later jobs; those that wait must still be taken and run.
     public func close() { state.withLock { $0.isClosed = true } }
 }

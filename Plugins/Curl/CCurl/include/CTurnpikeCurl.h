@@ -157,7 +157,7 @@ struct tpc_transfer {
     tpc_buffer head, body, trailers;
     /// How much content has come in all.
     int64_t received;
-    /// TPC_PAUSE_… bits: which directions libcurl holds back.
+    /// TPC_PAUSE_… bits: which directions are to be held back.
     int paused;
     /// libcurl's code at the end; TPC_RUNNING until then.
     int result;

@@ -126,7 +126,7 @@ typedef struct tpv_poller tpv_poller;
 
 tpv_poller *tpv_poller_create(void);
 void tpv_poller_free(tpv_poller *poller);
-/// Waits for sockets, a wake-up or the alarm.
+/// Waits for sockets, a wake-up or the alarm; without `sleeps`, it looks at them and goes on.
 void tpv_poller_wait(tpv_poller *poller, tpv_poll *polls, size_t count, bool sleeps);
 /// Ends a wait; any thread may call it.
 void tpv_poller_wake(tpv_poller *poller);
@@ -135,6 +135,7 @@ void tpv_poller_set_alarm(tpv_poller *poller, int64_t nanoseconds);
 /// The clock of alarms, in nanoseconds.
 int64_t tpv_now(void);
 /// Names the current thread, and keeps SIGPIPE from it.
-void tpv_poller_enter(tpv_poller *poller, const char *name);
-/// Whether this is the thread that waits with it.
-bool tpv_poller_is_here(const tpv_poller *poller);
+void tpv_enter_thread(const char *name);
+/// Whether this thread waits with the poller, and is in its turn: between two waits it sees to what is left to it.
+void tpv_poller_set_turn(const tpv_poller *poller, bool is_turn);
+bool tpv_poller_is_turn(const tpv_poller *poller);
