@@ -14,40 +14,59 @@ extension ValkeyServer {
     ///
     /// While a slot moves, a command with several keys may find some of them on each node. It is
     /// sent again after a pause, as long as its limit has room for one.
-    /// - Returns: The reply, which may be an error of the server, and who sent it.
-    func reply(
+    /// - Returns: The reply, which may be an error of the server, and what it was for.
+    @inline(__always) nonisolated(nonsending) func reply(
         to command: ValkeyCommand, within limit: Duration
-    ) async throws -> (ValkeyValue, NodeAddress?) {
-        let deadline = Poller.now.addingClamped(limit.wholeNanoseconds)
+    ) async throws -> (ValkeyValue, PendingReply) {
         let home = command.key.map(Route.key) ?? .any
-        var route = home
+        let now = Poller.now
+        let pending = PendingReply(
+            deadline: now.addingClamped(limit.wholeNanoseconds), limit: limit)
+        await engine.exchange(command, to: home, pending, at: now)
+        let value = try pending.takeResult()
+        guard case .error = value else { return (value, pending) }
+        return try await follow(value, pending, of: command, from: home)
+    }
+
+    // Sends a command again for as long as its error says where or when.
+    private func follow(
+        _ value: ValkeyValue, _ pending: PendingReply, of command: ValkeyCommand, from home: Route
+    ) async throws -> (ValkeyValue, PendingReply) {
+        var (value, pending) = (value, pending)
         var redirects = 0
         var pause = Self.firstPause
-        while true {
-            let (value, server) = try await engine.exchange(
-                command, to: route, by: deadline, limit: limit)
-            guard case .error(let text) = value, let server else { return (value, server) }
-            if text.hasPrefix("TRYAGAIN"), Poller.now.addingClamped(pause) < deadline {
+        while case .error(let text) = value, let server = pending.server {
+            let route: Route
+            if text.hasPrefix("TRYAGAIN"), Poller.now.addingClamped(pause) < pending.deadline {
                 try await Task.sleep(for: .nanoseconds(pause))
                 pause = min(pause * 2, Self.longestPause)
                 route = home
                 redirects = 0
-                continue
+            } else if let redirect = ClusterRedirect(text, by: server) {
+                redirects += 1
+                if redirects > Self.redirectLimit {
+                    throw ClientError(
+                        .connection,
+                        "the nodes of the cluster redirect a command in a circle; the last one"
+                            + " was \(server)")
+                }
+                route = self.route(of: redirect)
+            } else {
+                break
             }
-            guard let redirect = ClusterRedirect(text, by: server) else { return (value, server) }
-            redirects += 1
-            if redirects > Self.redirectLimit {
-                throw ClientError(
-                    .connection,
-                    "the nodes of the cluster redirect a command in a circle; the last one was"
-                        + " \(server)")
-            }
-            switch redirect {
-            case .moved(let slot, let address):
-                engine.moved(slot, to: address)
-                route = .node(address)
-            case .ask(let address): route = .asking(address)
-            }
+            pending = PendingReply(deadline: pending.deadline, limit: pending.limit)
+            await engine.exchange(command, to: route, pending, at: Poller.now)
+            value = try pending.takeResult()
+        }
+        return (value, pending)
+    }
+
+    private func route(of redirect: ClusterRedirect) -> Route {
+        switch redirect {
+        case .moved(let slot, let address):
+            engine.moved(slot, to: address)
+            return .node(address)
+        case .ask(let address): return .asking(address)
         }
     }
 
@@ -69,17 +88,17 @@ extension ValkeyServer {
         }
         if asks { learnDigest(of: script, key: key) }
         if let digest {
-            let (value, server) = try await reply(
+            let (value, pending) = try await reply(
                 to: ValkeyCommand([Self.evalsha, digest] + rest, key: key), within: limit)
             guard case .error(let text) = value else { return value }
             if !text.hasPrefix("NOSCRIPT") {
-                throw ValkeyFault.refused(text, name: "EVALSHA", at: server)
+                throw ValkeyFault.refused(text, name: "EVALSHA", at: pending.server)
             }
         }
-        let (value, server) = try await reply(
+        let (value, pending) = try await reply(
             to: ValkeyCommand([Self.eval, script.memory.source] + rest, key: key), within: limit)
         if case .error(let text) = value {
-            throw ValkeyFault.refused(text, name: "EVAL", at: server)
+            throw ValkeyFault.refused(text, name: "EVAL", at: pending.server)
         }
         return value
     }
@@ -95,11 +114,11 @@ extension ValkeyServer {
             let command = ValkeyCommand(
                 [Data("SCRIPT".utf8), Data("LOAD".utf8), memory.source])
             let route = key.map(Route.key) ?? .any
-            let limit = Duration.seconds(2)
-            let value = try? await engine.exchange(
-                command, to: route, by: Poller.now.addingClamped(limit.wholeNanoseconds),
-                limit: limit
-            ).0
+            let (now, limit) = (Poller.now, Duration.seconds(2))
+            let pending = PendingReply(
+                deadline: now.addingClamped(limit.wholeNanoseconds), limit: limit)
+            await engine.exchange(command, to: route, pending, at: now)
+            let value = try? pending.takeResult()
             memory.digest.withLock { digest in
                 switch value {
                 case .bytes(let text)? where text.count == 40: digest = .known(text)

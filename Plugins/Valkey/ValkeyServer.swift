@@ -59,9 +59,9 @@ public final class ValkeyServer: Sendable {
     /// - Throws: ``/TurnpikeCore/ClientError`` if the server refuses it or does not answer in time,
     ///   and `CancellationError`.
     public func send(_ command: ValkeyCommand, within limit: Duration) async throws -> ValkeyValue {
-        let (value, server) = try await reply(to: command, within: limit)
+        let (value, pending) = try await reply(to: command, within: limit)
         if case .error(let text) = value {
-            throw ValkeyFault.refused(text, name: Self.name(command.arguments), at: server)
+            throw ValkeyFault.refused(text, name: Self.name(command.arguments), at: pending.server)
         }
         return value
     }

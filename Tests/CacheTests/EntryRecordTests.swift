@@ -36,9 +36,10 @@ struct EntryRecordTests {
     func whole() throws {
         let record = EntryRecord(response(), content: content)
         let read = try #require(EntryRecord.read(bytes(record)))
-        #expect(read.content == content && read.content.startIndex == 0)
-        #expect(read.record.isRight(read.content))
-        let found = read.record.response
+        let found = read.response
+        let part = try #require(read.content(of: bytes(record)))
+        #expect(part == content && part.startIndex == 0)
+        #expect(read == record)
         #expect(found.key == response().key && found.variant == response().variant)
         #expect(found.head.headers.map(\.value) == response().head.headers.map(\.value))
         #expect(found.responseTime == response().responseTime)
@@ -50,7 +51,7 @@ struct EntryRecordTests {
     func damage() throws {
         let whole = bytes(EntryRecord(response(), content: content))
         func isWhole(_ bytes: Data) -> Bool {
-            EntryRecord.read(bytes).map { $0.record.isRight($0.content) } ?? false
+            EntryRecord.read(bytes)?.content(of: bytes) != nil
         }
         #expect(isWhole(whole))
         for count in 0..<whole.count {
@@ -67,18 +68,34 @@ struct EntryRecordTests {
     func replaced() throws {
         let record = EntryRecord(response(), content: content)
         let other = record.replacing(response(["X-New": "1"], at: 60))
-        #expect(other.tail != record.tail)
+        #expect(other != record && other.tail != record.tail)
         let read = try #require(EntryRecord.read(bytes(other), knowing: record))
-        #expect(read.record.response.head.headers["X-New"] == "1")
-        #expect(read.record.isRight(content) && !read.record.isRight(Data("another one!".utf8)))
+        #expect(read == other && read.response.head.headers["X-New"] == "1")
+        #expect(read.content(of: bytes(other)) == content)
+        #expect(read.content(of: Data("another one!".utf8) + other.tail) == nil)
+        #expect(read.content(of: content.dropFirst() + other.tail) == nil)
         #expect(EntryRecord(tail: other.tail)?.contentLength == 12)
     }
 
-    @Test("A head that is known is not read again")
+    @Test("A head that is known is not read again; another, a shorter or a damaged one is")
     func known() throws {
         let record = EntryRecord(response(), content: content)
-        let read = try #require(EntryRecord.read(bytes(record), knowing: record))
-        #expect(read.record.tail == record.tail && read.content == content)
+        let whole = bytes(record)
+        // Damage that only a reading of the head would find.
+        var head = whole
+        head[content.count + 8] ^= 0x41
+        #expect(EntryRecord.read(head) == nil)
+        #expect(EntryRecord.read(head, knowing: record) == record)
+        let other = EntryRecord(response(), content: content + Data("!".utf8))
+        #expect(EntryRecord.read(whole, knowing: other) == record)
+        for count in 0..<whole.count {
+            #expect(EntryRecord.read(whole.suffix(count), knowing: record) == nil)
+        }
+        for place in whole.indices.suffix(EntryRecord.closingBytes) {
+            var closing = whole
+            closing[place] ^= 0x41
+            #expect(EntryRecord.read(closing, knowing: record) == nil)
+        }
     }
 
     @Test(

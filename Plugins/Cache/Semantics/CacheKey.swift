@@ -10,29 +10,41 @@ import TurnpikeSupport
 /// the user information and a port that is the scheme's own are left out, so that they make no
 /// second entry; path and query stay to the byte, since a server may tell apart what looks equal.
 public struct CacheKey: Sendable {
-    // It is looked up half a dozen times in a call: its parts are hashed once.
-    private let hash: Int
+    private final class Storage: Sendable {
+        let method: HTTPMethod
+        let url: String
+        let partition: String?
+        let hash: Int
+
+        init(_ method: HTTPMethod, _ url: String, _ partition: String?) {
+            self.method = method
+            self.url = url
+            self.partition = partition
+            var hasher = Hasher()
+            hasher.combine(method)
+            hasher.combine(url)
+            hasher.combine(partition)
+            hash = hasher.finalize()
+        }
+    }
+
+    // It is copied and looked up half a dozen times in a call: one reference instead of its parts,
+    // which are hashed once.
+    private let storage: Storage
 
     /// The method; `GET` in entries that the gate makes.
-    public let method: HTTPMethod
+    public var method: HTTPMethod { storage.method }
     /// The normalised URL.
-    public let url: String
+    public var url: String { storage.url }
     /// Whose responses they are; nil for what all callers share.
-    public let partition: String?
+    public var partition: String? { storage.partition }
 
     /// The longest URL that is cached, in bytes.
     static let maxURLBytes = 8192
 
     /// Creates a key of parts.
     public init(method: HTTPMethod = .get, url: String, partition: String? = nil) {
-        self.method = method
-        self.url = url
-        self.partition = partition
-        var hasher = Hasher()
-        hasher.combine(method)
-        hasher.combine(url)
-        hasher.combine(partition)
-        hash = hasher.finalize()
+        storage = Storage(method, url, partition)
     }
 
     /// Creates the key of a URL, or nil where it is not http or https, or longer than 8 KiB.
@@ -58,12 +70,14 @@ public struct CacheKey: Sendable {
 extension CacheKey: Hashable {
     /// Whether method, URL and partition are the same.
     public static func == (left: Self, right: Self) -> Bool {
-        left.hash == right.hash && Grammar.areSame(left.url, right.url)
+        let (left, right) = (left.storage, right.storage)
+        if left === right { return true }
+        return left.hash == right.hash && Grammar.areSame(left.url, right.url)
             && left.method == right.method && Grammar.areSame(left.partition, right.partition)
     }
 
     /// Feeds the key to a hasher.
-    public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
+    public func hash(into hasher: inout Hasher) { hasher.combine(storage.hash) }
 }
 
 extension CacheKey: CustomStringConvertible {

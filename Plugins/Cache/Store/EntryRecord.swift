@@ -9,13 +9,28 @@ public import Foundation
 /// damaged or written by another version of the format are no record. The checksums find accidents: they
 /// are no defence against somebody who writes to the place.
 public struct EntryRecord: Sendable {
+    private final class Storage: Sendable {
+        let response: StoredResponse
+        let tail: Data
+        let closing: Closing
+
+        init(_ response: StoredResponse, _ tail: Data, _ closing: Closing) {
+            self.response = response
+            self.tail = tail
+            self.closing = closing
+        }
+    }
+
+    // A store that knows it already copies it at each hit: one reference instead of its parts.
+    private let storage: Storage
+
     /// The response.
-    public let response: StoredResponse
+    public var response: StoredResponse { storage.response }
     /// The bytes behind the content: the head and the closing.
     ///
     /// They tell apart what was stored under one key and variant at different times.
-    public let tail: Data
-    private let closing: Closing
+    public var tail: Data { storage.tail }
+    private var closing: Closing { storage.closing }
 
     /// The length of the closing.
     ///
@@ -27,9 +42,7 @@ public struct EntryRecord: Sendable {
     private static let version: UInt32 = 0x0143_7254
 
     private init(response: StoredResponse, tail: Data, _ closing: Closing) {
-        self.response = response
-        self.tail = tail
-        self.closing = closing
+        storage = Storage(response, tail, closing)
     }
 
     /// Creates the record of a response.
@@ -53,12 +66,6 @@ public struct EntryRecord: Sendable {
         EntryRecord(response, closing)
     }
 
-    /// Whether a content is that of the record.
-    public func isRight(_ content: Data) -> Bool {
-        closing.contentLength == UInt64(content.count)
-            && closing.content == XXHash64.hash(content)
-    }
-
     /// Reads the bytes behind a content, without the content; nil if they are not whole.
     public init?(tail: Data) {
         guard let closing = Closing(tail),
@@ -72,35 +79,38 @@ public struct EntryRecord: Sendable {
     /// The length of the content.
     public var contentLength: Int64 { Int64(clamping: closing.contentLength) }
 
-    /// Reads a record, and checks its head; ``isRight(_:)`` checks its content.
+    /// Reads the record at the end of bytes, and checks its head; ``content(of:)`` checks the content.
     /// - Parameters:
     ///   - bytes: The content and the bytes behind it.
-    ///   - known: A record that was read before. If the bytes have the same tail, it is not read again.
-    /// - Returns: The record and its content, which shares the memory of the bytes; nil if they are
-    ///   not whole.
-    public static func read(
-        _ bytes: Data, knowing known: EntryRecord? = nil
-    ) -> (record: EntryRecord, content: Data)? {
-        if let known, let content = known.content(of: bytes) { return (known, content) }
-        guard let closing = Closing(bytes),
-            let tailBytes = closing.tailBytes(in: bytes.count)
+    ///   - known: A record that was read before. If the bytes have the same closing, with the same checksums,
+    ///     it is not read again.
+    /// - Returns: The record; nil if the bytes are not whole.
+    public static func read(_ bytes: Data, knowing known: EntryRecord? = nil) -> EntryRecord? {
+        if let known, known.isAtEnd(of: bytes) { return known }
+        guard let closing = Closing(bytes), let tailBytes = closing.tailBytes(in: bytes.count)
         else { return nil }
-        let tail = bytes.suffix(tailBytes)
-        let content = bytes.prefix(bytes.count - tailBytes)
         // A record that is kept must not keep the content.
-        guard let record = EntryRecord(tail: tail.exact) else { return nil }
-        return (record, content)
+        return EntryRecord(tail: bytes.suffix(tailBytes).exact)
     }
 
-    // What stands before the record's own tail; nil if the bytes end otherwise.
-    private func content(of bytes: Data) -> Data? {
-        let count = bytes.count - tail.count
-        guard count >= 0, closing.contentLength == UInt64(count), bytes.suffix(tail.count) == tail
-        else { return nil }
-        return bytes.prefix(count)
+    /// The content in front of the record, which shares the memory of the bytes.
+    /// - Parameter bytes: The content and the bytes behind it.
+    /// - Returns: The content; nil if it is not the one of which the record is.
+    public func content(of bytes: Data) -> Data? {
+        let count = Int(clamping: closing.contentLength)
+        let isRight = unsafe bytes.withUnsafeBytes { bytes in
+            guard bytes.count - closing.tailBytes == count else { return false }
+            return unsafe XXHash64.hash(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+                == closing.content
+        }
+        return isRight ? bytes.prefix(count) : nil
     }
 
-    private struct Closing {
+    private func isAtEnd(of bytes: Data) -> Bool {
+        unsafe bytes.withUnsafeBytes { unsafe closing.isAtEnd(of: $0) }
+    }
+
+    private struct Closing: Sendable {
         var headLength: UInt32 = 0
         var contentLength: UInt64
         var content: UInt64
@@ -124,6 +134,18 @@ public struct EntryRecord: Sendable {
             self.head = head
         }
 
+        func isAtEnd(of bytes: UnsafeRawBufferPointer) -> Bool {
+            guard bytes.count - tailBytes == Int(clamping: contentLength) else { return false }
+            let start = bytes.count - EntryRecord.closingBytes
+            func number<Number: FixedWidthInteger>(_ offset: Int) -> Number {
+                let number = unsafe bytes.loadUnaligned(
+                    fromByteOffset: start + offset, as: Number.self)
+                return Number(littleEndian: number)
+            }
+            return number(0) == EntryRecord.version && number(4) == headLength
+                && number(8) == contentLength && number(16) == content && number(24) == head
+        }
+
         func write(_ writer: inout RecordWriter) {
             writer.add(EntryRecord.version)
             writer.add(headLength)
@@ -137,11 +159,19 @@ public struct EntryRecord: Sendable {
                 [XXHash64.hash(bytes), UInt64(headLength), contentLength, content])
         }
 
-        // The bytes behind the content; nil if the lengths are not those of so many bytes.
+        // The bytes behind the content.
+        var tailBytes: Int { Int(headLength) + EntryRecord.closingBytes }
+
+        // The same; nil if the lengths are not those of so many bytes.
         func tailBytes(in count: Int) -> Int? {
-            let tail = Int(headLength) + EntryRecord.closingBytes
-            guard count >= tail, contentLength == UInt64(count - tail) else { return nil }
-            return tail
+            count >= tailBytes && contentLength == UInt64(count - tailBytes) ? tailBytes : nil
         }
+    }
+}
+
+extension EntryRecord: Equatable {
+    /// Whether two records have the same bytes.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.storage === right.storage || left.tail == right.tail
     }
 }

@@ -29,7 +29,7 @@ struct StoreKey: Sendable {
         lookUp = ValkeyCommand("HGETALL", name, key: name).prepared
     }
 
-    /// The field of a variant.
+    /// The field of a variant; as short as `Data` needs it to take no memory of its own.
     static func field(_ variant: Variant) -> Data {
         if variant.fields.isEmpty { return Data("v".utf8) }
         var hash = SHA256()
@@ -38,6 +38,7 @@ struct StoreKey: Sendable {
             hash.update(Data("\(field.name.utf8.count):\(field.name)".utf8))
             hash.update(Data("\(field.value == nil ? -1 : value.utf8.count):\(value)".utf8))
         }
-        return Data("v\(hash.finalize().prefix(8).hexadecimal)".utf8)
+        let digest = hash.finalize().prefix(8).base64EncodedString()
+        return Data("v\(digest.prefix { $0 != "=" })".utf8)
     }
 }

@@ -18,6 +18,9 @@ struct StoreState {
         }
     }
 
+    /// What may fail apart: a server whose memory is full can still be read.
+    enum Circuit { case reads, writes }
+
     var reads = StoreCircuit()
     var writes = StoreCircuit()
     var isRemoving = false
@@ -34,6 +37,16 @@ struct StoreState {
     private static let maxKnown = 1024
     private static let maxRecordBytes = 1 << 20
     private static let maxRemovals = 4096
+
+    /// Records how an operation ended.
+    mutating func record(
+        _ hasAnswered: Bool, of circuit: Circuit, at now: @autoclosure () -> MonotonicInstant
+    ) {
+        switch circuit {
+        case .reads: reads.record(hasAnswered, at: now())
+        case .writes: writes.record(hasAnswered, at: now())
+        }
+    }
 
     // MARK: Keys
 
@@ -73,6 +86,8 @@ struct StoreState {
     func removal(of key: CacheKey) -> MonotonicInstant? {
         removals.isEmpty ? nil : removals[key]
     }
+
+    var hasRemovals: Bool { !removals.isEmpty }
 
     var nextRemoval: (key: CacheKey, since: MonotonicInstant)? {
         removals.first.map { ($0.key, $0.value) }

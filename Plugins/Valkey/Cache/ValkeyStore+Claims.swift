@@ -21,7 +21,7 @@ extension ValkeyStore {
         }
         guard isAdmitted else { return .unneeded }
         let token = UUID().uuidString
-        let reply = try await ended(\.writes) {
+        let reply = try await admittedWrite {
             try await server.run(
                 StoreScripts.claim, keys: [name],
                 arguments: [Data(token.utf8), Self.milliseconds(max(time, .milliseconds(1)))],
@@ -41,7 +41,7 @@ extension ValkeyStore {
             (state.writes.admit(at: now), state.known(key, prefix: options.prefix).key.claim)
         }
         guard isAdmitted else { return }
-        _ = try await ended(\.writes) {
+        _ = try await admittedWrite {
             try await server.run(
                 StoreScripts.release, keys: [name],
                 arguments: [

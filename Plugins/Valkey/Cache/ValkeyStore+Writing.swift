@@ -44,7 +44,7 @@ extension ValkeyStore {
         let age =
             begun.duration(to: now) + .seconds(min(exchange, 1e6))
             + latestArrival
-        try await ended(\.writes) {
+        try await admittedWrite {
             if let removal { try await remove(response.key, since: removal) }
             _ = try await server.run(
                 StoreScripts.store, keys: [name],
@@ -78,7 +78,7 @@ extension ValkeyStore {
             )
         }
         guard isAdmitted else { throw StoreFault.away }
-        try await ended(\.writes) {
+        try await admittedWrite {
             if let removal { return try await remove(old.key, since: removal) }
             _ = try await server.run(
                 StoreScripts.update, keys: [name],

@@ -68,73 +68,89 @@ public final class ValkeyStore: CacheStore {
     public func entry(
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> CacheEntry? {
-        let now = timeSource.now
         var (removal, lost): (MonotonicInstant?, Date?)
         var known: StoreState.Known?
         state.withLock { state in
             if let since = state.removal(of: key) {
-                if state.writes.admit(at: now) { removal = since }
-            } else if state.reads.admit(at: now) {
+                if state.writes.admit(at: timeSource.now) { removal = since }
+            } else if state.reads.admit(at: timeSource.now) {
                 lost = state.lostRemoval
                 known = state.known(key, prefix: options.prefix)
             }
         }
         if let removal {
             // What may still be there is out of date.
-            try await ended(\.writes) { try await remove(key, since: removal) }
+            try await admittedWrite { try await remove(key, since: removal) }
         }
         guard let known else { return nil }
-        let reply = try await ended(\.reads) {
-            try await server.send(known.key.lookUp, within: options.timeLimit)
+        let reply: ValkeyValue
+        do {
+            reply = try await server.send(known.key.lookUp, within: options.timeLimit)
+        } catch {
+            noteFailure(of: .reads, error)
+            throw error
         }
+        noteSuccess(of: .reads)
+        return latest(in: reply, of: key, known, after: lost, where: isMatch)
+    }
+
+    // The latest entry of a reply that matches.
+    private func latest(
+        in reply: ValkeyValue, of key: CacheKey, _ known: StoreState.Known, after lost: Date?,
+        where isMatch: (StoredResponse) -> Bool
+    ) -> CacheEntry? {
         guard case .array(let values) = reply else { return nil }
-        var best: (record: EntryRecord, content: Data)?
+        var best: (record: EntryRecord, index: Int)?
         for index in stride(from: 1, to: values.count, by: 2) {
             guard case .bytes(let name) = values[index - 1], name.first == StoreKey.variantMark,
                 case .bytes(let bytes) = values[index],
-                let found = EntryRecord.read(bytes, knowing: known.record)
+                let record = EntryRecord.read(bytes, knowing: known.record)
             else { continue }
-            let response = found.record.response
+            let response = record.response
             // It may be another key's, or that of an earlier removal.
-            guard response.key == key, lost.map({ response.responseTime > $0 }) ?? true,
-                isMatch(response)
+            guard record == known.record || response.key == key,
+                lost.map({ response.responseTime > $0 }) ?? true, isMatch(response)
             else { continue }
             if let best, best.record.response.responseTime > response.responseTime { continue }
-            best = found
+            best = (record, index)
         }
-        guard let best, best.record.isRight(best.content) else { return nil }
-        if known.record?.tail != best.record.tail {
-            state.withLock { $0.learn(key, best.record) }
-        }
-        return CacheEntry(response: best.record.response, content: CachedData(best.content))
+        guard let best, case .bytes(let bytes) = values[best.index],
+            let content = best.record.content(of: bytes)
+        else { return nil }
+        if known.record != best.record { state.withLock { $0.learn(key, best.record) } }
+        return CacheEntry(response: best.record.response, content: CachedData(content))
     }
 
-    /// Runs an admitted operation, and records how it ended.
-    func ended<Value: Sendable>(
-        _ circuit: any WritableKeyPath<StoreState, StoreCircuit> & Sendable,
+    /// Runs an admitted write, and records how it ended.
+    func admittedWrite<Value: Sendable>(
         _ operation: () async throws -> Value
     ) async throws -> Value {
-        do {
-            let value = try await operation()
-            let removes = state.withLock { state in
-                let now = timeSource.now
-                state[keyPath: circuit].record(true, at: now)
-                guard !state.isRemoving, state.nextRemoval != nil, state.writes.admit(at: now)
-                else { return false }
-                state.isRemoving = true
-                return true
-            }
-            // It ends with the removals, or with the first that fails.
-            if removes { _ = Task.apart { await self.removeLate() } }
-            return value
-        } catch let error as CancellationError {
-            // It says nothing of the server.
+        let value: Value
+        do { value = try await operation() } catch {
+            noteFailure(of: .writes, error)
             throw error
-        } catch {
-            state.withLock { state in
-                _ = state[keyPath: circuit].record(StoreFault.isOfOneKey(error), at: timeSource.now)
-            }
-            throw error
+        }
+        noteSuccess(of: .writes)
+        return value
+    }
+
+    private func noteSuccess(of circuit: StoreState.Circuit) {
+        let removes = state.withLock { state in
+            state.record(true, of: circuit, at: timeSource.now)
+            guard state.hasRemovals, !state.isRemoving, state.writes.admit(at: timeSource.now)
+            else { return false }
+            state.isRemoving = true
+            return true
+        }
+        // It ends with the removals, or with the first that fails.
+        if removes { _ = Task.apart { await self.removeLate() } }
+    }
+
+    private func noteFailure(of circuit: StoreState.Circuit, _ error: any Error) {
+        // A cancellation says nothing of the server.
+        if error is CancellationError { return }
+        state.withLock { state in
+            state.record(StoreFault.isOfOneKey(error), of: circuit, at: timeSource.now)
         }
     }
 
@@ -151,7 +167,7 @@ public final class ValkeyStore: CacheStore {
             return state.writes.admit(at: now)
         }
         guard isAdmitted else { throw StoreFault.away }
-        try await ended(\.writes) { try await remove(key, since: now) }
+        try await admittedWrite { try await remove(key, since: now) }
     }
 
     func remove(_ key: CacheKey, since: MonotonicInstant) async throws {
@@ -167,7 +183,7 @@ public final class ValkeyStore: CacheStore {
     private func removeLate() async {
         while let next = state.withLock({ $0.nextRemoval }) {
             do {
-                try await ended(\.writes) { try await remove(next.key, since: next.since) }
+                try await admittedWrite { try await remove(next.key, since: next.since) }
             } catch {
                 break
             }

@@ -1,55 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A caller that waits for a reply.
-// SAFETY: `continuation`, `isOver` and `server` are accessed inside the engine's lock, but for `server`
-// behind the resumption of its caller; the rest is constant.
+// SAFETY: `server` and `state` are accessed inside the engine's lock, and by the caller once it is resumed;
+// the result is written by the one who sets `over`, once, and taken by the caller behind its resumption.
 @safe final class PendingReply: @unchecked Sendable {
+    @unsafe private enum State {
+        case idle
+        case waits(UnsafeContinuation<Void, Never>)
+        /// The caller has its result, or was cancelled before it began to wait.
+        case over
+    }
+
     /// When the caller gets an error instead, by the poller's clock.
     let deadline: Int64
     let limit: Duration
     /// Which node answered, for redirects and messages.
     var server: NodeAddress?
-    private var continuation: UnsafeContinuation<ValkeyValue, any Error>?
-    /// The caller has its result, or was cancelled before it began to wait.
-    private(set) var isOver = false
+    private var state = unsafe State.idle
+    private var result: Result<ValkeyValue, any Error>?
 
     init(deadline: Int64, limit: Duration) {
         self.deadline = deadline
         self.limit = limit
     }
 
-    /// - Returns: False if the caller was cancelled already.
-    func wait(with continuation: UnsafeContinuation<ValkeyValue, any Error>) -> Bool {
-        if isOver { return false }
-        unsafe self.continuation = continuation
-        return true
+    /// Whether there is a result.
+    var isOver: Bool { if case .over = unsafe state { true } else { false } }
+
+    /// Notes who waits; before that, nobody is resumed.
+    func wait(with continuation: UnsafeContinuation<Void, Never>) {
+        unsafe state = unsafe .waits(continuation)
     }
 
-    /// Returns the continuation for the one who resumes it, once.
-    func take() -> UnsafeContinuation<ValkeyValue, any Error>? {
-        isOver = true
-        defer { unsafe continuation = nil }
+    /// Sets the result, unless there is one.
+    /// - Returns: The continuation for the one who resumes it, once.
+    func settle(_ result: Result<ValkeyValue, any Error>) -> UnsafeContinuation<Void, Never>? {
+        let before = unsafe state
+        if case .over = unsafe before { return nil }
+        unsafe state = .over
+        self.result = result
+        guard case .waits(let continuation) = unsafe before else { return nil }
         return unsafe continuation
+    }
+
+    /// Moves the result out, for the caller behind its resumption.
+    func takeResult() throws -> ValkeyValue {
+        guard let result = result.take() else { throw CancellationError() }
+        return try result.get()
     }
 }
 
 /// Callers that have a result, which are resumed when the lock is free.
 // SAFETY: each continuation was taken from its caller, so nobody else resumes it.
 @safe struct Outcomes: ~Copyable {
-    private var list: [(UnsafeContinuation<ValkeyValue, any Error>, Result<ValkeyValue, any Error>)]
+    private var list: [UnsafeContinuation<Void, Never>]
 
     init() { unsafe list = [] }
 
     var count: Int { unsafe list.count }
 
     mutating func add(_ pending: PendingReply, _ result: Result<ValkeyValue, any Error>) {
-        if let continuation = unsafe pending.take() { unsafe list.append((continuation, result)) }
+        if let continuation = unsafe pending.settle(result) { unsafe list.append(continuation) }
     }
 
     mutating func resume() {
-        for unsafe(continuation, result) in unsafe list {
-            unsafe continuation.resume(with: result)
-        }
+        for index in unsafe list.indices { unsafe list[index].resume() }
         unsafe list.removeAll(keepingCapacity: true)
     }
 }

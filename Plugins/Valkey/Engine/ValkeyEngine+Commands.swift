@@ -7,48 +7,45 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension ValkeyEngine {
-    /// Sends a command, and waits for its reply.
-    /// - Returns: The reply, which may be an error of the server, and who sent it.
-    func exchange(
-        _ command: ValkeyCommand, to route: Route, by deadline: Int64, limit: Duration
-    ) async throws -> (ValkeyValue, NodeAddress?) {
-        let pending = PendingReply(deadline: deadline, limit: limit)
-        let value = try await withTaskCancellationHandler {
-            try unsafe await withUnsafeThrowingContinuation { continuation in
-                unsafe submit(command, route, pending, continuation)
+    /// Sends a command, and waits until it has a result, which may be an error of the server.
+    nonisolated(nonsending) func exchange(
+        _ command: ValkeyCommand, to route: Route, _ pending: PendingReply, at now: Int64
+    ) async {
+        await withTaskCancellationHandler {
+            unsafe await withUnsafeContinuation { continuation in
+                if unsafe !submit(command, route, pending, now, continuation) {
+                    unsafe continuation.resume()
+                }
             }
         } onCancel: {
-            cancel(pending)
+            let continuation = unsafe core.withLock { _ in
+                unsafe pending.settle(.failure(CancellationError()))
+            }
+            unsafe continuation?.resume()
         }
-        // Written before the caller was resumed, and never again.
-        return (value, pending.server)
     }
 
-    private func cancel(_ pending: PendingReply) {
-        let continuation = unsafe core.withLock { _ in unsafe pending.take() }
-        unsafe continuation?.resume(throwing: CancellationError())
-    }
-
+    /// - Returns: False if there is a result already, for which nobody waits.
     private func submit(
-        _ command: ValkeyCommand, _ route: Route, _ pending: PendingReply,
-        _ continuation: UnsafeContinuation<ValkeyValue, any Error>
-    ) {
-        let fault =
+        _ command: ValkeyCommand, _ route: Route, _ pending: PendingReply, _ now: Int64,
+        _ continuation: UnsafeContinuation<Void, Never>
+    ) -> Bool {
+        let waits =
             if let wire = command.wire {
-                unsafe wire.withUnsafeBytes { bytes -> (any Error)?? in
-                    unsafe enqueue(bytes, route, pending, continuation)
+                unsafe wire.withUnsafeBytes { bytes -> Bool? in
+                    unsafe enqueue(bytes, route, pending, now, continuation)
                 }
             } else {
                 unsafe Wire.format(command.arguments) { bytes in
-                    unsafe enqueue(bytes, route, pending, continuation)
+                    unsafe enqueue(bytes, route, pending, now, continuation)
                 }
             }
-        guard let fault else {
-            let text = "the command has no name, or more than 512 MiB"
-            unsafe continuation.resume(throwing: ClientError(.invalidRequest, text))
-            return
+        if let waits { return waits }
+        let text = "the command has no name, or more than 512 MiB"
+        core.withLock { _ in
+            unsafe _ = pending.settle(.failure(ClientError(.invalidRequest, text)))
         }
-        if let fault { unsafe continuation.resume(throwing: fault) }
+        return false
     }
 
     private enum Step {
@@ -57,41 +54,39 @@ extension ValkeyEngine {
         case wake
     }
 
-    /// - Returns: Why the command cannot wait for a reply; then the caller resumes the continuation.
     private func enqueue(
-        _ bytes: UnsafeRawBufferPointer, _ route: Route, _ pending: PendingReply,
-        _ continuation: UnsafeContinuation<ValkeyValue, any Error>
-    ) -> (any Error)? {
-        let (fault, step) = core.withLock { core -> ((any Error)?, Step) in
-            guard unsafe pending.wait(with: continuation) else {
-                return (CancellationError(), .nothing)
-            }
+        _ bytes: UnsafeRawBufferPointer, _ route: Route, _ pending: PendingReply, _ now: Int64,
+        _ continuation: UnsafeContinuation<Void, Never>
+    ) -> Bool {
+        let step = core.withLock { core -> Step? in
+            guard !pending.isOver else { return nil }
             do {
-                let step = try unsafe place(bytes, route, pending, &core)
+                let step = try unsafe place(bytes, route, pending, now, &core)
                 core.figures.commands += 1
-                return (nil, step)
+                unsafe pending.wait(with: continuation)
+                return step
             } catch {
-                unsafe _ = pending.take()
+                unsafe _ = pending.settle(.failure(error))
                 core.figures.failures += 1
-                return (error, .nothing)
+                return nil
             }
         }
         switch step {
+        case nil: return false
         case .nothing: break
         case .write(let link): write(link)
         case .wake: poller.wake()
         }
-        return fault
+        return true
     }
 
     private func place(
-        _ bytes: UnsafeRawBufferPointer, _ route: Route, _ pending: PendingReply,
+        _ bytes: UnsafeRawBufferPointer, _ route: Route, _ pending: PendingReply, _ now: Int64,
         _ core: inout Core
     ) throws -> Step {
         if core.ending != .none { throw Self.isShutDown }
         try checkRoom(for: bytes.count, core)
         let node = core.node(for: route, connections: configuration.connections)
-        let now = Poller.now
         node.wantedAt = now
         if pending.deadline <= now { throw late(pending, at: node.address) }
         if let link = node.bestLink {

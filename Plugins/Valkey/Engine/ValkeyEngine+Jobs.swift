@@ -8,11 +8,11 @@ import TurnpikeSupport
 extension ValkeyEngine: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
+        if poller.isTurn, jobs.add(job) { return }
         // The job may let go of the client, and with it of the engine, while this goes on.
         let own = unsafe Unmanaged.passRetained(self)
         defer { unsafe own.release() }
         guard jobs.add(job) else { return globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
-        if poller.isTurn { return }
         let wakes = core.withLock { core in
             defer { core.isAsleep = false }
             return core.isAsleep

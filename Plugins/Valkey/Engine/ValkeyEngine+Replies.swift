@@ -7,9 +7,15 @@ import TurnpikeSupport
 extension ValkeyEngine {
     /// Gives replies to the commands that wait for them, in order.
     func take(
-        _ replies: [ValkeyValue], from link: Link, _ core: inout Core, _ outcomes: inout Outcomes
+        _ replies: inout [ValkeyValue], from link: Link, _ core: inout Core,
+        _ outcomes: inout Outcomes
     ) {
-        for reply in replies {
+        let count = replies.count
+        defer { replies.removeAll(keepingCapacity: true) }
+        for index in 0..<count {
+            // Moved, not copied: each copy of a value is two atomic operations.
+            var reply = ValkeyValue.null
+            swap(&reply, &replies[index])
             if link.phase == .greeting {
                 greet(link, reply, &core, &outcomes)
                 link.hasReceived = true
@@ -23,8 +29,9 @@ extension ValkeyEngine {
             core.waiting -= 1
             switch slot.kind {
             case .command:
+                let isNoPrimary = Self.isNoPrimary(reply)
                 if let pending = slot.pending { outcomes.add(pending, .success(reply)) }
-                if case .error(let text) = reply, Self.isNoPrimary(text) {
+                if isNoPrimary {
                     if core.table == nil { return demoted(link, &core, &outcomes) }
                     refreshSlots(&core)
                 }
@@ -34,13 +41,15 @@ extension ValkeyEngine {
                 if let table = SlotTable(reply, by: link.address) { core.take(table) }
             }
         }
-        guard link.phase == .ready, !replies.isEmpty else { return }
-        if link.gathering.replied(replies.count, at: Poller.now) { _ = send(link, &core) }
+        guard link.phase == .ready, count > 0 else { return }
+        if link.gathering.replied(count, at: Poller.now) { _ = send(link, &core) }
     }
 
-    private static func isNoPrimary(_ text: String) -> Bool {
+    private static func isNoPrimary(_ reply: ValkeyValue) -> Bool {
+        guard case .error(let text) = reply else { return false }
         // Before Redis 7, the error of a script quotes that of its command.
-        text.hasPrefix("READONLY") || text.hasPrefix("MASTERDOWN") || text.contains("-READONLY ")
+        return text.hasPrefix("READONLY") || text.hasPrefix("MASTERDOWN")
+            || text.contains("-READONLY ")
     }
 
     // The primary has become a replica: it is asked again who is one.

@@ -172,7 +172,6 @@ final class ValkeyEngine: Sendable {
                     ?? tpv_receive(link.fd, $0.baseAddress, $0.count)
             }
             if count == Int64(TPV_AGAIN) { return }
-            replies.removeAll(keepingCapacity: true)
             var fault: ClientError?
             if count > 0 {
                 do {
@@ -187,7 +186,7 @@ final class ValkeyEngine: Sendable {
                 fault = lost(link, count)
             }
             core.withLock { core in
-                take(replies, from: link, &core, &outcomes)
+                take(&replies, from: link, &core, &outcomes)
                 if let fault, link.phase != .closed { fail(link, &core, fault, &outcomes) }
             }
             if fault != nil || count < input.count && link.tls == nil { return }

@@ -43,7 +43,11 @@ public struct StoreCircuit: Sendable {
     /// Decides on an operation.
     ///
     /// An admitted one must be followed by ``record(_:at:)`` or ``abandon(at:)``.
-    public mutating func admit(at now: MonotonicInstant) -> Bool {
+    /// - Parameter now: The current time, which a closed circuit does not ask for.
+    /// - Returns: Whether the store may be asked.
+    public mutating func admit(at now: @autoclosure () -> MonotonicInstant) -> Bool {
+        if isClosed { return true }
+        let now = now()
         switch state {
         case .closed: return true
         case .open(let until, let pause):
@@ -67,10 +71,12 @@ public struct StoreCircuit: Sendable {
     /// Records how an admitted operation ended.
     /// - Parameters:
     ///   - hasAnswered: Whether the store answered, in time and without a fault of its own.
-    ///   - now: The current time.
+    ///   - now: The current time, which matters only if it has not.
     /// - Returns: Whether the circuit opens or closes by it.
     @discardableResult
-    public mutating func record(_ hasAnswered: Bool, at now: MonotonicInstant) -> Bool {
+    public mutating func record(
+        _ hasAnswered: Bool, at now: @autoclosure () -> MonotonicInstant
+    ) -> Bool {
         switch (state, hasAnswered) {
         case (.closed, true):
             state = .closed(failures: 0)
@@ -83,11 +89,11 @@ public struct StoreCircuit: Sendable {
                 state = .closed(failures: failures + 1)
                 return false
             }
-            state = .open(until: now.advanced(by: Self.firstPause), pause: Self.firstPause)
+            state = .open(until: now().advanced(by: Self.firstPause), pause: Self.firstPause)
             return true
         case (.trying(_, let pause), false):
             let next = min(pause * 2, Self.longestPause)
-            state = .open(until: now.advanced(by: next), pause: next)
+            state = .open(until: now().advanced(by: next), pause: next)
             return false
         case (.open, false): return false
         }

@@ -139,6 +139,25 @@ struct SharedRateLimitFaultTests {
         #expect(circuit.isClosed && circuit.nextAdmission(at: now) == nil)
     }
 
+    @Test("A circuit asks for the time only if it matters")
+    func circuitTime() {
+        var circuit = StoreCircuit()
+        var readings = 0
+        func now() -> MonotonicInstant {
+            readings += 1
+            return MonotonicInstant(nanoseconds: 0)
+        }
+        func admits() -> Bool { circuit.admit(at: now()) }
+        for answers in [true, false, false] {
+            #expect(admits())
+            circuit.record(answers, at: now())
+        }
+        #expect(readings == 0)
+        circuit.record(false, at: now())
+        #expect(!admits())
+        #expect(readings == 2)
+    }
+
     @Test("Leases need a number of replicas that two heartbeats have confirmed")
     func replicas() {
         var count = ReplicaCount()

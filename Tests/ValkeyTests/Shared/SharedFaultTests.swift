@@ -227,7 +227,7 @@ struct SharedFaultTests {
     @Test("Full memory is reported as such, and a token that was sent is in no message")
     func fullMemory() async throws {
         try peer.command("CONFIG", "SET", "maxmemory-policy", "noeviction")
-        try peer.command("CONFIG", "SET", "maxmemory", "1mb")
+        try peer.command("CONFIG", "SET", "maxmemory", "1")
         for fault in try await [
             error { _ = try await store.take(request) },
             error { try await store.coolDown(for: .seconds(1), "k") },

@@ -20,6 +20,8 @@ enum XXHash64 {
         unsafe bytes.withUnsafeBytes { unsafe hash($0, seed: 0) }
     }
 
+    static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 { unsafe hash(bytes, seed: 0) }
+
     /// The checksum of numbers with their lowest byte first.
     static func hash(_ numbers: some Sequence<UInt64>) -> UInt64 {
         unsafe numbers.map(\.littleEndian).withUnsafeBytes { unsafe hash($0, seed: 0) }
