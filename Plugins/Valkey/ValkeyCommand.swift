@@ -5,23 +5,39 @@ public import TurnpikeCore
 
 /// A command: its name and arguments, as bytes.
 public struct ValkeyCommand: Sendable {
+    private final class Storage: Sendable {
+        let arguments: [Data]
+        let key: Data?
+        let wire: [UInt8]?
+
+        init(_ arguments: [Data], _ key: Data?, wire: [UInt8]? = nil) {
+            self.arguments = arguments
+            self.key = key
+            self.wire = wire
+        }
+    }
+
+    // One that is kept is copied each time that it is sent: one reference instead of its parts.
+    private var storage: Storage
+
     /// The name and the arguments.
     public var arguments: [Data] {
-        didSet { wire = nil }
+        get { storage.arguments }
+        set { storage = Storage(newValue, key) }
     }
     /// The key that decides which node of a cluster gets it; nil for any node.
-    public var key: Data?
+    public var key: Data? {
+        get { storage.key }
+        set { storage = Storage(arguments, newValue, wire: wire) }
+    }
     /// The bytes that are sent, if they were made before.
-    private(set) var wire: [UInt8]?
+    var wire: [UInt8]? { storage.wire }
 
     /// Creates a command.
     /// - Parameters:
     ///   - arguments: The name and the arguments.
     ///   - key: The key that decides which node of a cluster gets it; nil for any node.
-    public init(_ arguments: [Data], key: Data? = nil) {
-        self.arguments = arguments
-        self.key = key
-    }
+    public init(_ arguments: [Data], key: Data? = nil) { storage = Storage(arguments, key) }
 
     /// Creates a command of texts.
     public init(_ name: String, _ arguments: String..., key: String? = nil) {
@@ -34,7 +50,7 @@ public struct ValkeyCommand: Sendable {
     /// ``ValkeyServer`` was made.
     public var prepared: ValkeyCommand {
         var command = self
-        command.wire = Wire.prepared(arguments)
+        command.storage = Storage(arguments, key, wire: Wire.prepared(arguments))
         return command
     }
 }

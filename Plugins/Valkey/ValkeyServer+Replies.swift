@@ -19,10 +19,8 @@ extension ValkeyServer {
         to command: ValkeyCommand, within limit: Duration
     ) async throws -> (ValkeyValue, PendingReply) {
         let home = command.key.map(Route.key) ?? .any
-        let now = Poller.now
-        let pending = PendingReply(
-            deadline: now.addingClamped(limit.wholeNanoseconds), limit: limit)
-        await engine.exchange(command, to: home, pending, at: now)
+        let pending = PendingReply(within: limit)
+        await engine.exchange(command, to: home, pending)
         let value = try pending.takeResult()
         guard case .error = value else { return (value, pending) }
         return try await follow(value, pending, of: command, from: home)
@@ -55,7 +53,7 @@ extension ValkeyServer {
                 break
             }
             pending = PendingReply(deadline: pending.deadline, limit: pending.limit)
-            await engine.exchange(command, to: route, pending, at: Poller.now)
+            await engine.exchange(command, to: route, pending)
             value = try pending.takeResult()
         }
         return (value, pending)
@@ -114,10 +112,8 @@ extension ValkeyServer {
             let command = ValkeyCommand(
                 [Data("SCRIPT".utf8), Data("LOAD".utf8), memory.source])
             let route = key.map(Route.key) ?? .any
-            let (now, limit) = (Poller.now, Duration.seconds(2))
-            let pending = PendingReply(
-                deadline: now.addingClamped(limit.wholeNanoseconds), limit: limit)
-            await engine.exchange(command, to: route, pending, at: now)
+            let pending = PendingReply(within: .seconds(2))
+            await engine.exchange(command, to: route, pending)
             let value = try? pending.takeResult()
             memory.digest.withLock { digest in
                 switch value {

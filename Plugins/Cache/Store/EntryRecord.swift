@@ -6,8 +6,9 @@ public import Foundation
 ///
 /// The content stands in front, so that it can be used without a copy. Behind it are the head and a
 /// closing of ``closingBytes`` bytes, with the lengths and checksums of both. Bytes that were cut off,
-/// damaged or written by another version of the format are no record. The checksums find accidents: they
-/// are no defence against somebody who writes to the place.
+/// damaged or written by another version of the format are no record; of one that is known by its checksums,
+/// the head is not read, so that it may be damaged. The checksums find accidents: they are no defence against
+/// somebody who writes to the place.
 public struct EntryRecord: Sendable {
     private final class Storage: Sendable {
         let response: StoredResponse

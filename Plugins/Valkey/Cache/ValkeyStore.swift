@@ -106,12 +106,13 @@ public final class ValkeyStore: CacheStore {
                 case .bytes(let bytes) = values[index],
                 let record = EntryRecord.read(bytes, knowing: known.record)
             else { continue }
-            let response = record.response
             // It may be another key's, or that of an earlier removal.
-            guard record == known.record || response.key == key,
-                lost.map({ response.responseTime > $0 }) ?? true, isMatch(response)
+            guard record == known.record || record.response.key == key,
+                lost.map({ record.response.responseTime > $0 }) ?? true, isMatch(record.response)
             else { continue }
-            if let best, best.record.response.responseTime > response.responseTime { continue }
+            if let best, best.record.response.responseTime > record.response.responseTime {
+                continue
+            }
             best = (record, index)
         }
         guard let best, case .bytes(let bytes) = values[best.index],

@@ -23,7 +23,7 @@ struct Slot {
 enum GreetingStep { case auth, select, slots, role, ping }
 
 /// One connection to a node.
-// SAFETY: all but `reader`, `input` and `sending` is accessed inside the engine's lock. The engine's
+// SAFETY: all but `reader` and `sending` is accessed inside the engine's lock. The engine's
 // thread alone uses `reader`; the one who has set `isWriting` alone uses `sending` and `sent`.
 final class Link: @unchecked Sendable {
     enum Phase { case closed, resolving, connecting, securing, greeting, ready }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeSupport
+
 /// A caller that waits for a reply.
-// SAFETY: `server` and `state` are accessed inside the engine's lock, and by the caller once it is resumed;
-// the result is written by the one who sets `over`, once, and taken by the caller behind its resumption.
+// SAFETY: `server` and `state` are accessed inside the engine's lock. The one who sets `over` writes the
+// result, once; behind its resumption the caller takes it, and reads `server`.
 @safe final class PendingReply: @unchecked Sendable {
     @unsafe private enum State {
         case idle
@@ -22,6 +24,11 @@
     init(deadline: Int64, limit: Duration) {
         self.deadline = deadline
         self.limit = limit
+    }
+
+    convenience init(within limit: Duration) {
+        self.init(
+            deadline: Poller.now.addingClamped(limit.wholeNanoseconds), limit: limit)
     }
 
     /// Whether there is a result.

@@ -9,11 +9,11 @@ import TurnpikeSupport
 extension ValkeyEngine {
     /// Sends a command, and waits until it has a result, which may be an error of the server.
     nonisolated(nonsending) func exchange(
-        _ command: ValkeyCommand, to route: Route, _ pending: PendingReply, at now: Int64
+        _ command: ValkeyCommand, to route: Route, _ pending: PendingReply
     ) async {
         await withTaskCancellationHandler {
             unsafe await withUnsafeContinuation { continuation in
-                if unsafe !submit(command, route, pending, now, continuation) {
+                if unsafe !submit(command, route, pending, continuation) {
                     unsafe continuation.resume()
                 }
             }
@@ -27,17 +27,17 @@ extension ValkeyEngine {
 
     /// - Returns: False if there is a result already, for which nobody waits.
     private func submit(
-        _ command: ValkeyCommand, _ route: Route, _ pending: PendingReply, _ now: Int64,
+        _ command: ValkeyCommand, _ route: Route, _ pending: PendingReply,
         _ continuation: UnsafeContinuation<Void, Never>
     ) -> Bool {
         let waits =
             if let wire = command.wire {
                 unsafe wire.withUnsafeBytes { bytes -> Bool? in
-                    unsafe enqueue(bytes, route, pending, now, continuation)
+                    unsafe enqueue(bytes, route, pending, continuation)
                 }
             } else {
                 unsafe Wire.format(command.arguments) { bytes in
-                    unsafe enqueue(bytes, route, pending, now, continuation)
+                    unsafe enqueue(bytes, route, pending, continuation)
                 }
             }
         if let waits { return waits }
@@ -55,13 +55,13 @@ extension ValkeyEngine {
     }
 
     private func enqueue(
-        _ bytes: UnsafeRawBufferPointer, _ route: Route, _ pending: PendingReply, _ now: Int64,
+        _ bytes: UnsafeRawBufferPointer, _ route: Route, _ pending: PendingReply,
         _ continuation: UnsafeContinuation<Void, Never>
     ) -> Bool {
         let step = core.withLock { core -> Step? in
             guard !pending.isOver else { return nil }
             do {
-                let step = try unsafe place(bytes, route, pending, now, &core)
+                let step = try unsafe place(bytes, route, pending, &core)
                 core.figures.commands += 1
                 unsafe pending.wait(with: continuation)
                 return step
@@ -81,12 +81,14 @@ extension ValkeyEngine {
     }
 
     private func place(
-        _ bytes: UnsafeRawBufferPointer, _ route: Route, _ pending: PendingReply, _ now: Int64,
+        _ bytes: UnsafeRawBufferPointer, _ route: Route, _ pending: PendingReply,
         _ core: inout Core
     ) throws -> Step {
         if core.ending != .none { throw Self.isShutDown }
         try checkRoom(for: bytes.count, core)
         let node = core.node(for: route, connections: configuration.connections)
+        // Not before the lock: a connection may have failed meanwhile, or the limit have ended.
+        let now = Poller.now
         node.wantedAt = now
         if pending.deadline <= now { throw late(pending, at: node.address) }
         if let link = node.bestLink {

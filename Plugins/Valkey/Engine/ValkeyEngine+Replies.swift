@@ -5,19 +5,14 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension ValkeyEngine {
-    /// Gives replies to the commands that wait for them, in order.
+    /// Gives replies to the commands that wait for them, in order; those that were given are null then.
     func take(
         _ replies: inout [ValkeyValue], from link: Link, _ core: inout Core,
         _ outcomes: inout Outcomes
     ) {
-        let count = replies.count
-        defer { replies.removeAll(keepingCapacity: true) }
-        for index in 0..<count {
-            // Moved, not copied: each copy of a value is two atomic operations.
-            var reply = ValkeyValue.null
-            swap(&reply, &replies[index])
+        for index in replies.indices {
             if link.phase == .greeting {
-                greet(link, reply, &core, &outcomes)
+                greet(link, replies[index], &core, &outcomes)
                 link.hasReceived = true
                 continue
             }
@@ -29,8 +24,14 @@ extension ValkeyEngine {
             core.waiting -= 1
             switch slot.kind {
             case .command:
-                let isNoPrimary = Self.isNoPrimary(reply)
-                if let pending = slot.pending { outcomes.add(pending, .success(reply)) }
+                let isNoPrimary = Self.isNoPrimary(replies[index])
+                if let pending = slot.pending, !pending.isOver {
+                    // Moved, since a copy costs two atomic operations. Those that nobody waits for stay, so
+                    // that they end outside of the lock.
+                    var reply = ValkeyValue.null
+                    swap(&reply, &replies[index])
+                    outcomes.add(pending, .success(reply))
+                }
                 if isNoPrimary {
                     if core.table == nil { return demoted(link, &core, &outcomes) }
                     refreshSlots(&core)
@@ -38,11 +39,11 @@ extension ValkeyEngine {
             case .asking: break
             case .slots:
                 core.isRefreshing = false
-                if let table = SlotTable(reply, by: link.address) { core.take(table) }
+                if let table = SlotTable(replies[index], by: link.address) { core.take(table) }
             }
         }
-        guard link.phase == .ready, count > 0 else { return }
-        if link.gathering.replied(count, at: Poller.now) { _ = send(link, &core) }
+        guard link.phase == .ready, !replies.isEmpty else { return }
+        if link.gathering.replied(replies.count, at: Poller.now) { _ = send(link, &core) }
     }
 
     private static func isNoPrimary(_ reply: ValkeyValue) -> Bool {

@@ -189,6 +189,7 @@ final class ValkeyEngine: Sendable {
                 take(&replies, from: link, &core, &outcomes)
                 if let fault, link.phase != .closed { fail(link, &core, fault, &outcomes) }
             }
+            replies.removeAll(keepingCapacity: true)
             if fault != nil || count < input.count && link.tls == nil { return }
         }
     }

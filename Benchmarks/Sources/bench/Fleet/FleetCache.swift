@@ -75,12 +75,12 @@ enum FleetCache {
         let many = bytes > 50_000 ? 6400 : 25_600
         for round in 0..<rounds {
             let commandOne = try command(server, one, 1)
-            let storeOne = try await time(one, at: 1) { try await hit(store, keys[$0]) }
-            let clientOne = try await time(one, at: 1) { try await call(client, requests[$0]) }
+            let storeOne = try await time(one, at: 1) { try await hits(store, keys[$0], $1) }
+            let clientOne = try await time(one, at: 1) { try await calls(client, requests[$0], $1) }
             let commandMany = try command(server, many, callers)
-            let poolMany = try await time(many, at: callers) { try await hit(store, keys[$0]) }
+            let poolMany = try await time(many, at: callers) { try await hits(store, keys[$0], $1) }
             let clientPoolMany = try await time(many, at: callers) {
-                try await call(client, requests[$0])
+                try await calls(client, requests[$0], $1)
             }
             if round == 0 { continue }
             figures.commandOne.append(commandOne)
@@ -97,8 +97,8 @@ enum FleetCache {
                 server.client.executor
             ) {
                 (
-                    try await time(many, at: callers) { try await hit(store, keys[$0]) },
-                    try await time(many, at: callers) { try await call(client, requests[$0]) }
+                    try await time(many, at: callers) { try await hits(store, keys[$0], $1) },
+                    try await time(many, at: callers) { try await calls(client, requests[$0], $1) }
                 )
             }
             if round == 0 { continue }
@@ -147,32 +147,29 @@ enum FleetCache {
         return time
     }
 
-    private nonisolated(nonsending) static func hit(
-        _ store: ValkeyStore, _ key: CacheKey
-    ) async throws {
-        guard try await store.entry(for: key, where: { _ in true }) != nil else {
-            throw BenchError("no hit")
+    private static func hits(_ store: ValkeyStore, _ key: CacheKey, _ count: Int) async throws {
+        for _ in 0..<count {
+            guard try await store.entry(for: key, where: { _ in true }) != nil else {
+                throw BenchError("no hit")
+            }
         }
     }
 
-    private nonisolated(nonsending) static func call(
-        _ client: Client, _ request: Request
-    ) async throws {
-        _ = try await client.request(request).response().body.collect(upTo: 1 << 20)
+    private static func calls(_ client: Client, _ request: Request, _ count: Int) async throws {
+        for _ in 0..<count {
+            _ = try await client.request(request).response().body.collect(upTo: 1 << 20)
+        }
     }
 
-    // Nanoseconds for each, by so many callers at once. The loads stay where their caller is, so that what
-    // is measured is not this loop.
+    // Nanoseconds for each, by so many callers at once; an operation is told the caller, and how often.
     private static func time(
         _ count: Int, at callers: Int,
-        _ operation: nonisolated(nonsending) @escaping @Sendable (Int) async throws -> Void
+        _ operation: @escaping @Sendable (Int, Int) async throws -> Void
     ) async throws -> Double {
         let begun = ContinuousClock.now
         try await withThrowingTaskGroup(of: Void.self) { group in
             for caller in 0..<callers {
-                group.addTask {
-                    for _ in 0..<(count / callers) { try await operation(caller) }
-                }
+                group.addTask { try await operation(caller, count / callers) }
             }
             try await group.waitForAll()
         }
