@@ -90,8 +90,8 @@ public final class ValkeyServer: Sendable {
     /// The thread that waits for the server, for tasks that are to run on it.
     ///
     /// Between a task that sends and the network there is then no other thread to wake: 64 look-ups at
-    /// once in a store of responses take about two thirds of the time (`bench fleet-cache`), but all of
-    /// them share one core:
+    /// once in a store of responses take about half of the time (`bench fleet-cache`), but all of them
+    /// share one core:
     ///
     /// ```swift
     /// try await withTaskExecutorPreference(server.executor) {

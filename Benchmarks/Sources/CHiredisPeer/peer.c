@@ -3,6 +3,9 @@
 #include "CHiredisPeer.h"
 
 #include <dlfcn.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 #include <stddef.h>
 #include <time.h>
 
@@ -52,4 +55,10 @@ double hiredis_peer_get(int port, const char *key, int count, int depth) {
     disconnect(context);
     double elapsed = (ended.tv_sec - begun.tv_sec) * 1e9 + (ended.tv_nsec - begun.tv_nsec);
     return failures ? -1 : elapsed / count;
+}
+
+void hiredis_peer_keep_memory(void) {
+#if defined(__GLIBC__)
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+#endif
 }

@@ -25,7 +25,9 @@ final class ValkeyEngine: Sendable {
         ClientError(.cancelled, "the Valkey client was shut down; make a new one")
     }
 
-    private static let inputSize = 64 << 10
+    // With a quarter of it, 64 look-ups of 64 KiB at once take 10 to 20 % longer (`bench fleet-cache`): each
+    // call that reads acknowledges what it has taken.
+    private static let inputSize = 256 << 10
     // At most so much is read from one connection before the others get their turn.
     private static let readsInARow = 16
 

@@ -12,4 +12,7 @@ int hiredis_peer_load(void);
 /// - Returns: Nanoseconds for each; a negative number if it fails or if a reply is no text.
 double hiredis_peer_get(int port, const char *key, int count, int depth);
 
+/// Lets the allocator keep up to 64 MiB of freed memory (glibc).
+void hiredis_peer_keep_memory(void);
+
 #endif
