@@ -87,9 +87,9 @@ public struct EntryRecord: Sendable {
     ///     it is not read again.
     /// - Returns: The record; nil if the bytes are not whole.
     public static func read(_ bytes: Data, knowing known: EntryRecord? = nil) -> EntryRecord? {
-        if let known, known.isAtEnd(of: bytes) { return known }
         guard let closing = Closing(bytes), let tailBytes = closing.tailBytes(in: bytes.count)
         else { return nil }
+        if let known, known.closing == closing { return known }
         // A record that is kept must not keep the content.
         return EntryRecord(tail: bytes.suffix(tailBytes).exact)
     }
@@ -98,20 +98,16 @@ public struct EntryRecord: Sendable {
     /// - Parameter bytes: The content and the bytes behind it.
     /// - Returns: The content; nil if it is not the one of which the record is.
     public func content(of bytes: Data) -> Data? {
-        let count = Int(clamping: closing.contentLength)
+        guard let tailBytes = closing.tailBytes(in: bytes.count) else { return nil }
+        let count = bytes.count - tailBytes
         let isRight = unsafe bytes.withUnsafeBytes { bytes in
-            guard bytes.count - closing.tailBytes == count else { return false }
-            return unsafe XXHash64.hash(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+            unsafe XXHash64.hash(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
                 == closing.content
         }
         return isRight ? bytes.prefix(count) : nil
     }
 
-    private func isAtEnd(of bytes: Data) -> Bool {
-        unsafe bytes.withUnsafeBytes { unsafe closing.isAtEnd(of: $0) }
-    }
-
-    private struct Closing: Sendable {
+    private struct Closing: Sendable, Equatable {
         var headLength: UInt32 = 0
         var contentLength: UInt64
         var content: UInt64
@@ -123,28 +119,24 @@ public struct EntryRecord: Sendable {
         }
 
         init?(_ bytes: Data) {
-            guard bytes.count >= EntryRecord.closingBytes else { return nil }
-            var reader = RecordReader(bytes.suffix(EntryRecord.closingBytes))
-            guard reader.number32() == EntryRecord.version, let headLength = reader.number32(),
-                let contentLength = reader.number64(), let content = reader.number64(),
-                let head = reader.number64()
-            else { return nil }
-            self.headLength = headLength
-            self.contentLength = contentLength
-            self.content = content
-            self.head = head
+            let closing = unsafe bytes.withUnsafeBytes { unsafe Closing(atEndOf: $0) }
+            guard let closing else { return nil }
+            self = closing
         }
 
-        func isAtEnd(of bytes: UnsafeRawBufferPointer) -> Bool {
-            guard bytes.count - tailBytes == Int(clamping: contentLength) else { return false }
+        private init?(atEndOf bytes: UnsafeRawBufferPointer) {
             let start = bytes.count - EntryRecord.closingBytes
+            guard start >= 0 else { return nil }
             func number<Number: FixedWidthInteger>(_ offset: Int) -> Number {
                 let number = unsafe bytes.loadUnaligned(
                     fromByteOffset: start + offset, as: Number.self)
                 return Number(littleEndian: number)
             }
-            return number(0) == EntryRecord.version && number(4) == headLength
-                && number(8) == contentLength && number(16) == content && number(24) == head
+            guard number(0) == EntryRecord.version else { return nil }
+            headLength = number(4)
+            contentLength = number(8)
+            content = number(16)
+            head = number(24)
         }
 
         func write(_ writer: inout RecordWriter) {
@@ -160,12 +152,11 @@ public struct EntryRecord: Sendable {
                 [XXHash64.hash(bytes), UInt64(headLength), contentLength, content])
         }
 
-        // The bytes behind the content.
-        var tailBytes: Int { Int(headLength) + EntryRecord.closingBytes }
-
-        // The same; nil if the lengths are not those of so many bytes.
+        // The bytes behind the content; nil if the lengths are not those of so many bytes.
         func tailBytes(in count: Int) -> Int? {
-            count >= tailBytes && contentLength == UInt64(count - tailBytes) ? tailBytes : nil
+            let tail = Int(headLength) + EntryRecord.closingBytes
+            guard count >= tail, contentLength == UInt64(count - tail) else { return nil }
+            return tail
         }
     }
 }

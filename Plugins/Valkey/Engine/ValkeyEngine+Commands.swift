@@ -7,10 +7,11 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension ValkeyEngine {
-    /// Sends a command, and waits until it has a result, which may be an error of the server.
+    /// Sends a command, and waits for its reply.
+    /// - Returns: The reply, which may be an error of the server.
     nonisolated(nonsending) func exchange(
         _ command: ValkeyCommand, to route: Route, _ pending: PendingReply
-    ) async {
+    ) async throws -> ValkeyValue {
         await withTaskCancellationHandler {
             unsafe await withUnsafeContinuation { continuation in
                 if unsafe !submit(command, route, pending, continuation) {
@@ -23,6 +24,7 @@ extension ValkeyEngine {
             }
             unsafe continuation?.resume()
         }
+        return try pending.takeResult()
     }
 
     /// - Returns: False if there is a result already, for which nobody waits.

@@ -8,6 +8,7 @@ import TurnpikeSupport
 extension ValkeyEngine: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
+        // The thread holds the engine, and sees to its jobs before it waits.
         if poller.isTurn, jobs.add(job) { return }
         // The job may let go of the client, and with it of the engine, while this goes on.
         let own = unsafe Unmanaged.passRetained(self)

@@ -37,7 +37,7 @@ enum FleetCache {
         }
         defer { server.end() }
         // glibc gives freed memory at the end of a thread's heap back to the system from 128 KiB on. In a
-        // third of the runs, 64 values of 64 KiB would otherwise cost a million page faults a second.
+        // third of the runs, values of 64 KiB would otherwise cost 15 page faults each.
         hiredis_peer_keep_memory()
         for bytes in [1024, 16_384, 65_536] { try await run(report, server, bytes) }
         await server.client.shutdown()
