@@ -137,8 +137,16 @@ let package = Package(
         // What several test targets have in common.
         .target(
             name: "TestSupport",
-            dependencies: ["TurnpikeCore", "TurnpikeSupport", "TurnpikeTesting"],
-            path: "Tests/Support", swiftSettings: settings),
+            dependencies: [
+                "CTestWidth", "ChildProcess", "TurnpikeCore", "TurnpikeSupport", "TurnpikeTesting",
+            ],
+            path: "Tests/Support", exclude: ["Width"], swiftSettings: settings),
+        // How many tests run at once.
+        .target(name: "CTestWidth", path: "Tests/Support/Width"),
+        .target(name: "CSpawn", path: "Tests/ChildProcess/CSpawn"),
+        .target(
+            name: "ChildProcess", dependencies: ["CSpawn"], path: "Tests/ChildProcess",
+            exclude: ["CSpawn"], swiftSettings: settings),
         .testTarget(
             name: "SupportTests", dependencies: ["TurnpikeSupport"],
             path: "Tests/SupportTests", swiftSettings: settings),
@@ -149,6 +157,7 @@ let package = Package(
         .testTarget(
             name: "MiddlewareTests",
             dependencies: [
+                "ChildProcess",
                 "TestSupport", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport",
                 "TurnpikeTesting",
             ],
@@ -170,6 +179,7 @@ let package = Package(
         .testTarget(
             name: "CommandLineTests",
             dependencies: [
+                "ChildProcess",
                 "TestSupport", "TurnpikeCommandLine", "Turnpike", "TurnpikeCache",
                 "TurnpikeCore", "TurnpikeTesting",
             ],
@@ -190,7 +200,9 @@ let package = Package(
             path: "Tests/XMLTests", swiftSettings: settings),
         .testTarget(
             name: "ReachabilityTests",
-            dependencies: ["TurnpikeCore", "TurnpikeReachability", "TurnpikeTesting"],
+            dependencies: [
+                "ChildProcess", "TurnpikeCore", "TurnpikeReachability", "TurnpikeTesting",
+            ],
             path: "Tests/ReachabilityTests", swiftSettings: settings),
         .testTarget(
             name: "TestingTests",
@@ -222,12 +234,14 @@ let package = Package(
         .testTarget(
             name: "CurlTests",
             dependencies: [
+                "ChildProcess",
                 "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/CurlTests", swiftSettings: settings),
         .testTarget(
             name: "ValkeyTests",
             dependencies: [
+                "ChildProcess",
                 "TestSupport", "Turnpike", "TurnpikeMiddleware", "TurnpikeSupport",
                 "TurnpikeTesting", "TurnpikeValkey",
             ],
@@ -258,20 +272,24 @@ let package = Package(
             ]),
         .testTarget(
             name: "IntegrationTests",
-            dependencies: ["TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
+            dependencies: [
+                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeTesting",
+            ],
             path: "Tests/IntegrationTests", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-storm", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/Programs/Storm", swiftSettings: settings),
         .executableTarget(
-            name: "turnpike-crash", dependencies: ["TurnpikeCache", "TurnpikeCore"],
+            name: "turnpike-crash",
+            dependencies: ["ChildProcess", "TurnpikeCache", "TurnpikeCore"],
             path: "Tests/Programs/Crash", swiftSettings: settings),
         .executableTarget(
-            name: "turnpike-flood", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
+            name: "turnpike-flood",
+            dependencies: ["ChildProcess", "Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/Programs/Flood", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-resume",
-            dependencies: ["Turnpike", "TurnpikeSupport", "TurnpikeTesting"],
+            dependencies: ["ChildProcess", "Turnpike", "TurnpikeSupport", "TurnpikeTesting"],
             path: "Tests/Programs/Resume", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-exit", dependencies: ["Turnpike", "TurnpikeTesting"],
@@ -286,7 +304,7 @@ let package = Package(
             name: "turnpike-paths", dependencies: ["TurnpikeReachability"],
             path: "Tests/Programs/Paths", swiftSettings: settings),
         .executableTarget(
-            name: "turnpike-fuzz", dependencies: ["Turnpike", "TurnpikeTesting"],
+            name: "turnpike-fuzz", dependencies: ["ChildProcess", "Turnpike", "TurnpikeTesting"],
             path: "Tests/Programs/Fuzz", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-fault", dependencies: ["Turnpike", "TurnpikeTesting"],
@@ -304,7 +322,7 @@ let package = Package(
             path: "Tests/Programs/Traces", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-endurance",
-            dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
+            dependencies: ["ChildProcess", "Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/Programs/Endurance", swiftSettings: settings),
     ]
 )

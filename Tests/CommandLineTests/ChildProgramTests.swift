@@ -8,29 +8,10 @@ import Turnpike
 /// Programs that may crash or hang, as children, and with fewer rounds than by hand.
 @Suite("Programs under stress", .serialized)
 struct ChildProgramTests {
-    /// Runs a program that stands beside the tests; gives its figures.
+    /// Runs a program that stands beside the tests, and returns its figures.
     private func figures(of program: String, _ arguments: String...) async throws -> JSONValue {
-        let ended = await Blocking.run { Result { try Self.run(program, arguments) } }
-        let (status, output, messages) = try ended.get()
-        #expect(status == 0, "\(String(decoding: messages, as: UTF8.self))")
-        return try JSONValue(parsing: output)
-    }
-
-    private static func run(
-        _ program: String, _ arguments: [String]
-    ) throws -> (status: Int32, output: Data, messages: Data) {
-        let process = Process()
-        let output = Pipe()
-        let messages = Pipe()
-        process.executableURL = Bundle.main.bundleURL.appending(path: program)
-        process.arguments = arguments
-        process.standardOutput = output
-        process.standardError = messages
-        try process.run()
-        let text = try output.fileHandleForReading.readToEnd() ?? Data()
-        let fault = try messages.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return (process.terminationStatus, text, fault)
+        let said = try await Program(program).output(arguments, within: .seconds(280))
+        return try JSONValue(parsing: Data(said.utf8))
     }
 
     @Test("exec answers every line, whatever it holds", .timeLimit(.minutes(5)))

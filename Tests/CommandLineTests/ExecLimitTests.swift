@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 import TestSupport
 import Testing
@@ -19,32 +20,18 @@ struct ExecLimitTests {
     private func run(
         _ lines: [JSONValue], after command: String = ":", environment: [String: String] = [:]
     ) async throws -> Ended {
-        let process = Process()
-        let (input, output, messages) = (Pipe(), Pipe(), Pipe())
-        process.executableURL = URL(filePath: "/bin/sh")
-        process.arguments = [
-            "-c", command + "; exec \"$0\" exec",
-            Bundle.main.bundleURL.appending(path: "turnpike").path(percentEncoded: false),
-        ]
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        process.standardInput = input
-        process.standardOutput = output
-        process.standardError = messages
-        try process.run()
-        try input.fileHandleForWriting.write(
-            contentsOf: Data(lines.map { "\($0)\n" }.joined().utf8))
-        try input.fileHandleForWriting.close()
-        // The messages fit in a pipe.
-        let text = await Blocking.run {
-            defer { process.waitUntilExit() }
-            return (try? output.fileHandleForReading.readToEnd()) ?? Data()
-        }
+        let child = try ChildProcess(
+            "/bin/sh", ["-c", command + "; exec \"$0\" exec", Program.path(of: "turnpike")],
+            environment: environment, input: .pipe, output: .pipe, errors: .pipe)
+        try child.input.write(contentsOf: Data(lines.map { "\($0)\n" }.joined().utf8))
+        try child.input.close()
+        let (end, text, messages) = await child.finished()
         return Ended(
-            status: process.terminationStatus,
+            status: end.status,
             answers: try text.split(separator: UInt8(ascii: "\n")).map {
                 try JSONValue(parsing: Data($0))
             },
-            messages: String(decoding: messages.fileHandleForReading.availableData, as: UTF8.self))
+            messages: String(decoding: messages, as: UTF8.self))
     }
 
     @Test(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 import TestSupport
 import Testing
@@ -19,79 +20,50 @@ import Darwin
 /// The built command as a process of its own.
 @Suite("The executable")
 struct ExecutableTests {
-    // SAFETY: it is used by one test, which waits for what it does elsewhere.
-    private final class Child: @unchecked Sendable {
-        private let process = Process()
-        private let input = Pipe()
-        private let output = Pipe()
-        private let messages = Pipe()
+    private struct Child {
+        private let process: ChildProcess
 
-        convenience init(_ arguments: [String], isBlocking: Bool = true) throws {
-            try self.init(
-                Bundle.main.bundleURL.appending(path: "turnpike"), arguments,
-                isBlocking: isBlocking)
+        init(
+            _ arguments: [String], input: ChildProcess.Stream = .pipe,
+            output: ChildProcess.Stream = .pipe
+        ) throws {
+            try self.init(Program.path(of: "turnpike"), arguments, input, output)
         }
 
         /// The command with the redirections of a shell, as `exec >&-`.
-        convenience init(after preparation: String = "", shell line: String) throws {
-            let command = Bundle.main.bundleURL.appending(path: "turnpike")
+        init(after preparation: String = "", shell line: String) throws {
             try self.init(
-                URL(filePath: "/bin/sh"),
-                ["-c", "\(preparation)exec \"$0\" \(line)", command.path(percentEncoded: false)])
+                "/bin/sh",
+                ["-c", "\(preparation)exec \"$0\" \(line)", Program.path(of: "turnpike")])
         }
 
         private init(
-            _ program: URL, _ arguments: [String], isBlocking: Bool = true
+            _ program: String, _ arguments: [String], _ input: ChildProcess.Stream = .pipe,
+            _ output: ChildProcess.Stream = .pipe
         ) throws {
-            if !isBlocking {
-                for end in [input.fileHandleForReading, output.fileHandleForWriting] {
-                    _ = fcntl(end.fileDescriptor, F_SETFL, O_NONBLOCK)
-                }
-            }
-            process.executableURL = program
-            process.arguments = arguments
-            process.standardInput = input
-            process.standardOutput = output
-            process.standardError = messages
-            try process.run()
             // What hangs fails its test, and not the whole run.
-            _ = SystemTimeSource().schedule(after: .seconds(60)) { [process] in
-                if process.isRunning { kill(process.processIdentifier, SIGKILL) }
-            }
+            process = try ChildProcess(
+                program, arguments, input: input, output: output, errors: .pipe,
+                limit: .seconds(60))
         }
 
-        func write(_ text: String) throws {
-            try input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
-        }
+        func write(_ text: String) throws { try process.input.write(contentsOf: Data(text.utf8)) }
 
-        func closeInput() throws { try input.fileHandleForWriting.close() }
+        func closeInput() throws { try process.input.close() }
 
-        func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+        func signal(_ number: Int32) { process.signal(number) }
 
         /// One line, as soon as it is there.
         func readLine() async -> String {
-            await Blocking.run { [self] in
-                var line = Data()
-                while let byte = try? output.fileHandleForReading.read(upToCount: 1),
-                    byte != Data("\n".utf8), !byte.isEmpty
-                { line += byte }
-                return String(decoding: line, as: UTF8.self)
-            }
+            await Blocking.run { process.readLine() ?? "" }
         }
 
         /// Waits for the end.
         func end() async -> (status: Int32, output: String, messages: String) {
-            await Blocking.run { [self] in waitForEnd() }
-        }
-
-        private func waitForEnd() -> (status: Int32, output: String, messages: String) {
-            let output = (try? output.fileHandleForReading.readToEnd()) ?? nil
-            let messages = (try? messages.fileHandleForReading.readToEnd()) ?? nil
-            process.waitUntilExit()
+            let (end, output, messages) = await process.finished()
             return (
-                process.terminationReason == .exit ? process.terminationStatus : -1,
-                String(decoding: output ?? Data(), as: UTF8.self),
-                String(decoding: messages ?? Data(), as: UTF8.self)
+                end.status, String(decoding: output, as: UTF8.self),
+                String(decoding: messages, as: UTF8.self)
             )
         }
     }
@@ -137,17 +109,31 @@ struct ExecutableTests {
     // Whoever else has them may have made them so, as other runtimes do.
     @Test("The command waits for a non-blocking input and output")
     func nonBlocking() async throws {
-        let child = try Child(["exec"], isBlocking: false)
-        for _ in 0..<2 {
-            try child.write(Self.line + "\n")
-            #expect(await child.readLine().contains("\"status\":200"))
+        let (input, output) = (Pipe(), Pipe())
+        for end in [input.fileHandleForReading, output.fileHandleForWriting] {
+            _ = fcntl(end.fileDescriptor, F_SETFL, O_NONBLOCK)
         }
+        let child = try Child(
+            ["exec"], input: .handle(input.fileHandleForReading),
+            output: .handle(output.fileHandleForWriting))
+        try output.fileHandleForWriting.close()
         // More answers than a pipe holds, which nobody reads before the input has ended.
-        try child.write(String(repeating: Self.line + "\n", count: 600))
-        try child.closeInput()
+        for count in [1, 1, 600] {
+            let lines = String(repeating: Self.line + "\n", count: count)
+            try input.fileHandleForWriting.write(contentsOf: Data(lines.utf8))
+            if count == 1 {
+                let answer = await Blocking.run { output.fileHandleForReading.availableData }
+                #expect(String(decoding: answer, as: UTF8.self).contains("\"status\":200"))
+            }
+        }
+        try input.fileHandleForWriting.close()
+        let answers = try await Blocking.run {
+            Result { try output.fileHandleForReading.readToEnd() }
+        }
+        .get()
         let end = await child.end()
         #expect(end.status == 0 && end.messages.isEmpty)
-        #expect(end.output.split(separator: "\n").count == 600)
+        #expect(answers?.count { $0 == UInt8(ascii: "\n") } == 600)
     }
 
     @Test("A signal cancels send, which removes its partial file", arguments: Signals.ending)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if os(Linux)
+import ChildProcess
 import Foundation
 import Glibc
 import TestSupport
@@ -27,32 +28,20 @@ struct PseudoTerminalTests {
     private func typed(
         _ line: String, after prompt: String, _ keys: String
     ) async throws -> (shown: String, status: Int32) {
-        let process = Process()
-        let (input, output) = (Pipe(), Pipe())
-        process.executableURL = URL(filePath: script)
-        process.arguments = ["-qec", line, "/dev/null"]
-        process.environment = ProcessInfo.processInfo.environment.merging(["SHELL": "/bin/sh"]) {
-            $1
-        }
-        process.standardInput = input
-        process.standardOutput = output
-        process.standardError = output
-        try process.run()
-        let child = process.processIdentifier
-        let timer = SystemTimeSource().schedule(after: .seconds(60)) { kill(child, SIGKILL) }
-        defer { timer.cancel() }
-        let descriptor = output.fileHandleForReading.fileDescriptor
+        let child = try ChildProcess(
+            script, ["-qec", line, "/dev/null"], environment: ["SHELL": "/bin/sh"], input: .pipe,
+            output: .pipe, errors: .output, limit: .seconds(60))
+        let descriptor = child.output.fileDescriptor
         return try await Blocking.run {
             Result {
                 var shown = Self.read(descriptor) { $0.contains(prompt) }
                 // To write where nobody reads would end the tests.
                 if !keys.isEmpty, shown.contains(prompt) {
-                    try input.fileHandleForWriting.write(contentsOf: Data(keys.utf8))
+                    try child.input.write(contentsOf: Data(keys.utf8))
                 }
                 shown += Self.read(descriptor) { _ in false }
-                try input.fileHandleForWriting.close()
-                process.waitUntilExit()
-                return (shown, process.terminationStatus)
+                try child.input.close()
+                return (shown, child.wait().status)
             }
         }.get()
     }

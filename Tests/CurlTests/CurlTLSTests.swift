@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 import TestSupport
 import Testing
@@ -194,35 +195,23 @@ struct TLSFiles: Sendable {
 /// `openssl s_server`, which answers each request with a page, or with what a file of a folder holds.
 final class TLSServer {
     let port: Int
-    private let process = Process()
+    private let process: ChildProcess
 
     init(_ files: TLSFiles, _ options: String..., in folder: URL? = nil) throws {
-        let pipe = Pipe()
-        process.currentDirectoryURL = folder
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments =
+        process = try ChildProcess(
+            "openssl",
             [
-                "openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", files.certificate,
-                "-key", files.key,
-            ] + (folder == nil ? ["-www"] : []) + options
-        process.standardOutput = pipe
-        process.standardInput = Pipe()
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        var text = ""
-        while let byte = try pipe.fileHandleForReading.read(upToCount: 1), !byte.isEmpty {
-            text += String(decoding: byte, as: UTF8.self)
-            if text.contains("ACCEPT "), text.hasSuffix("\n") { break }
-        }
-        let address = text.components(separatedBy: "ACCEPT ").last ?? ""
+                "s_server", "-accept", "127.0.0.1:0", "-cert", files.certificate, "-key", files.key,
+            ] + (folder == nil ? ["-www"] : []) + options, in: folder?.path(), input: .pipe,
+            output: .pipe, errors: .null)
+        var address = ""
+        while !address.hasPrefix("ACCEPT "), let line = process.readLine() { address = line }
         let digits = address.split(separator: ":").last?.prefix { $0.isNumber } ?? ""
         port = try Int(digits) ?? { throw POSIXError(.EIO) }()
     }
 
-    // A signal that can be blocked may be: children inherit that.
     func stop() {
-        kill(process.processIdentifier, SIGKILL)
-        // A process that nobody waited for is never let go of.
-        process.waitUntilExit()
+        process.kill()
+        process.wait()
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 import TestSupport
 import Testing
@@ -16,16 +17,12 @@ struct ExitTests {
         arguments: [("return", 0), ("exit", 3)])
     func allLines(mode: String, status: Int32) async throws {
         let child = try Program("turnpike-exit").start([mode], within: .seconds(60))
-        let (output, errors) = (child.output, child.errors)
         let text = await Blocking.run {
-            let said = output.reads(until: "leaving\n")
-            let lines = errors.readDataToEndOfFile()
+            let said = child.output.reads(until: "leaving\n")
+            let lines = child.errors.readDataToEndOfFile()
             return said ? String(decoding: lines, as: UTF8.self) : "it never left"
         }
-        await child.end()
-        let process = child.process
-        #expect(process.terminationReason == .exit)
-        #expect(process.terminationStatus == status)
+        #expect(await child.end() == .exited(status))
         let lines = text.split(separator: "\n")
         #expect(lines.count == 2000)
         for (number, line) in lines.enumerated() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 import Synchronization
 
@@ -23,8 +24,7 @@ final class Peers: Sendable {
 
     let folder: URL
     private let addresses: [String: String]
-    private let input = Pipe()
-    private let output = Pipe()
+    private let script: ChildProcess
     private let commands = Mutex(())
 
     /// Where a server of a name answers; nil where it is not installed.
@@ -45,15 +45,12 @@ final class Peers: Sendable {
             .deletingLastPathComponent().deletingLastPathComponent()
         folder = FileManager.default.temporaryDirectory.appending(
             path: "turnpike-peers-" + UUID().uuidString)
-        let process = Process()
-        process.executableURL = root.appending(path: "scripts/" + script)
-        process.arguments = [folder.path()]
         // It ends the servers when its input does, however this process ends.
-        process.standardInput = input
-        process.standardOutput = output
-        try process.run()
+        self.script = try ChildProcess(
+            root.appending(path: "scripts/" + script).path(), [folder.path()], input: .pipe,
+            output: .pipe)
         var addresses: [String: String] = [:]
-        while let line = Self.line(of: output), line != "ready" {
+        while let line = self.script.readLine(), line != "ready" {
             let parts = line.split(separator: "=", maxSplits: 1)
             if parts.count == 2 { addresses[String(parts[0])] = String(parts[1]) }
         }
@@ -66,20 +63,11 @@ final class Peers: Sendable {
         await withCheckedContinuation { continuation in
             Thread { [self] in
                 commands.withLock { _ in
-                    try? input.fileHandleForWriting.write(contentsOf: Data((command + "\n").utf8))
-                    _ = Self.line(of: output)
+                    try? script.input.write(contentsOf: Data((command + "\n").utf8))
+                    _ = script.readLine()
                 }
                 continuation.resume()
             }.start()
         }
-    }
-
-    private static func line(of pipe: Pipe) -> String? {
-        var line = Data()
-        while let byte = try? pipe.fileHandleForReading.read(upToCount: 1), !byte.isEmpty {
-            if byte == Data("\n".utf8) { return String(decoding: line, as: UTF8.self) }
-            line += byte
-        }
-        return nil
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 
@@ -43,24 +45,17 @@ struct URLSessionFaultTests {
 
     /// How a program ends that meets the fault: `crash`, `fault` (status 3), or another status.
     private func end(of fault: Fault) async -> String {
-        let process = Process()
-        process.executableURL = Bundle.main.bundleURL.appending(path: "turnpike-fault")
-        process.arguments = [fault.shown]
-        process.standardError = FileHandle.nullDevice
-        var environment = ProcessInfo.processInfo.environment
-        environment["SWIFT_BACKTRACE"] = "enable=no"
-        process.environment = environment
-        await withCheckedContinuation { continuation in
-            process.terminationHandler = { _ in continuation.resume() }
-            do {
-                try process.run()
-            } catch {
-                Issue.record(error)
-                continuation.resume()
+        do {
+            let child = try ChildProcess(
+                Program.path(of: "turnpike-fault"), [fault.shown],
+                environment: ["SWIFT_BACKTRACE": "enable=no"], errors: .null)
+            switch await child.end() {
+            case .killed: return "crash"
+            case .exited(let status): return status == 3 ? "fault" : "status \(status)"
             }
+        } catch {
+            return "\(error)"
         }
-        if process.terminationReason == .uncaughtSignal { return "crash" }
-        return process.terminationStatus == 3 ? "fault" : "status \(process.terminationStatus)"
     }
 }
 #endif

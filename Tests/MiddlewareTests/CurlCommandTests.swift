@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 import TestSupport
 import Testing
@@ -23,19 +24,11 @@ struct CurlCommandTests {
             }
             \(command)
             """
-        let shell = Process()
-        shell.executableURL = URL(filePath: "/bin/sh")
-        shell.arguments = ["-c", script]
-        shell.currentDirectoryURL = folder
-        shell.standardInput = FileHandle.nullDevice
-        let output = Pipe()
-        shell.standardOutput = output
-        shell.standardError = output
-        try shell.run()
-        let printed = try output.fileHandleForReading.readToEnd() ?? Data()
-        shell.waitUntilExit()
+        let (end, printed, _) = try ChildProcess(
+            "/bin/sh", ["-c", script], in: folder.path(), output: .pipe, errors: .output
+        ).finish()
         #expect(printed.isEmpty, "\(String(decoding: printed, as: UTF8.self))")
-        #expect(shell.terminationStatus == 0)
+        #expect(end == .exited(0))
         let files = try FileManager.default.contentsOfDirectory(atPath: folder.path())
         #expect(Set(files).isSubset(of: ["arguments", "input"]))
         let arguments = try Data(contentsOf: folder.appending(path: "arguments"))
@@ -209,12 +202,7 @@ struct CurlCommandTests {
         #expect(!command.contains("file:") && !command.contains("s3cret"))
         let bad = request(.get, headers: ["X-A": "s3cret\r\nX-B: 1"]).curlCommand()
         #expect(bad.hasPrefix("# '") && bad.contains("X-A") && !bad.contains("s3cret"))
-        let shell = Process()
-        shell.executableURL = URL(filePath: "/bin/sh")
-        shell.arguments = ["-ec", command]
-        try shell.run()
-        shell.waitUntilExit()
-        #expect(shell.terminationStatus == 0)
+        #expect(try ChildProcess("/bin/sh", ["-ec", command]).wait() == .exited(0))
     }
 
     @Test("A credential is not printed")

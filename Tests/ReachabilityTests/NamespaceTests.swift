@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 import Testing
 import TurnpikeTesting
@@ -7,30 +8,12 @@ import TurnpikeTesting
 /// Runs a script in a user and a network namespace of its own.
 /// - Returns: What it printed, or nil where it failed: the machine may not allow it.
 private func inNamespace(_ script: String, _ arguments: String...) async -> String? {
-    await withCheckedContinuation { continuation in
-        // A thread, since reading and waiting block.
-        Thread {
-            let process = Process()
-            let output = Pipe()
-            process.executableURL = URL(filePath: "/usr/bin/env")
-            // It ends in time, whatever the script waits for.
-            process.arguments =
-                ["timeout", "20", "unshare", "-rn", "/bin/sh", "-c", script, "sh"] + arguments
-            process.standardOutput = output
-            process.standardError = FileHandle.nullDevice
-            process.standardInput = FileHandle.nullDevice
-            do {
-                try process.run()
-                let said = output.fileHandleForReading.readDataToEndOfFile()
-                process.waitUntilExit()
-                let isDone = process.terminationStatus == 0
-                continuation.resume(
-                    returning: isDone ? String(decoding: said, as: UTF8.self) : nil)
-            } catch {
-                continuation.resume(returning: nil)
-            }
-        }.start()
-    }
+    // It ends in time, whatever the script waits for.
+    let child = try? ChildProcess(
+        "timeout", ["60", "unshare", "-rn", "/bin/sh", "-c", script, "sh"] + arguments,
+        output: .pipe, errors: .null)
+    guard let (end, said, _) = await child?.finished(), end == .exited(0) else { return nil }
+    return String(decoding: said, as: UTF8.self)
 }
 
 /// Makes an interface that is up; where the kernel has no dummies, one end of a cable.

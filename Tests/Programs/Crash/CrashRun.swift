@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 import TurnpikeCache
 import TurnpikeCore
@@ -52,24 +53,21 @@ enum CrashRun {
         return folder.path
     }
 
-    private static func start(_ directory: String, seed: Int, waits: Bool) throws -> Process {
-        let process = Process()
-        let output = Pipe()
-        process.standardOutput = output
-        process.executableURL = URL(filePath: CommandLine.arguments[0])
-        process.arguments = ["--mode", "write", "--directory", directory, "--seed", String(seed)]
-        try process.run()
+    private static func start(_ directory: String, seed: Int, waits: Bool) throws -> ChildProcess {
+        let process = try ChildProcess(
+            CommandLine.arguments[0],
+            ["--mode", "write", "--directory", directory, "--seed", String(seed)], output: .pipe)
         // A line, once it has stored something; nothing where it has ended before.
-        if waits { _ = output.fileHandleForReading.availableData }
+        if waits { _ = process.output.availableData }
         return process
     }
 
-    private static func end(_ process: Process) throws {
+    private static func end(_ process: ChildProcess) throws {
         guard process.isRunning else {
             throw CrashFailure(description: "a writer ended by itself")
         }
-        Foundation.kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
+        process.kill()
+        process.wait()
     }
 
     /// Opens the folder as a new process would, and reads all that is there.

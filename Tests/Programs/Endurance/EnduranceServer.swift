@@ -1,46 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 import Turnpike
 import TurnpikeTesting
-
-/// This program once more, as another process.
-final class Child {
-    private let process = Process()
-    // What it is given ends with this process, however that ends.
-    private let input = Pipe()
-    private let standardOutput = Pipe()
-
-    // What a thread keeps in its cache is free, and the statistics of malloc count it as in use: up to
-    // 0.2 MiB for each thread, be it ever so idle.
-    private static let withoutThreadCaches = "glibc.malloc.tcache_count=0"
-
-    init(_ arguments: [String]) throws {
-        process.executableURL = Bundle.main.executableURL
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment
-            .merging(["GLIBC_TUNABLES": Self.withoutThreadCaches]) { named, _ in named }
-        process.standardInput = input
-        process.standardOutput = standardOutput
-        try process.run()
-    }
-
-    func firstOutput() -> Data { standardOutput.fileHandleForReading.availableData }
-
-    /// What it wrote, once it has ended well.
-    func output() throws -> Data {
-        let data = try standardOutput.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw EnduranceFailure("a run failed") }
-        return data
-    }
-
-    func end() {
-        // A signal that can be blocked may be: children inherit that.
-        kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
-    }
-}
 
 /// The server, in a process of its own.
 struct EnduranceServer {
@@ -48,16 +11,32 @@ struct EnduranceServer {
     static let sizes = [1, 2, 4, 8, 16, 32]
 
     let url: String
-    private let child: Child
+    private let child: ChildProcess
 
     init() throws {
-        child = try Child(["--serve"])
-        let line = String(decoding: child.firstOutput(), as: UTF8.self)
-        url = line.trimmingCharacters(in: .newlines)
+        child = try Self.child(["--serve"])
+        url = child.readLine() ?? ""
         guard url.hasPrefix("http") else { throw EnduranceFailure("the server did not start") }
     }
 
-    func end() { child.end() }
+    func end() {
+        child.kill()
+        child.wait()
+    }
+
+    // What a thread keeps in its cache is free, and the statistics of malloc count it as in use: up to
+    // 0.2 MiB for each thread, be it ever so idle.
+    private static let withoutThreadCaches = "glibc.malloc.tcache_count=0"
+
+    /// This program once more, as another process, whose input ends with this process.
+    static func child(_ arguments: [String]) throws -> ChildProcess {
+        try ChildProcess(
+            CommandLine.arguments[0], arguments,
+            environment: [
+                "GLIBC_TUNABLES": ProcessInfo.processInfo.environment["GLIBC_TUNABLES"]
+                    ?? withoutThreadCaches
+            ], input: .pipe, output: .pipe)
+    }
 
     /// Prints the address and serves until standard input ends.
     static func serve() throws {

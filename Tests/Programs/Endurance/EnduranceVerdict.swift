@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 import Turnpike
 
@@ -44,7 +45,9 @@ struct EnduranceVerdict {
         let arguments =
             ["--run", way.rawValue, String(options.requests), String(options.mebibytes)]
             + more
-        return try JSONValue(parsing: Child(arguments).output())
+        let (end, output, _) = try EnduranceServer.child(arguments).finish()
+        guard end == .exited(0) else { throw EnduranceFailure("a run ended with \(end)") }
+        return try JSONValue(parsing: output)
     }
 
     private func judge(_ figures: JSONValue) throws {

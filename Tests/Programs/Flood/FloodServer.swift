@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 import Turnpike
 import TurnpikeTesting
@@ -7,29 +8,22 @@ import TurnpikeTesting
 /// The server of a flood, in a process of its own.
 final class FloodServer {
     let url: URL
-    private let process = Process()
-    private let input = Pipe()
+    private let process: ChildProcess
 
     init() throws {
-        let output = Pipe()
-        process.executableURL = Bundle.main.executableURL
-        process.arguments = ["--mode", FloodOptions.Mode.serve.rawValue]
         // The server ends with its input, however this process ends.
-        process.standardInput = input
-        process.standardOutput = output
-        try process.run()
-        let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-        guard let url = URL(string: line.trimmingCharacters(in: .newlines)), url.host() != nil
-        else {
+        process = try ChildProcess(
+            CommandLine.arguments[0], ["--mode", FloodOptions.Mode.serve.rawValue], input: .pipe,
+            output: .pipe)
+        guard let url = process.readLine().flatMap({ URL(string: $0) }), url.host() != nil else {
             throw FloodFailure("the server did not start")
         }
         self.url = url
     }
 
     func end() {
-        // What a dispatch thread starts inherits its blocked signals; this one cannot be blocked.
-        kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
+        process.kill()
+        process.wait()
     }
 
     /// Prints the address and serves until standard input ends.

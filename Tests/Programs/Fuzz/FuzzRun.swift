@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 import Synchronization
 import Turnpike
@@ -10,10 +11,7 @@ final class FuzzRun {
     private let options: FuzzOptions
     private let server: TestServer
     private let folder: URL
-    private let process = Process()
-    private let input = Pipe()
-    private let output = Pipe()
-    private var buffer = Data()
+    private let process: ChildProcess
     private var codes: [String: Int] = [:]
     private var responses = 0
 
@@ -27,22 +25,35 @@ final class FuzzRun {
         server.route("/flaky", .status(503), .close, .text("there"))
         server.route(
             "/events", .text("id: 1\ndata: a\n\n", headers: ["Content-Type": "text/event-stream"]))
+        // The command may write files, if a bent line asks for it: in a folder that goes.
         folder = FileManager.default.temporaryDirectory.appending(
             path: "turnpike-fuzz-" + UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let stack: JSONValue = [
+            "baseURL": .string(server.url.absoluteString),
+            "stack": [["use": "deadline", "seconds": 2], ["use": "retry", "base": 0.001]],
+        ]
+        try stack.data().write(to: folder.appending(path: "stack.json"))
+        try Data("content".utf8).write(to: folder.appending(path: "f"))
+        let command = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+            .appending(path: "turnpike")
+        process = try ChildProcess(
+            command.path(percentEncoded: false), ["exec", "--stack", "stack.json"],
+            in: folder.path(percentEncoded: false), input: .pipe, output: .pipe, errors: .null)
     }
 
     func run() throws -> JSONValue {
         let begin = ContinuousClock.now
-        try prepare()
         defer { try? FileManager.default.removeItem(at: folder) }
-        try process.run()
         let lines = lines()
         feed(lines)
         for (number, line) in lines.enumerated() { try check(answer(to: number, line), to: line) }
-        guard readLine() == nil else { throw FuzzFailure("there are more answers than lines") }
-        process.waitUntilExit()
-        guard process.terminationReason == .exit, process.terminationStatus == 0 else {
-            throw FuzzFailure("exec ended with \(process.terminationStatus) behind its last line")
+        guard process.readLine() == nil else {
+            throw FuzzFailure("there are more answers than lines")
+        }
+        let end = process.wait()
+        guard end == .exited(0) else {
+            throw FuzzFailure("exec ended with \(end) behind its last line")
         }
         let errors = codes.sorted { $0.key < $1.key }.map {
             ($0.key, JSONValue.number(JSONNumber($0.value)))
@@ -56,23 +67,6 @@ final class FuzzRun {
         ]
     }
 
-    // The command may write files, where a bent line asks for it: in a folder that goes.
-    private func prepare() throws {
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        let stack: JSONValue = [
-            "baseURL": .string(server.url.absoluteString),
-            "stack": [["use": "deadline", "seconds": 2], ["use": "retry", "base": 0.001]],
-        ]
-        try stack.data().write(to: folder.appending(path: "stack.json"))
-        try Data("content".utf8).write(to: folder.appending(path: "f"))
-        process.executableURL = Bundle.main.bundleURL.appending(path: "turnpike")
-        process.arguments = ["exec", "--stack", "stack.json"]
-        process.currentDirectoryURL = folder
-        process.standardInput = input
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-    }
-
     private func lines() -> [Data] {
         var source = FuzzSource(seed: options.seed)
         return (0..<options.lines).map { _ in source.next() }
@@ -80,7 +74,7 @@ final class FuzzRun {
 
     private func feed(_ lines: [Data]) {
         signal(SIGPIPE, SIG_IGN)
-        let handle = input.fileHandleForWriting
+        let handle = process.input
         let thread = Thread {
             for line in lines {
                 // A command that ended takes no more; the missing answer tells.
@@ -93,25 +87,23 @@ final class FuzzRun {
 
     private func answer(to number: Int, _ line: Data) throws -> JSONValue {
         let patience = DispatchSource.makeTimerSource(queue: .global())
-        let id = process.processIdentifier
         let wasHanging = Atomic(false)
         patience.schedule(deadline: .now() + .seconds(options.patience))
-        patience.setEventHandler {
+        patience.setEventHandler { [process] in
             wasHanging.store(true, ordering: .relaxed)
-            kill(id, SIGKILL)
+            process.kill()
         }
         patience.resume()
         defer { patience.cancel() }
         let shown = String(decoding: line.prefix(2000), as: UTF8.self)
-        guard let bytes = readLine() else {
-            process.waitUntilExit()
+        guard let text = process.readLine() else {
+            let ended = process.wait()
             let end =
                 wasHanging.load(ordering: .relaxed)
-                ? "no answer within \(options.patience) s"
-                : "exec ended (\(process.terminationReason), \(process.terminationStatus))"
+                ? "no answer within \(options.patience) s" : "exec ended: \(ended)"
             throw FuzzFailure("line \(number): \(end): \(shown)")
         }
-        guard let answer = try? JSONValue(parsing: bytes) else {
+        guard let answer = try? JSONValue(parsing: Data(text.utf8)) else {
             throw FuzzFailure("line \(number): the answer is no JSON: \(shown)")
         }
         return answer
@@ -134,18 +126,6 @@ final class FuzzRun {
                 codes[code, default: 0] += 1
             default: throw FuzzFailure("a result has no outcome: \(shown)")
             }
-        }
-    }
-
-    private func readLine() -> Data? {
-        while true {
-            if let end = buffer.firstIndex(of: 0x0A) {
-                defer { buffer = Data(buffer[(end + 1)...]) }
-                return Data(buffer[..<end])
-            }
-            let chunk = output.fileHandleForReading.availableData
-            if chunk.isEmpty { return nil }
-            buffer.append(chunk)
         }
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 import TestSupport
 import TurnpikeCore
@@ -55,9 +56,8 @@ struct FleetOfProcesses {
         events: [(at: Duration, action: @Sendable () throws -> Void)] = []
     ) async throws -> FleetOfProcesses {
         let origin = try CountingServer()
-        var children: [(child: Program.Child, input: Pipe)] = []
+        var children: [ChildProcess] = []
         for number in 0..<size.processes {
-            let input = Pipe()
             let arguments = [
                 "--valkey", url, "--origin", "http://127.0.0.1:\(origin.port)", "--path",
                 "/\(number)", "--seconds", "\(size.seconds)", "--concurrency",
@@ -66,21 +66,20 @@ struct FleetOfProcesses {
             var environment = number < environments.count ? environments[number] : [:]
             environment["TURNPIKE_FLEET_ARGUMENTS"] = arguments.joined(separator: " ")
             let child = try Program("turnpike-fleet").start(
-                arguments, environment: environment, input: input,
+                arguments, environment: environment, input: .pipe,
                 within: .seconds(size.seconds + 60))
-            children.append((child, input))
+            children.append(child)
         }
         // Each says that it is ready.
-        for (child, _) in children {
-            let output = child.output
-            _ = await Blocking.run { output.availableData }
+        for child in children {
+            _ = await Blocking.run { child.output.availableData }
         }
         let begin = ContinuousClock.now
-        guard children.allSatisfy(\.child.process.isRunning) else {
+        guard children.allSatisfy(\.isRunning) else {
             throw ServerFault("a process of the fleet has ended before it began")
         }
-        for (_, input) in children {
-            try input.fileHandleForWriting.write(contentsOf: Data("go\n".utf8))
+        for child in children {
+            try child.input.write(contentsOf: Data("go\n".utf8))
         }
         try await Blocking.run {
             Result {
@@ -92,11 +91,10 @@ struct FleetOfProcesses {
             }
         }.get()
         var reports: [JSONValue] = []
-        for (child, _) in children {
-            await child.end()
-            let said = child.output.availableData
+        for child in children {
+            let (_, said, errors) = await child.finished()
             guard let report = try? JSONValue(parsing: said) else {
-                throw ServerFault(String(decoding: child.errors.availableData, as: UTF8.self))
+                throw ServerFault(String(decoding: errors, as: UTF8.self))
             }
             reports.append(report)
         }
