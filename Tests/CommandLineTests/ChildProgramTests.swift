@@ -27,7 +27,8 @@ struct ChildProgramTests {
     @Test("A client gains no memory and no descriptors by its requests", .timeLimit(.minutes(5)))
     func endurance() async throws {
         let figures = try await figures(
-            of: "turnpike-endurance", "--requests", "1500", "--transport", "urlsession")
+            of: "turnpike-endurance", "--requests", "\(Runs.size(300, all: 1500))",
+            "--transport", "urlsession")
         #expect(figures["client"]?["gainedDescriptors"] == [:])
     }
 
@@ -35,7 +36,8 @@ struct ChildProgramTests {
         "A client over libcurl gains none either, however its requests end",
         .timeLimit(.minutes(5)))
     func curlEndurance() async throws {
-        let figures = try await figures(of: "turnpike-endurance", "--requests", "3000")
+        let figures = try await figures(
+            of: "turnpike-endurance", "--requests", "\(Runs.size(1000, all: 3000))")
         #expect((figures["liveMiB"]?.array?.last?.double ?? 0) > 0.1)
     }
     #endif

@@ -2,6 +2,7 @@
 
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -9,6 +10,8 @@ import TurnpikeTesting
 /// Answers whose connection ends once, at a byte that chance has chosen.
 @Suite("Answers that are cut")
 struct CutAnswerTests {
+    private static let count = Runs.size(60, all: 300)
+
     private struct Served: Sendable {
         let content: Data
         let bytes: Data
@@ -62,7 +65,7 @@ struct CutAnswerTests {
     }
 
     @Test(
-        "Of 300 GETs whose first answer is cut, all give their value", .timeLimit(.minutes(2)),
+        "GETs whose first answer is cut all give their value", .timeLimit(.minutes(2)),
         arguments: Road.allCases)
     func gets(road: Road) async throws {
         let server = try TestServer(keepsRecord: false)
@@ -75,7 +78,7 @@ struct CutAnswerTests {
                 .idleTimeout(), .limits(),
             ], serializers: .standard)
         var random = SeededRandomSource(seed: 17).generator(forCall: 1)
-        for index in 0..<300 {
+        for index in 0..<Self.count {
             let (served, place, resets) = cutAnswer(index, of: server, &random)
             do {
                 let response = try await client.get("\(index)").serialize(with: Seen())
@@ -112,7 +115,7 @@ struct CutAnswerTests {
             ], serializers: .standard)
         var random = SeededRandomSource(seed: 18).generator(forCall: 1)
         var failed = 0
-        for index in 0..<300 {
+        for index in 0..<Self.count {
             _ = cutAnswer(index, of: server, &random)
             do {
                 _ = try await client.post("\(index)", body: .text("paid")).data()
@@ -121,7 +124,7 @@ struct CutAnswerTests {
             }
             #expect(server.requests(to: "/\(index)").count { $0.body == Data("paid".utf8) } == 1)
         }
-        #expect(failed == 300)
+        #expect(failed == Self.count)
         await client.shutdown()
     }
 }

@@ -97,15 +97,6 @@ struct LateReadingTests {
         }
     }
 
-    private func waitUntilItCame(_ body: ResponseBody) async -> Bool {
-        let end = ContinuousClock.now + .seconds(30)
-        while body.arrival == .underWay {
-            if .now > end { return false }
-            await Task.yield()
-        }
-        return true
-    }
-
     @Test("What came in time is read at any time", arguments: Road.allCases, Content.allCases)
     func late(road: Road, content: Content) async throws {
         // libcurl holds the server back: this much never comes unread.
@@ -121,7 +112,7 @@ struct LateReadingTests {
             if isHeldBack {
                 #expect(body.arrival == .underWay)
             } else {
-                #expect(await waitUntilItCame(body), "\(limit)")
+                try await until("the content, with \(limit)") { body.arrival != .underWay }
                 #expect(body.arrival == .complete)
             }
             clock.advance(by: .seconds(40))

@@ -98,15 +98,12 @@ struct TransportEndTests {
     func deadline(road: Road, path: String) async throws {
         let client = try road.client(to: server)
         server.route("/drip", .drip(Data(count: 1000), every: .milliseconds(30)))
-        let clock = ContinuousClock()
         for limit in [Duration.milliseconds(300), .seconds(3)] {
-            let begin = clock.now
             let error = await #expect(throws: ClientError.self) {
                 let call = client.get(Target(path)).deadline(limit)
                 for try await _ in try await call.response().body {}
             }
             #expect(error?.code == .deadlineExceeded)
-            #expect(clock.now - begin >= limit)
             // On a busy machine the first may have been over before its request was sent.
             if server.counts.requests > 0 { break }
         }

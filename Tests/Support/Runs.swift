@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 package import Testing
 
 /// What a run of the tests is for: a loop of a minute or two, or everything.
@@ -12,11 +13,36 @@ package enum Runs {
 
     /// The size of a test: the number of its calls, seeds or bytes.
     package static func size<Value>(_ short: Value, all: Value) -> Value { areAll ? all : short }
+
+    // MARK: What a machine lacks
+
+    private static let missing = Mutex<Set<String>>([])
+    private static let atEnd = atexit {
+        for need in Runs.missing.withLock({ $0.sorted() }) { print("Not run: what needs \(need).") }
+    }
+
+    /// Notes what this machine lacks; each kind is a line at the end of the run.
+    fileprivate static func lacks(_ need: String) {
+        _ = atEnd
+        missing.withLock { _ = $0.insert(need) }
+    }
 }
 
 extension Trait where Self == ConditionTrait {
     /// For a test whose short form is another test.
-    package static var long: Self {
-        .enabled(if: Runs.areAll, "long; TURNPIKE_TESTS=all runs it")
+    package static var long: Self { needs("TURNPIKE_TESTS=all", if: Runs.areAll) }
+
+    /// For a test that needs what a machine may lack: it is skipped there, and the end of the run says so.
+    /// - Parameters:
+    ///   - need: What to install or to set, as in "redis-server".
+    ///   - isThere: Whether it is there.
+    package static func needs(
+        _ need: String, if isThere: @autoclosure @escaping @Sendable () -> Bool
+    ) -> Self {
+        .enabled("needs \(need)") {
+            if isThere() { return true }
+            Runs.lacks(need)
+            return false
+        }
     }
 }

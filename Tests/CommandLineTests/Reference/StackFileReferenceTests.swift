@@ -144,7 +144,8 @@ struct StackFileReferenceTests {
 
     @Test(
         "The schema accepts what the factory accepts, and, texts aside, nothing else",
-        arguments: parts.flatMap { part in part.settings.map { (part.name, $0.name) } })
+        arguments: parts.flatMap { part in part.settings.map { (part.name, $0.name) } }
+            .enumerated().filter { Runs.areAll || $0.offset.isMultiple(of: 4) }.map(\.element))
     func settings(name: String, setting: String) throws {
         let part = try #require(Self.parts.first { $0.name == name })
         let example = try example(part)
