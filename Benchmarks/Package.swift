@@ -8,6 +8,11 @@ let package = Package(
     products: [.executable(name: "bench", targets: ["bench"])],
     dependencies: [.package(name: "turnpike", path: "..")],
     targets: [
+        // The launcher of the tests, by a symbolic link.
+        .target(name: "CSpawn", path: "Sources/ChildProcess/CSpawn"),
+        .target(
+            name: "ChildProcess", dependencies: ["CSpawn"], path: "Sources/ChildProcess",
+            exclude: ["CSpawn"], swiftSettings: [.swiftLanguageMode(.v6)]),
         .target(name: "MallocCounter"),
         // Gets keys through libhiredis in C, for comparison.
         .target(
@@ -16,7 +21,7 @@ let package = Package(
         .executableTarget(
             name: "bench",
             dependencies: [
-                "CHiredisPeer", "MallocCounter",
+                "CHiredisPeer", "ChildProcess", "MallocCounter",
                 .product(name: "Turnpike", package: "turnpike"),
                 .product(name: "TurnpikeCache", package: "turnpike"),
                 .product(name: "TurnpikeCurl", package: "turnpike"),

@@ -12,11 +12,16 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client.git", exact: "1.37.0"),
     ],
     targets: [
+        // The launcher of the tests, by a symbolic link.
+        .target(name: "CSpawn", path: "Sources/ChildProcess/CSpawn"),
+        .target(
+            name: "ChildProcess", dependencies: ["CSpawn"], path: "Sources/ChildProcess",
+            exclude: ["CSpawn"], swiftSettings: [.swiftLanguageMode(.v6)]),
         .target(name: "CurlLoop"),
         .executableTarget(
             name: "peers",
             dependencies: [
-                "CurlLoop",
+                "ChildProcess", "CurlLoop",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Turnpike", package: "turnpike"),
                 .product(name: "TurnpikeCurl", package: "turnpike"),

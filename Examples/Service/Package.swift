@@ -47,10 +47,15 @@ let package = Package(
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             path: "Sources/CityService"),
+        // The launcher of Turnpike's tests, by a symbolic link.
+        .target(name: "CSpawn", path: "Tests/ChildProcess/CSpawn"),
+        .target(
+            name: "ChildProcess", dependencies: ["CSpawn"], path: "Tests/ChildProcess",
+            exclude: ["CSpawn"]),
         .testTarget(
             name: "CityServiceTests",
             dependencies: [
-                "CityService",
+                "ChildProcess", "CityService",
                 .product(name: "Turnpike", package: "turnpike"),
                 .product(name: "TurnpikeCurl", package: "turnpike"),
             ],

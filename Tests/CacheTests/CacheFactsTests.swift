@@ -8,12 +8,12 @@ import TurnpikeCore
 @Suite struct CacheFactsTests {
     @Test func `a cache in memory holds an entry and a shared answer`() {
         let gate = Cache(MemoryStore(maxBytes: 800, maxEntryBytes: 100))
+        let bytes: Int64 = 100 + (1 << 20) + 1
         #expect(
             gate.facts(for: nil)?.effects == [
                 .answers(.stored),
                 .waits(atMost: nil, reason: "the validation of a stored response"),
-                .replays(times: 3), .storesResponses,
-                .holdsMemory(atMost: 100 + (1 << 20) + 1),
+                .replays(times: 3), .storesResponses, .holdsMemory(atMost: bytes),
             ])
         #expect(gate.facts(for: nil)?.kinds == [.cache])
     }

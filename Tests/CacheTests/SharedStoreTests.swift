@@ -34,6 +34,8 @@ struct SharedStoreTests {
         return (0..<4).map { _ in CachedClient(store, clock: clock, answer) }
     }
 
+    private func sends(of clients: [CachedClient]) -> Int { clients.map(\.sent).reduce(0, +) }
+
     // Lets the callers look again while some task runs.
     private func advancing<Value: Sendable>(
         _ clients: [CachedClient], by step: Duration = .milliseconds(20),
@@ -63,7 +65,7 @@ struct SharedStoreTests {
         try await until("all replicas have asked") { store.claimCount >= 4 }
         mayGo.settle(.success(()))
         #expect(try await answers.allSatisfy { $0.text == "one" })
-        #expect(clients.map(\.sent).reduce(0, +) == 1)
+        #expect(sends(of: clients) == 1)
     }
 
     @Test("A response that is not stored lets all others go at once")
@@ -76,10 +78,10 @@ struct SharedStoreTests {
         }
         async let answers = advancing(clients) { try await stampede(clients) }
         try await until("all replicas have asked") { store.claimCount >= 4 }
-        #expect(clients.map(\.sent).reduce(0, +) == 1)
+        #expect(sends(of: clients) == 1)
         mayGo.settle(.success(()))
         #expect(try await answers.count == 200)
-        #expect(clients.map(\.sent).reduce(0, +) == 200)
+        #expect(sends(of: clients) == 200)
     }
 
     @Test("A holder that ends without a word is waited for until the limit, and no longer")

@@ -97,7 +97,7 @@ struct ExecLineTests {
     func order() async {
         let input = (0..<20).map { "{\"id\": \"\($0)\", \(Self.plain)}\n" }.joined()
         let ids = await Exec.answers(to: input).map { $0["id"]?.string ?? "" }
-        #expect(ids == (0..<20).map(String.init))
+        #expect(ids == (0..<20).map { "\($0)" })
     }
 
     @Test("Mistakes of the request and of the stack are reported together, each with its path")

@@ -82,16 +82,13 @@ struct RetryOfWholeCallSeenTests {
         #expect(calls.map(\.responseBodyBytes) == [3])
         #expect(calls.map(\.timeline.latency) == [.seconds(18)])
         #expect(calls.map(\.timeline.requestDuration) == [.seconds(24)])
+        let events = attempt.events.withLock { $0 }
         #expect(
-            attempt.events.withLock { $0.map(\.0) } == [
-                "responded", "ended false 2", "responded", "ended true 3",
-            ])
+            events.map(\.0) == ["responded", "ended false 2", "responded", "ended true 3"])
+        #expect(events.map(\.1) == [.seconds(1), .seconds(7), .seconds(1), .seconds(7)])
+        let callEvents = call.events.withLock { $0 }
         #expect(
-            attempt.events.withLock { $0.map(\.1) } == [
-                .seconds(1), .seconds(7), .seconds(1), .seconds(7),
-            ])
-        #expect(
-            call.events.withLock { $0.map(\.0) } == [
+            callEvents.map(\.0) == [
                 "retrying because of incomplete", "responded", "ended true 3",
             ])
     }

@@ -30,6 +30,7 @@ struct WaitingLineTests {
         line.append(Waiter(ticket: 1000))
         var tickets: [UInt64] = []
         while let ticket = line.firstTicket, line.remove(ticket) { tickets.append(ticket) }
-        #expect(tickets == (0..<100).map { $0 * 10 + 3 } + [1000])
+        let expected: [UInt64] = Array(stride(from: 3, to: 1000, by: 10)) + [1000]
+        #expect(tickets == expected)
     }
 }

@@ -32,16 +32,13 @@ struct ReplyReaderTests {
 
     @Test("Each kind of value is read, in parts of any size", arguments: [1, 2, 3, 7, 1000])
     func kinds(partSize: Int) throws {
-        let values = try replies(in: Self.all, partSize: partSize)
-        #expect(
-            values == [
-                .status("OK"), .error("ERR no"), .integer(.min), .bytes(Data("a\r\nbc".utf8)),
-                .bytes(Data()), .null, .null, .array([]),
-                .array([
-                    .integer(1), .array([.bytes(Data("x".utf8)), .array([])]), .error("E"),
-                ]),
-                .status("PONG"),
-            ])
+        let expected: [ValkeyValue] = [
+            .status("OK"), .error("ERR no"), .integer(.min), .bytes(Data("a\r\nbc".utf8)),
+            .bytes(Data()), .null, .null, .array([]),
+            .array([.integer(1), .array([.bytes(Data("x".utf8)), .array([])]), .error("E")]),
+            .status("PONG"),
+        ]
+        #expect(try replies(in: Self.all, partSize: partSize) == expected)
     }
 
     @Test(

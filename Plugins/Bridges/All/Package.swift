@@ -97,9 +97,13 @@ let targets =
                 + products("Logging", of: "swift-log") + products("Metrics", of: "swift-metrics")
                 + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle"),
             path: "Service/Sources/CityService", swiftSettings: user),
+        .target(name: "CSpawn", path: "Service/Tests/ChildProcess/CSpawn"),
+        .target(
+            name: "ChildProcess", dependencies: ["CSpawn"], path: "Service/Tests/ChildProcess",
+            exclude: ["CSpawn"], swiftSettings: user),
         .testTarget(
             name: "CityServiceTests",
-            dependencies: ["CityService"] + turnpike("Turnpike", "TurnpikeCurl"),
+            dependencies: ["ChildProcess", "CityService"] + turnpike("Turnpike", "TurnpikeCurl"),
             path: "Service/Tests/CityServiceTests", swiftSettings: user),
     ]
 

@@ -80,7 +80,7 @@ final class EndpointFleet: Sendable {
     /// What requests are sent to, and by which rule; for people.
     var text: String {
         let rules = state.withLock { $0.rules }
-        return "\(rules.sourceText), \(rules.choiceText)"
+        return "\(rules.resolver.summary), \(rules.choiceText)"
     }
 
     /// Replaces the rules.

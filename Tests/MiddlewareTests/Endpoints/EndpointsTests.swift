@@ -247,5 +247,14 @@ struct EndpointsTests {
             summary(.file("/run/a.json")) == start + "one of the endpoints in /run/a.json" + end)
         #expect(summary(.dns("b.internal", port: 1)).contains("the addresses of b.internal"))
         #expect(summary(.list(["a"])).contains("whose list has mistakes"))
+        #expect(summary(Registry()) == start + "one of the replicas in the registry" + end)
+        #expect(summary(ScriptedResolver([])) == start + "one of its endpoints" + end)
     }
+}
+
+/// A resolver of a stranger, which says where it looks.
+private struct Registry: EndpointResolver {
+    var summary: String { "one of the replicas in the registry" }
+
+    func endpoints(in context: Context) async throws -> EndpointList { EndpointList([]) }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 import Synchronization
 
@@ -40,33 +41,19 @@ enum Command {
         let log = FileManager.default.temporaryDirectory.path + "/turnpike-peers-log-\(getpid())"
         try Data().write(to: URL(filePath: log))
         defer { try? FileManager.default.removeItem(atPath: log) }
-        let process = Process()
-        let pipe = Pipe()
-        process.executableURL = URL(filePath: path)
-        process.arguments = arguments
-        process.standardOutput = pipe
-        process.standardError = try FileHandle(forWritingTo: URL(filePath: log))
-        try process.run()
-        let id = process.processIdentifier
-        Cleanup.add(id)
-        let isLate = Atomic(false)
-        let limit = DispatchWorkItem {
-            isLate.store(true, ordering: .relaxed)
-            kill(id, SIGKILL)
+        let process = try ChildProcess(
+            path, arguments, output: .pipe,
+            errors: .handle(FileHandle(forWritingTo: URL(filePath: log))), limit: .seconds(seconds))
+        Cleanup.add(process.id)
+        let (end, data, _) = process.finish()
+        Cleanup.remove(process.id)
+        if end == .killed(signal: SIGKILL) {
+            throw PeerError("\(path) was killed; it may take \(Int(seconds)) s")
         }
-        DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: limit)
-        let data = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        limit.cancel()
-        Cleanup.remove(id)
-        if isLate.load(ordering: .relaxed) {
-            throw PeerError("\(path) was not over after \(Int(seconds)) s")
-        }
-        guard process.terminationStatus == 0 else {
+        guard end.status == 0 else {
             let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
             let reason = text.trimmingCharacters(in: .whitespacesAndNewlines).suffix(500)
-            let status = process.terminationStatus
-            throw PeerError(reason.isEmpty ? "\(path) ended with \(status)" : String(reason))
+            throw PeerError(reason.isEmpty ? "\(path) ended with \(end.status)" : String(reason))
         }
         return String(decoding: data, as: UTF8.self)
     }

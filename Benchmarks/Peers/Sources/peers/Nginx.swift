@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 
 /// nginx with one worker on loopback, with its own folder and certificates.
@@ -10,7 +11,7 @@ final class Nginx {
     private let folder: String
     private var port = 0
     private var securePort = 0
-    private var process = Process()
+    private var process: ChildProcess?
 
     init() throws {
         let program = try Command.require("nginx", package: "nginx-light")
@@ -48,11 +49,7 @@ final class Nginx {
     }
 
     func stop() {
-        if process.isRunning {
-            process.terminate()
-            process.waitUntilExit()
-            Cleanup.remove(process.processIdentifier)
-        }
+        if let process { end(process) }
         try? FileManager.default.removeItem(atPath: folder)
         Cleanup.remove(folder: folder)
     }
@@ -87,25 +84,27 @@ final class Nginx {
         try configuration.write(
             toFile: folder + "/nginx.conf", atomically: true, encoding: .utf8)
         try Data().write(to: URL(filePath: folder + "/start.log"))
-        process = Process()
-        process.executableURL = URL(filePath: program)
-        process.arguments = ["-c", folder + "/nginx.conf", "-p", folder]
-        // Otherwise the system clears the pages of each body's buffer again, in some runs and not
-        // in others; that is a third of the cost of an upload, for every client.
-        process.environment = ProcessInfo.processInfo.environment.merging(
-            ["GLIBC_TUNABLES": Self.keptMemory]) { $1 }
-        process.standardError = try FileHandle(forWritingTo: URL(filePath: folder + "/start.log"))
-        try process.run()
-        Cleanup.add(process.processIdentifier)
+        // With these settings the system does not clear the pages of each body's buffer again, as it
+        // does in some runs; that is a third of the cost of an upload, for every client.
+        let process = try ChildProcess(
+            program, ["-c", folder + "/nginx.conf", "-p", folder],
+            environment: ["GLIBC_TUNABLES": Self.keptMemory],
+            errors: .handle(FileHandle(forWritingTo: URL(filePath: folder + "/start.log"))))
+        self.process = process
+        Cleanup.add(process.id)
         // nginx writes its process id when it listens on its ports.
         for _ in 0..<100 where process.isRunning {
             if FileManager.default.fileExists(atPath: folder + "/nginx.pid") { return true }
             Thread.sleep(forTimeInterval: 0.05)
         }
-        if process.isRunning { process.terminate() }
-        process.waitUntilExit()
-        Cleanup.remove(process.processIdentifier)
+        end(process)
         return false
+    }
+
+    private func end(_ process: ChildProcess) {
+        process.signal(SIGTERM)
+        process.wait()
+        Cleanup.remove(process.id)
     }
 
     private var log: String {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 import Turnpike
 import TurnpikeCache
@@ -69,9 +70,9 @@ struct CacheBench {
         _ prefix: String, calls: Int, rounds: Int, bound: Double?,
         _ client: (Stack) throws -> Client
     ) async throws {
-        let server = try ChildProcess([LoopbackServer.subcommand])
-        defer { server.end() }
-        guard let url = try server.readLine() else { throw BenchError("the server did not start") }
+        let server = try ChildProcess.again([LoopbackServer.subcommand])
+        defer { server.kill() }
+        guard let url = server.readLine() else { throw BenchError("the server did not start") }
         let disk = DiskStore(directory: folder.appending(path: prefix + "misses").path)
         let clients = [
             ("call", try client([])), ("miss-memory", try client([.cache(MemoryStore())])),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 import TurnpikeSupport
 import TurnpikeValkey
@@ -8,8 +9,7 @@ import TurnpikeValkey
 final class RedisProcess {
     let port: Int
     let client: ValkeyServer
-    private let process = Process()
-    private let input = Pipe()
+    private let process: ChildProcess
 
     var url: String { "redis://127.0.0.1:\(port)/0" }
 
@@ -30,19 +30,21 @@ final class RedisProcess {
     private init(_ path: String) throws {
         port = try Self.freePort()
         client = try ValkeyServer(url: "redis://127.0.0.1:\(port)/0")
-        process.executableURL = URL(filePath: "/bin/sh")
         // The server ends with the pipe, and so with this process.
-        process.arguments = [
-            "-c", #""$0" "$@" >/dev/null & p=$!; cat >/dev/null; kill -9 $p"#, path, "--port",
-            "\(port)", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-        ]
-        process.standardInput = input
-        try process.run()
+        process = try ChildProcess(
+            "/bin/sh",
+            [
+                "-c", #""$0" "$@" & p=$!; cat; kill -9 $p"#, path, "--port", "\(port)",
+                "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+            ], input: .pipe, output: .null)
     }
 
+    // Before the shell is killed, which would leave the server.
+    deinit { end() }
+
     func end() {
-        try? input.fileHandleForWriting.close()
-        process.waitUntilExit()
+        try? process.input.close()
+        process.wait()
     }
 
     /// What `redis-benchmark` reaches with one connection: the time of a command in microseconds;
@@ -50,15 +52,10 @@ final class RedisProcess {
     func benchmark(_ count: Int, _ command: [Data]) throws -> Double? {
         guard let path = Self.path(of: ["valkey-benchmark", "redis-benchmark"]) else { return nil }
         let arguments = command.map { String(decoding: $0, as: UTF8.self) }
-        let output = Pipe()
-        let child = Process()
-        child.executableURL = URL(filePath: path)
-        child.arguments =
-            ["-p", "\(port)", "-c", "1", "-n", "\(count)", "--csv"] + arguments
-        child.standardOutput = output
-        try child.run()
-        let text = try output.fileHandleForReading.readToEnd() ?? Data()
-        child.waitUntilExit()
+        let child = try ChildProcess(
+            path, ["-p", "\(port)", "-c", "1", "-n", "\(count)", "--csv"] + arguments,
+            output: .pipe)
+        let text = child.finish().output
         // "test","rps","avg_latency_ms",…
         let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
         guard let fields = lines.last?.components(separatedBy: "\",\""), fields.count > 6,

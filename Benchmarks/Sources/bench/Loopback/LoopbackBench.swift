@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 
 /// The cost of a GET over loopback, compared with direct use of URLSession.
@@ -31,13 +32,13 @@ struct LoopbackBench {
     }
 
     func run(_ report: Report) throws {
-        let server = try url == nil ? ChildProcess([LoopbackServer.subcommand]) : nil
-        defer { server?.end() }
-        guard let url = try url ?? server?.readLine() else {
+        let server = try url == nil ? ChildProcess.again([LoopbackServer.subcommand]) : nil
+        defer { server?.kill() }
+        guard let url = url ?? server?.readLine() else {
             throw BenchError("the server did not start")
         }
         var children: [Cell: ChildProcess] = [:]
-        defer { for child in children.values { child.end() } }
+        defer { for child in children.values { child.kill() } }
         for cell in cells { children[cell] = try start(cell, url) }
         var samples: [Cell: [LoopbackSample]] = [:]
         for round in 0..<rounds {
@@ -62,7 +63,7 @@ struct LoopbackBench {
     }
 
     private func start(_ cell: Cell, _ url: String) throws -> ChildProcess {
-        let child = try ChildProcess([
+        let child = try ChildProcess.again([
             LoopbackClient.subcommand, cell.client.rawValue, String(cell.concurrency), url,
             String(seconds),
         ])
@@ -73,7 +74,7 @@ struct LoopbackBench {
 
     private func measure(_ cell: Cell, _ child: ChildProcess) throws -> LoopbackSample {
         try child.send("go")
-        guard let line = try child.readLine(),
+        guard let line = child.readLine(),
             let sample = try? JSONDecoder().decode(LoopbackSample.self, from: Data(line.utf8))
         else { throw BenchError("\(cell.client.rawValue) at \(cell.concurrency) gave no result") }
         return sample

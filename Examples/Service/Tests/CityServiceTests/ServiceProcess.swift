@@ -1,38 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ChildProcess
 import Foundation
 
 /// The service as a child, with files of its own in a temporary folder.
 final class ServiceProcess {
     struct Late: Error, CustomStringConvertible { let description: String }
 
-    private let process = Process()
+    private var process: ChildProcess?
     private let folder: URL
 
     /// Starts the service on ports that the system chooses.
     init() throws {
         folder = FileManager.default.temporaryDirectory.appending(path: "cities-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        process.executableURL = try Self.program()
-        process.environment = ProcessInfo.processInfo.environment.merging([
-            "SERVICE_CONFIG": folder.appending(path: "service.json").path(percentEncoded: false),
-            "HTTP_PORT": "0", "SWIFT_BACKTRACE": "enable=no",
-        ]) { $1 }
-        process.environment?["http_proxy"] = nil
     }
 
     deinit {
-        // Only this child, by its identifier. SIGKILL cannot be blocked.
-        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        process?.kill()
         try? FileManager.default.removeItem(at: folder)
     }
 
     /// Starts it and waits for the URL that it prints.
     func start() async throws -> URL {
         // Files, because a pipe that nobody reads holds up the child.
-        process.standardOutput = try file("output")
-        process.standardError = try file("log")
-        try process.run()
+        let process = try ChildProcess(
+            Self.program().path(percentEncoded: false),
+            environment: [
+                "SERVICE_CONFIG": folder.appending(path: "service.json").path(
+                    percentEncoded: false),
+                "HTTP_PORT": "0", "SWIFT_BACKTRACE": "enable=no", "http_proxy": nil,
+            ], output: .handle(file("output")), errors: .handle(file("log")))
+        self.process = process
         var found: URL?
         try await until("the service prints its URL") {
             if !process.isRunning { throw Late(description: "the service has ended: \(log)") }
@@ -50,12 +49,12 @@ final class ServiceProcess {
         try Data(text.utf8).write(to: folder.appending(path: name), options: .atomic)
     }
 
-    func signal(_ signal: Int32) { kill(process.processIdentifier, signal) }
+    func signal(_ signal: Int32) { process?.signal(signal) }
 
     /// Waits for its end.
     func end() async throws -> Int32 {
-        try await until("the service ends") { !process.isRunning }
-        return process.terminationReason == .exit ? process.terminationStatus : -1
+        try await until("the service ends") { process?.isRunning != true }
+        return process?.wait().status ?? -1
     }
 
     var output: String { text("output") }

@@ -14,7 +14,7 @@ import TurnpikeSupport
 /// than the limit fails, and if the system's resolver hangs nevertheless, no further one begins
 /// beside it.
 public final class DNSEndpoints: EndpointResolver {
-    let name: String
+    private let name: String
     private let port: Int
     private let refresh: Duration
     private let limit: Duration
@@ -44,6 +44,9 @@ public final class DNSEndpoints: EndpointResolver {
         self.limit = limit
         self.resolver = resolver ?? SystemHostResolver.forEndpoints()
     }
+
+    /// Says which name is looked up.
+    public var summary: String { "one of the addresses of \(name)" }
 
     /// Looks the name up.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/dns`` if it has no address or more than 10,000, or

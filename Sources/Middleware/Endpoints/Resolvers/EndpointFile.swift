@@ -37,7 +37,7 @@ import TurnpikeSupport
 /// The program that writes the file should write a new one and rename it over the old one. Links are
 /// followed anew each time, as the volumes of Kubernetes need it.
 public final class EndpointFile: EndpointResolver {
-    let path: String
+    private let path: String
     private let interval: Duration
     private let known = Mutex<Known?>(nil)
     private let lookup = SharedLookup<[Endpoint]>()
@@ -63,6 +63,9 @@ public final class EndpointFile: EndpointResolver {
         self.path = path
         self.interval = max(interval, .milliseconds(10))
     }
+
+    /// Names the file.
+    public var summary: String { "one of the endpoints in \(path)" }
 
     /// Looks at the file, and reads it if it has changed.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file is missing or cannot be

@@ -32,8 +32,14 @@ public struct FixedEndpoints: EndpointResolver {
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the mistakes of the list.
     public func endpoints(in context: Context) async throws -> EndpointList { try result.get() }
 
-    /// How many endpoints there are; nil for a list with mistakes.
-    var count: Int? { try? result.get().endpoints.count }
+    /// How many endpoints there are, or that the list has mistakes.
+    public var summary: String {
+        switch try? result.get().endpoints.count {
+        case nil: "one of its endpoints, whose list has mistakes"
+        case 1?: "the one endpoint of its list"
+        case let count?: "one of the \(count) endpoints of its list"
+        }
+    }
 
     private static let source = "the list of endpoints"
 

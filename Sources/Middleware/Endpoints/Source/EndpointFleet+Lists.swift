@@ -89,7 +89,7 @@ extension EndpointFleet {
     private func finish(_ refresh: ListRefresh, _ result: Result<EndpointList, any Error>) {
         let now = refresh.context.timeSource.now
         let checked = result.flatMap { list in
-            Result { try Self.checked(list, of: refresh.resolver) }
+            Result { try self.checked(list, of: refresh.resolver) }
         }
         switch checked {
         case .success(let list):
@@ -116,16 +116,20 @@ extension EndpointFleet {
     }
 
     /// Returns a list without repetitions, if there is no mistake in it.
-    private static func checked(
+    private func checked(
         _ list: EndpointList, of resolver: any EndpointResolver
     ) throws -> EndpointList {
-        // These have looked at their lists, which may be long.
-        if resolver is FixedEndpoints || resolver is EndpointFile || resolver is DNSEndpoints {
-            return list
+        // A long list is not checked again while it stays as it is. To see that costs nothing if it
+        // is the same storage, as that of a file that has not changed.
+        let listed = state.withLock { $0.listed }
+        if !listed.isEmpty, list.endpoints == listed {
+            return EndpointList(listed, freshFor: list.freshFor)
         }
         let endpoints = try EndpointCheck.checked(
             list.endpoints, of: "the list of the resolver \(type(of: resolver))")
-        return EndpointList(endpoints, freshFor: list.freshFor)
+        // Where nothing was dropped, the storage stays that of the resolver.
+        return endpoints.count == list.endpoints.count
+            ? list : EndpointList(endpoints, freshFor: list.freshFor)
     }
 
     /// Puts a list in force.
@@ -140,7 +144,7 @@ extension EndpointFleet {
             state.source.refresh === refresh ? (state.members, state.rules, state.listed) : nil
         }
         guard let (former, rules, listed) = known else { return false }
-        // Costs nothing if it is the same storage, as that of a file that has not changed.
+        // The check has given a list that has not changed the same storage.
         let isSame = list.endpoints == listed
         let (order, members) =
             isSame ? ([], [:]) : Self.members(of: list, by: rules, after: former, at: now)
