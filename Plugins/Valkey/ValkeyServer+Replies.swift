@@ -36,7 +36,7 @@ extension ValkeyServer {
         while case .error(let text) = value, let server = pending.server {
             let route: Route
             if text.hasPrefix("TRYAGAIN"), Poller.now.addingClamped(pause) < pending.deadline {
-                try await Task.sleep(for: .nanoseconds(pause))
+                try await wait(.nanoseconds(pause))
                 pause = min(pause * 2, Self.longestPause)
                 route = home
                 redirects = 0
@@ -56,6 +56,13 @@ extension ValkeyServer {
             value = try await engine.exchange(command, to: route, pending)
         }
         return (value, pending)
+    }
+
+    private func wait(_ pause: Duration) async throws {
+        let moment = OneShot<Void>()
+        let timer = SystemTimeSource().schedule(after: pause) { moment.settle(.success(())) }
+        defer { timer.cancel() }
+        try await moment.value { moment.settle(.failure(CancellationError())) }
     }
 
     private func route(of redirect: ClusterRedirect) -> Route {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -7,8 +8,9 @@ import TurnpikeTesting
 
 @Suite("CurlTransport conforms")
 struct CurlConformanceTests {
+    // `CurlPollingTests` are the short form.
     @Test(
-        "And where threads look long for what they wait for",
+        "And where threads look long for what they wait for", .long,
         arguments: TransportConformance.checks)
     func conformsBusily(_ check: TransportConformance.Check) async throws {
         var configuration = CurlTransport.Configuration()

@@ -43,7 +43,7 @@ struct CurlPollingTests {
         let transport = try CurlTransport(configuration: configuration)
         let client = Client(baseURL: server.target, transport: transport, stack: [])
         var works: [Int] = []
-        for _ in 0..<10 {
+        for _ in 0..<Runs.size(4, all: 10) {
             let before = try await work(of: transport)
             try await withTaskExecutorPreference(executor) {
                 for _ in 0..<200 {
@@ -56,7 +56,9 @@ struct CurlPollingTests {
         return works
     }
 
-    @Test("A caller who is alone finds its answer without the thread", .enabled(if: hasCores))
+    @Test(
+        "A caller who is alone finds its answer without the thread",
+        .enabled(if: hasCores, "needs two cores"))
     func withoutThread() async throws {
         var (without, with) = ([0], [0])
         // Other programs may keep a caller from its core for a while, so there are three chances.

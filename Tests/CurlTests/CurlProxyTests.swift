@@ -115,7 +115,7 @@ struct CurlProxyTests {
 
     @Test(
         "An IPv6 address that does not answer is given its time, then IPv4 is tried beside it",
-        .enabled(if: hasIPv6))
+        .enabled(if: hasIPv6, "needs IPv6"))
     func happyEyeballs() async throws {
         #expect(CurlTransport.Configuration().connectionAttemptDelay == .milliseconds(250))
         let deaf = try FullListener(ipv6Port: server.port)
@@ -130,7 +130,7 @@ struct CurlProxyTests {
         let (timeline, sent) = (response.timeline, response.timeline.sent)
         #expect(timeline.peerAddress == "127.0.0.1")
         let took = try #require(sent).duration(to: try #require(timeline.connected))
-        #expect(took >= .milliseconds(390) && took < .seconds(10))
+        #expect(took >= .milliseconds(390))
         response.body.cancel()
     }
 
@@ -145,7 +145,7 @@ struct CurlProxyTests {
 
     @Test(
         "IPv6 addresses are hosts, and what does not answer there is tried elsewhere",
-        .enabled(if: hasIPv6))
+        .enabled(if: hasIPv6, "needs IPv6"))
     func ipv6() async throws {
         let six = try ProxyServer(to: server.port, isIPv6: true)
         defer { six.stop() }

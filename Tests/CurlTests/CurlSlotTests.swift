@@ -36,7 +36,7 @@ struct CurlSlotTests {
 
     @Test(
         "A call that gets no place in time ends, though it has no deadline",
-        arguments: [true, false])
+        arguments: Runs.size([true], all: [true, false]))
     func noPlace(perHost: Bool) async throws {
         let fixture = try CurlFixture {
             if perHost { $0.maxConnectionsPerHost = 1 } else { $0.maxConnections = 1 }
@@ -192,8 +192,9 @@ struct CurlSlotTests {
         let response = try await client.get("http://api.invalid:\(server.port)/").response()
         #expect(response.timeline.peerAddress == "127.0.0.1")
         let sent = try #require(response.timeline.sent)
+        // Half of the limit, or its delay, would go by for one that is waited for.
         let took = sent.duration(to: try #require(response.timeline.connected))
-        #expect(took < .seconds(5))
+        #expect(took < .seconds(30))
         response.body.cancel()
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 import Turnpike
 
@@ -236,7 +237,7 @@ struct TransferLifeTests {
     func anyOrder(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var seen: Actions = []
-        for order in 0..<10_000 {
+        for order in 0..<Runs.size(1000, all: 10_000) {
             var walk = TransferWalk(isRepeatable: Bool.random(using: &random))
             for _ in 0..<Int.random(in: 1...40, using: &random) {
                 walk.step(walk.nextEvent(&random))

@@ -17,3 +17,14 @@ package func until(
         await Task.yield()
     }
 }
+
+/// Tries until a condition holds that has to be asked for: ``until(_:limit:_:)`` with `await`.
+package func eventually(
+    _ what: String, limit: Duration = .seconds(60), _ condition: () async throws -> Bool
+) async throws {
+    let end = ContinuousClock.now + limit
+    while try await !condition() {
+        if ContinuousClock.now >= end { throw WaitExpired(after: limit, for: what) }
+        await Task.yield()
+    }
+}

@@ -46,7 +46,9 @@ private struct ReplySource {
     }
 }
 
-@Suite("Replies that were bent")
+@Suite(
+    "Replies that were bent",
+    .enabled(if: ValkeyLibrary.isThere, "\(ValkeyLibrary.need)"))
 struct ReplyFuzzTests {
     // 200,000 if `TURNPIKE_LAW_RUNS` asks for as many runs as `scripts/check` does.
     private static let runs = Law.runs.count * 20

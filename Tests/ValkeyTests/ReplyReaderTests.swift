@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 
@@ -30,7 +31,10 @@ struct ReplyReaderTests {
         "+OK\r\n-ERR no\r\n:-9223372036854775808\r\n$5\r\na\r\nbc\r\n$0\r\n\r\n$-1\r\n*-1\r\n*0\r\n"
         + "*3\r\n:1\r\n*2\r\n$1\r\nx\r\n*0\r\n-E\r\n+PONG\r\n"
 
-    @Test("Each kind of value is read, in parts of any size", arguments: [1, 2, 3, 7, 1000])
+    @Test(
+        "Each kind of value is read, in parts of any size",
+        .enabled(if: ValkeyLibrary.isThere, "\(ValkeyLibrary.need)"),
+        arguments: [1, 2, 3, 7, 1000])
     func kinds(partSize: Int) throws {
         let expected: [ValkeyValue] = [
             .status("OK"), .error("ERR no"), .integer(.min), .bytes(Data("a\r\nbc".utf8)),
@@ -43,6 +47,7 @@ struct ReplyReaderTests {
 
     @Test(
         "What breaks the protocol or a limit ends the reading",
+        .enabled(if: ValkeyLibrary.isThere, "\(ValkeyLibrary.need)"),
         arguments: [
             ("HTTP/1.1 200 OK\r\n\r\n", "no type"), ("%1\r\n+a\r\n+b\r\n", "no type"),
             (",1.5\r\n", "no type"), ("_\r\n", "no type"), (">2\r\n+a\r\n+b\r\n", "no type"),
@@ -78,7 +83,9 @@ struct ReplyReaderTests {
         }
     }
 
-    @Test("A large value is read within its limit")
+    @Test(
+        "A large value is read within its limit",
+        .enabled(if: ValkeyLibrary.isThere, "\(ValkeyLibrary.need)"))
     func large() throws {
         let text = "$3000000\r\n" + String(repeating: "b", count: 3_000_000) + "\r\n:1\r\n"
         let values = try replies(in: text, partSize: 65_536)

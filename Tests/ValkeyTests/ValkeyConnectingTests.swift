@@ -59,7 +59,7 @@ struct ValkeyConnectingTests {
 
     @Test("The nodes of a cluster are connected to before a command wants them")
     func cluster() async throws {
-        let cluster = try ValkeyCluster()
+        let cluster = try ValkeyCluster.shared.get()
         let server = try ValkeyServer(url: cluster.url)
         try await until("all nodes") {
             server.engine.core.withLock { core in

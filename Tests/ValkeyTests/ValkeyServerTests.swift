@@ -154,13 +154,14 @@ struct ValkeyServerTests {
         let server = try ValkeyServer(url: peer.url)
         _ = try await server.send(ValkeyCommand("PING"), within: second)
         peer.pause()
-        let begin = ContinuousClock.now
+        let begin = Poller.now
         let error = await #expect(throws: ClientError.self) {
             try await server.send(ValkeyCommand("ECHO", "late"), within: .milliseconds(30))
         }
         #expect(error?.code == .attemptTimeout)
         #expect(error?.message.contains("has not answered within 30.0 ms") == true)
-        #expect(ContinuousClock.now - begin >= .milliseconds(30))
+        // Never early; how late it is depends on the machine.
+        #expect(Poller.now - begin >= 30_000_000)
         peer.resume()
         #expect(
             try await server.send(ValkeyCommand("ECHO", "next"), within: second)

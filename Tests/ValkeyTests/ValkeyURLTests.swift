@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 
@@ -76,7 +77,9 @@ struct ValkeyURLTests {
         #expect(error?.message.contains("hunter2") == false)
     }
 
-    @Test("Nothing prints the password")
+    @Test(
+        "Nothing prints the password",
+        .enabled(if: ValkeyLibrary.isThere, "\(ValkeyLibrary.need)"))
     func secrecy() throws {
         let server = try ValkeyServer(url: "redis://user:hunter2@127.0.0.1:1/0")
         var text = "\(server) \(String(reflecting: server)) \(server.engine.url)"

@@ -32,6 +32,8 @@ struct Core: @unchecked Sendable {
     /// Bytes in lines.
     var lineBytes = 0
     var figures = Figures()
+    /// For pauses between tries to connect.
+    var dice: any RandomNumberGenerator & Sendable
 
     var allNodes: [Node] { nodes.isEmpty ? [home] : [home] + nodes.values }
 

@@ -40,22 +40,11 @@ final class Link: @unchecked Sendable {
     var greetingPlace = 0
     var hasReceived = false
 
-    // SAFETY: the engine's lock keeps others away, and nothing that runs during an access uses them. The
-    // run time's checks of these two were 5 % of the time of a look-up.
-    @exclusivity(unchecked) private var ownSlots = SlotQueue()
-    @exclusivity(unchecked) private var ownOutput: [UInt8] = []
-
-    var slots: SlotQueue {
-        _read { yield unsafe ownSlots }
-        _modify { yield unsafe &ownSlots }
-    }
+    var slots = SlotQueue()
     /// A lower bound of the deadlines of the callers that wait.
     var nextDeadline = Int64.max
 
-    var output: [UInt8] {
-        _read { yield unsafe ownOutput }
-        _modify { yield unsafe &ownOutput }
-    }
+    var output: [UInt8] = []
     var gathering = Gathering()
     var isWriting = false
     /// The socket takes no more for now.

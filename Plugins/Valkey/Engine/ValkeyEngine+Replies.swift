@@ -92,7 +92,7 @@ extension ValkeyEngine {
         _ outcomes: inout Outcomes
     ) {
         if node.hasLink {
-            node.retryAt = now.addingClamped(backoff(after: 5))
+            node.retryAt = now.addingClamped(backoff(after: 5, &core))
             return
         }
         node.fault = fault
@@ -102,16 +102,16 @@ extension ValkeyEngine {
         }
         node.tried = 0
         node.failures = min(node.failures + 1, 16)
-        node.retryAt = now.addingClamped(backoff(after: node.failures))
+        node.retryAt = now.addingClamped(backoff(after: node.failures, &core))
         if !node.isTrying { failLine(of: node, &core, fault, &outcomes) }
         if core.table != nil { refreshSlots(&core) }
     }
 
     // Exponential with full jitter: 50 ms doubled up to 400 ms, and never less than 5 ms. A longer
     // pause would keep replicas apart for as long after an outage: some share, some do not yet.
-    private func backoff(after failures: Int) -> Int64 {
+    private func backoff(after failures: Int, _ core: inout Core) -> Int64 {
         let limit = Int64(50) << Int64(min(max(failures - 1, 0), 3)) * 1_000_000
-        return Int64.random(in: 5_000_000...limit)
+        return .random(in: 5_000_000...limit, using: &core.dice)
     }
 
     /// Closes a connection; the commands without a reply fail.

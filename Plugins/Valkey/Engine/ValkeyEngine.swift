@@ -41,7 +41,7 @@ final class ValkeyEngine: Sendable {
         self.meter = meter
         poller = try Poller()
         let home = Node(url.addresses, connections: configuration.connections)
-        core = Mutex(Core(home: home))
+        core = Mutex(Core(home: home, dice: SystemRandomSource().generator(forCall: 0)))
         if let meter { Figures.describe(to: meter) }
         startThread()
     }

@@ -15,12 +15,13 @@ package final class ValkeyPeer: Sendable {
     /// The path of the server's program; nil if it is not installed.
     package static let program = ServerProcess.path(
         of: ProcessInfo.processInfo.environment["TURNPIKE_VALKEY_SERVER"] ?? "redis-server")
-    /// Whether a server can be started.
-    package static var isAvailable: Bool { program != nil }
-    /// What to install where it cannot.
+    /// Whether a server can be started, and a client made.
+    package static var isAvailable: Bool { program != nil && ValkeyLibrary.isThere }
+    /// What to install where not.
     package static let need =
-        "needs redis-server (the package of that name in Debian), or TURNPIKE_VALKEY_SERVER with the"
-        + " path of another such server"
+        program == nil
+        ? "needs redis-server (the package of that name in Debian), or TURNPIKE_VALKEY_SERVER with"
+            + " the path of another such server" : ValkeyLibrary.need
 
     /// The port of the server.
     package let port: Int
@@ -76,7 +77,7 @@ package final class ValkeyPeer: Sendable {
                 program, "--port", "\(port)", "--bind", "127.0.0.1", "--dir", folder.path,
                 "--save", "", "--appendonly", "no", "--daemonize", "no",
             ] + options, log: folder["log"])
-        let end = ContinuousClock.now + .seconds(15)
+        let end = ContinuousClock.now + .seconds(60)
         while ContinuousClock.now < end {
             // Another server may have the port: the answer names the process.
             if let connection = try? RawConnection(port: port, password: password),
@@ -130,7 +131,7 @@ package final class ValkeyPeer: Sendable {
 
     /// Waits until a condition on the server holds, and blocks the thread meanwhile.
     package func wait(
-        for what: String, limit: Duration = .seconds(20), _ condition: () throws -> Bool
+        for what: String, limit: Duration = .seconds(60), _ condition: () throws -> Bool
     ) throws {
         let end = ContinuousClock.now + limit
         while try !condition() {

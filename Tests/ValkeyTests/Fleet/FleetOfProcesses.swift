@@ -22,6 +22,9 @@ struct FleetSize {
         ? FleetSize(processes: 8, concurrency: 50, quota: 500, burst: 50, seconds: 30)
         : FleetSize(processes: 4, concurrency: 20, quota: 200, burst: 20, seconds: 6)
 
+    /// The smallest run that shows a quota at work, on a machine that does something else too.
+    static let small = FleetSize(processes: 2, concurrency: 10, quota: 100, burst: 10, seconds: 2)
+
     /// A run in which nothing happens, which may be shorter.
     static var undisturbed: FleetSize {
         var size = usual

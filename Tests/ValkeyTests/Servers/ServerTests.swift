@@ -31,7 +31,7 @@ struct ServerTests {
 
     @Test("A cluster moves a slot with its keys")
     func cluster() throws {
-        let cluster = try ValkeyCluster()
+        let cluster = try ValkeyCluster.shared.get()
         let slot = try cluster.slot(of: "{a}b")
         let source = try cluster.owner(of: slot)
         let target = (source + 1) % 3
@@ -64,7 +64,8 @@ struct ServerTests {
         proxy.faults.downDelay = .milliseconds(40)
         let begin = ContinuousClock.now
         #expect(try clear("PING") == .text("PONG"))
-        #expect(ContinuousClock.now - begin >= .milliseconds(100))
+        // Never early; how late it is depends on the machine.
+        #expect(begin.duration(to: .now) >= .milliseconds(100))
         proxy.faults = .init()
         proxy.reset()
         #expect(throws: ServerFault.self) { for _ in 0..<1000 { _ = try clear("PING") } }

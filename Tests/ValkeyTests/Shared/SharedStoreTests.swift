@@ -12,16 +12,16 @@ import TurnpikeValkey
 struct SharedStoreTests {
     // Ended with the process of the tests.
     private static let peer = Result { try ValkeyPeer() }
-    private static let cluster = Result { try ValkeyCluster() }
 
     @Test("On one server", arguments: SharedStoreConformance.checks)
     func conforms(_ check: SharedStoreConformance.Check) async throws {
         try await run(check, Self.peer.get().url)
     }
 
-    @Test("On a cluster", arguments: SharedStoreConformance.checks)
+    // The short form is that on one server; what a cluster adds is in `ValkeyClusterTests`.
+    @Test("On a cluster", .long, arguments: SharedStoreConformance.checks)
     func conformsInCluster(_ check: SharedStoreConformance.Check) async throws {
-        try await run(check, Self.cluster.get().url)
+        try await run(check, ValkeyCluster.shared.get().url)
     }
 
     private func run(_ check: SharedStoreConformance.Check, _ url: String) async throws {
