@@ -32,13 +32,11 @@ struct CheckTests {
         #expect(try check(file(100)) == 2)
         #expect(lines.count == 100)
         #expect(lines.last?.contains("stack[99].use: there is no gate \"retri99\"") == true)
-        let (status, time) = try ThreadTime.of { try check(file(20_000)) }
-        #expect(status == 2)
+        #expect(try check(file(20_000)) == 2)
         #expect(lines.count == 201)
         #expect(
             lines.last?.hasSuffix(
                 "stack.json: 19900 more mistakes are not shown; fix these first") == true)
-        #expect(time < .seconds(2))
     }
 
     private enum Kind: CaseIterable {
@@ -60,14 +58,24 @@ struct CheckTests {
         }
     }
 
-    @Test("Mistakes of each kind are reported in less than 2 s", arguments: Kind.allCases)
+    @Test(
+        "The time of mistakes of each kind grows with their number, and not with the square",
+        arguments: Kind.allCases)
     private func kinds(kind: Kind) throws {
-        let file = kind.file(20_000)
-        let (status, time) = try ThreadTime.of { try check(file) }
-        #expect(status == 2)
-        // What the linter says of the gates comes behind.
-        #expect(lines.prefix { !$0.contains("]") || !$0.hasSuffix("]") }.count == 101)
-        #expect(time < .seconds(2))
+        func time(_ count: Int) throws -> Duration {
+            let terminal = FakeTerminal()
+            let path = try folder.write(kind.file(count).description, to: "stack.json")
+            let (status, time) = ThreadTime.of { CheckCommand.run([path], terminal.terminal()) }
+            #expect(status == 2)
+            // What the linter says of the gates comes behind.
+            let lines = terminal.messages.split(separator: "\n")
+            #expect(lines.prefix { !$0.contains("]") || !$0.hasSuffix("]") }.count == 101)
+            return time
+        }
+        // The less of two: what else the machine does comes on top.
+        let few = min(try time(2_500), try time(2_500))
+        let many = min(try time(10_000), try time(10_000))
+        #expect(many < few * 10, "\(few) for 2,500, \(many) for 10,000")
     }
 
     @Test("Names of a file reach the terminal escaped and cut")
