@@ -198,11 +198,17 @@ import TurnpikeTesting
         #expect(severities == LintSeverity.allCases.flatMap { s in severities.filter { $0 == s } })
     }
 
-    @Test func `the linter of a large stack ends soon`() {
-        let gates = (0..<20_000).map { $0 % 2 == 0 ? Retry() as any Gate : Deadline() }
-        let (findings, time) = ThreadTime.of { Stack(gates).lint(for: transport) }
-        #expect(findings.count { $0.rule == "two-retries" } == 1)
-        #expect(time < .seconds(10))
+    @Test func `the time of the linter grows with the stack, and not with the square`() {
+        func time(_ count: Int) -> Duration {
+            let gates = (0..<count).map { $0 % 2 == 0 ? Retry() as any Gate : Deadline() }
+            let (findings, time) = ThreadTime.of { Stack(gates).lint(for: transport) }
+            #expect(findings.count { $0.rule == "two-retries" } == 1)
+            return time
+        }
+        // The least of some: what else the machine does comes on top.
+        let few = (0..<3).map { _ in time(2_500) }.min() ?? .zero
+        let many = (0..<3).map { _ in time(10_000) }.min() ?? .zero
+        #expect(many < few * 10, "\(few) for 2,500, \(many) for 10,000")
     }
 
     @Test func `of one rule there are at most 20 findings`() {

@@ -157,7 +157,8 @@ struct BearerTokensTests {
         try await clock.waitForTimer(in: .seconds(1))
         #expect(await code(of: client.get(anywhere)) == .auth)
         clock.advance(by: .seconds(1))
-        await #expect(throws: ClientError.self) { try await slow.value }
+        let error = await #expect(throws: ClientError.self) { try await slow.value }
+        #expect(error?.code == .auth)
         #expect(provider.count == 1)
     }
 
@@ -198,7 +199,8 @@ struct BearerTokensTests {
         let patient = client.get(anywhere).deadline(.seconds(60)).start(Text())
         try await transport.waitForSends(2)
         clock.advance(by: .seconds(5))
-        await #expect(throws: ClientError.self) { try await hasty.value }
+        let error = await #expect(throws: ClientError.self) { try await hasty.value }
+        #expect(error?.code == .deadlineExceeded)
         clock.advance(by: .seconds(5))
         #expect(try await patient.value == "in")
         #expect(provider.count == 1)

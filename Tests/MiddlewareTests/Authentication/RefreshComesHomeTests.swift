@@ -40,7 +40,7 @@ struct RefreshComesHomeTests {
         let client = Client(server.transport(), clock: clock, [.bearer(tokens)])
         let call = try await waiting(client)
         client.cancelAll()
-        await #expect(throws: (any Error).self) { try await call.value }
+        await #expect(throws: CancellationError.self) { try await call.value }
         clock.advance(by: .seconds(40))
         try await until("a saved token") { saved.withLock { !$0.isEmpty } }
         #expect(saved.withLock { $0 } == ["r1"])
@@ -61,7 +61,7 @@ struct RefreshComesHomeTests {
         let late = second.get(anywhere).start(Text())
         try await clock.waitForTimer(in: .seconds(30))
         first.cancelAll()
-        await #expect(throws: (any Error).self) { try await early.value }
+        await #expect(throws: CancellationError.self) { try await early.value }
         clock.advance(by: .seconds(25))
         #expect(try await late.value == "in")
         #expect(server.forms.count == 1)
@@ -96,7 +96,8 @@ struct RefreshComesHomeTests {
         let late = client.get(anywhere).start(Text())
         try await clock.waitForTimer(in: .seconds(30))
         clock.advance(by: .seconds(11))
-        await #expect(throws: ClientError.self) { try await call.value }
+        let error = await #expect(throws: ClientError.self) { try await call.value }
+        #expect(error?.code == .auth)
         #expect(try await late.value == "in")
         #expect(server.forms.count == 1)
     }
@@ -144,7 +145,7 @@ struct RefreshComesHomeTests {
         try await clock.waitForTimer(in: delay)
         try await clock.waitForTimer(in: .seconds(30))
         let end = Task { await client.shutdown() }
-        await #expect(throws: (any Error).self) { try await call.value }
+        await #expect(throws: CancellationError.self) { try await call.value }
         // Beside those of the server and of the refresh: a second for the cancelled call, unless it
         // has ended by then, and 30 for the refresh.
         try await clock.waitForTimers(3)
@@ -192,7 +193,8 @@ struct RefreshComesHomeTests {
         let call = try await waiting(client)
         clock.advance(by: .seconds(30))
         #expect(await code(of: client.get(anywhere)) == nil)
-        await #expect(throws: ClientError.self) { try await call.value }
+        let error = await #expect(throws: ClientError.self) { try await call.value }
+        #expect(error?.code == .auth)
         clock.advance(by: .seconds(10))
         #expect(tokens.current?.value == "a2", "the newer token stays")
     }
@@ -225,7 +227,8 @@ struct RefreshComesHomeTests {
         let second = client.get(anywhere).start(Text())
         try await clock.waitForTimer(in: .seconds(30))
         clock.advance(by: .seconds(1))
-        await #expect(throws: ClientError.self) { try await first.value }
+        let error = await #expect(throws: ClientError.self) { try await first.value }
+        #expect(error?.code == .auth)
         let third = client.get(anywhere).start(Text())
         try await clock.waitForTimer(in: .seconds(3))
         try await clock.waitForTimer(in: .seconds(30))
@@ -243,7 +246,7 @@ struct RefreshComesHomeTests {
         let client = Client(server.transport(), clock: clock, [.bearer(tokens)])
         let call = try await waiting(client)
         client.cancelAll()
-        await #expect(throws: (any Error).self) { try await call.value }
+        await #expect(throws: CancellationError.self) { try await call.value }
         tokens.replace(with: BearerToken("signed-in"))
         clock.advance(by: .seconds(40))
         try await until("all timers to go") { clock.timerCount == 0 }
