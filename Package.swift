@@ -286,7 +286,7 @@ let package = Package(
             name: "turnpike-paths", dependencies: ["TurnpikeReachability"],
             path: "Tests/Programs/Paths", swiftSettings: settings),
         .executableTarget(
-            name: "turnpike-fuzz", dependencies: ["Turnpike", "TurnpikeTesting"],
+            name: "turnpike-fuzz", dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/Programs/Fuzz", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-fault", dependencies: ["Turnpike", "TurnpikeTesting"],
