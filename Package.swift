@@ -307,7 +307,8 @@ let package = Package(
             name: "turnpike-paths", dependencies: ["TurnpikeReachability"],
             path: "Tests/Programs/Paths", swiftSettings: settings),
         .executableTarget(
-            name: "turnpike-fuzz", dependencies: ["ChildProcess", "Turnpike", "TurnpikeTesting"],
+            name: "turnpike-fuzz",
+            dependencies: ["ChildProcess", "Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
             path: "Tests/Programs/Fuzz", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-fault", dependencies: ["Turnpike", "TurnpikeTesting"],

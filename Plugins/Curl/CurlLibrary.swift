@@ -16,6 +16,8 @@ struct CurlLibrary: Sendable {
     var isHTTP2Sound: Bool {
         hasHTTP2 && Self.isHTTP2Sound(version: version, tellsHTTP2: tellsHTTP2)
     }
+    /// Whether a handle may take a second response.
+    var isHandleReuseSound: Bool { Self.isHandleReuseSound(version: version) }
     /// Whether the HTTP version of a connection can be told, which needs a libcurl with OpenSSL.
     private let tellsHTTP2: Bool
     let hasUnixSockets: Bool
@@ -60,6 +62,12 @@ struct CurlLibrary: Sendable {
     // See the figures in <doc:HTTP2OverLibcurl>.
     static func isHTTP2Sound(version: UInt32, tellsHTTP2: Bool) -> Bool {
         version >= 0x08_0E01 && tellsHTTP2
+    }
+
+    // 7.84 to 8.0 append a folded line to the last field that the handle has received, also if that
+    // belongs to an earlier response and is freed. The page of the module has the figures.
+    static func isHandleReuseSound(version: UInt32) -> Bool {
+        !(0x07_5400..<0x08_0100).contains(version)
     }
 
     /// Returns libcurl's text for one of its codes.

@@ -23,6 +23,16 @@ struct ChildProgramTests {
         #expect((figures["errors"]?.object?.count ?? 0) > 3)
     }
 
+    @Test(
+        "A client over libcurl outlives the head of every response", .timeLimit(.minutes(5)))
+    func heads() async throws {
+        let figures = try await figures(of: "turnpike-fuzz", "--heads", "1500", "--seed", "2026")
+        #expect(figures["heads"] == 1500)
+        // Heads that were taken, and mistakes of more than one kind.
+        #expect((figures["responses"]?.int ?? 0) > 100)
+        #expect((figures["errors"]?.object?.count ?? 0) > 2)
+    }
+
     #if os(Linux)
     @Test("A client gains no memory and no descriptors by its requests", .timeLimit(.minutes(5)))
     func endurance() async throws {

@@ -33,6 +33,16 @@ struct CurlLibraryTests {
             CurlLibrary.isHTTP2Sound(version: version, tellsHTTP2: tellsHTTP2) == isSound)
     }
 
+    @Test(
+        "A handle takes a second response, but in the versions that would write to freed memory",
+        arguments: [
+            (0x07_5000, true), (0x07_5301, true), (0x07_5400, false), (0x07_5801, false),
+            (0x08_0001, false), (0x08_0100, true), (0x08_0E01, true),
+        ])
+    func handles(version: UInt32, isSound: Bool) {
+        #expect(CurlLibrary.isHandleReuseSound(version: version) == isSound)
+    }
+
     @Test("An old one is refused, and so is what is another library")
     func others() throws {
         // The one that is here, seen from a later time.

@@ -44,6 +44,26 @@ struct CurlTLSTests {
         return error
     }
 
+    @Test(
+        "A new connection resumes the TLS session of the one before",
+        arguments: ["-tls1_2", "-tls1_3"])
+    func resumption(version: String) async throws {
+        // Its page tells whether the session is new; each answer ends its connection.
+        let server = try TLSServer(files, version)
+        defer { server.stop() }
+        var configuration = CurlTransport.Configuration()
+        configuration.trust.authorities = .data(
+            try Data(contentsOf: URL(filePath: files.authority)))
+        let client = Client(
+            transport: try CurlTransport(configuration: configuration), stack: [])
+        var pages: [String] = []
+        for _ in 0..<3 {
+            let call = client.get("https://localhost:\(server.port)/")
+            pages.append(String(decoding: try await call.data(), as: UTF8.self))
+        }
+        #expect(pages.map { $0.contains("Reused, ") } == [false, true, true])
+    }
+
     @Test("A server is believed where its authority is, from a file or from memory")
     func authorities() async throws {
         let server = try TLSServer(files)

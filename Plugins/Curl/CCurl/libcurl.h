@@ -10,6 +10,7 @@
 
 typedef void CURL;
 typedef void CURLM;
+typedef void CURLSH;
 typedef void CURLU;
 
 struct curl_slist {
@@ -82,6 +83,8 @@ enum {
     CURLPROTO_HTTP = 1,
     CURLPROTO_HTTPS = 2,
     CURLPIPE_MULTIPLEX = 2,
+    CURLSHOPT_SHARE = 1,
+    CURL_LOCK_DATA_SSL_SESSION = 4,
     CURL_HTTP_VERSION_2 = 3,
     CURLUPART_URL = 0,
     CURLU_PATH_AS_IS = 1 << 4,
@@ -111,6 +114,7 @@ enum {
     CURLOPT_BUFFERSIZE = 98,
     CURLOPT_NOSIGNAL = 99,
     CURLOPT_PRIVATE = 10103,
+    CURLOPT_SHARE = 10100,
     CURLOPT_INFILESIZE_LARGE = 30115,
     CURLOPT_SEEKFUNCTION = 20167,
     CURLOPT_SEEKDATA = 10168,
@@ -193,6 +197,9 @@ typedef struct {
     int (*multi_remove_handle)(CURLM *, CURL *);
     int (*multi_socket_action)(CURLM *, int, int, int *);
     CURLMsg *(*multi_info_read)(CURLM *, int *);
+    CURLSH *(*share_init)(void);
+    int (*share_setopt)(CURLSH *, int, ...);
+    int (*share_cleanup)(CURLSH *);
 } tpc_functions;
 
 extern tpc_functions tpc_curl;

@@ -48,7 +48,9 @@ const char *tpc_load(const char *file, unsigned oldest) {
         || !find(library, "curl_multi_add_handle", &f->multi_add_handle)
         || !find(library, "curl_multi_remove_handle", &f->multi_remove_handle)
         || !find(library, "curl_multi_socket_action", &f->multi_socket_action)
-        || !find(library, "curl_multi_info_read", &f->multi_info_read))
+        || !find(library, "curl_multi_info_read", &f->multi_info_read)
+        || !find(library, "curl_share_init", &f->share_init) || !find(library, "curl_share_setopt", &f->share_setopt)
+        || !find(library, "curl_share_cleanup", &f->share_cleanup))
         return reason;
     curl_version_info_data *version = f->version_info(CURLVERSION_FIRST);
     if (!version || version->version_num < oldest) {

@@ -34,6 +34,9 @@ tpc_loop *tpc_loop_create(const tpc_limits *limits) {
         tpc_loop_free(loop);
         return NULL;
     }
+    // Without it each new connection makes a whole handshake. It needs no lock: one thread at a time uses the loop.
+    if (limits->shares_sessions && (loop->sessions = tpc_curl.share_init()))
+        tpc_curl.share_setopt(loop->sessions, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
     int (*set)(CURLM *, int, ...) = tpc_curl.multi_setopt;
     set(loop->multi, CURLMOPT_SOCKETFUNCTION, tpc_on_socket);
     set(loop->multi, CURLMOPT_SOCKETDATA, loop);
@@ -57,6 +60,7 @@ void tpc_loop_close(tpc_loop *loop) {
 
 void tpc_loop_free(tpc_loop *loop) {
     tpc_loop_close(loop);
+    if (loop->sessions) tpc_curl.share_cleanup(loop->sessions);
     free(loop->interests);
     free(loop);
 }

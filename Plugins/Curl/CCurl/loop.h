@@ -42,6 +42,8 @@ enum { TPC_CLOSE_NOTIFIES = 256 };
 
 struct tpc_loop {
     CURLM *multi;
+    // The TLS sessions of all handles, or NULL if each has its own.
+    CURLSH *sessions;
     tpc_poller poller;
     // The interests by descriptor, and the number of those that libcurl waits for.
     interest_t *interests;

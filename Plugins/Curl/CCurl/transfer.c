@@ -44,6 +44,7 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_rewind rewi
                          .judge = judge, .next_ready = &this->shown, .url.parts = parts, .socket.descriptor = -1};
     tpc_curl.easy_setopt(easy, CURLOPT_PRIVATE, this);
     tpc_curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, this->shown.error);
+    if (loop->sessions) tpc_curl.easy_setopt(easy, CURLOPT_SHARE, loop->sessions);
     set_fixed_options(easy);
     tpc_set_callbacks(this);
     tpc_set_socket_callbacks(loop, easy, &this->shown);

@@ -89,7 +89,8 @@ struct CurlOptions: Sendable {
             streams: max(1, long(configuration.maxStreamsPerConnection)),
             // libcurl counts whole seconds, so in the second behind the last one it uses one no more.
             unused_time: Int64(Self.seconds(configuration.idleConnectionTimeout) + 2) * 1000,
-            busy_polling: min(max(configuration.busyPolling.wholeNanoseconds, 0), 1_000_000))
+            busy_polling: min(max(configuration.busyPolling.wholeNanoseconds, 0), 1_000_000),
+            shares_sessions: library.hasTLS && !library.isHandleReuseSound)
     }
 
     /// In milliseconds.

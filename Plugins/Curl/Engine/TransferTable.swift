@@ -10,6 +10,7 @@ struct TransferTable {
     private let loop: CurlLoop
     private let options: CurlOptions
     private let connectTimeout: Int64
+    private let maxIdle: Int
     private var running: [CurlTransfer] = []
     private var idle: [CurlHandle] = []
     private var turns = HostTurns()
@@ -25,6 +26,7 @@ struct TransferTable {
         self.loop = loop
         self.options = options
         connectTimeout = Int64(options.connectTimeout)
+        maxIdle = options.library.isHandleReuseSound ? CurlHandles.maxIdle : 0
     }
 
     /// Makes a first handle, for libcurl to judge the options by.
@@ -127,7 +129,7 @@ struct TransferTable {
         if actions.contains(.takeTurn) { takeTurn(transfer) }
         if actions.contains(.begin) { giveHandle(to: transfer) }
         if actions.contains(.release), let (handle, isReusable) = transfer.releaseHandle() {
-            if isReusable, idle.count < CurlHandles.maxIdle {
+            if isReusable, idle.count < maxIdle {
                 idle.append(handle)
             } else {
                 handle.free()

@@ -50,6 +50,8 @@ typedef struct tpc_limits {
     long streams;
     /// How long a connection may be unused, in milliseconds, and the longest time of one `tpc_loop_poll`, in nanoseconds.
     int64_t unused_time, busy_polling;
+    /// Whether handles share their TLS sessions, since each serves one transfer and forgets its own.
+    bool shares_sessions;
 } tpc_limits;
 
 tpc_loop *tpc_loop_create(const tpc_limits *limits);
