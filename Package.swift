@@ -148,7 +148,8 @@ let package = Package(
             name: "ChildProcess", dependencies: ["CSpawn"], path: "Tests/ChildProcess",
             exclude: ["CSpawn"], swiftSettings: settings),
         .testTarget(
-            name: "SupportTests", dependencies: ["TurnpikeSupport"],
+            name: "SupportTests",
+            dependencies: ["TestSupport", "TurnpikeCore", "TurnpikeSupport", "TurnpikeTesting"],
             path: "Tests/SupportTests", swiftSettings: settings),
         .testTarget(
             name: "CoreTests",
@@ -214,19 +215,21 @@ let package = Package(
         .testTarget(
             name: "CostTests",
             dependencies: [
-                "TurnpikeCache", "TurnpikeCommandLine", "TurnpikeCore", "TurnpikeCurl",
-                "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSupport", "TurnpikeTesting",
-                "TurnpikeXML",
+                "TestSupport", "TurnpikeCache", "TurnpikeCommandLine", "TurnpikeCore",
+                "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSupport",
+                "TurnpikeTesting", "TurnpikeXML",
             ],
             path: "Tests/CostTests", swiftSettings: settings),
         .testTarget(
             name: "StudySupportTests", dependencies: ["StudySupport"],
             path: "Tests/StudySupportTests", swiftSettings: settings),
         .testTarget(
-            name: "OutageStudyTests", dependencies: ["TurnpikeCore", "outage-study"],
+            name: "OutageStudyTests",
+            dependencies: ["TestSupport", "TurnpikeCore", "outage-study"],
             path: "Tests/OutageStudyTests", swiftSettings: settings),
         .testTarget(
-            name: "BalanceStudyTests", dependencies: ["TurnpikeCore", "balance-study"],
+            name: "BalanceStudyTests",
+            dependencies: ["TestSupport", "TurnpikeCore", "balance-study"],
             path: "Tests/BalanceStudyTests", swiftSettings: settings),
         .testTarget(
             name: "FleetStudyTests", dependencies: ["TurnpikeCore", "fleet-study"],

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import TurnpikeCore
@@ -19,13 +20,14 @@ struct BalanceStudyTests {
             Cell(weather: .restart, balancing: .leastRequests, retrying: .standard),
             Cell(weather: .zoneLost, balancing: .leastRequests, retrying: .standard),
         ]
-        let results = try await Study(.small).run(cells, seeds: 2)
-        let report = StudyReport(scenario: .small, seeds: 2, results: results)
+        let seeds = Runs.size(1, all: 2)
+        let results = try await Study(.small).run(cells, seeds: seeds)
+        let report = StudyReport(scenario: .small, seeds: seeds, results: results)
         #expect(report.bounds.count == 5)
         for bound in report.bounds {
             #expect(bound.found <= bound.limit * 2, "\(bound)")
         }
-        #expect(results.allSatisfy { $0.runs.count == 2 })
+        #expect(results.allSatisfy { $0.runs.count == seeds })
     }
 
     @Test("Without a choice, the clients of a black hole stay there")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -30,7 +31,7 @@ struct Hostile: Sendable, CustomTestStringConvertible {
         read: @escaping @Sendable (Input) throws -> Void
     ) {
         testDescription = name
-        self.size = size
+        self.size = Self.size(size)
         self.read = { size in
             let input = try make(size)
             return ThreadTime.of { try? read(input) }.time
@@ -43,7 +44,7 @@ struct Hostile: Sendable, CustomTestStringConvertible {
         reading: @escaping @Sendable (Input, Simulation) async throws -> Void
     ) {
         testDescription = name
-        self.size = size
+        self.size = Self.size(size)
         self.read = { size in
             let input = try make(size)
             return try await Simulation(seed: 1).run { simulation in
@@ -53,6 +54,9 @@ struct Hostile: Sendable, CustomTestStringConvertible {
             }
         }
     }
+
+    /// A quarter in a short run, which tells the square still.
+    private static func size(_ whole: Int) -> Int { Runs.size(whole / 4, all: whole) }
 
     private static let allowed = 10.0
     // What is faster than this is not told from the clock's own steps.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -213,7 +214,9 @@ struct CookieJarTests {
                     ])
             }
             jar.store(lines, from: try url("\(scheme)://\(host)/"), at: date)
-            _ = try sent(jar, "https://\(host)/x", at: date)
+            if seed % Runs.size(10, all: 1) == 0 {
+                _ = try sent(jar, "https://\(host)/x", at: date)
+            }
             date += 1
             if seed % 50 != 0 { continue }
             let all = jar.cookies

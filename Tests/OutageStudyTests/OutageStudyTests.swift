@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import TurnpikeCore
@@ -13,7 +14,9 @@ struct OutageStudyTests {
         return scenario
     }
 
-    @Test("The laws of the study hold for every seed", arguments: [1, 2, 3] as [UInt64])
+    @Test(
+        "The laws of the study hold for every seed",
+        arguments: Runs.size([1], all: [1, 2, 3] as [UInt64]))
     func laws(seed: UInt64) async throws {
         let outcomes = try await Study(Self.scenario(seed)).run()
         #expect(outcomes.map(\.name) == Strategy.allCases.map(\.rawValue))
@@ -67,7 +70,7 @@ struct OutageStudyTests {
 
     @Test(
         "Each rule runs, with a state for each client and with one for all",
-        arguments: [true, false])
+        arguments: Runs.size([true], all: [true, false]))
     func rules(isShared: Bool) async throws {
         var scenario = Self.scenario(1)
         (scenario.before, scenario.outage, scenario.after) = (3, 5, 5)

@@ -24,11 +24,12 @@ package struct Dice {
 
 /// How often a law is tried, and the seeds of the runs.
 ///
-/// A few hundred times with all other tests, which share the pool with them; `scripts/check` sets
-/// `TURNPIKE_LAW_RUNS` to 10,000 and runs the laws by themselves.
+/// Some dozens of times in a short run, a few hundred times with all other tests, which share the
+/// pool with them; `scripts/check` sets `TURNPIKE_LAW_RUNS` to 10,000 and runs the laws by themselves.
 package enum Law {
     package static let runs: Range<UInt64> =
-        0..<(ProcessInfo.processInfo.environment["TURNPIKE_LAW_RUNS"].flatMap { UInt64($0) } ?? 300)
+        0..<(ProcessInfo.processInfo.environment["TURNPIKE_LAW_RUNS"].flatMap { UInt64($0) }
+        ?? Runs.size(60, all: 300))
 
     package static func seed(_ run: UInt64) -> UInt64 { 0x7475_726E_7069_6B65 &+ run }
 }

@@ -37,7 +37,9 @@ struct StandardStackConcurrencyTests {
         await client.shutdown()
     }
 
-    @Test("A thousand calls of which half are cancelled leave nothing open")
+    // Were a call left open, the shutdown would wait for it beyond the limit.
+    @Test(
+        "A thousand calls of which half are cancelled leave nothing open", .timeLimit(.minutes(2)))
     func cancelling() async {
         let transport = MockTransport(recordLimit: 0) { _ in
             .stream([Data("a".utf8), Data("b".utf8)], every: .microseconds(200))
@@ -56,8 +58,7 @@ struct StandardStackConcurrencyTests {
                 }
             }
         }
-        let begin = ContinuousClock.now
-        await client.shutdown(grace: .seconds(30))
-        #expect(ContinuousClock.now - begin < .seconds(25), "no call was left open")
+        await client.shutdown(grace: .seconds(600))
+        #expect(client.runningCallCount == 0)
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TurnpikeCore
@@ -83,9 +84,8 @@ struct ContentRedactionTests {
     func cut(sample: ContentSample) {
         let part = Data(ContentSample.secret.utf8.dropLast(3))
         let redactor = ExchangeRedactor(.standard)
-        for count in stride(
-            from: 0, through: sample.content.count, by: sample.content.count < 300 ? 1 : 7)
-        {
+        let step = (sample.content.count < 300 ? 1 : 7) * Runs.size(4, all: 1)
+        for count in stride(from: 0, through: sample.content.count, by: step) {
             let shown = redactor.content(
                 sample.content.prefix(count), headers: sample.headers, isCut: true)
             #expect(
@@ -97,7 +97,7 @@ struct ContentRedactionTests {
     func display(sample: ContentSample) {
         let part = Data(ContentSample.secret.utf8.dropLast(3))
         let type = sample.types.first.flatMap { MediaType(parsing: $0) }
-        for count in stride(from: 0, through: sample.content.count, by: 3) {
+        for count in stride(from: 0, through: sample.content.count, by: Runs.size(11, all: 3)) {
             let shown = Redaction.standard.content(
                 sample.content.prefix(count), type: type, isCut: count < sample.content.count)
             #expect(!tells(Data(shown.utf8), part), "\(shown)")

@@ -62,8 +62,10 @@ struct LimitFleetTests {
 
     @Test("The clock of the store jumps ahead: one more burst, and what was reserved once more")
     func jump() async throws {
-        for (replicas, callers) in [(200, 3), (12, 50)] {
-            for jump in [Duration.milliseconds(500), .seconds(3600)] {
+        for (replicas, callers) in Runs.size([(12, 50)], all: [(200, 3), (12, 50)]) {
+            for jump in Runs.size(
+                [.seconds(3600)], all: [Duration.milliseconds(500), .seconds(3600)])
+            {
                 var fleet = LimitFleet()
                 (fleet.replicas, fleet.callers) = (replicas, callers)
                 fleet.jump = (.seconds(2), jump)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -11,7 +12,8 @@ import TurnpikeTesting
 struct PropertyListGuardTests {
     /// Levels that a reader meets and that a look at the text may pass over.
     private var hiddenDepths: [Data] {
-        let plain = String(repeating: "<array>", count: 200_000)
+        let plain = String(
+            repeating: "<array>", count: Runs.size(20_000, all: 200_000))
         let prologs = [
             "<!DOCTYPE plist \"<!--\">", "<!DOCTYPE plist [<![CDATA[ > ]>",
             "<!DOCTYPE plist [<!ELEMENT a \"<!--\"> ]>", "<!DOCTYPE plist [<!ELEMENT a \"<?\"> ]>",
@@ -55,7 +57,11 @@ struct PropertyListGuardTests {
             Data(
                 ("<?xml version=\"1.0\"?><plist>" + String(repeating: "<array>", count: 200_000))
                     .utf8),
-            Data(("<plist>" + String(repeating: "<dict><key>a</key>", count: 100_000)).utf8),
+            Data(
+                ("<plist>"
+                    + String(
+                        repeating: "<dict><key>a</key>", count: Runs.size(10_000, all: 100_000)))
+                    .utf8),
             Data(
                 "<!DOCTYPE plist [<!ENTITY a \"x\"><!ENTITY b \"&a;&a;\">]><plist><string>&b;</string></plist>"
                     .utf8),

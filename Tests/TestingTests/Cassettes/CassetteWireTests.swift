@@ -12,7 +12,12 @@ import TurnpikeTesting
 struct CassetteWireTests {
     private let folder = CassetteFolder()
 
-    @Test("A recorder is a transport like the one inside", arguments: TransportConformance.checks)
+    // All that is recorded is searched, encoded and written, which takes long for megabytes.
+    private static let checks = TransportConformance.checks.filter {
+        Runs.areAll || $0.name != "A large body is sent completely"
+    }
+
+    @Test("A recorder is a transport like the one inside", arguments: checks)
     func conforms(_ check: TransportConformance.Check) async throws {
         try await check.run(
             on: try CassetteTransport(
