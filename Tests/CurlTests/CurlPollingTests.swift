@@ -57,8 +57,8 @@ struct CurlPollingTests {
     }
 
     @Test(
-        "A caller who is alone finds its answer without the thread",
-        .enabled(if: hasCores, "needs two cores"))
+        "A caller who is alone finds its answer without the thread", .long,
+        .needs("two cores", if: hasCores))
     func withoutThread() async throws {
         var (without, with) = ([0], [0])
         // Other programs may keep a caller from its core for a while, so there are three chances.
@@ -70,11 +70,15 @@ struct CurlPollingTests {
         #expect(with.min()! < without.max()! / 3, "where callers look \(with) ns, else \(without)")
     }
 
-    @Test("A caller on the thread of another transport leaves its answer to the right one")
+    @Test("A caller on the thread of another transport leaves its answer to the right one", .long)
     func onOtherThread() async throws {
         let other = try CurlTransport()
-        let without = try await works(.zero, on: other.executor)
-        let with = try await works(.milliseconds(1), on: other.executor)
+        var (without, with) = ([0], [0])
+        for _ in 0..<3 {
+            without = try await works(.zero, on: other.executor)
+            with = try await works(.milliseconds(1), on: other.executor)
+            if with.max()! > without.min()! / 2 { break }
+        }
         #expect(with.max()! > without.min()! / 2, "where threads look \(with) ns, else \(without)")
     }
     #endif
